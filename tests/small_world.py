@@ -9,7 +9,7 @@ from pathlib import Path
 from hearth.learning.learned_state import State
 from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.ranking.features import ReadingOptions
-from hearth.planning.ranking.ranker import StudentOptions
+from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth.types import Demonstration, Plan, Step, ToolSpec
 
 OPTIONS = StudentOptions(reading=ReadingOptions(n_random=96, n_words=64, n_clause=64), n_fit=60)

@@ -1,12 +1,12 @@
-"""Fits the head of the detector of instructions inside data: `python -m training.injection_classifier_train`.
+"""Fit the head of the detector of instructions inside data: `python -m training.injection_classifier_train`.
 
 Attacks (BIPIA's training attacks, MIT, and Hearth's own) are put into texts that hold none (BIPIA's training contexts,
-Hearth's own mails, and ordinary mail of real people: SpamAssassin's public corpus, CC0) and every piece of the texts is
-an example: one of an attack, or one of none. The head is the sum of a logistic regression with a ridge, solved by
-Newton's method, and of a few small networks, averaged: the first finds attacks of kinds never seen, the others tell
-known ones from mail more sharply. The threshold is set on ordinary mails by cross-fitting: each is judged by a head
-that never saw it. The same data and seed give the same head, up to rounding. Written are `data/detector.npz` and a
-record of how it came to be; no text of the data is in them.
+Hearth's own mails, and ordinary mail of real people: SpamAssassin's public corpus, CC0). Every piece of the texts is an
+example, of an attack or of none. The head is the sum of a logistic regression with a ridge, solved by Newton's method,
+and of the average of a few small networks: the first finds attacks of kinds never seen, the others separate known ones
+from mail more sharply. The threshold is set on ordinary mails by cross-fitting: each is judged by a head that never saw
+it. The same data and seed give the same head, up to rounding. It writes `data/detector.npz` and a record of how it was
+made; neither holds text of the data.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ POSITIONS = ("begin", "middle", "end")
 N_OWN_MAILS = 600
 N_TRAINING_TABLES = 150
 FALSE_ALARMS = 0.002
-"""Share of the ordinary mails that may pass the threshold while it is set: a fifth of what is allowed in the end."""
+"""Share of the ordinary mails that may pass the threshold when it is set: a fifth of the final allowance."""
 _OWN_WEIGHTS = {"override": 8.0, "exfiltration": 2.0, "tools": 2.0, "answer": 1.5, "code": 1.5, "tasks": 0.5}
-"""What one of Hearth's own attacks counts, by kind; one of BIPIA's counts 6."""
+"""Weight of each of Hearth's own attacks, by kind; one of BIPIA's weighs 6."""
 _RIDGE = 30.0
 _ATTACK_SHARE = 0.1
-"""What attacks weigh together, against texts without one."""
+"""Total weight of the attacks, as a share of that of the texts without one."""
 _N_FOLDS = 4
 _N_NETWORKS = 4
 _N_UNITS = 48
@@ -71,7 +71,7 @@ _N_FILLED = 6
 
 
 def read_attacks(path: Path) -> dict[str, list[str]]:
-    """Attacks by type: a JSON object of lists of texts, as BIPIA's `*_attack_*.json`.
+    """Read attacks by type: a JSON object of lists of texts, as BIPIA's `*_attack_*.json`.
 
     Raises:
         RequestError: The file cannot be read, or has another form.
@@ -91,7 +91,7 @@ def read_attacks(path: Path) -> dict[str, list[str]]:
 
 
 def read_contexts(path: Path) -> list[str]:
-    """Texts to put attacks into: JSON lines with a `context`, a text or a list of lines, as BIPIA's `*.jsonl`.
+    """Read texts to put attacks into: JSON lines with a `context`, a text or a list of lines, as BIPIA's `*.jsonl`.
 
     Raises:
         RequestError: The file cannot be read, or has another form; names the line.
@@ -120,13 +120,13 @@ def read_contexts(path: Path) -> list[str]:
 
 
 def read_mails(folder: Path) -> list[str]:
-    """The readable text of every mail in a folder of `*.txt` (RFC 5322), by name; mails without one are passed over."""
+    """Read the text of every mail in a folder of `*.txt` (RFC 5322), by name, skipping mails without text."""
     found = (mail_text(path.read_bytes()) for path in sorted(folder.glob("*.txt")))
     return [text for text in found if text.strip()]
 
 
 def mail_text(raw: bytes) -> str:
-    """The plain text of a mail, of its HTML where it has no other."""
+    """Return the plain text of a mail, or the text of its HTML if it has no other."""
     message: Message = email.message_from_bytes(raw, policy=email.policy.compat32)
     found: dict[str, list[str]] = {"plain": [], "html": []}
     for part in message.walk():
@@ -143,11 +143,11 @@ class OwnTexts:
 
     attacks: Mapping[str, Sequence[str]]
     lines: Sequence[str]
-    """Of mails."""
+    """Sentences of ordinary mail."""
 
 
 def own_texts(seed: int) -> OwnTexts:
-    """The shipped texts, their gaps filled in a few ways each."""
+    """Return the shipped texts, their gaps filled in a few ways each."""
     data = json.loads((files("training") / "data" / "injection_texts.json").read_text(encoding="utf-8"))
     draw = random.Random(seed)
 
@@ -166,7 +166,7 @@ _GAP = re.compile(r"\{(\w+)\}")
 
 
 def inserted(context: str, attack: str, position: str, draw: random.Random) -> str:
-    """`attack` put into `context`: on lines of its own at the `begin` or `end`, between two sentences in the middle."""
+    """Insert `attack` into `context`: on lines of its own at the `begin` or `end`, else between two sentences."""
     if position == "begin":
         return f"{attack}\n{context}"
     if position == "end":
@@ -189,7 +189,7 @@ class RememberingEncoder:
         self.dim = encoder.dim
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """As the encoder it stands for, rounded to half precision."""
+        """Encode as the wrapped encoder does, rounded to half precision."""
         new = sorted({text for text in texts if text not in self._known}, key=len)
         for start in range(0, len(new), 2000):
             part = new[start : start + 2000]
@@ -199,13 +199,13 @@ class RememberingEncoder:
         return np.stack([self._known[text] for text in texts]).astype(np.float32)
 
     def keep(self, path: Path) -> None:
-        """Write what was embedded, so that another run need not embed it again."""
+        """Write the embeddings, so that another run can reuse them."""
         texts = json.dumps(list(self._known)).encode()
         vectors = np.stack(list(self._known.values())) if self._known else np.zeros((0, self.dim), np.float16)
         np.savez(path, texts=np.frombuffer(texts, np.uint8), vectors=vectors)
 
     def recall(self, path: Path) -> None:
-        """Take up what `keep` wrote; of another encoder, nothing."""
+        """Load what `keep` wrote; vectors of another size are ignored."""
         with np.load(path, allow_pickle=False) as file:
             if file["vectors"].shape[1:] == (self.dim,):
                 self._known.update(zip(json.loads(file["texts"].tobytes()), file["vectors"]))
@@ -213,14 +213,14 @@ class RememberingEncoder:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """What a head is fitted to."""
+    """Texts that a head is fitted to."""
 
     attacks: Sequence[tuple[str, float, int]]
-    """Text, weight, in how many contexts it is put."""
+    """Text, weight, and number of contexts it is put into."""
     contexts: Sequence[tuple[str, float]]
-    """Texts without an attack, and what a piece of each weighs."""
+    """Texts without an attack, and the weight of a piece of each."""
     mails: Sequence[str]
-    """Ordinary mails: contexts as well, and what the threshold is set on."""
+    """Ordinary mails, used as contexts as well as to set the threshold."""
 
 
 def corpus(
@@ -231,11 +231,11 @@ def corpus(
     *,
     seed: int = 0,
 ) -> Corpus:
-    """Attacks and contexts, weighed.
+    """Build the corpus of weighted attacks and contexts.
 
     Args:
         bipia: Attacks by type.
-        mails: Ordinary ones.
+        mails: Ordinary mails.
     """
     draw = random.Random(seed)
     own = own_texts(seed)
@@ -268,7 +268,7 @@ def _signs(texts: Sequence[str]) -> Vectors:
 
 
 def fit(given: Corpus, encoder: Encoder, *, seed: int = 0) -> Head:
-    """A head for what is given, with a threshold that few of its mails pass when a head that never saw them judges."""
+    """Fit a head, with a threshold that few of the mails pass when judged by a head that never saw them."""
     draw = random.Random(seed)
     order = list(range(len(given.mails)))
     draw.shuffle(order)
@@ -283,7 +283,7 @@ def fit(given: Corpus, encoder: Encoder, *, seed: int = 0) -> Head:
 
 
 def _fitted(given: Corpus, encoder: Encoder, seed: int) -> Head:
-    """A head without a threshold."""
+    """Fit a head without a threshold."""
     rows, targets, weights = _examples(given, encoder, seed)
     linear = logistic(rows, targets, _balanced(targets, weights, _ATTACK_SHARE))
     by_signs = logistic(
@@ -303,19 +303,19 @@ def _fitted(given: Corpus, encoder: Encoder, seed: int) -> Head:
 
 
 def _balanced(targets: NDArray[np.float64], weights: NDArray[np.float64], share: float) -> NDArray[np.float64]:
-    """`weights` with those of all attacks together `share` of those of the rest."""
+    """Scale the attacks' weights so that their sum is `share` of that of the rest."""
     made = weights.copy()
     made[targets == 1] *= share * weights[targets == 0].sum() / weights[targets == 1].sum()
     return made
 
 
 def _examples(given: Corpus, encoder: Encoder, seed: int) -> tuple[Vectors, NDArray[np.float64], NDArray[np.float64]]:
-    """Features, targets and weights of every piece."""
+    """Return features, targets and weights of every piece."""
     draw = random.Random(seed)
     examples = _Examples()
     contexts = [*given.contexts, *((mail, 1.0) for mail in given.mails)]
     texts = [_pieces(text) for text, _ in contexts]
-    encoder.encode([piece for found in texts for piece in found])  # all at once: a remembering encoder is quicker so
+    encoder.encode([piece for found in texts for piece in found])  # all at once: faster with a remembering encoder
     by_weight: dict[float, list[Vectors]] = {}
     for found, (_, weight) in zip(texts, contexts):
         if found:
@@ -344,7 +344,7 @@ class _Network:
 
 
 def _network(rows: Vectors, targets: NDArray[np.float64], weights: NDArray[np.float64], seed: int) -> _Network:
-    """One layer of rectified units, by Adam (Kingma & Ba 2015) on weighted log-loss."""
+    """Train one layer of rectified units by Adam (Kingma & Ba 2015) on weighted log-loss."""
     draw = np.random.default_rng(seed)
     n, dim = rows.shape
     shares = (weights / weights.mean()).astype(np.float32)
@@ -378,7 +378,7 @@ def _network(rows: Vectors, targets: NDArray[np.float64], weights: NDArray[np.fl
 
 
 def logistic(rows: Vectors, targets: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weighted logistic regression with a ridge, by Newton's method; the last number is the bias."""
+    """Fit a weighted logistic regression with a ridge by Newton's method; the last number is the bias."""
     design = np.concatenate([rows, np.ones((len(rows), 1), np.float32)], axis=1).astype(np.float32)
     ridge = np.full(design.shape[1], _RIDGE)
     ridge[-1] = 1e-3
@@ -396,7 +396,7 @@ def logistic(rows: Vectors, targets: NDArray[np.float64], weights: NDArray[np.fl
 
 
 def roc_auc(positive: Sequence[float], negative: Sequence[float]) -> float:
-    """How often a positive scores above a negative, ties counted half (Mann and Whitney 1947)."""
+    """Return how often a positive scores above a negative, ties counted half (Mann and Whitney 1947)."""
     ordered = np.sort(np.asarray(negative, float))
     below = np.searchsorted(ordered, positive, "left").sum() + np.searchsorted(ordered, positive, "right").sum()
     return float(below / 2 / len(positive) / len(ordered))

@@ -1,8 +1,8 @@
-"""Sentences with names in them, and without, to train the tagger on: forms written for Hearth, filled afresh each time.
+"""Make sentences with and without names to train the tagger on, from forms written for Hearth, filled afresh each time.
 
-A form is a line of `data/tagger_forms.txt`; values come from `training.ner_values`. Each sentence is then worn as
-people wear them: without capitals or stops as dictated, in capitals, with slips of the finger, several to a text.
-Plain requests (`plain`) are whole texts without any name. Everything follows from the generator handed in.
+A form is a line of `data/tagger_forms.txt`; values come from `training.ner_values`. Each sentence is then varied as
+people write: without capitals or punctuation as dictated, in capitals, with typing errors, several to a text. Plain
+requests (`plain`) are whole texts without any name. Everything follows from the generator passed in.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PART = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of a text; `kind` is empty where it is no name."""
+    """A piece of a text; `kind` is empty if it is no name."""
 
     text: str
     kind: str = ""
@@ -33,33 +33,33 @@ class Piece:
 class Example:
     text: str
     spans: tuple[tuple[int, int, str], ...]
-    """First character, the one after the last, kind; in order, apart."""
+    """First character, the one after the last, and kind; in order, not overlapping."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How often what is met."""
+    """Frequencies of forms and variations."""
 
     plain: float = 0.25
-    """Forms without names."""
+    """Share of forms without names."""
     request: float = 0.06
-    """Requests of public data without names."""
+    """Share of public requests without names."""
     foreign: float = 0.13
-    """Of forms, those in other languages than English."""
+    """Share of forms in languages other than English."""
     several: float = 0.22
-    """Texts of two to five sentences."""
+    """Share of texts of two to five sentences."""
     lower: float = 0.14
-    """Texts without capital letters; half of them without stops."""
+    """Share of texts without capital letters; half of them without punctuation."""
     upper: float = 0.03
     value_lower: float = 0.07
-    """Of values, those written small in a sentence that keeps its capitals."""
+    """Share of values in small letters in a sentence that keeps its capitals."""
     value_upper: float = 0.03
     slip: float = 0.05
-    """Texts with slips of the finger outside names."""
+    """Share of texts with typing errors outside names."""
 
 
 def read_forms(path: Path = FORMS_FILE) -> dict[str, list[str]]:
-    """Forms by section: a language, `LANGUAGE.lower` (dictated), `LANGUAGE.plain` (without names)."""
+    """Read forms by section: a language, `LANGUAGE.lower` (dictated), `LANGUAGE.plain` (without names)."""
     found: dict[str, list[str]] = {}
     section: list[str] = []
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -72,7 +72,7 @@ def read_forms(path: Path = FORMS_FILE) -> dict[str, list[str]]:
 
 
 def is_held_form(form: str) -> bool:
-    """One form in twelve is kept out of training to choose by."""
+    """Return whether a form is kept out of training, to choose by: one in twelve."""
     return hashlib.sha256(form.encode()).digest()[0] % 12 == 0
 
 
@@ -80,14 +80,14 @@ class Sentences:
     """Draws examples."""
 
     def __init__(self, values: Values, requests: Sequence[str] = (), shares: Shares | None = None) -> None:
-        """`requests` are texts without names."""
+        """Create a source of examples; `requests` are texts without names."""
         self._values = values
         self._forms = read_forms()
         self._requests = requests
         self._shares = shares or Shares()
 
     def example(self, rng: random.Random, *, held: bool = False, wear: bool = True) -> Example:
-        """One text. With `held`, of a form kept out of training; without `wear`, as the form has it."""
+        """Draw one text. With `held`, use forms kept out of training; without `wear`, leave the form unvaried."""
         shares = self._shares
         chance = rng.random()
         if self._requests and chance < shares.request:
@@ -107,7 +107,7 @@ class Sentences:
     def _sentence(self, rng: random.Random, language: str, is_plain: bool, held: bool) -> list[Piece]:
         sections = [f"{language}.plain"] if is_plain else [language, f"{language}.lower"]
         forms = [f for s in sections for f in self._forms.get(s, ()) if is_held_form(f) == held]
-        if not forms:  # of some languages no form is held back
+        if not forms:  # some languages have no form held back
             return self._sentence(rng, "en", is_plain, held)
         form = chosen(rng.choice(forms), rng)
         pieces = []
@@ -149,7 +149,7 @@ class Sentences:
 
 
 def _dictated(piece: Piece) -> str:
-    """Small letters without stops; addresses and numbers keep theirs."""
+    """Convert to small letters without punctuation; addresses and numbers keep theirs."""
     text = piece.text.lower()
     return text if piece.kind in ("identifier", "date") else re.sub(r"[,!?;:\"]|\.(?=\s|$)", "", text)
 
@@ -169,7 +169,7 @@ def _slipped(text: str, rng: random.Random) -> str:
 
 
 def _joined(pieces: Sequence[Piece]) -> Example:
-    """The text; empty values leave no span, and names of one kind that touch become one."""
+    """Join pieces into a text with spans; empty values leave no span."""
     text = ""
     spans: list[tuple[int, int, str]] = []
     for piece in pieces:
@@ -180,8 +180,8 @@ def _joined(pieces: Sequence[Piece]) -> Example:
 
 
 def without_names(requests: Sequence[str], values: Values) -> list[str]:
-    """Requests of which nothing says that they hold a name: no capital inside, no word of a name or place list, no
-    long number, no mark of an address."""
+    """Select requests with no sign of a name: no capital inside, no listed name or place, no long number, no address
+    word."""
     names = {
         w.lower() for part in ("first", "last", "place", "org", "street") for v in values.words[part] for w in v.split()
     }
@@ -206,7 +206,7 @@ def _is_plain(request: str, names: set[str], plain_capitals: set[str]) -> bool:
 
 
 def skeleton(example_text: str, spans: Sequence[tuple[int, int, str]]) -> str:
-    """The text with each span as one mark and without digits, stops and case: equal for texts of one form."""
+    """Reduce a text to its form: spans become marks, digits, punctuation and case are dropped."""
     shown, place = [], 0
     for a, b, _ in sorted(spans):
         shown += [example_text[place:a], " 0 "]

@@ -1,16 +1,15 @@
-"""The tagger of names alone, without patterns and dictionaries: what it hides, what it hides in error, how fast.
+"""Measure the tagger of names alone, without patterns and dictionaries: what it hides, wrongly hides, and how fast.
 
 Needs the extra `train` (Faker fills the forms it is compared with).
 
     python -m training.ner_measure               everything, into packages/hearth-bench/results/tagger.json
-    python -m training.ner_measure --half dev --show 20   the looked-at half only, with what was missed, nothing written
+    python -m training.ner_measure --half dev --show 20   the dev half only, showing what was missed, nothing written
 
-Sentence forms: `privacy/pii_synth_v2.json`, split by `template_id` into a half that was looked at while building and
-one that never was; neither was trained on. Forms that read like one of Hearth's own (names, digits and stops aside) are
-also counted apart. Ordinary requests: twice 200 of UltraTool's dev split and TaskBench's requests that training left
-out, whose true names were marked by hand (`packages/hearth-bench/hearth_bench/measure/data/tagger_requests.json`:
-numbers of characters only).
-Messages: the hand-labelled ones of `hearth_bench`, when they are there.
+Sentence forms: `privacy/pii_synth_v2.json`, split by `template_id` into a half that was looked at during development
+and one that never was; neither was trained on. Forms that read like one of Hearth's own (names, digits and stops aside)
+are also counted apart. Ordinary requests: twice 200 from UltraTool's dev split and TaskBench's requests that training
+left out, whose true names were marked by hand (`packages/hearth-bench/hearth_bench/measure/data/tagger_requests.json`:
+character offsets only). Messages: the hand-labelled ones of `hearth_bench`, if present.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ DATA = Path(os.environ.get("HEARTH_DATA", ROOT.parent / "shared" / "data"))
 REQUESTS_FILE = OWN_DATA / "tagger_requests.json"
 MESSAGES_FILE = ROOT / "packages/hearth-bench/hearth_bench/data/messages.jsonl"
 HIDDEN_SHARE = 0.8
-"""A span is masked when so much of its characters is."""
+"""Share of a span's characters that must be hidden for it to count as masked."""
 TYPES = {
     "PERSON": "person",
     "ORGANIZATION": "organisation",
@@ -47,7 +46,7 @@ TYPES = {
     "LOCATION": "place",
     "ADDRESS": "address",
 }
-"""The files' types that are names; of the others patterns know more."""
+"""Types in the files that are names, with their kinds; the others are better known to patterns."""
 
 Marks = Sequence[tuple[int, int, str]]
 
@@ -56,12 +55,12 @@ Marks = Sequence[tuple[int, int, str]]
 class Document:
     text: str
     marks: tuple[tuple[int, int, str], ...]
-    """First character, the one after the last, type."""
+    """First character, the one after the last, and type."""
     form: int = 0
 
 
 def halves(path: Path) -> dict[str, list[Document]]:
-    """The public file: `dev` was looked at, `held` never."""
+    """Read the public file as two halves: `dev` was looked at, `held` never."""
     entries = json.loads(path.read_text(encoding="utf-8"))
     forms = sorted({entry["template_id"] for entry in entries})
     random.Random(SEED).shuffle(forms)
@@ -75,17 +74,17 @@ def halves(path: Path) -> dict[str, list[Document]]:
 
 
 def covered(start: int, end: int, spans: Iterable[Span]) -> float:
-    """Share of the characters of a stretch that spans hide."""
+    """Return the share of a range's characters that spans hide."""
     return sum(max(0, min(end, s.end) - max(start, s.start)) for s in spans) / max(1, end - start)
 
 
 def recall_and_precision(
     documents: Sequence[Document], found: Sequence[Sequence[Span]], names: bool
 ) -> dict[str, object]:
-    """Spans masked by type, and the share of hidden characters that any mark covers.
+    """Return the share of spans masked by type, and the share of hidden characters that any mark covers.
 
     Args:
-        names: Hide and count names only; else every kind the tagger knows.
+        names: Hide and count names only; otherwise every kind the tagger knows.
     """
     masked: dict[str, int] = defaultdict(int)
     total: dict[str, int] = defaultdict(int)
@@ -100,7 +99,7 @@ def recall_and_precision(
             masked[name] += covered(start, end, spans) >= HIDDEN_SHARE
         marked = {c for start, end, _ in document.marks for c in range(start, end)}
         for span in spans:
-            # White space between two marked parts of one address is no fault.
+            # White space between two marked parts of one address is no error.
             characters = [c for c in range(span.start, span.end) if not document.text[c].isspace()]
             right = sum(c in marked for c in characters)
             hidden_characters += len(characters)
@@ -122,7 +121,7 @@ def _share(part: int, whole: int) -> float | None:
 
 
 def own_skeletons(values: ner_values.Values) -> set[str]:
-    """Skeletons of a large sample of the sentences trained on."""
+    """Return the skeletons of a large sample of the sentences trained on."""
     alone = ner_data.Shares(plain=0.2, request=0, several=0)
     sentences = ner_data.Sentences(values, shares=alone)
     found = set()
@@ -145,7 +144,7 @@ def forms(tagger: Tagger, documents: Sequence[Document], skeletons: set[str]) ->
 
 
 def own_held_forms(tagger: Tagger, values: ner_values.Values) -> dict[str, object]:
-    """Hearth's own forms that were kept out of training, worn as people wear them."""
+    """Measure Hearth's own forms that were kept out of training, varied as people write."""
     sentences = ner_data.Sentences(values)
     examples = [sentences.example(random.Random(f"held {seed}"), held=True) for seed in range(600)]
     documents = [Document(e.text, e.spans) for e in examples]
@@ -154,7 +153,7 @@ def own_held_forms(tagger: Tagger, values: ner_values.Values) -> dict[str, objec
 
 
 def request_texts() -> dict[str, str]:
-    """Ordinary requests by key; training met none of them."""
+    """Return ordinary requests by key; training saw none of them."""
     plans = DATA / "plans"
     texts = {f"ultratool/dev:{n}": str(row["user_request"]) for n, row in read_jsonl(plans / "ultratool" / "dev.jsonl")}
     for domain in ("dailylife", "huggingface", "multimedia"):
@@ -167,8 +166,10 @@ def request_texts() -> dict[str, str]:
 
 
 def sampled_requests() -> dict[str, dict[str, str]]:
-    """Two samples of 200: 80 of UltraTool, 80 of daily life, 20 and 20 of the other two. `seen` was read while the
-    forms were written, `fresh` only after the tagger was done."""
+    """Draw two samples of 200: 80 of UltraTool, 80 of daily life, 20 and 20 of the other two.
+
+    `seen` was read while the forms were written, `fresh` only after the tagger was done.
+    """
     texts = request_texts()
     samples: dict[str, dict[str, str]] = {"seen": {}, "fresh": {}}
     for prefix, n in _REQUESTS:
@@ -191,7 +192,7 @@ _REQUESTS = (
 def false_finds(
     tagger: Tagger, requests: Mapping[str, str], marks: Mapping[str, Sequence[Sequence[int]]]
 ) -> dict[str, object]:
-    """Requests of which the tagger hides as a name what none is."""
+    """Count requests in which the tagger hides something as a name that is none."""
     found = tagger.spans(list(requests.values()))
     n_false = n_named = n_missed = n_true = 0
     kinds: dict[str, int] = defaultdict(int)
@@ -216,7 +217,7 @@ def false_finds(
 
 
 def speed(tagger: Tagger, values: ner_values.Values) -> dict[str, object]:
-    """One core; a request of 200 characters, messages one after another, one long text."""
+    """Measure time on one core: a request of 200 characters, messages one after another, one long text."""
     sentences = ner_data.Sentences(values)
     texts = [sentences.example(random.Random(f"speed {seed}")).text for seed in range(300)]
     joined = " ".join(texts)
@@ -240,7 +241,7 @@ def speed(tagger: Tagger, values: ner_values.Values) -> dict[str, object]:
 
 
 def messages(tagger: Tagger) -> dict[str, object] | None:
-    """The hand-labelled messages, which are for this alone."""
+    """Measure the hand-labelled messages, which are only for this."""
     if not MESSAGES_FILE.exists():
         return None
     documents = []
@@ -251,7 +252,7 @@ def messages(tagger: Tagger) -> dict[str, object] | None:
 
 
 def show(tagger: Tagger, documents: Sequence[Document], n: int) -> None:
-    """Print what was missed and what was hidden in error. Only for what may be looked at."""
+    """Print what was missed and what was hidden wrongly. Only for data that may be looked at."""
     missed, wrong = [], []
     for document, all_spans in zip(documents, tagger.spans([d.text for d in documents])):
         spans = [s for s in all_spans if s.kind in NAMES]

@@ -1,10 +1,9 @@
-"""Makes the tagger: `python -m training.ner_train` (extra `train`: torch, Faker).
+"""Train the tagger: `python -m training.ner_train` (extra `train`: torch, Faker).
 
-A low-rank change of the sentence encoder, a table of shapes of words and one linear head are trained on sentences of
-Hearth's own with made-up names (`training.ner_data`), and on public requests that hold none (UltraTool and
-TaskBench, MIT). Written are one small file and a record of how it came to be. The same seed, data, torch, Faker and
-processor give the same file, also when it is made in pieces (`--piece-s`, `--checkpoint`): what a step learns from
-depends on its number.
+A low-rank change of the sentence encoder, a table of word shapes and one linear head are trained on Hearth's own
+sentences with made-up names (`training.ner_data`), and on public requests that hold none (UltraTool and TaskBench,
+MIT). It writes one small file and a record of how it was made. The same seed, data, torch, Faker and processor give the
+same file, also when it is made in pieces (`--piece-s`, `--checkpoint`): the data of a step depend on its number.
 """
 
 from __future__ import annotations
@@ -41,11 +40,11 @@ except ModuleNotFoundError:
 
 _CLS, _SEP = 101, 102
 _POOL = 512
-"""Examples drawn together and sorted by length, so that little is padding."""
+"""Number of examples drawn together and sorted by length, so that little is padding."""
 _ROW_TOKENS = 254
 _IGNORED = -100
 _POOLS_OF_STAGE = 1_000_000
-"""Between the numbers of the first pools of two stages: no example is met twice."""
+"""Distance between the first pool numbers of two stages, so that no example is repeated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +52,19 @@ class Options:
     seed: int = 1
     rank: int = 24
     stages: tuple[tuple[int, float], ...] = ((480, 1.0),)
-    """Steps of each stage, and its learning rates as a share of those below; they rise at once and fall to nothing. A
-    stage begins with the file that the one before gave."""
+    """Steps of each stage, and its learning rates as a share of those below. They rise at once and fall to zero; a
+    stage begins with the file of the one before."""
     batch_tokens: int = 1024
     lr: float = 1e-3
     lr_plain: float = 4e-4
-    """For norms and biases."""
+    """Learning rate of norms and biases."""
     lr_heads: float = 2e-3
     n_threads: int = 1
     shares: Shares = field(default_factory=Shares)
 
 
 class TaggerModel(nn.Module):  # type: ignore[misc, unused-ignore]
-    """What `models.ner` runs, with gradients."""
+    """Trainable form of the model that `models.ner` runs."""
 
     def __init__(self, weights: Mapping[str, Array], rank: int) -> None:
         super().__init__()
@@ -78,13 +77,13 @@ class TaggerModel(nn.Module):  # type: ignore[misc, unused-ignore]
         self.tag_bias = nn.Parameter(torch.zeros(len(KINDS) + 1))
 
     def forward(self, ids: Tensor, shapes: Tensor, is_there: Tensor) -> Tensor:
-        """Scores of nothing and of each kind, shape [rows, tokens, 1 + kinds]."""
+        """Return the scores of no kind and of each kind, shape [rows, tokens, 1 + kinds]."""
         embedded = self._words[ids] + self._places[: ids.shape[1]] + shapes @ self.shapes
         scores: Tensor = self.encoder(embedded, is_there) @ self.tag.T + self.tag_bias
         return scores
 
     def load(self, data: bytes) -> None:
-        """Take over a tagger's file."""
+        """Load a tagger's file."""
         adapter, heads = unpacked(data)
         self.encoder.load_adapter(adapter)
         with torch.no_grad():
@@ -92,7 +91,7 @@ class TaggerModel(nn.Module):  # type: ignore[misc, unused-ignore]
                 getattr(self, name).copy_(torch.from_numpy(value))
 
     def file(self) -> bytes:
-        """The tagger's file."""
+        """Return the tagger's file."""
         heads = {"shapes": self.shapes, "tag": self.tag, "tag_bias": self.tag_bias}
         return packed(self.encoder.adapter(), {k: v.detach().numpy() for k, v in heads.items()})
 
@@ -101,11 +100,11 @@ class TaggerModel(nn.Module):  # type: ignore[misc, unused-ignore]
 class Row:
     tokens: Tokens
     targets: NDArray[np.int64]
-    """0 for nothing, else one more than the kind's place in `KINDS`."""
+    """0 for no kind, else the kind's place in `KINDS` plus one."""
 
 
 def row_of(example: Example, tokens: Tokens) -> Row:
-    """The example's first tokens, with the kind of each."""
+    """Make a row of the example's first tokens, with the kind of each."""
     targets = np.zeros(len(tokens.ids), dtype=np.int64)
     for start, end, kind in example.spans:
         inside = (tokens.spans[:, 0] < end) & (tokens.spans[:, 1] > start)
@@ -115,7 +114,7 @@ def row_of(example: Example, tokens: Tokens) -> Row:
 
 
 class Batches:
-    """Batches of rows; each pool of examples is drawn by its own number, so training may stop and go on."""
+    """Batches of rows; each pool of examples is drawn by its own number, so training can stop and continue."""
 
     def __init__(self, sentences: Sentences, options: Options) -> None:
         self._sentences = sentences
@@ -138,7 +137,7 @@ class Batches:
         return batches
 
     def after(self, pool: int, batch: int) -> Iterator[tuple[int, int, list[Row]]]:
-        """Batches from a place on, each with the place of the next."""
+        """Yield batches from a place on, each with the place of the next."""
         while True:
             batches = self.pool(pool)
             for index in range(batch, len(batches)):
@@ -148,7 +147,7 @@ class Batches:
 
 
 def loss_of(model: TaggerModel, rows: Sequence[Row]) -> Tensor:
-    """Mean over the tokens of a batch."""
+    """Return the mean loss over the tokens of a batch."""
     n_tokens = max(len(row.targets) for row in rows) + 2
     ids = torch.zeros(len(rows), n_tokens, dtype=torch.long)
     there = torch.zeros(len(rows), n_tokens, dtype=torch.bool)
@@ -166,7 +165,7 @@ def loss_of(model: TaggerModel, rows: Sequence[Row]) -> Tensor:
 
 
 def read_requests(plans: Path, values: Values) -> tuple[list[str], dict[str, str]]:
-    """Public requests that hold no name, those kept for measuring left out, and hashes of their files."""
+    """Read public requests that hold no name, without those kept for measuring, and the hashes of their files."""
     paths = [plans / "ultratool" / "train.jsonl"]
     requests = [str(line["user_request"]) for _, line in read_jsonl(paths[0])]
     for domain in ("dailylife", "huggingface", "multimedia"):
@@ -178,36 +177,36 @@ def read_requests(plans: Path, values: Values) -> tuple[list[str], dict[str, str
 
 
 def is_kept_back(request: str) -> bool:
-    """One public request in five is never trained on, to count false finds in."""
+    """Return whether a public request is kept out of training, one in five, to count false finds in."""
     return hashlib.sha256(request.encode()).digest()[0] % 5 == 0
 
 
 @dataclass(slots=True)
 class Progress:
-    """How far training has come."""
+    """State of training."""
 
     stage: int = 0
     step: int = 0
-    """Of the stage."""
+    """Step within the stage."""
     pool: int = 0
-    """Of the stage: where the next batch comes from."""
+    """Pool within the stage from which the next batch comes."""
     batch: int = 0
     loss: float = 0.0
-    """Smoothed."""
+    """Smoothed loss."""
     cpu_s: float = 0.0
-    """Of the pieces before this one."""
+    """CPU seconds of the earlier pieces."""
 
 
 def train(
     plans: Path, options: Options, checkpoint: Path, piece_s: float, begun: tuple[int, bytes] | None = None
 ) -> tuple[bytes, dict[str, object]] | None:
-    """The tagger's file and its record, or nothing when the time of this piece is over.
+    """Train, and return the tagger's file and its record, or None when the time of this piece is over.
 
     Args:
-        plans: The folder with the public requests.
-        checkpoint: Where what there is so far is kept between pieces; removed at the end.
-        piece_s: How long to go on before it is kept.
-        begun: A stage to begin with, from 0, and the file that the one before gave.
+        plans: Folder with the public requests.
+        checkpoint: File that keeps the state between pieces; removed at the end.
+        piece_s: Seconds to train before the state is kept.
+        begun: Stage to begin with, counted from 0, and the file of the stage before.
     """
     torch.manual_seed(options.seed)
     torch.set_num_threads(options.n_threads)
@@ -273,7 +272,7 @@ def _go_on(
     progress: Progress,
     until: float,
 ) -> bool:
-    """Train to the end of the stage, or until then; whether the end was reached."""
+    """Train to the end of the stage or until the given time; return whether the end was reached."""
     n_steps, share = options.stages[progress.stage]
     first = progress.stage * _POOLS_OF_STAGE
     for pool, batch, rows in batches.after(first + progress.pool, progress.batch):

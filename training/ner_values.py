@@ -1,8 +1,8 @@
-"""Made-up people, organisations, places, addresses and numbers that fill the tagger's sentence forms.
+"""Make up people, organisations, places, addresses and numbers that fill the tagger's sentence forms.
 
-Drawn from Faker's word lists of some sixty countries, from words and patterns of Hearth's own (`data/tagger_words.txt`)
-and from chains of letters learnt of both, so that shape and surroundings must be read, not a list of names. The same
-seed and version of Faker give the same values. Extra `train`: Faker (MIT).
+Values are drawn from Faker's word lists of some sixty countries, from Hearth's own words and patterns
+(`data/tagger_words.txt`) and from chains of letters learnt from both, so that the tagger must read shape and context,
+not a list of names. The same seed and version of Faker give the same values. Extra `train`: Faker (MIT).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ KIND_OF_SLOT = {
     "Date": "date",
     **dict.fromkeys(("Card", "Iban", "Phone", "Email", "Url", "Code", "Ip"), "identifier"),
 }
-"""The mark of a slot's value; the values of others are never marked."""
+"""Kind of each slot's value; values of other slots are never marked."""
 
 _LOCALES = {
     "en": "en_US en_US en_GB en_GB en_CA en_AU en_NZ en_IE en_IN en_PH en_KE en_NG",
@@ -45,9 +45,9 @@ _LOCALES = {
     "script": "el_GR el_CY ru_RU uk_UA bg_BG sr_BA ar_SA he_IL fa_IR hi_IN ja_JP zh_CN zh_TW ko_KR hy_AM ka_GE th_TH",
 }
 _SHARES = {"en": 0.42, "de": 0.07, "fr": 0.06, "es": 0.06, "it": 0.05, "other": 0.3, "script": 0.04}
-"""Where the values of an English sentence come from."""
+"""Shares of the origins of values in an English sentence."""
 _AT_HOME = 0.75
-"""Of the values in a text of another language, those from where it is spoken."""
+"""Share of values from the text's own country in texts of another language than English."""
 _PARTS = {
     "name": 90,
     "first_name": 70,
@@ -60,14 +60,14 @@ _PARTS = {
     "address": 30,
     "postcode": 10,
 }
-"""How many of each are drawn from a country."""
+"""Number of values of each part drawn from a country."""
 _CHAINS = {
     "first": ("first_name", "first"),
     "last": ("last_name", "last"),
     "place": ("city", "place"),
     "org": ("company", "app"),
 }
-"""Which part of Faker's and which words of Hearth's a chain reads."""
+"""Faker's part and Hearth's words that each chain reads."""
 
 _SLOT = re.compile(r"\{([^{}]+)\}")
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
@@ -75,7 +75,7 @@ _LETTERS, _DIGITS = "ABCDEFGHIJKLMNOPRSTUVWXYZ", "0123456789"
 
 
 def chosen(form: str, rng: random.Random) -> str:
-    """The form with one of each `[this|that]` taken; choices may lie in choices."""
+    """Take one of each `[this|that]` in the form; choices may be nested."""
     while True:
         inner = _CHOICE.search(form)
         if inner is None:
@@ -84,7 +84,7 @@ def chosen(form: str, rng: random.Random) -> str:
 
 
 class Chain:
-    """Words that look like those it has read: each letter drawn by the three before it."""
+    """Makes words that look like those it has read: each letter is drawn by the three before it."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self._next: dict[str, list[str]] = defaultdict(list)
@@ -108,7 +108,7 @@ class Chain:
 
 
 class Values:
-    """Draws values for slots; `rng` is handed in, so that examples can be drawn in any order."""
+    """Draws values for slots; `rng` is passed in, so that examples can be drawn in any order."""
 
     def __init__(self, seed: int) -> None:
         self.words: dict[str, list[str]] = {}
@@ -132,7 +132,7 @@ class Values:
         }
 
     def draw(self, slot: str, rng: random.Random, language: str) -> str:
-        """A value for a slot in a text of `language`. Raises: KeyError, when there is no such slot."""
+        """Draw a value for a slot in a text of `language`. Raises: KeyError, if there is no such slot."""
         maker, is_made, rest = slot.partition(":")
         if is_made:
             return self._makers[maker](rest, rng, language)
@@ -142,7 +142,7 @@ class Values:
         return self._filled(rng.choice(self.words.get(f"{language}.{slot}") or self.words[slot]), rng, language)
 
     def known_words(self) -> set[str]:
-        """Every word of a person, town or country that Faker gave, in small letters."""
+        """Return every word of a person, town or country that Faker gave, in small letters."""
         parts = ("first_name", "last_name", "city", "country")
         pools = [pool for group in self._pools.values() for pool in group]
         return {w.lower() for pool in pools for part in parts for v in pool.get(part, ()) for w in v.split()}
@@ -174,7 +174,7 @@ class Values:
 
 
 def _pool(locale: str, seed: int) -> dict[str, list[str]]:
-    """Parts of names of one country, as Faker draws them; what it does not know of a country is left out."""
+    """Draw parts of names of one country from Faker, leaving out what it lacks for that country."""
     source = Faker(locale)
     source.seed_instance(f"{seed} {locale}")
     draws = {name: getattr(source, name, None) for name in _PARTS}

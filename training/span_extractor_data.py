@@ -1,8 +1,8 @@
-"""What the argument reader is taught from: calls of public data with the places of their values, varied each time.
+"""Make exercises for the argument reader from calls of public data with the places of their values, varied each time.
 
 Public data hold hardly any "no" and few corrected values, so both are made here from sentences written for Hearth: a
-yes-or-no parameter is put beside a real call and answered, refused or corrected in the conversation; a value said is
-replaced by a later one. Everything follows from the seed of the generator handed in.
+yes-or-no parameter is added to a real call and affirmed, denied or corrected in the conversation; a value said is
+replaced by a later one. Everything follows from the seed of the generator passed in.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from hearth.types import Context, Parameter, Ref, ToolSpec
 
 Span = tuple[int, int]
 _NOW = dt.datetime(2019, 3, 1, 9, 0, tzinfo=dt.UTC)
-"""The public conversations take place on that day; only which words are numbers and dates is used."""
+"""Date on which the public conversations take place; it only decides which words are numbers and dates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What is right for one parameter."""
+    """Right answer for one parameter."""
 
     kind: int
-    """Of `span_reader.KINDS`; -1 when the data do not say."""
+    """Index in `models.span_extractor.KINDS`; -1 if the data do not say."""
     spans: tuple[Span, ...] = ()
-    """Every right mention, as characters of the text; empty where the value is not said word for word. Of a yes or no:
+    """Every right mention, as characters of the text; empty if the value is not said word for word. For a yes or no,
     the words that say so."""
     option: int = -1
     fields: tuple[int, ...] = ()
@@ -47,20 +47,20 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One call and where its arguments come from."""
+    """One call and the sources of its arguments."""
 
     spec: ToolSpec
     text: str
     told: Mapping[str, Told]
-    """By parameter; what is not named is absent."""
+    """Answers by parameter; parameters not named are absent."""
     fields: tuple[Field, ...] = ()
     group: str = ""
-    """Which service or data set it is of."""
+    """Service or data set that it belongs to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exercise:
-    """A sample as the reader meets it this time."""
+    """A sample as varied for one reading."""
 
     form: Form
     text: str
@@ -68,24 +68,24 @@ class Exercise:
     parameters: tuple[Parameter, ...]
     sample: Sample
     is_fit: bool = True
-    """False: the form is of another tool, and only the fit is taught."""
+    """False: the form belongs to another tool, and only the fit is taught."""
 
 
 @dataclass(slots=True)
 class Corpus:
-    """All samples, and what their variation draws from."""
+    """All samples, and the values that their variation draws from."""
 
     samples: list[Sample]
     tools: dict[str, ToolSpec]
     values: dict[str, list[str]] = field(default_factory=dict)
-    """By parameter name: values said somewhere."""
+    """Values said somewhere, by parameter name."""
 
 
 # ── Reading the data ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def read_samples(path: Path, tools: Mapping[str, ToolSpec], group: str = "") -> list[Sample]:
-    """Every call of a file of plans, with the steps before it. Calls of tools without description are left out."""
+    """Read every call of a file of plans, with the steps before it, except calls of tools without description."""
     found: list[Sample] = []
     for _, line in read_jsonl(path):
         found += samples_of(line, tools, group)
@@ -93,7 +93,7 @@ def read_samples(path: Path, tools: Mapping[str, ToolSpec], group: str = "") -> 
 
 
 def samples_of(line: Mapping[str, Any], tools: Mapping[str, ToolSpec], group: str = "") -> list[Sample]:
-    """Every call of one line of a file of plans."""
+    """Return every call of one line of a file of plans."""
     nodes = line["task_nodes"]
     now = dt.datetime.fromisoformat(line["now"]) if line.get("now") else _NOW
     specs = [tools.get(node["task"]) or ToolSpec(node["task"], "") for node in nodes]
@@ -151,14 +151,14 @@ def _mentions(values: Sequence[Any], text: str, now: dt.datetime) -> tuple[Span,
 
 
 def said(value: str, text: str) -> list[Span]:
-    """Every place where the value stands as words of its own, whatever its case."""
+    """Return every place where the value stands as whole words, whatever its case."""
     if not value.strip():
         return []
     return [m.span() for m in re.finditer(rf"(?<!\w){re.escape(value.strip())}(?!\w)", text, re.IGNORECASE)]
 
 
 def _list_mention(values: Sequence[Any], text: str) -> list[Span]:
-    """From the first item to the last, when all are said near each other."""
+    """Return the span from the first item to the last, if all are said near each other."""
     places = [said(str(value), text) for value in values]
     if not values or not all(places):
         return []
@@ -175,7 +175,7 @@ def _list_mention(values: Sequence[Any], text: str) -> list[Span]:
 
 
 def _meant(values: Sequence[Any], text: str, now: dt.datetime) -> list[Span]:
-    """Typed values said in other words: a date, a number in words, a quantity with its unit."""
+    """Return spans of typed values said in other words: a date, a number in words, a quantity with its unit."""
     wanted = {str(v).lower() for v in values} | {
         repr(float(v)) for v in values if isinstance(v, int | float) and not isinstance(v, bool)
     }
@@ -189,14 +189,15 @@ def _meant(values: Sequence[Any], text: str, now: dt.datetime) -> list[Span]:
 
 
 def nested_split(n: int) -> tuple[list[int], list[int]]:
-    """Rows of a file with references to train on, and rows held back, one in five, by a fixed seed."""
+    """Split the rows of a file with references into those to train on and those held back, one in five, by a fixed
+    seed."""
     order = np.random.default_rng(20240501).permutation(n)
     n_held = n // 5
     return sorted(int(i) for i in order[n_held:]), sorted(int(i) for i in order[:n_held])
 
 
 def pool(samples: Iterable[Sample]) -> dict[str, list[str]]:
-    """Values said, by parameter name."""
+    """Collect the values said, by parameter name."""
     values: dict[str, set[str]] = defaultdict(set)
     for sample in samples:
         for name, told in sample.told.items():
@@ -209,21 +210,21 @@ def pool(samples: Iterable[Sample]) -> dict[str, list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """How much is said beside the data."""
+    """Amount of speech added to the data."""
 
     matters: float = 0.3
-    """Chance, twice, of a yes-or-no parameter put beside a conversation's own."""
+    """Chance, tried twice, of adding a yes-or-no parameter to a conversation's own."""
     fates: tuple[int, int, int, int] = (3, 2, 4, 2)
-    """How often it is left unsaid, said yes to, said no to, and said and then turned."""
+    """Odds that it is left unsaid, affirmed, denied, or said and then reversed."""
     turned: tuple[int, int] = (1, 2)
-    """How often what is turned ends as yes and as no."""
+    """Odds that a reversed answer ends as yes and as no."""
 
 
 PLAIN = Variation()
 
 
 def exercise(sample: Sample, corpus: Corpus, rng: random.Random, variation: Variation = PLAIN) -> Exercise:
-    """The sample with parts of its description dropped, shuffled, and sometimes more said in the conversation."""
+    """Vary a sample: drop parts of its description, shuffle it, and sometimes add to the conversation."""
     is_conversation = sample.text.startswith("user:")
     if is_conversation and "\n" not in sample.text and rng.random() < 0.5:
         sample, is_conversation = _bare(sample), False
@@ -238,14 +239,14 @@ def exercise(sample: Sample, corpus: Corpus, rng: random.Random, variation: Vari
 
 
 def _bare(sample: Sample) -> Sample:
-    """A single turn without the word `user:` before it, as a request is written."""
+    """Remove `user: ` from a single turn, as a request is written."""
     n = len("user: ")
     told = {name: replace(t, spans=tuple((a - n, b - n) for a, b in t.spans)) for name, t in sample.told.items()}
     return replace(sample, text=sample.text[n:], told=told)
 
 
 def plain_exercise(sample: Sample, rng: random.Random | None) -> Exercise:
-    """Without `rng`: the sample as it is."""
+    """Drop and shuffle parts of the description; without `rng`, take the sample unchanged."""
     parameters = list(sample.spec.parameters)
     if rng is not None:
         rng.shuffle(parameters)
@@ -270,7 +271,7 @@ def plain_exercise(sample: Sample, rng: random.Random | None) -> Exercise:
 
 
 def other_tool(sample: Sample, spec: ToolSpec) -> Exercise:
-    """The sample's text with the form of a tool it does not ask for."""
+    """Combine the sample's text with the form of a tool it does not ask for."""
     form = Form(tool_text(spec), tuple(question(p) for p in spec.parameters))
     told = tuple(Told(-1) for _ in spec.parameters)
     return Exercise(form, sample.text, told, spec.parameters, sample, is_fit=False)
@@ -288,7 +289,7 @@ _BARE_CHANGES = ("No, make that {value}.", "Actually, {value} instead.", "Sorry,
 
 
 def corrected(sample: Sample, values: Mapping[str, Sequence[str]], rng: random.Random) -> Sample:
-    """One value said before is replaced by another at the end."""
+    """Replace one value said before by another at the end."""
     able = [n for n, t in sample.told.items() if t.kind == SPAN and t.spans and len(values.get(n, ())) > 3]
     if not able:
         return sample
@@ -306,7 +307,7 @@ def corrected(sample: Sample, values: Mapping[str, Sequence[str]], rng: random.R
 
 
 def _joint(text: str, rng: random.Random) -> str:
-    """What stands between the last turn and what the user adds."""
+    """Return the text between the last turn and the user's addition."""
     if text.rpartition("\n")[2].startswith("agent:"):
         return "\nuser: "
     if rng.random() < 0.5:
@@ -327,7 +328,7 @@ _NOS = (
 
 
 def turned_down(sample: Sample, rng: random.Random) -> Sample:
-    """A yes-or-no parameter of the tool itself is said no to at the end."""
+    """Add a "no" to one of the tool's own yes-or-no parameters at the end."""
     able = [p for p in sample.spec.parameters if is_yes_or_no(p)]
     if not able:
         return sample
@@ -342,7 +343,7 @@ def turned_down(sample: Sample, rng: random.Random) -> Sample:
 def with_yes_or_no(
     sample: Sample, rng: random.Random, matters: Sequence[Matter], variation: Variation = PLAIN
 ) -> Sample:
-    """A yes-or-no parameter from `matters` is put beside the tool's own, and answered in the text or left unsaid."""
+    """Add a yes-or-no parameter from `matters` to the tool's own, and answer it in the text or leave it unsaid."""
     matter = rng.choice(matters)
     if sample.spec.parameter(matter.name) is not None or re.search(matter.word, sample.text, re.IGNORECASE):
         return sample
@@ -408,7 +409,8 @@ def _sentence(phrase: str, rng: random.Random) -> str:
 def _said_within(
     text: str, told: Mapping[str, Told], sentence: str, rng: random.Random
 ) -> tuple[str, Mapping[str, Told], int]:
-    """The sentence put at the end of a turn, spans behind it moved; and where it stands now."""
+    """Add the sentence at the end of a turn; return the text, the answers with later spans moved, and the sentence's
+    place."""
     ends = [m.start() for m in re.finditer(r"\n|\Z", text)]
     users = [
         e for e in ends if text[text.rfind("\n", 0, e) + 1 : e].startswith("user:") or not text.startswith("user:")
@@ -430,7 +432,7 @@ class Matter:
     name: str
     description: str
     word: str
-    """A pattern of texts that speak of it already."""
+    """Pattern of texts that speak of it already."""
     question: str
     yes: tuple[str, ...]
     no: tuple[str, ...]
@@ -445,7 +447,7 @@ def read_matters() -> tuple[Matter, ...]:
 
 
 def held_matters() -> tuple[Matter, ...]:
-    """One in six, never trained on: to measure what was learnt of matters never seen."""
+    """Return one matter in six, never trained on, to measure generalisation to matters never seen."""
     return read_matters()[5::6]
 
 

@@ -1,9 +1,9 @@
-"""Makes the argument reader's adapter: `python -m training.span_extractor_train` (extra `train`: torch).
+"""Train the argument reader's adapter: `python -m training.span_extractor_train` (extra `train`: torch).
 
 A low-rank change to every matrix of the sentence encoder, its norms and biases, and the heads are trained together on
-public calls (SGD: CC BY-SA 4.0; NesTools and NESTFUL: Apache-2.0) and on sentences of Hearth's own. Written are one
-small file and a record of how it came to be: hashes of the data, seed, options, counts, command. The same seed, data,
-torch and number of threads give the same file.
+public calls (SGD: CC BY-SA 4.0; NesTools and NESTFUL: Apache-2.0) and on Hearth's own sentences. It writes one small
+file and a record of how it was made: hashes of the data, seed, options, counts, command. The same seed, data, torch and
+number of threads give the same file.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _OWN = (
 _BATCH_TOKENS = 3072
 _BATCH_ROWS = 32
 _POOL = 24
-"""Batches drawn together and sorted by length, so that little is padding."""
+"""Number of batches drawn together and sorted by length, so that little is padding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,42 +81,42 @@ class Options:
     seed: int = 1
     rank: int = 32
     n_steps: int = 1300
-    """Of some 3,000 tokens each; the learning rate falls to nothing at the end."""
+    """Steps of the first stage, of some 3,000 tokens each; the learning rate falls to zero at the end."""
     lr: float = 1e-3
     lr_plain: float = 4e-4
-    """For norms and biases."""
+    """Learning rate of norms and biases."""
     lr_heads: float = 1e-3
     match_every: int = 6
-    """Every so many steps, one that matches conversations with tools."""
+    """Steps between two that also match conversations with tools."""
     other_tools: float = 0.12
-    """Exercises beside which the form of a wrong tool is read."""
+    """Share of exercises that are followed by the form of a wrong tool."""
     n_threads: int = 1
     held_services: tuple[str, ...] = ()
     """Services of SGD that are left out, to choose options by."""
     save_every: int = 0
-    """Write what there is every so many steps, to look at; 0 never."""
+    """Steps between two intermediate files for inspection; 0: none are written."""
     n_second: int = 320
-    """Steps of the second stage, where yes and no are said as often, and oftener."""
+    """Steps of the second stage, where yes and no are more frequent and balanced."""
     second_lr: float = 0.6
-    """Its learning rates, as a share of the first's."""
+    """Learning rates of the second stage, as a share of the first's."""
     n_third: int = 220
-    """Steps of a third stage, where most is about references."""
+    """Steps of the third stage, mostly about references."""
     third_lr: float = 0.45
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What is met, and for how long."""
+    """Data and length of a training stage."""
 
     n_steps: int
     lr: float
     shares: tuple[float, float, float]
-    """Of conversations with single calls, of requests with references, of Hearth's own demonstrations."""
+    """Shares of conversations with single calls, of requests with references, of Hearth's own demonstrations."""
     variation: Variation
 
 
 def stages_of(options: Options) -> tuple[Stage, ...]:
-    """First everything; then yes and no balanced; then more references."""
+    """Return the stages: first everything, then yes and no balanced, then more references."""
     return (
         Stage(options.n_steps, 1.0, (0.62, 0.28, 0.1), Variation()),
         Stage(
@@ -147,7 +147,7 @@ class Reader(nn.Module):  # type: ignore[misc, unused-ignore]
         self.heads = nn.ParameterDict({name: nn.Parameter(_head(name, self)) for name in HEADS})
 
     def states(self, ids: Tensor, is_text: Tensor, is_there: Tensor) -> Tensor:
-        """Shape [rows, tokens, 384]; `is_text` marks the tokens that get the text's segment."""
+        """Return states of shape [rows, tokens, 384]; `is_text` marks the tokens that get the text's segment."""
         table = torch.cat([self.words, self.heads["marks"]])
         x = table[ids] + self.places[: ids.shape[1]]
         x = x + torch.where(is_text[:, :, None], self.heads["segment"], self.segments[0])
@@ -155,7 +155,7 @@ class Reader(nn.Module):  # type: ignore[misc, unused-ignore]
         return states
 
     def load(self, data: bytes) -> None:
-        """Take over an adapter's file."""
+        """Load an adapter's file."""
         adapter, heads = unpacked(data)
         self.encoder.load_adapter(adapter)
         with torch.no_grad():
@@ -163,7 +163,7 @@ class Reader(nn.Module):  # type: ignore[misc, unused-ignore]
                 self.heads[name].copy_(torch.from_numpy(value))
 
     def file(self) -> bytes:
-        """The adapter's file."""
+        """Return the adapter's file."""
         return packed(self.encoder.adapter(), {k: v.detach().numpy() for k, v in self.heads.items()})
 
 
@@ -241,7 +241,7 @@ class Batches:
                     yield other_tool(sample, self._confusable(sample, tools))
 
     def _confusable(self, sample: Sample, tools: Sequence[ToolSpec]) -> ToolSpec:
-        """Another tool; half the time one of the same domain."""
+        """Choose another tool, usually one of the same domain."""
         near = [t for t in tools if t.domain == sample.spec.domain and t.name != sample.spec.name]
         others = [t for t in tools if t.name != sample.spec.name]
         return self._rng.choice(near if near and self._rng.random() < 0.6 else others)
@@ -260,7 +260,7 @@ class Batches:
 
 
 def loss_of(model: Reader, rows: Sequence[Row]) -> Tensor:
-    """Mean loss over the questions of a batch."""
+    """Return the mean loss over the questions of a batch."""
     n_tokens = max(len(row.layout.ids) for row in rows)
     n_asked = max(1, max(len(row.layout.questions) for row in rows))
     ids = torch.zeros(len(rows), n_tokens, dtype=torch.long)
@@ -335,7 +335,7 @@ def _question_loss(model: Reader, row: Row, question: int, scores: tuple[Tensor,
 
 
 def token_spans(layout: Layout, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Tokens (as places in the row) that cover spans of characters; those beyond the window are left out."""
+    """Return the tokens (as places in the row) that cover spans of characters, without those beyond the window."""
     found = []
     for a, b in spans:
         inside = np.flatnonzero((layout.spans[:, 0] < b) & (layout.spans[:, 1] > a))
@@ -345,7 +345,7 @@ def token_spans(layout: Layout, spans: Sequence[tuple[int, int]]) -> list[tuple[
 
 
 def match_loss(model: Reader, samples: Sequence[Sample], tools: Sequence[ToolSpec], pieces: Pieces) -> Tensor:
-    """Conversations with the tools they ask for, among all tools."""
+    """Return the loss of matching conversations with the tools they ask for, among all tools."""
     names = [spec.name for spec in tools]
     texts = _mean_vectors(model, [s.text for s in samples], pieces)
     others = _mean_vectors(model, [match_text(spec) for spec in tools], pieces)
@@ -367,7 +367,7 @@ def _mean_vectors(model: Reader, texts: Sequence[str], pieces: Pieces) -> Tensor
 
 
 def _offered(samples: Sequence[Sample], tools: Sequence[ToolSpec], rng: random.Random) -> list[ToolSpec]:
-    """The tools asked for and half of the others."""
+    """Return the tools asked for, and two in five of the others."""
     wanted = {s.spec.name for s in samples}
     return [spec for spec in tools if spec.name in wanted or rng.random() < 0.4]
 
@@ -376,7 +376,8 @@ def _offered(samples: Sequence[Sample], tools: Sequence[ToolSpec], rng: random.R
 
 
 def read_corpora(data: Path, options: Options) -> tuple[Corpus, Corpus, Corpus, dict[str, str]]:
-    """Conversations with single calls, requests with references, Hearth's own demonstrations, and hashes of all files.
+    """Read conversations with single calls, requests with references and Hearth's own demonstrations, and hash all
+    files.
 
     Of the data with references, the part that `nested_split` holds back is left out.
     """
@@ -407,10 +408,10 @@ def read_corpora(data: Path, options: Options) -> tuple[Corpus, Corpus, Corpus, 
 def train(
     data: Path, options: Options, out: Path, start_from: bytes | None = None, first_stage: int = 1
 ) -> tuple[bytes, dict[str, object]]:
-    """The adapter's file and its record.
+    """Train the adapter, and return its file and its record.
 
     Args:
-        start_from: What the stage before `first_stage` gave; only that and later ones are run.
+        start_from: File of the stage before `first_stage`; only `first_stage` and later ones are run.
     """
     torch.manual_seed(options.seed)
     torch.set_num_threads(options.n_threads)
@@ -448,7 +449,7 @@ def train(
 def _run(
     model: Reader, stage: Stage, batches: Batches, single: Corpus, pieces: Pieces, options: Options, out: Path
 ) -> dict[str, object]:
-    """One stage; what it took and where its losses ended."""
+    """Train one stage, and return its cost and final losses."""
     optimizer = torch.optim.AdamW(
         [
             {"params": list(model.encoder.low.parameters()), "peak": options.lr * stage.lr},

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hearth.version import __version__
+
 if TYPE_CHECKING:
     from hearth.formats.tool_signature import Sink, Unit, tool
     from hearth.protocols import CallContext
 
 __all__ = ["CallContext", "Sink", "Unit", "__version__", "tool"]
-__version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> Any:

@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import cast
 
 from hearth import config
 from hearth.config import Settings
@@ -37,32 +38,32 @@ from hearth.guard.flow.injection import InjectionReader
 from hearth.guard.guard_state import Records
 from hearth.guard.monitor import Monitor
 from hearth.guard.policy.policy import Policy
+from hearth.memory.answers.answer_spans import WordReader
+from hearth.memory.answers.questions import said_by
+from hearth.memory.answers.recollection import Recollection
+from hearth.memory.answers.time_mentions import times_named
 from hearth.memory.event_memory import EventMemory
 from hearth.memory.facts.fact_extraction import Told, facts_in, known_from, learn_from
 from hearth.memory.facts.fact_store import FactStore
 from hearth.memory.maintenance import retention_of, tend_a_little
-from hearth.memory.search.answer_spans import WordReader
-from hearth.memory.search.questions import said_by
-from hearth.memory.search.recollection import Recollection
-from hearth.memory.search.time_mentions import times_named
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.deferral.cascade import Cascade, cascade_of
 from hearth.planning.dialogue.cloud_fallback import ASK_CLOUD, asked_of_cloud
 from hearth.planning.dialogue.coreference import read_after, with_record
 from hearth.planning.dialogue.memory_fallback import asked_of_memory, told_to_memory
 from hearth.planning.retrieval.recall_planner import OWNERS_WORD, RecallPlanner
-from hearth.protocols import Approver, CallContext, Encoder, LanguageModel, Planner, Tool
-from hearth.registry import Tools, load_tools
+from hearth.protocols import Approver, CallContext, Encoder, Footage, LanguageModel, Planner, Tool
+from hearth.registry import ENTITIES, FOOTAGE, Parts, Tools, load_parts, load_tools
 from hearth.storage.database import HomeLock, Store
 from hearth.storage.trace import CallRecord, Trace, UnfinishedEpisode
 from hearth.storage.workspace import Folder
 from hearth.tools import abilities
-from hearth.tools.pim.contacts import entities
 from hearth.types import (
     OWNER,
     Answer,
     Context,
     Demonstration,
+    Entity,
     Episode,
     Plan,
     Refusal,
@@ -70,8 +71,6 @@ from hearth.types import (
     StepResult,
     ToolSpec,
 )
-from hearth_home.tools import devices
-from hearth_video.footage.library import Library
 
 MAX_REPAIR_ROUNDS = 2
 """How often the rest of a plan is planned anew after a failed step, before it is reported plainly."""
@@ -127,7 +126,9 @@ class Agent:
         self.memory = EventMemory(store, encoder, lambda text, now: times_named(text, now, country))
         self.facts = FactStore(store)
         self.recollection = Recollection(self.memory, self.facts, WordReader(config.cache_folder(environ)))
-        self.footage = Library(store, self.memory, settings)
+        self._naming, filmed = load_parts(ENTITIES), load_parts(FOOTAGE)
+        self.footage = _opened_footage(filmed, store, self.memory, settings)
+        self.faults = (*tools.faults, *self._naming.faults, *filmed.faults)
         self.folder = Folder(home / "owner", store)
         self._tool_settings = {**settings.for_tools(environ), abilities.SETTINGS: abilities.abilities(tools.specs)}
         self._known_tools = KnownTools(tools.specs)
@@ -255,7 +256,8 @@ class Agent:
         """Look after memory and footage for a moment, once the owner has the answer; what is not done now is left."""
         with suppress(HearthError, KeyboardInterrupt):
             tend_a_little(self.store, self.memory, retention_of(self.settings.memory), self.clock())
-            self.footage.tend(self.clock())
+            if self.footage is not None:
+                self.footage.tend(self.clock())
 
     # ── What the parts are handed ─────────────────────────────────────────────────────────────────────────
 
@@ -271,9 +273,9 @@ class Agent:
 
     def context(self) -> Context:
         """What planners may see: the owner, the names the owner knows, the country; never contents."""
-        owner = self.settings.owner
-        known = entities(self.folder.for_call(""))
-        return Context(owner.name, (*known, *devices.entities(self._tool_settings["home"])), owner.country)
+        owner, call = self.settings.owner, self.call_context()
+        naming = (cast("Callable[[CallContext], tuple[Entity, ...]]", part.value) for part in self._naming.loaded)
+        return Context(owner.name, tuple(entity for entities in naming for entity in entities(call)), owner.country)
 
     def occasion(self, request: Request, plan: Plan, id: str = "") -> Occasion:
         """What the guard may know of a request: when it was asked, the contacts, what it licenses."""
@@ -516,6 +518,13 @@ class Agent:
                 clock=clock,
                 resources=stack.pop_all(),
             )
+
+
+def _opened_footage(parts: Parts, store: Store, memory: EventMemory, settings: Settings) -> Footage | None:
+    """The home's video, where a package that understands it is installed."""
+    if not parts.loaded:
+        return None
+    return cast("Callable[[Store, EventMemory, Settings], Footage]", parts.loaded[0].value)(store, memory, settings)
 
 
 def _language_model(

@@ -1,4 +1,4 @@
-"""`hearth.toml` as checked settings, or a message that names file, key and fix.
+"""Read `hearth.toml` into checked settings; a fault gives a message that names file, key and fix.
 
 Secrets are never written in the file: a key ending in `_env` names an environment variable, one ending in `_file` a
 file that only the owner can read; both are resolved when settings are handed to a tool.
@@ -25,7 +25,7 @@ from hearth.errors import ConfigError
 from hearth.types import Plain
 
 MAX_FILE_BYTES = 1_000_000
-"""Of a `hearth.toml`: nobody writes more settings than that."""
+"""Largest size of a `hearth.toml`; nobody writes more settings than that."""
 
 
 def _zone(name: str) -> str:
@@ -44,7 +44,7 @@ def _country(name: str) -> str:
 
 
 def host_and_port(text: str) -> tuple[str, int]:
-    """Read `host` or `host:port`; port 0 stands for any. Raises: ValueError: no exact host."""
+    """Read `host` or `host:port`; port 0 stands for any. Raises: ValueError: not an exact host name."""
     host, colon, port = text.strip().rpartition(":")
     if not colon or _is_address(text.strip()):
         host, port = text.strip(), "0"
@@ -99,74 +99,74 @@ class _Table(BaseModel):
 
 
 class Owner(_Table):
-    """Who the agent serves."""
+    """The person the agent serves."""
 
     name: str = ""
-    """Signs drafts."""
+    """Name that signs drafts."""
     email: str = ""
-    """The sender of drafts."""
+    """Sender address of drafts."""
     time_zone: Annotated[str, AfterValidator(_zone)] = ""
-    """IANA name; empty: the machine's."""
+    """IANA name of the time zone; empty: the machine's."""
     country: Annotated[str, AfterValidator(_country)] = ""
     """ISO 3166 code, for phone numbers and date order."""
 
 
 class Rule(_Table):
-    """The owner's word on one tool, by its exact name."""
+    """The owner's rule for one tool, by its exact name."""
 
     ruling: Literal["allow", "ask", "deny"]
     """`allow` runs it, `ask` asks once per plan, `deny` never runs it."""
     reason: str = ""
-    """Shown with every ruling that rests on this rule."""
+    """Reason shown with every ruling that rests on this rule."""
 
 
 class When(_Table):
-    """What one argument must be for a rule to count; what is not said is free."""
+    """Conditions on one argument for a rule to apply; anything left out is unrestricted."""
 
     one_of: tuple[str | bool | int | float, ...] | None = None
-    """Exactly one of these values."""
+    """The value is exactly one of these."""
     min: int | float | str | dt.datetime | dt.date | dt.time | None = None
-    """At least this: a number, a date, a time, or a duration as text (`PT1H`)."""
+    """The value is at least this: a number, a date, a time, or a duration as text (`PT1H`)."""
     max: int | float | str | dt.datetime | dt.date | dt.time | None = None
-    """At most this."""
+    """The value is at most this."""
     matches: str | None = None
     """A regular expression that the whole text matches; expressions that could take forever are refused."""
     max_chars: int | None = Field(default=None, ge=0)
-    """At most so many characters."""
+    """The text has at most so many characters."""
     max_items: int | None = Field(default=None, ge=0)
-    """Of a list: at most so many items."""
+    """The list has at most so many items."""
     only_from: tuple[str, ...] | None = None
-    """It comes from nowhere else than these sources (`owner`, `device`, `contacts`, `message`, `web`, `file`, …)."""
+    """The value comes only from these sources (`owner`, `device`, `contacts`, `message`, `web`, `file`, …)."""
     not_from: tuple[str, ...] = ()
-    """Nothing of it comes from these sources."""
+    """No part of the value comes from these sources."""
     contact: bool | None = Field(default=None, strict=True)
-    """Whether it is an address or number of a confirmed card in your contacts."""
+    """True: the value is an address or number of a confirmed card in your contacts; false: it is not."""
     group: str = ""
-    """It is an address or number of a confirmed card in this group (the card's categories)."""
+    """The value is an address or number of a confirmed card in this group (the card's categories)."""
     given: bool | None = Field(default=None, strict=True)
-    """Whether the argument is there at all."""
+    """True: the argument is given; false: it is left out."""
 
 
 class Rate(_Table):
-    """So many calls within a time."""
+    """A number of calls within a time."""
 
     calls: int = Field(ge=1, le=1_000_000)
-    """How many."""
+    """Number of calls."""
     per: Literal["minute", "hour", "day", "week"]
-    """Within how long."""
+    """Length of that time."""
 
 
 class OrderedRule(_Table):
     """One of the rules that are tried in order, before the tables of single tools; the first that fits decides."""
 
     name: str = ""
-    """What it is called where it decides; empty: its number."""
+    """Name shown where the rule decides; empty: its number."""
     tools: tuple[str, ...]
-    """The tools it is about, by their exact names."""
+    """Exact names of the tools that the rule applies to."""
     ruling: Literal["allow", "ask", "deny"]
     """`allow` runs it, `ask` asks once per plan, `deny` never runs it."""
     reason: str = ""
-    """Shown with every ruling that rests on this rule."""
+    """Reason shown with every ruling that rests on this rule."""
     when: Mapping[str, When] = Field(default_factory=dict)
     """Conditions by argument; all must hold."""
     between: Annotated[tuple[str, str] | None, AfterValidator(_hours)] = None
@@ -174,22 +174,22 @@ class OrderedRule(_Table):
     weekdays: tuple[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"], ...] | None = None
     """Days of the week."""
     at_most: Rate | None = None
-    """Counts only up to so many calls of a tool; after that the next rule is tried."""
+    """The rule applies only up to this many calls of a tool; after that the next rule is tried."""
     more_than: Rate | None = None
-    """Counts only beyond so many calls of a tool."""
+    """The rule applies only beyond this many calls of a tool."""
 
 
 class Server(_Table):
-    """A mail server the owner uses."""
+    """A mail server that the owner uses."""
 
     host: str
-    """Its name; it must stand in `[network] allow` too."""
+    """Name of the server; it must also be listed in `[network] allow`."""
     port: int = Field(ge=1, le=65535)
-    """Usually 993 for IMAP, 465 or 587 for SMTP."""
+    """Port; usually 993 for IMAP, 465 or 587 for SMTP."""
     security: Literal["tls", "starttls", "none"] = "tls"
-    """`none` is accepted for this machine (loopback) only."""
+    """Encryption; `none` is accepted for this machine (loopback) only."""
     username: str = ""
-    """Empty: no log-in."""
+    """User name; empty: no log-in."""
     password_env: str = ""
     """Environment variable that holds the password."""
     password_file: str = ""
@@ -197,27 +197,27 @@ class Server(_Table):
 
 
 class Mail(_Table):
-    """Mail servers; without them, mail is the Maildir in the home folder alone."""
+    """Mail servers; without them, mail is only the Maildir in the home folder."""
 
     imap: Server | None = None
     smtp: Server | None = None
     sync_s: float = Field(default=300, ge=0)
-    """How long a fetched state counts as fresh, in seconds."""
+    """Time for which fetched data counts as fresh, in seconds."""
 
 
 class Collection(_Table):
     """A CalDAV calendar or CardDAV address book."""
 
     url: str = ""
-    """Address of the collection; empty: the files in the home folder alone."""
+    """Address of the collection; empty: only the files in the home folder."""
     username: str = ""
-    """Empty: no log-in."""
+    """User name; empty: no log-in."""
     password_env: str = ""
     """Environment variable that holds the password."""
     password_file: str = ""
     """File that holds the password."""
     sync_s: float = Field(default=300, ge=0)
-    """How long a fetched state counts as fresh, in seconds."""
+    """Time for which fetched data counts as fresh, in seconds."""
 
 
 MaskKind = Literal[
@@ -245,22 +245,22 @@ MaskKind = Literal[
     "group",
     "title",
 ]
-"""What masking tells apart. `account` is any number of a customer, contract or device, `document` a passport or
-licence, `secret` a password, key or code, `group` a nation, religion or party of people, `title` a job."""
+"""Kinds of data that masking tells apart. `account` is any number of a customer, contract or device, `document` a
+passport or licence, `secret` a password, key or code, `group` a nation, religion or party of people, `title` a job."""
 MASK_KINDS: tuple[MaskKind, ...] = get_args(MaskKind)
 MASKED_KINDS: tuple[MaskKind, ...] = tuple(kind for kind in MASK_KINDS if kind not in ("date", "age", "group", "title"))
-"""What is masked unless the owner says otherwise: dates, ages, groups and jobs stay, since plans are made of them."""
+"""Kinds masked by default: dates, ages, groups and jobs are kept, because plans need them."""
 
 
 class Mask(_Table):
-    """What is replaced by a stand-in before a request goes to a language model on another machine."""
+    """Data replaced by pseudonyms before a request goes to a language model on another machine."""
 
     kinds: tuple[MaskKind, ...] = MASKED_KINDS
-    """What is replaced; a model's own `mask` goes before it."""
+    """Kinds of data to replace; a model's own `mask` takes precedence."""
     words: tuple[str, ...] = ()
-    """More names and words that must never leave: projects, pets, nicknames."""
+    """Further names and words that must never leave: projects, pets, nicknames."""
     keep: tuple[str, ...] = ()
-    """Names of the contacts and the calendar that may leave as they are."""
+    """Names from the contacts and the calendar that may leave unmasked."""
 
 
 class LanguageModelSettings(_Table):
@@ -270,29 +270,30 @@ class LanguageModelSettings(_Table):
     """`openai`: the endpoint at `base_url`; `huggingface`: a transformers model (extra `hf`); `llamacpp`: a GGUF file
     (extra `gguf`)."""
     base_url: str = ""
-    """Of `openai`: up to `/v1`, e.g. `http://127.0.0.1:11434/v1`."""
+    """`openai` only: address of the endpoint, up to `/v1`, e.g. `http://127.0.0.1:11434/v1`."""
     model: str = ""
-    """Of `openai`: its name at that endpoint."""
+    """`openai` only: the model's name at that endpoint."""
     path: str = ""
-    """Of `huggingface`: a folder or a name in the local Hugging Face cache; of `llamacpp`: a GGUF file. Relative to the
-    home folder."""
+    """`huggingface`: a folder or a name in the local Hugging Face cache; `llamacpp`: a GGUF file. Relative to the home
+    folder."""
     adapter: str = ""
-    """Of `huggingface`: folder of a LoRA adapter that has learnt to plan, or `current` for the one `hearth adapters`
-    keeps."""
+    """`huggingface` only: folder of a LoRA adapter that was trained to plan, or `current` for the one `hearth adapters`
+    manages."""
     api_key_env: str = ""
     """Environment variable that holds the key."""
     api_key_file: str = ""
     """File that holds the key."""
     timeout_s: float = Field(default=60, gt=0)
-    """How long one answer may take."""
+    """Time limit for one answer, in seconds."""
     answers: bool = Field(default=True, strict=True)
-    """Let it word the answers, from the evidence alone; one that has learnt to plan words none."""
+    """Let the model word the answers, from the evidence alone; a model trained to plan words none."""
     mask: tuple[MaskKind, ...] | None = None
-    """What is replaced in what it is sent, instead of `[mask] kinds`; `[]` sends everything as it is. A model on this
-    machine is sent everything as it is unless kinds are named here."""
+    """Kinds of data replaced in what this model is sent, instead of `[mask] kinds`; `[]` sends everything unmasked. A
+    model on this machine is sent everything unmasked unless kinds are named here."""
     samples: int = Field(default=1, ge=1, le=9)
-    """Of `[models.language]`: how often it is asked for one plan. From 3 on, what its answers agree on is taken, and
-    where they differ on what is to be changed or sent, you are asked. Of a teacher see `answers_per_question`."""
+    """`[models.language]` only: number of plans requested for one question. From 3 on, the plan is taken that the
+    answers agree on, and where they differ on what is to be changed or sent, you are asked. For a teacher see
+    `answers_per_question`."""
 
     @model_validator(mode="after")
     def _is_whole(self) -> LanguageModelSettings:
@@ -306,59 +307,60 @@ class LanguageModelSettings(_Table):
 
 
 class Models(_Table):
-    """Models beside the shipped encoder."""
+    """Models besides the shipped encoder."""
 
     language: LanguageModelSettings | None = None
     teacher: LanguageModelSettings | None = None
-    """Who is asked for plans to learn from; without it, the language model is."""
+    """Model that is asked for plans to learn from; without it, the language model is."""
     student: bool = Field(default=False, strict=True)
-    """Let what was learnt by `hearth learn` plan beside recall."""
+    """Let the student trained by `hearth learn` plan alongside retrieval."""
 
 
 class Budget(_Table):
-    """What may leave a day for all hosts together; used up, nothing more leaves until the next day."""
+    """Daily limits for all hosts together; once used up, nothing more leaves until the next day."""
 
     bytes_per_day: int | None = Field(default=None, ge=0)
-    """Bytes sent; without it, as many as needed."""
+    """Bytes sent; unlimited if not set."""
     tokens_per_day: int | None = Field(default=None, ge=0)
     """Tokens, as servers count them; the answer that goes over is still taken."""
     usd_per_day: float | None = Field(default=None, ge=0)
-    """Money, from tokens and `usd_per_million_tokens` of the host."""
+    """Cost, from tokens and `usd_per_million_tokens` of the host."""
 
 
 class Host(_Table):
-    """What is particular about one host."""
+    """Settings of one host."""
 
     ca_file: str = ""
-    """PEM file of one more certificate authority to trust for this host; certificates are checked in any case."""
+    """PEM file of an additional certificate authority to trust for this host; certificates are checked in any case."""
     private: bool = Field(default=False, strict=True)
-    """Its name leads to a private address. Names such as `nas.local`, and addresses, may without it."""
+    """Allow the name to lead to a private address. Names such as `nas.local`, and addresses, may without it."""
     may_read: tuple[str, ...] = ()
-    """Sources (`device`, `contacts`, `message`, `file`, …) whose data tools that only read may send to it."""
+    """Sources (`device`, `contacts`, `message`, `file`, …) whose data may be sent to this host by tools that only
+    read."""
     usd_per_million_tokens: float = Field(default=0.0, ge=0)
-    """What it charges."""
+    """Price of a million tokens."""
     bytes_per_day: int | None = Field(default=None, ge=0)
-    """As in [network.budget], for this host."""
+    """Limit as in [network.budget], for this host."""
     tokens_per_day: int | None = Field(default=None, ge=0)
-    """As in [network.budget], for this host."""
+    """Limit as in [network.budget], for this host."""
     usd_per_day: float | None = Field(default=None, ge=0)
-    """As in [network.budget], for this host."""
+    """Limit as in [network.budget], for this host."""
 
 
 class Network(_Table):
-    """The one door out: closed but for the hosts named here."""
+    """Network access: closed except for the hosts named here."""
 
     allow: Annotated[tuple[str, ...], AfterValidator(_allowed)] = ()
-    """`host` or `host:port`, exact names."""
+    """Allowed hosts as `host` or `host:port`, exact names."""
     connect_s: float = Field(default=10.0, gt=0)
-    """How long opening a connection may take."""
+    """Time limit for opening a connection, in seconds."""
     total_s: float = Field(default=600.0, gt=0)
-    """How long one answer may take in all, however slowly it drips."""
+    """Time limit for one whole answer, in seconds, however slowly it arrives."""
     answer_bytes: int = Field(default=100_000_000, gt=0)
-    """How large one answer may be, unpacked."""
+    """Size limit of one answer, decompressed, in bytes."""
     budget: Budget = Budget()
     host: Mapping[str, Host] = Field(default_factory=dict)
-    """Particulars of single hosts, by name."""
+    """Settings of single hosts, by name."""
 
     @model_validator(mode="after")
     def _names_hosts(self) -> Network:
@@ -369,79 +371,81 @@ class Network(_Table):
 
 
 class Planning(_Table):
-    """How sure a plan must be."""
+    """Planning: required confidence and reading ahead."""
 
     ask_below: float = Field(default=0.7, ge=0, le=1)
-    """A plan less confident than this is put to the language model, too, when one is configured."""
+    """A plan less confident than this is also put to the language model, if one is configured."""
     reads_ahead: bool = Field(default=True, strict=True)
-    """While the language model is asked, begin with what the device's own plan would only read here; what the settled
-    plan reads, too, is not read again."""
+    """While the language model is asked, start the reading steps of the device's own plan; reads that the final plan
+    shares are not repeated."""
 
 
 class Learning(_Table):
-    """What learning from a teacher may cost, and how sure a plan must be to run without asking one."""
+    """Limits on the cost of learning from a teacher, and the confidence a plan needs to run without asking one."""
 
     profile: Literal["small", "medium", "large"] = "large"
-    """How large the student is: `small` fits a board with 512 MB; it holds from the next version on."""
+    """Size of the student: `small` fits a board with 512 MB; takes effect with the next version."""
     risk: float = Field(default=0.1, gt=0, lt=1)
-    """At most this share of the plans that run without asking the teacher may be wrong."""
+    """Largest share of the plans run without asking the teacher that may be wrong."""
     assurance: float = Field(default=0.9, gt=0, lt=1)
-    """How sure that bound must be."""
+    """Confidence that this bound holds."""
     cost_per_question_usd: float = Field(default=0.002, ge=0)
-    """What one question to the teacher costs you, money and privacy together."""
+    """Cost to you of one question to the teacher, money and privacy together."""
     cost_per_mistake_usd: float = Field(default=0.05, ge=0)
-    """What one wrong plan costs you."""
+    """Cost to you of one wrong plan."""
     cost_per_second_usd: float = Field(default=0.0, ge=0)
-    """What a second of waiting for the teacher costs you."""
+    """Cost to you of a second of waiting for the teacher."""
     seconds_per_question: float = Field(default=2.0, ge=0)
-    """How long the teacher takes to answer."""
+    """Time that the teacher takes to answer."""
     compared_share: float = Field(default=0.05, ge=0, le=1)
-    """So many of the sure plans are put to the teacher all the same, by lot: only they show how often sure is wrong."""
+    """Share of the sure plans that are still put to the teacher, chosen at random: only they show how often sure is
+    wrong."""
     answers_per_question: int = Field(default=1, ge=1, le=16)
-    """How many answers are drawn for one question, where the teacher's server can (`n`): plans that differ are learnt
-    by how often each came."""
+    """Number of answers drawn for one question, if the teacher's server can (`n`): differing plans are learnt by how
+    often each came."""
     questions_per_day: int = Field(default=100, ge=0)
-    """How many requests may leave this device a day for learning."""
+    """Requests that may leave this device per day for learning."""
     tokens_per_day: int = Field(default=1_000_000, ge=0)
-    """How many tokens the teacher may use a day."""
+    """Tokens that the teacher may use per day."""
     usd_per_day: float = Field(default=1.0, ge=0)
-    """How much the teacher may cost a day."""
+    """Cost of the teacher per day, at most."""
     usd_per_million_tokens: float = Field(default=0.0, ge=0)
-    """What the teacher charges."""
+    """Price of the teacher per million tokens."""
     settled_after_h: float = Field(default=24.0, ge=0)
-    """How many hours what was done must stand, neither taken back nor corrected, before it is learnt from."""
+    """Hours that an action must stand, neither undone nor corrected, before it is learnt from."""
 
 
 class MemoryKept(_Table):
-    """How long what happened is kept as it was, and how much space it may take; `hearth memory tend` sees to it."""
+    """Limits on how long events are kept and how much space they take; applied by `hearth memory tend`."""
 
     whole_days: int = Field(default=90, ge=7)
-    """Events are kept whole so many days, then as daily summaries of what they said."""
+    """Days that events are kept whole, then as daily summaries of what they said."""
     daily_days: int = Field(default=365, ge=7)
-    """Daily summaries are kept so many days, then as monthly ones."""
+    """Days that daily summaries are kept, then as monthly ones."""
     keep_days: Mapping[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
-    """Kinds of events that leave without a summary, with their days, as in `{observation = 14}`."""
+    """Days after which events of certain kinds are dropped without a summary, as in `{observation = 14}`."""
     budget_mb: int = Field(default=500, ge=10)
-    """The database and what is kept beside it take at most so many megabytes: older events are folded sooner for it."""
+    """Largest size in megabytes of the database and the files beside it; if exceeded, older events are summarised
+    sooner."""
     propose: bool = Field(default=False, strict=True)
-    """`hearth memory tend` lets the model in [models.language] read what was said and propose facts."""
+    """Let `hearth memory tend` have the model in [models.language] read what was said and propose facts."""
 
 
 class Video(_Table):
-    """How home video is looked at, and how long what was seen is kept; the recordings stay your own files."""
+    """Home video: how it is indexed, and how long results are kept; the recordings stay your own files."""
 
     frames_per_s: float = Field(default=2.0, gt=0, le=30)
-    """How many pictures of a second are looked at."""
+    """Pictures per second that are indexed."""
     longest_side_px: int = Field(default=1280, ge=320, le=4096)
-    """Larger pictures are made so small before they are looked at."""
+    """Longest side of the indexed pictures; larger ones are scaled down first."""
     keep_thumbnails_days: int = Field(default=30, ge=0)
-    """Small pictures of who was seen are kept so many days after it was seen; 0 keeps none."""
+    """Days that small pictures of the people seen are kept; 0 keeps none."""
     keep_faces_days: int = Field(default=90, ge=0)
-    """What tells faces apart is kept so many days: for so long somebody can be named who is enrolled later."""
+    """Days that face vectors are kept; within this time, people enrolled later can still be named."""
     keep_sightings_days: int = Field(default=365, ge=1)
-    """Who was seen, when, where and doing what, is kept so many days."""
+    """Days that sightings (who, when, where and doing what) are kept."""
     keep_heard_days: int = Field(default=90, ge=1)
-    """What was said and heard is kept so many days; after that it is not listened for again."""
+    """Days that speech and sounds heard are kept; after that the recording is not listened to again."""
 
 
 Shared = Literal["demonstrations", "statistics"]
@@ -449,40 +453,40 @@ Taken = Literal["prior", "adapter"]
 
 
 class Edge(_Table):
-    """What this device and the cloud it joined (`hearth edge join`) do for each other."""
+    """Exchange with the cloud this device joined (`hearth edge join`)."""
 
     teaches: bool = Field(default=False, strict=True)
-    """Plans nobody here is sure of are asked of the cloud, masked: while you wait, and in `hearth learn`."""
+    """Ask the cloud, masked, for plans that nobody here is sure of: while you wait, and in `hearth learn`."""
     share: tuple[Shared, ...] = ()
-    """What `hearth edge sync` sends without asking you: masked `demonstrations`, `statistics` of the student."""
+    """Data that `hearth edge sync` sends without asking you: masked `demonstrations`, `statistics` of the student."""
     take: tuple[Taken, ...] = ()
-    """What `hearth edge sync` fetches: the merged `prior`, an `adapter`. You take it: `hearth learn prior`, `hearth
-    adapters take`."""
+    """Data that `hearth edge sync` fetches: the merged `prior`, an `adapter`. You apply it with `hearth learn prior`
+    and `hearth adapters take`."""
     answers: bool = Field(default=False, strict=True)
-    """Questions of general knowledge that no tool serves are asked of the cloud: masked, and without what tells of
-    health. What it proposes is joined here with what is held true of you."""
+    """Ask the cloud questions of general knowledge that no tool serves, masked and without anything about health. Its
+    proposals are combined here with the facts known about you."""
     timeout_s: float = Field(default=20.0, gt=0, le=3600)
-    """How long one answer of the cloud may take."""
+    """Time limit for one answer of the cloud, in seconds."""
     waiting: int = Field(default=10_000, ge=10, le=10_000_000)
-    """At most so many messages wait; beyond that the oldest are dropped, those that can be made again first."""
+    """Largest number of waiting messages; beyond that the oldest are dropped, first those that can be made again."""
     waiting_mb: float = Field(default=20.0, gt=0, le=100_000)
-    """At most so many megabytes wait."""
+    """Largest size of the waiting messages, in megabytes."""
 
 
 class HomeDevice(_Table):
     """A device of the owner's home."""
 
     name: str = Field(min_length=1, max_length=100)
-    """What you call it: `ceiling lamp`."""
+    """Name you use for it: `ceiling lamp`."""
     room: str = Field(default="", max_length=100)
-    """Where it is."""
+    """Room it is in."""
     kind: Literal["lamp", "plug", "fan", "tv", "speaker", "heating", "blinds", "door", "lock", "sensor"]
-    """What it is; `door` is one that opens by itself (a garage, a gate), `lock` the lock of a door, `sensor` only
-    tells."""
+    """Kind of device; `door` is one that opens by itself (a garage, a gate), `lock` the lock of a door, `sensor` only
+    measures."""
     mqtt: Annotated[str, Field(pattern=r"^$|^[a-z_]+\.[A-Za-z0-9_-]+$")] = ""
-    """The thing on the broker that it is, as `hearth devices list` shows it: `light.kitchen`."""
+    """The matching device on the broker, as `hearth devices list` shows it: `light.kitchen`."""
     twin: Annotated[str, Field(pattern=r"^$|^[a-z0-9-]{1,63}/[a-z0-9.-]{1,253}$")] = ""
-    """The KubeEdge device twin that it is: `default/cellar-lamp`."""
+    """The matching KubeEdge device twin: `default/cellar-lamp`."""
 
     @model_validator(mode="after")
     def _is_one_thing(self) -> HomeDevice:
@@ -498,35 +502,36 @@ class HomeBroker(_Table):
     """The MQTT broker that devices of the home are connected to (extra `mqtt`)."""
 
     host: str = Field(min_length=1)
-    """Its name; it must stand in `[network] allow` too."""
+    """Name of the broker; it must also be listed in `[network] allow`."""
     port: int = Field(default=0, ge=0, le=65535)
-    """0: 8883 with TLS, 1883 without."""
+    """Port; 0: 8883 with TLS, 1883 without."""
     security: Literal["tls", "none"] = "tls"
-    """`none` is accepted for this machine (loopback), and in the house where there is no password."""
+    """Encryption; `none` is accepted for this machine (loopback), and within the house where there is no password."""
     username: str = ""
-    """Empty: no log-in."""
+    """User name; empty: no log-in."""
     password_env: str = ""
     """Environment variable that holds the password."""
     password_file: str = ""
     """File that holds the password."""
     discover: bool = Field(default=True, strict=True)
-    """Take in what announces itself as Home Assistant's discovery does; false: only devices that you name."""
+    """Use devices that announce themselves by Home Assistant's discovery; false: only devices that you name."""
     discovery_prefix: _Prefix = "homeassistant"
-    """Where things announce themselves."""
+    """Topic prefix under which devices announce themselves."""
     confirm_s: float = Field(default=5.0, gt=0, le=20)
-    """How long a device may take to say that it did what it was told."""
+    """Time that a device has to confirm an order, in seconds."""
     keep_every_s: float = Field(default=900.0, ge=60)
-    """`hearth devices watch` remembers a reading that hardly changes once in so many seconds."""
+    """Interval, in seconds, in which `hearth devices watch` remembers a reading that hardly changes."""
 
 
 class Home(_Table):
-    """Devices of the owner's home; of those that are not connected Hearth keeps the states itself."""
+    """Devices of the owner's home; for those that are not connected, Hearth keeps the states itself."""
 
     device: tuple[HomeDevice, ...] = ()
-    """One `[[home.device]]` each."""
+    """Devices, one `[[home.device]]` each."""
     mqtt: HomeBroker | None = None
     scene: Mapping[str, Mapping[str, str | float]] = Field(default_factory=dict)
-    """`[home.scene.NAME]`: a device, as you would say it, and `on`, `off`, `open`, `closed`, `locked` or a number."""
+    """Scenes as `[home.scene.NAME]`: a device, as you would say it, and `on`, `off`, `open`, `closed`, `locked` or a
+    number."""
 
     @model_validator(mode="after")
     def _tells_apart(self) -> Home:
@@ -569,7 +574,7 @@ class Settings(_Table):
     _lines: Mapping[str, int] = PrivateAttr(default_factory=dict)
 
     def line_of(self, table: str) -> int:
-        """The line of `policy.NAME`, or of `rule.N` (from 0), in the file it was read from; 0 when not known."""
+        """Return the line of `policy.NAME`, or of `rule.N` (from 0), in the file it was read from; 0 when not known."""
         return self._lines.get(table, 0)
 
     def zone(self) -> ZoneInfo:
@@ -584,7 +589,7 @@ class Settings(_Table):
             return ZoneInfo("UTC")
 
     def for_tools(self, environ: Mapping[str, str]) -> Mapping[str, Mapping[str, Plain]]:
-        """Settings tables as tools get them, with secrets resolved.
+        """Return settings tables as tools get them, with secrets resolved.
 
         Raises:
             ConfigError: A secret's variable is not set, or its file cannot be read.
@@ -613,7 +618,7 @@ def _resolved(table: Mapping[str, object], where: str, environ: Mapping[str, str
 
 
 def secret(key: str, value: str, where: str, environ: Mapping[str, str]) -> str:
-    """The secret that `key` (`…_env` or `…_file`) points to. Raises: ConfigError."""
+    """Return the secret that `key` (`…_env` or `…_file`) points to. Raises: ConfigError."""
     if key.endswith("_env"):
         if value not in environ:
             raise ConfigError(f"{where} {key} names the environment variable {value!r}, which is not set; export it")
@@ -628,13 +633,13 @@ def secret(key: str, value: str, where: str, environ: Mapping[str, str]) -> str:
 
 
 def home_folder(option: str | None, environ: Mapping[str, str]) -> Path:
-    """`--home`, else `$HEARTH_HOME`, else the platform's data directory."""
+    """Return the home folder: `--home`, else `$HEARTH_HOME`, else the platform's data directory."""
     chosen = option or environ.get("HEARTH_HOME") or platformdirs.user_data_dir("hearth", appauthor=False)
     return Path(chosen).expanduser().absolute()
 
 
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """Where rebuildable files live: `$HEARTH_CACHE`, else the platform's cache directory."""
+    """Return the folder of rebuildable files: `$HEARTH_CACHE`, else the platform's cache directory."""
     return Path(environ.get("HEARTH_CACHE") or platformdirs.user_cache_dir("hearth", appauthor=False)).expanduser()
 
 
@@ -681,7 +686,7 @@ def parse_toml(model: type[T], text: str, path: Path, lines: Mapping[str, int] |
     """Check the text of a settings file against any model that forbids unknown keys.
 
     Args:
-        lines: Where tables of rules begin, for messages.
+        lines: Lines at which tables of rules begin, for messages.
     Raises:
         ConfigError: Not TOML, an unknown key (with the nearest known one), or a wrong value; names file and key.
     """
@@ -699,7 +704,8 @@ def parse_toml(model: type[T], text: str, path: Path, lines: Mapping[str, int] |
 
 
 def _check_hosts(network: Network, path: Path) -> None:
-    """Raises: ConfigError: Particulars of a host that is not allowed: a slip of the pen, most likely."""
+    """Check that hosts with settings are allowed. Raises: ConfigError: Settings of a host that is not allowed, most
+    likely a typo."""
     allowed = {host_and_port(entry)[0] for entry in network.allow}
     for name in network.host:
         if host_and_port(name)[0] not in allowed:
@@ -712,7 +718,8 @@ _TABLE = re.compile(r"""\s*\[(?:\[\s*(rule)\s*\]|\s*policy\s*\.\s*["']?([^"'\]\s
 
 
 def _table_lines(text: str) -> dict[str, int]:
-    """Where tables of rules begin, by `policy.NAME` and `rule.N`; also a header inside a text of several lines."""
+    """Return the lines at which tables of rules begin, by `policy.NAME` and `rule.N`; also finds headers inside
+    multi-line strings."""
     lines: dict[str, int] = {}
     n_rules = 0
     for number, line in enumerate(text.splitlines(), 1):
@@ -747,24 +754,24 @@ def _fault(path: Path, fault: Mapping[str, object], lines: Mapping[str, int], mo
     message = str(fault["msg"]).removeprefix("Value error, ")
     if fault["type"] == "bool_type":
         message = "expected true or false; write it without quotation marks"
-    if isinstance(fault["input"], Mapping):  # of a whole table
+    if isinstance(fault["input"], Mapping):  # input is a whole table
         return f"{path}: [{key}] {message}"
     return f"{path}: {key} = {fault['input']!r}: {message}"
 
 
 def known_keys(place: tuple[str, ...] = (), settings: type[BaseModel] = Settings) -> list[str]:
-    """Names of the keys allowed in the table at `place`."""
+    """Return the names of the keys allowed in the table at `place`."""
     model: object = settings
     for part in place:
         if isinstance(model, type) and issubclass(model, BaseModel) and part in model.model_fields:
             model = _table_of(model.model_fields[part].annotation)
-        elif model not in (Rule, Host) and place[0] != "rule":  # a rule's number, an argument's name
+        elif model not in (Rule, Host) and place[0] != "rule":  # place is a rule's number or an argument's name
             model = Rule if place[0] == "policy" else None
     return list(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else []
 
 
 def _table_of(annotation: object) -> object:
-    """The model class in `Server | None` or `Server`."""
+    """Return the model class in `Server | None` or `Server`."""
     options = getattr(annotation, "__args__", (annotation,))
     tables = [o for o in options if isinstance(o, type) and issubclass(o, BaseModel)]
     return tables[0] if tables else None

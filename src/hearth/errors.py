@@ -1,4 +1,4 @@
-"""Everything Hearth raises on purpose.
+"""The errors that Hearth raises on purpose.
 
 A message says what happened (with the value), what was expected or known, and what to do. The tree:
 
@@ -26,8 +26,8 @@ A message says what happened (with the value), what was expected or known, and w
         * SandboxError           a path leaves the owner's folder
         * Conflict               the record changed since it was read
     * DeniedError            the guard said no; nothing was called
-    * EgressError            the network door is closed for this host
-    * LinkError              the cloud was not reached, or turned a message away; what waits for it waits on
+    * EgressError            the egress gateway is closed for this host
+    * LinkError              the cloud was not reached, or refused a message; messages keep waiting
     * WireError              what came from the cloud, or from an edge, is not what the protocol says
     * StatisticsError        statistics cannot be added or taken: damaged, of other features, out of bounds
     * MissingExtraError      an optional part is not installed; the message holds the pip command
@@ -38,7 +38,7 @@ from __future__ import annotations
 
 
 class HearthError(Exception):
-    """Root of everything Hearth raises on purpose; `str(error)` is fit for the owner to read."""
+    """Root of the errors that Hearth raises on purpose; `str(error)` is fit for the owner to read."""
 
 
 class ConfigError(HearthError): ...
@@ -144,14 +144,15 @@ class StatisticsError(HearthError): ...
 
 
 class LinkError(HearthError):
-    """The cloud was not reached, or did not take a message as it was."""
+    """The cloud was not reached, or refused a message."""
 
     def __init__(self, message: str, *, code: str, status: int = 0, retry_after_s: float | None = None) -> None:
-        """`code`: of `wire.Problem`; or `away` (not reached, or no answer to be understood), `closed` (our own door).
+        """`code`: of `edge_protocol.Problem`; or `away` (not reached, or an unintelligible answer), `closed` (our own
+        egress gateway).
 
         Args:
-            status: Of the answer; 0 where there was none.
-            retry_after_s: When it may be tried again, where the cloud said so.
+            status: HTTP status of the answer; 0 where there was none.
+            retry_after_s: Time after which to try again, if the cloud gave one.
         """
         super().__init__(message)
         self.code = code

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
@@ -27,7 +27,9 @@ from hearth.types import (
 )
 
 if TYPE_CHECKING:
+    import sqlite3
     import ssl
+    from pathlib import Path
 
     import httpx
     import numpy as np
@@ -351,6 +353,10 @@ class Footage(Protocol):
         """Sounds between two times, cut to them, in order. Raises: As `people`."""
         ...
 
+    def tend(self, now: dt.datetime) -> None:
+        """Let go of what is older than the owner keeps, for a moment; what is not done now is left for later."""
+        ...
+
     def writing(self, picture: bytes) -> tuple[WrittenLine, ...]:
         """What is written in the picture that a file holds, from the top down.
 
@@ -569,6 +575,79 @@ class CallContext:
     origins: dict[str, str] = field(default_factory=dict)
     """A tool notes records of its result that come from elsewhere than its spec says: id → source (an invitation is a
     `message` in a calendar). Fresh for every call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the owner wants forgotten; all conditions that are given must hold."""
+
+    person: str = ""
+    """Who said it, or is named in it."""
+    since: dt.datetime | None = None
+    until: dt.datetime | None = None
+    """Exclusive."""
+    topic: str = ""
+    """Words that must all occur, small ones aside; or what they mean."""
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.person or self.topic or self.since or self.until)
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A number of things, with their name."""
+
+    n: int
+    one: str
+    many: str
+
+    def __str__(self) -> str:
+        return f"{self.n} {self.one if self.n == 1 else self.many}"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The part of what is wanted forgotten that one holder keeps."""
+
+    holder: str
+    counts: tuple[Count, ...] = ()
+    """What would be removed, by name, for the question and the receipt."""
+    texts: tuple[str, ...] = ()
+    """Words that it keeps: shown first, and looked for in all files afterwards."""
+    events: tuple[str, ...] = ()
+    """Ids of memory's events that go with it."""
+    stays: str = ""
+    """What is left on purpose, as the receipt says it."""
+    rows: object = None
+    """The holder's own account of what to remove; None where nothing is."""
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(count.n for count in self.counts)
+
+
+class Holder(Protocol):
+    """A store of the owner's data that takes part in forgetting."""
+
+    name: str
+
+    def find(self, events: Collection[str], wanted: Wanted | None, words: str) -> Held:
+        """Find what is kept of events of memory, of what is wanted, and of words.
+
+        Args:
+            events: Ids of events that go.
+            words: Looked for in any case, beside `wanted`; empty for none.
+        """
+        ...
+
+    def remove(self, cursor: sqlite3.Cursor, held: Held) -> None:
+        """Remove from the database what `find` found, inside the caller's transaction."""
+        ...
+
+    def sweep(self, home: Path, held: Held) -> None:
+        """Remove files that show what is found; called before the transaction, so that none outlives it."""
+        ...
 
 
 @runtime_checkable

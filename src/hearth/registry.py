@@ -1,9 +1,9 @@
-"""Tools by name, from three places that follow one rule: built-ins, installed packages, files in the home folder.
+"""Load plug-ins: parts of installed distributions by entry point, and tools of the home folder.
 
-* Built-in and installed tools are entry points of the group `hearth.tools`; each names a tool or a tuple of tools.
+* Built-in and installed parts are entry points of the groups in `GROUPS`; the built-ins use the same groups.
 * A one-file plug-in is a `*.py` in `<home>/tools/`: every tool at its top level is taken.
 
-A part that cannot be loaded is left out and named in `Tools.faults`; the others work. Not covered: plug-ins run with
+A part that cannot be loaded is left out and named among the faults; the others work. Not covered: plug-ins run with
 the agent's own rights inside its process (one that hangs while it is loaded hangs the start), so a file that others
 can write, or put there, is refused.
 """
@@ -21,11 +21,49 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import MappingProxyType
 
-from hearth.errors import RegistryError
+from hearth.errors import MissingExtraError, RegistryError
 from hearth.protocols import Tool
 from hearth.types import ToolSpec
+from hearth.version import __version__
 
-GROUP = "hearth.tools"
+TOOLS = "hearth.tools"
+COMMANDS = "hearth.commands"
+ENTITIES = "hearth.entities"
+FOOTAGE = "hearth.footage"
+HOLDERS = "hearth.holders"
+CHECKS = "hearth.checks"
+LISTENERS = "hearth.listeners"
+SCENES = "hearth.scenes"
+GROUPS: Mapping[str, str] = MappingProxyType(
+    {
+        TOOLS: "a tool, or a tuple of tools",
+        COMMANDS: "a click command; `edge.point` is the command `point` of the group `edge`",
+        ENTITIES: "`entities(call) -> tuple[Entity, ...]`: names that a planner may know",
+        FOOTAGE: "`open_footage(store, memory, settings) -> Footage`: home video",
+        HOLDERS: "`open_holder(store) -> Holder`: a store of the owner's data that takes part in forgetting",
+        CHECKS: "`check(home) -> str`: a line of `hearth doctor`; raises a HearthError that says what is wrong",
+        LISTENERS: "`listen(home, environ, asked, stop, say)`: a thread of `hearth edge run` that hears of news",
+        SCENES: "`add(agent, folder, now, footage) -> (said, requests)`: something more for the demo home",
+    }
+)
+"""Everything a plug-in can add: entry-point group -> what each of its entry points names."""
+COMPANIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "hearth-bench": ("bench", "fleet"),
+        "hearth-cloud": ("cloud", "sedna"),
+        "hearth-home": ("devices", "edge.point"),
+        "hearth-video": ("people", "video"),
+    }
+)
+"""The distributions that are released together with this one -> the commands they bring."""
+INSTALL_COMMANDS: Mapping[str, str] = MappingProxyType(
+    {
+        "hearth-bench": "pip install hearth-bench",
+        "hearth-cloud": "pip install hearth-cloud",
+        "hearth-home": "pip install 'hearth-home[mqtt]'",
+        "hearth-video": "pip install 'hearth-video[experts]'",
+    }
+)
 _NAME = re.compile(r"[a-z][a-z0-9_]{1,63}")
 
 
@@ -44,6 +82,59 @@ class Tools:
         return {name: tool.spec for name, tool in self.by_name.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one entry point names."""
+
+    name: str
+    value: object
+    origin: str
+    """Distribution and place, for messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of one group."""
+
+    loaded: tuple[Part, ...] = ()
+    """Built-ins first, then by place and name; no name twice."""
+    faults: tuple[str, ...] = ()
+    """Parts that could not be loaded, each with its reason and what to do."""
+
+
+def load_parts(group: str, name: str | None = None) -> Parts:
+    """Load the parts of a group, or only those called `name`. Never raises for a part."""
+    loaded: dict[str, Part] = {}
+    faults: list[str] = []
+    for point in _points(group):
+        if name is None or point.name == name:
+            try:
+                part = Part(point.name, _load(point), _origin(point))
+                if part.name in loaded:
+                    raise RegistryError(
+                        f"{part.origin}: {group} {part.name!r} exists already (from {loaded[part.name].origin}); "
+                        "uninstall one of the two"
+                    )
+                loaded[part.name] = part
+            except RegistryError as error:
+                faults.append(str(error))
+    return Parts(tuple(loaded.values()), tuple(faults))
+
+
+def part_names(group: str) -> tuple[str, ...]:
+    """Return the names of a group's parts, without loading them."""
+    return tuple(dict.fromkeys(point.name for point in _points(group)))
+
+
+def missing_companion(command: str) -> MissingExtraError | None:
+    """Return the error that says how to install the distribution which brings `command`; None when none does."""
+    for distribution, commands in COMPANIONS.items():
+        if command in commands:
+            said = " ".join(["hearth", *command.split(".")])
+            return MissingExtraError(f"`{said}` is a command of {distribution}, which", INSTALL_COMMANDS[distribution])
+    return None
+
+
 def load_tools(home: Path | None, extra: Iterable[Tool] = ()) -> Tools:
     """Load every tool there is for `home`.
 
@@ -55,7 +146,7 @@ def load_tools(home: Path | None, extra: Iterable[Tool] = ()) -> Tools:
     origin: dict[str, str] = {}
     faults: list[str] = []
     sources: list[tuple[str, Path | EntryPoint]] = [
-        (f"{point.name} ({point.value})", point) for point in sorted(entry_points(group=GROUP), key=_rank)
+        (f"{point.name} ({point.value})", point) for point in _points(TOOLS)
     ]
     if home is not None and (home / "tools").is_dir():
         if _is_shared(home / "tools"):
@@ -74,9 +165,34 @@ def load_tools(home: Path | None, extra: Iterable[Tool] = ()) -> Tools:
     return Tools(MappingProxyType(found), MappingProxyType(origin), tuple(faults))
 
 
-def _rank(point: EntryPoint) -> tuple[bool, str, str]:
-    """Built-ins first, so that no package can take the name of one."""
-    return (not point.value.startswith("hearth."), point.value, point.name)
+def _points(group: str) -> list[EntryPoint]:
+    """Built-ins first, then those of the companions, so that no other package can take the name of one."""
+    return sorted(entry_points(group=group), key=_rank)
+
+
+def _rank(point: EntryPoint) -> tuple[int, str, str]:
+    package = point.value.partition(".")[0]
+    is_ours = package.replace("_", "-") in COMPANIONS
+    return (0 if package == "hearth" else 1 if is_ours else 2, point.value, point.name)
+
+
+def _origin(point: EntryPoint) -> str:
+    return f"{point.dist.name} {point.dist.version} ({point.value})" if point.dist else point.value
+
+
+def _load(point: EntryPoint) -> object:
+    """Raises: RegistryError: It is of another version than this one, or cannot be imported."""
+    if point.dist and point.dist.name in COMPANIONS and point.dist.version != __version__:
+        raise RegistryError(
+            f"{point.dist.name} {point.dist.version} does not go with hearth-agent {__version__}; bring both to one "
+            f"version: `pip install --upgrade hearth-agent {point.dist.name}`"
+        )
+    try:
+        return point.load()
+    except (Exception, SystemExit) as error:  # a plug-in may raise anything at import; the others must still load
+        raise RegistryError(
+            f"{point.name!r} of {_origin(point)} cannot be loaded: {_short(error)}; install it anew or remove it"
+        ) from error
 
 
 def _is_shared(path: Path) -> bool:
@@ -100,10 +216,7 @@ def _add(tool: Tool, where: str, found: dict[str, Tool], origin: dict[str, str])
 
 
 def _from_entry_point(point: EntryPoint) -> tuple[Tool, ...]:
-    try:
-        loaded = point.load()
-    except (Exception, SystemExit) as error:  # a plug-in may raise anything at import; the others must still load
-        raise RegistryError(f"tools {point.name!r} ({point.value}) cannot be loaded: {_short(error)}") from error
+    loaded = _load(point)
     return _tools_in(loaded if isinstance(loaded, tuple | list) else (loaded,), point.value)
 
 

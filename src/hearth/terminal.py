@@ -1,7 +1,7 @@
-"""An episode as a person reads it in a terminal: functions from values to lines.
+"""Format an episode for a person at a terminal: functions from values to lines.
 
-Text that came from outside (mails, files, web pages) may hold terminal control characters; `clean` takes them out of
-everything that is shown.
+Text from outside (mails, files, web pages) may hold terminal control characters; `clean` removes them from everything
+that is shown.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WIDTH = 100
 
 
 def command_name() -> str:
-    """What to type to run Hearth here: `hearth` when it is on the path, else the file that was started."""
+    """Return the command that runs Hearth here: `hearth` when it is on the path, else the file that was started."""
     found = shutil.which("hearth")
     started = Path(sys.argv[0])
     if found or started.stem != "hearth":
@@ -37,14 +37,14 @@ def clean(text: str) -> str:
 
 
 def short(text: str, width: int = WIDTH) -> str:
-    """One line of at most `width` characters."""
+    """Return one line of at most `width` characters."""
     line = " ".join(clean(text).split())
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def episode_lines(episode: Episode, tools: Mapping[str, ToolSpec]) -> list[str]:
-    """The whole of an episode: plan, ruling, results, answer with evidence, what left the device, time."""
-    from hearth.formats.plan_text import plan_lines  # commands that show no episode start faster without
+    """Return the whole of an episode: plan, ruling, results, answer with evidence, what left the device, time."""
+    from hearth.formats.plan_text import plan_lines  # imported late: other commands start faster without it
 
     lines: list[str] = []
     if episode.plan is not None:
@@ -71,15 +71,15 @@ def episode_lines(episode: Episode, tools: Mapping[str, ToolSpec]) -> list[str]:
 
 
 def answer_lines(episode: Episode, width: int = WIDTH - 12) -> list[str]:
-    """The answer, broken into lines between words."""
+    """Return the answer, broken into lines between words."""
     return wrapped(clean(episode.answer.text), width)
 
 
 def evidence_lines(episode: Episode, *, is_new: bool = False, width: int = WIDTH - 12) -> list[str]:
-    """The records the answer rests on, one line per step.
+    """Return the records the answer rests on, one line per step.
 
     Args:
-        is_new: Leave out the steps whose records the answer itself says.
+        is_new: Leave out the steps whose records the answer itself states.
     """
     lines = []
     for step in dict.fromkeys(e.step for e in episode.answer.evidence):
@@ -93,7 +93,7 @@ def evidence_lines(episode: Episode, *, is_new: bool = False, width: int = WIDTH
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """`text` in lines of at most `width` characters, broken between words and with the indentation kept."""
+    """Return `text` in lines of at most `width` characters, broken between words and with the indentation kept."""
     lines: list[str] = []
     for line in text.split("\n"):
         indent = line[: len(line) - len(line.lstrip())]
@@ -114,7 +114,7 @@ def _under(heading: str, lines: Sequence[str]) -> list[str]:
 
 
 def result_line(episode: Episode, result: StepResult) -> str:
-    """One step's outcome in a line."""
+    """Return one step's outcome in a line."""
     assert episode.plan is not None
     tool = episode.plan.steps[result.step].tool if result.step < len(episode.plan.steps) else "?"
     outcome = result.error if result.status != "done" else _gist(result)
@@ -133,7 +133,7 @@ def _gist(result: StepResult) -> str:
 
 
 def left(episode: Episode) -> str:
-    """What left the device, in words."""
+    """Return what left the device, in words."""
     if not episode.disclosures:
         return "nothing left the device"
     total = sum(d.n_bytes for d in episode.disclosures)
@@ -142,7 +142,7 @@ def left(episode: Episode) -> str:
 
 
 def summary_lines(episodes: Sequence[Episode]) -> list[str]:
-    """A table of many episodes: how many of which status and why, and how long they took."""
+    """Return a table of many episodes: counts by status and reason, and durations."""
     counts: Counter[str] = Counter(e.answer.status for e in episodes)
     times = sorted(e.duration_ms for e in episodes)
     planning = sorted(e.planning_ms for e in episodes)

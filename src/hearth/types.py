@@ -1,7 +1,7 @@
-"""The nouns of Hearth: immutable values that every other module may rely on.
+"""The core types of Hearth: immutable values that every other module may use.
 
-Only the standard library is imported here. Values carry no behaviour beyond what follows from their own
-fields; reading files, calling models and deciding what is allowed live elsewhere.
+Only the standard library is imported here. Values have no behaviour beyond what follows from their own fields; reading
+files, calling models and deciding what is allowed live elsewhere.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def canonical_type(name: str) -> str:
 
 
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
-"""What travels between steps and into files: JSON's types and nothing else. Dates are ISO 8601 text, durations
-ISO 8601 (`PT90M`), so that a plan resumed from disk sees exactly what a live one saw."""
+"""Values that pass between steps and into files: JSON's types and nothing else. Dates are ISO 8601 text, durations ISO
+8601 (`PT90M`), so that a plan resumed from disk sees exactly what a live one saw."""
 
 # ── Information-flow labels ───────────────────────────────────────────────────────────────────────────────
 
@@ -76,7 +76,7 @@ ANYONE: None = None
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Where a value came from and who may read it (Denning 1976): never an ML target.
+    """The sources of a value and who may read it (Denning 1976): never an ML target.
 
     `sources` grows and `readers` shrinks when values are combined: see `join`.
     """
@@ -86,10 +86,10 @@ class Label:
     `message` (incoming mail, chat or invitation), `web`, `file` (what was found on the disk), `sensor`, `teacher`,
     `model`, `memory`, or `tool:NAME`."""
     readers: frozenset[str] | None = ANYONE
-    """Who may read the value; None is anyone, an empty set is nobody but this device."""
+    """Readers who may see the value; None is anyone, an empty set is nobody but this device."""
 
     def join(self, other: Label) -> Label:
-        """The least label that is at least as restrictive as both. Associative, commutative, idempotent."""
+        """Return the least label that is at least as restrictive as both. Associative, commutative, idempotent."""
         if other.sources <= self.sources and other.readers == self.readers:
             return self  # the usual case, at a third of the cost
         if self.readers is None:
@@ -102,7 +102,7 @@ class Label:
 
     @property
     def is_trusted(self) -> bool:
-        """True when every source is one that only the owner can write; a source nobody knows is not."""
+        """True when every source is one that only the owner can write; an unknown source is not."""
         return self.sources <= TRUSTED_SOURCES
 
     @property
@@ -112,10 +112,10 @@ class Label:
 
 
 TRUSTED_SOURCES = frozenset({"owner", "device", "contacts"})
-"""Sources that only the owner writes. Every other one, unknown names included, may be a stranger's."""
+"""Sources that only the owner writes. Any other, including unknown names, may be a stranger's."""
 UNTRUSTED_SOURCES = frozenset({"message", "web", "file", "sensor", "teacher", "model", "memory", "injection"})
 """Sources that a stranger can write. Memory is one: what was remembered may have been a stranger's words. `injection`
-is no place but a suspicion: a text that reads like an instruction (`guard.flow.injection`)."""
+marks a suspicion rather than a place: a text that reads like an instruction (`guard.flow.injection`)."""
 OWNER = Label(frozenset({"owner"}), frozenset())
 PUBLIC = Label()
 
@@ -127,23 +127,23 @@ class Record:
     """A record of an earlier answer that the owner pointed at: "the second one"."""
 
     kind: str
-    """Type of its id, e.g. `EventId`."""
+    """Type of the record's id, e.g. `EventId`."""
     id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the owner asks."""
+    """A request of the owner."""
 
     text: str
     now: dt.datetime
-    """When it was asked, with time zone; all relative times are read against it."""
+    """Time of the request, with time zone; all relative times are read against it."""
     id: str = ""
     """The caller's own name for it (a line of a file), kept in the trace; may be empty."""
     said: str = ""
-    """What was typed, where `text` is its fuller reading after the request before."""
+    """Text as typed, when `text` is its fuller reading in the light of the request before."""
     record: Record | None = None
-    """What of the last answer it is about."""
+    """Record of the last answer that the request is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a planner may see beside the request. It never holds the contents of mails, files or web pages."""
+    """The data a planner may see besides the request. It never holds the contents of mails, files or web pages."""
 
     owner: str = ""
     entities: tuple[Entity, ...] = ()
@@ -184,25 +184,25 @@ class Parameter:
     enum: tuple[str, ...] = ()
     unit: str = ""
     is_sink: bool = False
-    """True for a recipient, address or target: a value here decides where data goes, so the monitor checks its
+    """True for a recipient, address or target: such a value decides where data goes, so the monitor checks its
     sources."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldOrigin:
-    """Where one field of a result comes from, where that is not what is true of the whole result."""
+    """The origin of one field of a result, where it differs from that of the whole result."""
 
     source: str = ""
-    """Its source; empty: the tool's."""
+    """Source of the field; empty: the tool's."""
     made_of: tuple[str, ...] | None = None
-    """The parameters it is made of, so that the labels of others do not flow into it; None: all."""
+    """Parameters that the field is made of, so that labels of others do not flow into it; None: all."""
     same_as: str = ""
-    """The field whose label it has: a draft's id is as trusted as the recipients it stands for."""
+    """Field whose label this one shares: a draft's id is as trusted as the recipients it stands for."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as the planner, the policy and the owner see it: never its code."""
+    """A tool as the planner, the policy and the owner see it, without its code."""
 
     name: str
     description: str
@@ -213,27 +213,27 @@ class ToolSpec:
     """For a record (or a list of records): field name → type name."""
     effect: Effect = "none"
     source: str = "device"
-    """The label source its results carry, beside those of its arguments."""
+    """Source label of the tool's results, in addition to those of its arguments."""
     origins: Mapping[str, FieldOrigin] = field(default_factory=dict)
-    """Fields of the result that come from elsewhere than the rest of it."""
+    """Origins of fields that differ from that of the whole result."""
     unconfirmed: str = ""
-    """The source of a record that the owner neither made through Hearth nor confirmed; empty: as `source`."""
+    """Source of a record that the owner neither made through Hearth nor confirmed; empty: as `source`."""
     domain: str = ""
     timeout_s: float = 30.0
     n_retries: int = 0
-    """How often a `TransientToolError` is tried again."""
+    """Number of retries after a `TransientToolError`."""
     is_idempotent: bool = True
-    """True when calling twice with the same `CallContext.key` has one effect. A `send` tool that cannot promise this
-    says False: after a crash it is reported, never repeated."""
+    """True when calling twice with the same `CallContext.key` has one effect. A `send` tool that cannot promise this is
+    False: after a crash it is reported, never repeated."""
     examples: tuple[str, ...] = ()
-    """Requests this one tool serves, in an owner's words; they help recall on the first day."""
+    """Requests that this one tool serves, in an owner's words; they help retrieval on the first day."""
     answer: str = ""
-    """How a result is said to the owner: a template over the record's fields (`Reminder set: {text}, {at}.`), used for
+    """Template for telling a result to the owner, over the record's fields (`Reminder set: {text}, {at}.`); used for
     one record and for each record of a list; `{value}` is a result that is no record. Empty: fields are listed."""
     answer_none: str = ""
-    """What is said of an empty list or None, e.g. `No events found.`"""
+    """Text for an empty list or None, e.g. `No events found.`"""
     field_texts: Mapping[str, str] = field(default_factory=dict)
-    """What fields of the result hold, in words, where the tool's file says so."""
+    """Descriptions of the result's fields, where the tool's file gives them."""
 
     def parameter(self, name: str) -> Parameter | None:
         return next((p for p in self.parameters if p.name == name), None)
@@ -258,19 +258,19 @@ Argument: TypeAlias = "bool | int | float | str | Ref | list[Argument] | dict[st
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One node of a plan. Its place in `Plan.steps` is its name (`node-k`)."""
+    """One node of a plan. Its name (`node-k`) is its position in `Plan.steps`."""
 
     tool: str
     arguments: Mapping[str, Argument] = field(default_factory=dict)
     after: tuple[int, ...] = ()
-    """Steps that must be over first although no data comes from them."""
+    """Steps that must finish first although no data comes from them."""
     text: str = ""
-    """The words of the request it serves, or a sentence saying what it does."""
+    """Words of the request that the step serves, or a sentence saying what it does."""
     replaces: int | None = None
-    """In a repaired plan: the earlier step that ended badly and whose work this one does instead."""
+    """In a repaired plan: the earlier step that ended badly and that this one replaces."""
 
     def refs(self) -> tuple[Ref, ...]:
-        """Every reference in the arguments, in order, lists included."""
+        """All references in the arguments, in order, including those in lists."""
         found: list[Ref] = []
         waiting: list[Argument] = list(self.arguments.values())[::-1]
         while waiting:
@@ -290,7 +290,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The nearest thing Hearth can do instead of what it cannot."""
+    """The nearest thing Hearth can do in place of something it cannot."""
 
     tool: str
     text: str
@@ -304,18 +304,18 @@ class Plan:
 
     steps: tuple[Step, ...]
     confidence: float = 0.0
-    """Calibrated where the planner can; in [0, 1]."""
+    """Confidence in [0, 1]; calibrated where the planner can."""
     planner: str = ""
     rests_on: tuple[str, ...] = ()
-    """Ids of the demonstrations it was made from."""
+    """Ids of the demonstrations that the plan was made from."""
     unserved: tuple[str, ...] = ()
-    """Parts of the request no step serves, in the owner's words; the answer says so."""
+    """Parts of the request that no step serves, in the owner's words; the answer says so."""
     offer: Offer | None = None
     """With `unserved`: the nearest thing offered for those parts."""
     expected_f1: float | None = None
-    """How much of its tools is expected to be right (Node-F1), where the planner weighed several plans; in [0, 1]."""
+    """Expected share of correct tools (Node-F1), where the planner weighed several plans; in [0, 1]."""
     considered: tuple[tuple[tuple[str, ...], float], ...] = ()
-    """Where a teacher gave several plans: the tools of each, in order, with its share; the chosen one first."""
+    """Plans of a teacher that gave several: the tools of each, in order, with its share; the chosen one first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +334,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """A request with the plan that was right for it: what learning consumes. An empty plan teaches a refusal."""
+    """A request with the plan that was right for it, as used for learning. An empty plan teaches a refusal."""
 
     id: str
     request: str
@@ -344,7 +344,7 @@ class Demonstration:
     source: str = "shipped"
     """`shipped`, `owner`, `teacher`, `success`, or `tool:NAME` for a tool's own examples."""
     now: dt.datetime | None = None
-    """When the request was said: needed to read its relative times. None when no argument depends on it."""
+    """Time of the request, needed to read its relative times. None when no argument depends on it."""
     task_steps: tuple[str, ...] = ()
 
 
@@ -353,7 +353,7 @@ class Demonstration:
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """The guard's word on a plan or a call, always with a reason."""
+    """The guard's decision on a plan or a call, always with a reason."""
 
     verdict: Literal["allow", "ask", "deny"]
     reason: str
@@ -363,7 +363,7 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question that was put to the owner."""
+    """One question that was asked of the owner."""
 
     question: str
     answer: Literal["once", "always", "no", "never", "nobody"]
@@ -371,20 +371,20 @@ class Asked:
 
 
 StepStatus = Literal["done", "failed", "skipped", "denied", "unknown"]
-"""`unknown`: a sending step was cut off and may or may not have had its effect. `skipped`: a step it needs did not
-end well, or the run was cancelled."""
+"""`unknown`: a sending step was cut off and may or may not have had its effect. `skipped`: a step it needs did not end
+well, or the run was cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What became of one step."""
+    """The outcome of one step."""
 
     step: int
     status: StepStatus
     value: Plain = None
     label: Label = PUBLIC
     error: str = ""
-    """For a person: what happened, what was expected, what to do."""
+    """Message for a person: what happened, what was expected, what to do."""
     error_kind: str = ""
     """Class name of the error, for repair and for reports."""
     duration_ms: float = 0.0
@@ -392,7 +392,7 @@ class StepResult:
     key: str = ""
     """Idempotency key of the call."""
     notices: tuple[str, ...] = ()
-    """What the owner must see beside the result: what was left out, or is not current."""
+    """Notices for the owner beside the result: what was left out, or is out of date."""
     fields: Mapping[str, Label] = field(default_factory=dict)
     """Labels of single fields of the value (of all its records together); a field that is absent has `label`."""
 
@@ -404,7 +404,7 @@ class Evidence:
     step: int
     text: str
     source: str
-    """Tool and record it came from, e.g. `find_events: dentist.ics`."""
+    """Tool and record that it came from, e.g. `find_events: dentist.ics`."""
 
 
 AnswerStatus = Literal["done", "partly", "refused", "needs", "denied", "failed"]
@@ -429,7 +429,7 @@ class Disclosure:
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """One finished request with everything that came of it."""
+    """One finished request with all its outcomes."""
 
     id: str
     request: Request
@@ -442,6 +442,6 @@ class Episode:
     duration_ms: float = 0.0
     planning_ms: float = 0.0
     rounds: int = 0
-    """Repair rounds used."""
+    """Number of repair rounds used."""
     asked: tuple[Asked, ...] = ()
-    """The questions the owner was asked before and while it ran."""
+    """Questions the owner was asked before and while it ran."""

@@ -17,8 +17,7 @@ from hearth.cli import batch_commands
 from hearth.cli.learning.learn_commands import opened_state
 from hearth.errors import MissingExtraError
 from hearth.types import Plan, Step
-from hearth_bench.report import suite_measurements
-from hearth_bench.suites import second_tier_training
+from hearth_bench.suites import second_tier_training, suite_measurements
 
 WORLD = Path(__file__).parents[1] / "data" / "bench"
 TRAIN, TEST, TOOLS, GRAPH = (

@@ -14,7 +14,7 @@ from hearth import cli
 from hearth.agent import make_home
 from hearth.formats.plan_json import plan_to_json, tool_to_json
 from hearth.learning.learned_state import State
-from hearth.planning.ranking import ranker
+from hearth.planning.ranking import ranker, ranker_options
 from hearth.storage.database import Store
 from hearth.storage.trace import Trace
 from hearth.types import Answer, Demonstration, Episode, Plan, Request, Ruling, Step, StepResult
@@ -56,7 +56,7 @@ class Line:
 @pytest.fixture
 def hearth(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Line:
     """With an encoder that counts words and few features, so that learning takes no time."""
-    options = ranker.StudentOptions
+    options = ranker_options.StudentOptions
     monkeypatch.setattr("hearth.cli.learning.learn_commands.open_encoder", lambda: ENCODER)
     monkeypatch.setattr(ranker, "StudentOptions", lambda **given: options(**given) if given else OPTIONS)
     return Line(tmp_path, capfd)

@@ -19,9 +19,9 @@ from hearth.guard.flow.labels import ResultLabels, Value
 from hearth.guard.flow.spotlighting import INJECTION
 from hearth.guard.monitor import Monitor
 from hearth.guard.policy.policy import Policy, Rule
+from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
 from hearth.memory.facts.fact_store import FactStore
-from hearth.memory.search.recollection import Recollection
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.models.injection_classifier import (
     MAX_PIECES,

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from hearth.errors import MissingExtraError, RequestError, StoreCorruptError
-from hearth.learning.finetune.trainer import AdapterOptions, Epoch, Lesson, Trained, lesson_of, reflected, train
+from hearth.learning.finetune.lessons import AdapterOptions, Epoch, Lesson, Trained, lesson_of, reflected
+from hearth.learning.finetune.trainer import train
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.models.pointer import MODEL_FILE, Pointer, ToolTable
 from hearth.types import Demonstration, Plan, Step, ToolSpec

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hearth.errors import RequestError
+from hearth.memory.answers.question_answering import MemoryAnswer
 from hearth.memory.search.memory_ranking import Period
-from hearth.memory.search.question_answering import MemoryAnswer
 from hearth.models.llm.scripted import HashEncoder
 from hearth_bench.suites.answers_suite import (
     ADVERSARIAL,

@@ -10,11 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hearth.memory.event_memory import EventMemory, Found, NewEvent
-from hearth.memory.facts.fact_store import FactStore, NewFact
-from hearth.memory.search.answer_spans import LOOKED_AT, candidates, spans_for, to_owner
-from hearth.memory.search.memory_ranking import Period
-from hearth.memory.search.question_answering import (
+from hearth.memory.answers.answer_spans import LOOKED_AT, candidates, spans_for, to_owner
+from hearth.memory.answers.question_answering import (
     Chances,
     ago,
     answer_from,
@@ -24,9 +21,12 @@ from hearth.memory.search.question_answering import (
     signs_of_evidence,
     telling_sentence,
 )
+from hearth.memory.answers.recollection import Recollection
+from hearth.memory.answers.time_mentions import times_named
+from hearth.memory.event_memory import EventMemory, Found, NewEvent
+from hearth.memory.facts.fact_store import FactStore, NewFact
+from hearth.memory.search.memory_ranking import Period
 from hearth.memory.search.recency import latest_first
-from hearth.memory.search.recollection import Recollection
-from hearth.memory.search.time_mentions import times_named
 from hearth.models.llm.scripted import HashEncoder
 from hearth.storage.database import Store
 

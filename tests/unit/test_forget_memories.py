@@ -14,8 +14,8 @@ from hearth.learning.unlearning import find, forget
 from hearth.memory.blobs import Blobs
 from hearth.memory.event_memory import EventMemory, NewEvent
 from hearth.memory.facts.fact_store import FactStore, NewFact
-from hearth.memory.forgetting import Wanted
 from hearth.memory.retention import Keeper, Retention
+from hearth.protocols import Wanted
 from hearth.testing import FIXED_NOW
 from hearth.types import OWNER
 from tests.small_world import opened

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from hearth.errors import HearthError, MissingExtraError
+from hearth.learning import tier_files
 from hearth.learning.demonstration_store import Entry
 from hearth.learning.finetune import second_tier, trainer
-from hearth.learning.finetune.trainer import Epoch, Lesson, Trained
+from hearth.learning.finetune.lessons import Epoch, Lesson, Trained
 from hearth.learning.learned_state import State, silent
 from hearth.learning.unlearning import find, forget
 from hearth.protocols import Proposal
@@ -197,7 +198,7 @@ def test_stopped_or_without_torch_nothing_has_changed(state: State, monkeypatch:
 def test_damaged_files_of_it_are_passed_over(tmp_path: Path) -> None:
     folder = tmp_path / "pointer-1"
     folder.mkdir()
-    assert second_tier.opened(folder, TOOLS, None) is None
-    assert second_tier.held(folder) == {}
+    assert tier_files.opened(folder, TOOLS, None) is None
+    assert tier_files.held(folder) == {}
     (folder / "held.json").write_text("[]")
-    assert second_tier.held(folder) == {}
+    assert tier_files.held(folder) == {}

@@ -11,7 +11,7 @@ import pytest
 from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.arguments.schema_filler import Filled, Filler
 from hearth.planning.learned_planner import LearnedPlanner
-from hearth.planning.ranking.out_of_scope import LEAST_TAUGHT, Scope
+from hearth.planning.out_of_scope import LEAST_TAUGHT, Scope
 from hearth.planning.ranking.ranker import Student
 from hearth.testing import FIXED_NOW, check_planner
 from hearth.types import Argument, Context, Demonstration, Parameter, Plan, Ref, Refusal, Request, Step, ToolSpec

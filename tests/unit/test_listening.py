@@ -16,7 +16,7 @@ from hearth.errors import CancelledError, NotFound, ToolError
 from hearth.learning.learned_state import State
 from hearth.learning.unlearning import find, forget
 from hearth.memory.event_memory import EventMemory
-from hearth.memory.forgetting import Wanted
+from hearth.protocols import Wanted
 from hearth.testing import ScriptedExpert
 from hearth_video.experts.expert_values import SAMPLES_PER_S, Sound, SoundEvent, Utterance
 from hearth_video.footage import heard as listening
@@ -212,7 +212,9 @@ def test_what_was_said_is_forgotten_by_words_name_and_time(
     if left is None:
         return
     receipt = forget(state, found)
-    assert receipt.n_said == 3 - len(left)
+    assert [(c.n, c.many) for c in receipt.held if "sentences" in c.many] == [
+        (3 - len(left), "sentences heard in recordings")
+    ]
     assert receipt.found_in == ()
     rows = state.store.query("SELECT text FROM utterance ORDER BY start_s")
     assert [row["text"] for row in rows] == left

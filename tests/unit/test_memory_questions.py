@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.memory.search.questions import Believed, SaidBy, asked_of, believed_then, declares, said_by
+from hearth.memory.answers.questions import Believed, SaidBy, asked_of, believed_then, declares, said_by
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,8 @@ from hearth.planning.ranking.statistics import prior_file
 from hearth.planning.ranking.statistics.device_profiles import PROFILES
 from hearth.planning.ranking.statistics.statistics_codec import decode, encode
 from hearth.planning.ranking.statistics.sufficient_statistics import Statistics, merged
-from hearth.planning.ranking.statistics.warm_start import begun
 from hearth.planning.stored_planner import StoredPlanner
+from hearth.planning.warm_start import begun
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Demonstration, Label, Plan, Request, Step

@@ -16,7 +16,7 @@ from hearth.errors import RequestError, StoreError, StoreFullError
 from hearth.formats.run_record import write_json
 from hearth.types import Plan, Refusal
 from hearth_bench.data.q2a_instructions import read_owner
-from hearth_bench.ianvs.cases.case_outcome import Outcome, read_outcome, write_outcome
+from hearth_bench.ianvs.case_outcome import Outcome, read_outcome, write_outcome
 from hearth_bench.ianvs.cases.local_processes import Case, Event, LocalEngine
 from hearth_bench.suites import q2a_users
 from hearth_bench.suites.q2a_suite import OwnerRun, UserResult, Way, q2a_document

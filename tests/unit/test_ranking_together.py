@@ -8,6 +8,7 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
+from hearth.planning.ranking.calibration.min_risk import least_risk, overlap
 from hearth.planning.ranking.candidates import (
     ENDS,
     MOST_STEPS,
@@ -19,7 +20,6 @@ from hearth.planning.ranking.candidates import (
     steps_of,
 )
 from hearth.planning.ranking.evidence_features import FEATURES, features
-from hearth.planning.ranking.min_risk import least_risk, overlap
 
 NAMES = tuple("abcdefghijkl")
 

@@ -96,11 +96,11 @@ def test_two_tools_of_one_name(home: Path) -> None:
 
 
 def test_an_entry_point_that_fails_is_left_out(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bad = EntryPoint("bad", "no_such_module:TOOLS", registry.GROUP)
-    wrong = EntryPoint("wrong", "hearth.types:OWNER", registry.GROUP)
+    bad = EntryPoint("bad", "no_such_module:TOOLS", registry.TOOLS)
+    wrong = EntryPoint("wrong", "hearth.types:OWNER", registry.TOOLS)
     monkeypatch.setattr(registry, "entry_points", lambda group: (bad, wrong))
     faults = "\n".join(load_tools(home).faults)
-    assert "tools 'bad' (no_such_module:TOOLS) cannot be loaded: ModuleNotFoundError" in faults
+    assert "'bad' of no_such_module:TOOLS cannot be loaded: ModuleNotFoundError" in faults
     assert "is no tool; expected functions" in faults
 
 
@@ -144,4 +144,4 @@ def test_no_package_takes_the_name_of_a_built_in(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(registry, "entry_points", lambda group: points)
     tools = load_tools(None)
     assert tools.origin["current_time"] == "clock (hearth.tools.clock:TOOLS)"
-    assert "'clock' (aaa.tools:TOOLS) cannot be loaded" in tools.faults[0]
+    assert "'clock' of aaa.tools:TOOLS cannot be loaded" in tools.faults[0]

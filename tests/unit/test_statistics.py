@@ -11,7 +11,8 @@ import pytest
 from hearth.errors import StatisticsError
 from hearth.models.ridge import Heads
 from hearth.planning.ranking.features import WHOLE, ReadingOptions
-from hearth.planning.ranking.ranker import Student, StudentOptions
+from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth.planning.ranking.statistics.sufficient_statistics import merged
 from hearth.planning.ranking.statistics.vector_layout import Layout
 from tests.merging_world import ENCODER, OPTIONS, PUBLIC, READING, edge, edges, student

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from hearth.models.llm.scripted import HashEncoder
-from hearth.planning.ranking.calibration.logistic import chance, fit_logistic, fit_weigher, leave_out_groups
 from hearth.planning.ranking.candidates import ENDS, Counts, Evidence, Grounds, Sequence_, candidates, set_of
 from hearth.planning.ranking.evidence_features import FEATURES, features
 from hearth.planning.ranking.features import Reader, ReadingOptions, segments
-from hearth.planning.ranking.ranker import Candidate, Ranking, Student, StudentOptions
+from hearth.planning.ranking.logistic import chance, fit_logistic, fit_weigher, leave_out_groups
+from hearth.planning.ranking.ranker import Candidate, Ranking, Student
+from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth.protocols import Proposal
 from hearth.types import Demonstration, Plan, Step, ToolSpec
 

@@ -18,7 +18,7 @@ from hearth.formats.plan_json import plan_to_json
 from hearth.formats.run_record import Stopwatch
 from hearth_bench.data.q2a_instructions import read_owner
 from hearth_bench.ianvs.job import OWN_METRICS
-from hearth_bench.metrics.system_metrics import (
+from hearth_bench.scoring.system_metrics import (
     SYSTEM,
     UNKNOWN,
     NotMeasured,

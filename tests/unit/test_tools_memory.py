@@ -9,10 +9,10 @@ import pytest
 
 from hearth.errors import ToolError
 from hearth.formats.tool_signature import to_plain
+from hearth.memory.answers.question_answering import Chances
+from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
 from hearth.memory.facts.fact_store import FactStore
-from hearth.memory.search.question_answering import Chances
-from hearth.memory.search.recollection import Recollection
 from hearth.protocols import Memory
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, InMemoryMemory, check_tool, make_call

@@ -1,7 +1,7 @@
 """Joint inference: the student on the device, a teacher in the cloud, and who decides between the two.
 
 The teacher is on record: nothing is sent anywhere. What would be sent to it is made all the same, masked or as it was
-said, and measured: `usage` has the tokens, the bytes and the text, as `hearth_bench.metrics.system_metrics` reads them.
+said, and measured: `usage` has the tokens, the bytes and the text, as `hearth_bench.scoring.system_metrics` reads them.
 Both answer as Ianvs' own language models do, with `completion`, `usage` and `prediction`, so that metrics written for
 those read them.
 """
@@ -23,7 +23,7 @@ from hearth.learning.teaching.teacher import RecordedTeacher
 from hearth.models.encoder.lora_encoder import load_tokenizer
 from hearth.protocols import Planner
 from hearth.types import Context, Plan, Refusal
-from hearth_bench.metrics.system_metrics import Usage
+from hearth_bench.scoring.system_metrics import Usage
 from hearth_plans import AT_HOME, DATA, Meter, answer_of, demonstrations_of, request_of, tools
 from hearth_student import sureness_of, taught_planner
 

@@ -15,7 +15,7 @@ from hearth.types import Plan
 from hearth_bench.data.datasets import gold_of, graph_of
 from hearth_bench.metrics.argument_f1 import argument_scores
 from hearth_bench.metrics.plan_metrics import is_accurate, plan_scores
-from hearth_bench.metrics.system_metrics import NotMeasured, measure_system
+from hearth_bench.scoring.system_metrics import NotMeasured, measure_system
 from hearth_bench.suites.q2a_suite import is_same
 from hearth_plans import plan_of, tools
 
@@ -84,7 +84,7 @@ def cloud_share(y_true: Sequence[str], y_pred: Sequence[Any]) -> float:
 
 
 def measured(name: str, y_true: Sequence[str], y_pred: Sequence[Any]) -> float:
-    """A measure of `hearth_bench.metrics.system_metrics`; what cannot be told is no number, and says why."""
+    """A measure of `hearth_bench.scoring.system_metrics`; what cannot be told is no number, and says why."""
     found = measure_system(name, y_true, y_pred)
     if isinstance(found, NotMeasured):
         print(f"{name} is not measured: {found.reason}")

@@ -15,11 +15,12 @@ from hearth.formats.plan_json import plan_to_json, read_demonstrations
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.arguments.schema_filler import Filler
 from hearth.planning.learned_planner import LearnedPlanner
-from hearth.planning.ranking.ranker import Student, StudentOptions
+from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.protocols import Planner
 from hearth.types import Context, Demonstration, Effect, Plan, Refusal
-from hearth_bench.metrics.system_metrics import Usage
+from hearth_bench.scoring.system_metrics import Usage
 from hearth_plans import AT_HOME, Meter, answer_of, demonstrations_of, request_of, tools
 
 os.environ["BACKEND_TYPE"] = "HEARTH"  # any name that sedna does not know: else it looks for TensorFlow

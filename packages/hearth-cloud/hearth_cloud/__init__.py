@@ -1,3 +1,3 @@
-"""The service that teaches edges, merges what they learnt and keeps what tasks there are. Needs the extra `cloud`."""
+"""The service that teaches edges, merges what they learnt and keeps a task knowledge base. Needs the extra `cloud`."""
 
 __version__ = "0.2.0"

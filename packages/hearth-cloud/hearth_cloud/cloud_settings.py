@@ -1,5 +1,6 @@
-"""`cloud.toml`: what the service offers, who teaches, and what one edge may ask of it; checked, or a message that names
-the key and the fix. Secrets are never written in it: keys ending in `_env` name an environment variable.
+"""`cloud.toml`: what the service offers, who teaches, and how much one edge may ask. Settings are checked; a wrong one
+gives a message that names the key and the fix. Secrets are never written in the file: keys ending in `_env` name an
+environment variable.
 
 Paths are relative to the folder of the file.
 """
@@ -29,62 +30,63 @@ class _Table(BaseModel):
 
 
 class Service(_Table):
-    """Where it listens and what it keeps."""
+    """Address, storage and processes of the service."""
 
     host: str = "127.0.0.1"
-    """Address to listen at; `0.0.0.0` for all of this machine."""
+    """Address to listen at; `0.0.0.0` for all addresses of this machine."""
     port: int = Field(default=8420, ge=0, le=65535, strict=True)
-    """0 takes any free one."""
+    """Port to listen at; 0 takes any free one."""
     name: str = Field(default="hearth cloud", min_length=1, max_length=100)
-    """What edges are told they speak with."""
+    """Name of the service that edges are shown."""
     database: str = "sqlite:///cloud.db"
     """`sqlite:///FILE`, or `postgresql://USER@HOST/NAME`."""
     database_env: str = ""
-    """Environment variable that holds the database's address, instead of `database`: one with a password."""
+    """Environment variable that holds the database's address, used instead of `database` when the address has a
+    password."""
     key_file: str = "cloud.key"
-    """The key that priors are signed with; made by `hearth cloud init`."""
+    """File of the key that signs priors; made by `hearth cloud init`."""
     tls_cert_file: str = ""
-    """PEM file of its certificate; empty: no TLS here, a proxy before it has to."""
+    """PEM file of the TLS certificate; empty: no TLS here, so a proxy in front must provide it."""
     tls_key_file: str = ""
-    """PEM file of the certificate's key, where it is not in the same file."""
+    """PEM file of the certificate's key, if it is not in the same file."""
     workers: Some = 1
-    """Processes that serve; each holds a teacher of its own."""
+    """Number of processes that serve; each holds a teacher of its own."""
     metrics: bool = Field(default=True, strict=True)
-    """Tell numbers at `/metrics`, to anyone who asks."""
+    """Publish metrics at `/metrics`, readable by anyone."""
     sedna_service: str = Field(default="", pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,62})?$")
-    """Name under which Sedna's joint inference finds it: `POST /NAME/predict`; empty: not at all. Sedna's clients carry
-    no token, so name one only where the network lets none but its workers in."""
+    """Name under which Sedna's joint inference finds the service: `POST /NAME/predict`; empty: not offered. Sedna's
+    clients carry no token, so set a name only where the network admits nobody but Sedna's workers."""
     pointers: bool = Field(default=False, strict=True)
-    """Take `POST /v1/pointers` from KubeEdge's router, which carries no token: how much waits at which edge. It is
-    counted and logged, and nothing rests on it."""
+    """Accept `POST /v1/pointers` from KubeEdge's router, which carries no token: how much waits at which edge. It is
+    only counted and logged; nothing depends on it."""
     shutdown_s: Seconds = 10.0
-    """How long requests under way may take after it was told to stop."""
+    """Time that running requests have to finish after the service was told to stop."""
 
 
 class TeacherSettings(_Table):
-    """Who answers `POST /v1/plans`."""
+    """The teacher that answers `POST /v1/plans`."""
 
     kind: Literal["none", "model", "merged", "student", "recorded"] = "none"
-    """`model`: an OpenAI-compatible endpoint; `merged`: a student of what edges' statistics say, as soon as there is a
-    prior, which knows nobody's words; `student`: one that this service has in a folder; `recorded`: a file in the plan
-    format."""
+    """`model`: an OpenAI-compatible endpoint; `merged`: a student made from the edges' statistics as soon as there is a
+    prior, which contains nobody's words; `student`: a student that this service has in a folder; `recorded`: a file in
+    the plan format."""
     base_url: str = ""
-    """Of `model`: up to `/v1`."""
+    """`model` only: address of the endpoint, up to `/v1`."""
     model: str = ""
-    """Of `model`: its name there."""
+    """`model` only: the model's name at that endpoint."""
     api_key_env: str = ""
-    """Of `model`: environment variable that holds the key."""
+    """`model` only: environment variable that holds the key."""
     timeout_s: Seconds = 60.0
-    """Of `model`: how long one answer may take."""
+    """`model` only: time limit for one answer."""
     parallel: Annotated[int, Field(ge=1, le=64, strict=True)] = 4
-    """Of `model`: questions under way at once."""
+    """`model` only: number of questions asked at the same time."""
     path: str = ""
-    """Of `student`: its folder; of `recorded`: the file."""
+    """`student`: its folder; `recorded`: the file."""
     profile: Literal["small", "medium", "large"] = "large"
-    """Of `merged`: of which prior; a smaller one is quicker and knows a little less."""
+    """`merged` only: device profile of the prior to use; a smaller one is quicker and knows a little less."""
     arguments: Literal["edge", "finders", "reader"] = "finders"
-    """Of `merged` and `student`: who fills the arguments of calls. `edge` leaves them all to the device, which knows
-    the owner's own words; `finders` fills dates, numbers and the like; `reader` reads words, too, and takes several
+    """`merged` and `student` only: who fills the arguments of calls. `edge` leaves them all to the device, which knows
+    the owner's own words; `finders` fills dates, numbers and the like; `reader` also reads words, and takes several
     times as long."""
 
     @model_validator(mode="after")
@@ -97,22 +99,22 @@ class TeacherSettings(_Table):
 
 
 class AnswersSettings(_Table):
-    """Who answers `POST /v1/answers`."""
+    """The source that answers `POST /v1/answers`."""
 
     kind: Literal["none", "model", "recorded"] = "none"
     """`model`: an OpenAI-compatible endpoint; `recorded`: a file of lines `{"question", "text", "items"}`."""
     base_url: str = ""
-    """Of `model`: up to `/v1`."""
+    """`model` only: address of the endpoint, up to `/v1`."""
     model: str = ""
-    """Of `model`: its name there."""
+    """`model` only: the model's name at that endpoint."""
     api_key_env: str = ""
-    """Of `model`: environment variable that holds the key."""
+    """`model` only: environment variable that holds the key."""
     timeout_s: Seconds = 60.0
-    """Of `model`: how long one answer may take."""
+    """`model` only: time limit for one answer."""
     parallel: Annotated[int, Field(ge=1, le=64, strict=True)] = 4
-    """Of `model`: questions under way at once."""
+    """`model` only: number of questions asked at the same time."""
     path: str = ""
-    """Of `recorded`: the file."""
+    """`recorded` only: the file."""
 
     @model_validator(mode="after")
     def _is_whole(self) -> AnswersSettings:
@@ -124,78 +126,80 @@ class AnswersSettings(_Table):
 
 
 class Limits(_Table):
-    """What one edge may ask of it. Counted for each process by the second, for all of them by the day."""
+    """Limits on how much one edge may ask. Those per second are counted by each process alone, those per day over
+    all."""
 
     requests_per_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 20.0
-    """On the long run; more is answered with 429."""
+    """Requests per second in the long run; more are answered with 429."""
     burst: Some = 40
-    """At once, after a rest."""
+    """Requests allowed at once after a pause."""
     plans_per_day: Count = 5_000
-    """Those that the teacher makes; answers that were kept cost nothing."""
+    """Plans per day that the teacher makes; answers from the cache are free."""
     answers_per_day: Count = 1_000
-    """Of general knowledge."""
+    """General-knowledge answers per day."""
     demonstrations_per_day: Count = 10_000
-    """Lines, whether they are new or not."""
+    """Demonstration lines per day, new or not."""
     new_tools_per_day: Count = 5_000
-    """Descriptions of tools that this process has not kept: each costs the teacher some work."""
+    """Descriptions of tools per day that this process does not know yet: each costs the teacher some work."""
     received_bytes_per_day: Count = 500_000_000
-    """Of request bodies, inflated."""
+    """Bytes of request bodies per day, decompressed."""
     sent_bytes_per_day: Count = 2_000_000_000
-    """Of priors and adapters."""
+    """Bytes of priors and adapters sent per day."""
     body_bytes: Some = 2_000_000
-    """Of one request, as it is sent and once inflated."""
+    """Size limit of one request body, both as sent and decompressed."""
     statistics_bytes: Some = 64_000_000
-    """Of one body of `/v1/statistics`, as it is sent and once inflated."""
+    """Size limit of one body of `/v1/statistics`, both as sent and decompressed."""
     body_s: Seconds = 30.0
-    """How long one request may take to arrive."""
+    """Time in which one request must arrive."""
     waiting: Some = 256
-    """Plans that may wait for the teacher; more are answered with 503."""
+    """Number of plans that may wait for the teacher; more are answered with 503."""
     wait_s: Seconds = 60.0
-    """How long one may wait."""
+    """Longest time that one may wait."""
     batch: Annotated[int, Field(ge=1, le=256, strict=True)] = 16
-    """Plans made together, where the teacher gains by it."""
+    """Largest number of plans made together, where the teacher works better on several."""
     batch_ms: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)] = 4.0
-    """How long the first of a batch waits for others."""
+    """Time that the first plan of a batch waits for others."""
     cached_plans: Count = 4_096
-    """Answers kept by masked request and tools; 0 keeps none."""
+    """Number of answers cached by masked request and tools; 0 caches none."""
     cached_s: Seconds = 86_400.0
-    """For so long. An answer that names a date or an hour is kept for the minute it was asked in."""
+    """Time that answers stay in the cache. One that names a date or an hour is kept only for the minute it was asked
+    in."""
 
 
 class TasksSettings(_Table):
     """The task knowledge base."""
 
     k: Some = 3
-    """Tasks fewer edges share are told to nobody."""
+    """Tasks that fewer edges share are told to nobody."""
 
 
 class StatisticsSettings(_Table):
-    """What edges may give of what they learnt, and what is made of it."""
+    """The statistics that edges may contribute, and the prior that is made of them."""
 
     mode: Literal["off", "secret", "plain"] = "secret"
-    """`secret`: this service sees sums over at least `k` edges, never one edge's; `plain`: it sees each edge's sums,
-    and can judge each."""
+    """`secret`: this service sees only sums over at least `k` edges, never those of one edge; `plain`: it sees each
+    edge's sums, and can judge each."""
     k: Annotated[int, Field(ge=2, le=1_000, strict=True)] = 5
-    """Fewer edges are never summed, and no prior is made of fewer."""
+    """Least number of edges: fewer are never summed, and no prior is made from fewer."""
     group: Annotated[int, Field(ge=2, le=1_000, strict=True)] = 8
-    """Of `secret`: edges in one round; as many as may leave without voiding it are above `k`."""
+    """`secret` only: number of edges in one round; as many as exceed `k` may leave without making the round void."""
     gather_s: Seconds = 3_600.0
-    """Of `secret`: how long a round waits for edges."""
+    """`secret` only: time that a round waits for edges."""
     turn_s: Seconds = 600.0
-    """Of `secret`: how long each of its turns waits for the slowest."""
+    """`secret` only: time that each turn of a round waits for the slowest edge."""
     least: Annotated[int, Field(ge=1, strict=True)] = 30
-    """Demonstrations below which an edge's sums are refused."""
+    """Least number of demonstrations: sums over fewer are refused."""
     most: Annotated[int, Field(ge=1, le=100_000, strict=True)] = 400
-    """Demonstrations that one edge may count for, each time it gives."""
+    """Largest number of demonstrations that one edge may count for in each contribution."""
     rho: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """Zero-concentrated privacy loss of each prior for all that one edge gave at once; 0 adds no noise."""
+    """Zero-concentrated privacy loss of each prior for everything one edge contributed at once; 0 adds no noise."""
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-6
-    """With which the manifest's epsilon goes."""
+    """The delta that belongs to the manifest's epsilon."""
     with_public: bool = Field(default=True, strict=True)
-    """Know the demonstrations that Hearth is shipped with: they are in every prior, say how a beginner weighs evidence,
-    and judge what edges give. Costs half a minute of computing for each prior."""
+    """Use the demonstrations that Hearth is shipped with: they are part of every prior, set how a beginner weighs
+    evidence, and are used to judge what edges contribute. Costs half a minute of computing for each prior."""
     every_s: Seconds = 3_600.0
-    """A new prior is made at most so often."""
+    """Least time between two priors."""
 
 
 class CloudSettings(_Table):
@@ -211,15 +215,16 @@ class CloudSettings(_Table):
 
     @property
     def folder(self) -> Path:
-        """Where the file is; its paths are relative to it."""
+        """Folder of the file; its paths are relative to it."""
         return self._folder
 
     def path(self, written: str) -> Path:
-        """A path of the file, absolute."""
+        """Return a path from the file as an absolute path."""
         return (self._folder / Path(written).expanduser()).resolve()
 
     def database_url(self, environ: Mapping[str, str] = os.environ) -> str:
-        """Where the database is, SQLite's file absolute. Raises: ConfigError: The variable is not set."""
+        """Return the database's address, with an absolute path for SQLite. Raises: ConfigError: The variable is not
+        set."""
         service = self.service
         url = service.database
         if service.database_env:
@@ -237,14 +242,14 @@ def parse_cloud_settings(text: str, path: Path) -> CloudSettings:
 
 
 def settings_in(settings: CloudSettings, folder: Path) -> CloudSettings:
-    """The same settings with paths relative to `folder`."""
+    """Return the same settings with paths relative to `folder`."""
     settings = settings.model_copy()
     settings._folder = folder
     return settings
 
 
 def read_cloud_settings(folder: Path) -> CloudSettings:
-    """The `cloud.toml` of a folder. Raises: ConfigError: Missing, unreadable, or wrong; names the key."""
+    """Read the `cloud.toml` of a folder. Raises: ConfigError: Missing, unreadable, or wrong; names the key."""
     path = folder / FILE
     try:
         if path.stat().st_size > _MAX_FILE_BYTES:

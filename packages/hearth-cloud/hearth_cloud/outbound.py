@@ -1,7 +1,7 @@
-"""The service's own way to the network: to the hosts that `cloud.toml` names, and nowhere else.
+"""The service's outbound HTTP: only to the hosts that `cloud.toml` names.
 
 Covered: requests of this process's HTTP clients to any other host, redirects (which no client here follows), also where
-the command line's check of connections is on. Not covered: the database's driver, which opens its own.
+the command line's check of connections is on. Not covered: the database's driver, which opens its own connections.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class NamedHosts(httpx.BaseTransport):
-    """A transport to one named host, with certificates checked."""
+    """A transport to one named host that verifies certificates."""
 
     def __init__(self, url: httpx.URL, inner: httpx.BaseTransport | None = None) -> None:
-        """Args: url: Its scheme, host and port may be reached. inner: Replaced in tests."""
+        """Args: url: The scheme, host and port that may be reached. inner: Replaced in tests."""
         self._place = _place(url)
         self._inner = inner or httpx.HTTPTransport(trust_env=False)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Raises: EgressError: Another host; nothing was sent."""
+        """Send a request to the named host. Raises: EgressError: It is for another host; nothing was sent."""
         if _place(request.url) != self._place:
             raise EgressError(
                 f"{request.url.host!r} is not the host that cloud.toml names; nothing was sent; name it there"

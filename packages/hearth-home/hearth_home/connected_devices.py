@@ -1,12 +1,12 @@
-"""The things of a home while connected: who there is, how they are, orders with their confirmation.
+"""The devices of a home while connected: what there is, their states, and orders with confirmation.
 
-One connection for one call: it listens until nothing new is kept by the broker, then knows what was announced and how
-things said they were. An order is handed over once (`broker.Session.publish`); then the thing's own
-word on it is waited for.
+One connection per call: it listens until the broker has delivered all retained messages, then knows what was announced
+and the states that devices reported. An order is handed over once (`mqtt_broker.Session.publish`); then it waits for
+the device's own report.
 
-Covered: confirmation by state, a thing that moves (a blind on its way), one that is as wanted already, one that says
-nothing back, one that does not answer in time (said to be unknown), one whose availability says it is away.
-Not covered: a thing that says it did what it did not.
+Covered: confirmation by state, a device that moves (a blind on its way), one that is as wanted already, one that
+reports nothing, one that does not answer in time (its state is unknown), one whose availability says it is away. Not
+covered: a device that reports what it did not do.
 """
 
 from __future__ import annotations
@@ -28,19 +28,20 @@ from hearth_home.mqtt_settings import Broker, Settings
 
 DISCOVER_S = 4.0
 QUIET_S = 0.25
-"""Nothing came for so long: what the broker kept has been said."""
+"""After this long without a message, the broker has delivered everything it retained."""
 ANSWER_S = 1.5
-"""What is asked how it is has so long to answer, again until `DISCOVER_S` is over."""
+"""Time that a device has to answer a request for its state; repeated until `DISCOVER_S` is over."""
 ALREADY_S = 1.0
-"""A thing that is as wanted already is given so long to say otherwise."""
+"""Time that a device already in the wanted state has to say otherwise."""
 CLOSE_ENOUGH = 1.5
-"""Things round percents to their own steps."""
+"""Tolerance in percent, since devices round to their own steps."""
 Outcome: TypeAlias = Literal["confirmed", "silent", "unknown"]
-"""`silent`: it was told, and says nothing back by its nature; `unknown`: it should have said, and did not in time."""
+"""`silent`: it was told, and by its nature reports nothing back; `unknown`: it should have reported, and did not in
+time."""
 
 
 def sensors_of(home: Mapping[str, Plain], settings: Settings) -> tuple[Sensor, ...]:
-    """The ways of speaking that the table `[home]` asks for."""
+    """Return the sensors that the table `[home]` asks for."""
     devices = [one for one in cast("Sequence[object]", home.get("device") or ()) if isinstance(one, Mapping)]
     owned = frozenset(str(one["mqtt"]) for one in devices if one.get("mqtt"))
     named = [
@@ -66,7 +67,7 @@ def opened(
     reason: str,
     cancelled: threading.Event,
 ) -> Iterator[Connected]:
-    """The things on a broker, looked at once. Raises: As `broker.connected`."""
+    """Open a connection and take a first look at the devices. Raises: As `mqtt_broker.connected`."""
     with connected(broker, egress, reason, cancelled) as session:
         found = Connected(session, sensors, clock)
         found.look()
@@ -74,14 +75,14 @@ def opened(
 
 
 class Connected:
-    """Things on one broker, over one connection."""
+    """The devices on one broker, over one connection."""
 
     def __init__(self, session: Session, sensors: Sequence[Sensor], clock: Callable[[], dt.datetime]) -> None:
         self._session = session
         self._sensors = tuple(sensors)
         self._clock = clock
         self.states: dict[str, dict[str, Observation]] = {}
-        """By thing and quantity: what was said last."""
+        """Last observation by device and quantity."""
 
     @property
     def things(self) -> dict[str, Thing]:
@@ -89,16 +90,16 @@ class Connected:
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """What was said and not taken, with the reason."""
+        """Messages that were rejected, with the reason."""
         return tuple(line for sensor in self._sensors for line in sensor.refused)
 
     @property
     def n_dropped(self) -> int:
-        """Messages left out because too many came."""
+        """Number of messages left out because too many came."""
         return self._session.n_dropped
 
     def look(self) -> None:
-        """Listen until all that the broker keeps has been said, for `DISCOVER_S` at most."""
+        """Listen until the broker has delivered all retained messages, for `DISCOVER_S` at most."""
         until = time.monotonic() + DISCOVER_S
         self._follow()
         for ask in (ask for sensor in self._sensors for ask in sensor.asks()):
@@ -114,26 +115,26 @@ class Connected:
             self._follow()
 
     def _is_silent_yet(self) -> bool:
-        """Whether something that was asked how it is has not said a word."""
+        """Say whether a device that was asked for its state has not answered yet."""
         return any(id not in self.states for sensor in self._sensors if sensor.asks() for id in sensor.things)
 
     def watch(self, seconds: float) -> Iterator[Observation]:
-        """What things say, as they say it."""
+        """Yield observations as they arrive."""
         for message in self._session.listen(seconds):
             yield from self._take(message)
             self._follow()
 
     def known(self, thing: str) -> dict[str, Reading]:
-        """How a thing said it is."""
+        """Return the last reported state of a device."""
         return {quantity: said.value for quantity, said in self.states.get(thing, {}).items()}
 
     def order(
         self, wanted: Mapping[str, Mapping[str, bool | float]], confirm_s: float
     ) -> dict[str, tuple[Outcome, dict[str, Reading]]]:
-        """Order things to become so, each once, and wait for their word.
+        """Order devices into a state, each once, and wait for their reports.
 
         Returns:
-            By thing: what became of it, and how it was before.
+            By device: the outcome, and its state before.
         Raises:
             ToolError: One of them cannot be set so; nothing was sent. ToolTimeout: The broker gave no receipt.
         """
@@ -160,7 +161,7 @@ class Connected:
         before: Mapping[str, Mapping[str, Reading]],
         confirm_s: float,
     ) -> None:
-        """Until every thing that says something back said it, or the time is over."""
+        """Wait until every device that reports back has done so, or time is up."""
         began = time.monotonic()
         while any(self._is_open(thing, wanted[thing], before[thing], began) for thing in wanted):
             left = confirm_s - (time.monotonic() - began)
@@ -170,7 +171,7 @@ class Connected:
                 for message in self._session.listen(min(left, 0.1)):
                     self._take(message)
                     break
-            except TransientToolError:  # the order was handed over: what became of it is not known
+            except TransientToolError:  # the order was handed over; its outcome is unknown
                 return
 
     def _is_open(

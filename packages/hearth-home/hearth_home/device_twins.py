@@ -1,12 +1,14 @@
-"""Devices as KubeEdge's device twins: what EventBus and DeviceTwin carry on `$hw/events/device/NAMESPACE/NAME/…`.
+"""Devices as KubeEdge's device twins: the messages that EventBus and DeviceTwin carry on
+`$hw/events/device/NAMESPACE/NAME/…`.
 
-A twin has properties, each with what it is (`actual`) and what it should be (`expected`); an order writes `expected`,
-and the device's mapper answers with `actual`. A twin says neither room nor kind: the owner does, in `[[home.device]]`.
+A twin has properties, each with its actual value (`actual`) and its wanted one (`expected`); an order writes
+`expected`, and the device's mapper answers with `actual`. A twin tells neither room nor kind: the owner does, in
+`[[home.device]]`.
 
 Covered: `twin/get` and its result, `twin/update` with its result and document; keys of fewer than 128 characters of
 KubeEdge's alphabet, values of fewer than 512 bytes, both ways; property names as mappers usually give them (`NAMES`).
-Not covered: units (`temperature` is taken for degrees Celsius, `humidity` for percent), membership of a node, what the
-cloud orders meanwhile.
+Not covered: units (`temperature` is taken as degrees Celsius, `humidity` as percent), membership of a node, orders that
+the cloud gives meanwhile.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ NAMES: Mapping[str, str] = {
     "locked": "is_locked",
     "lock": "is_locked",
 }
-"""Property, in lower case with `-` for `_`, to quantity; any other is something measured, by its own name."""
+"""Quantity by property, in lower case with `-` for `_`; any other property is a measurement under its own name."""
 _UNITS = {"temperature": "°C", "humidity": "%"}
 _NUMBERS = frozenset({"brightness", "volume", "set_temperature", "position"})
 
@@ -127,7 +129,7 @@ class Twins:
     def __init__(self, named: Sequence[Named]) -> None:
         self._named = {one.device: one for one in named}
         self._keys: dict[str, dict[str, str]] = {one.device: {} for one in named}
-        """By device: quantity → key of its property."""
+        """By device: the key of the property for each quantity."""
         self._types: dict[tuple[str, str], str] = {}
         self._refused: deque[str] = deque(maxlen=N_REFUSED_KEPT)
 

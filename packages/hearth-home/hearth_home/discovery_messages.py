@@ -1,8 +1,8 @@
-"""What a Home Assistant discovery message may say: keys in full or abbreviated, each checked; the rest is passed over.
+"""Parse Home Assistant discovery messages: keys in full or abbreviated, each checked; unknown keys are ignored.
 
-Covered: the keys of the components in `COMPONENTS`, their abbreviations, `~` in topics, one thing a message or several
-(`device` with `components`), sizes and alphabets of names and topics.
-Not covered: other keys (icons, entity categories, options), which are passed over.
+Covered: the keys of the components in `COMPONENTS`, their abbreviations, `~` in topics, one device per message or
+several (`device` with `components`), sizes and alphabets of names and topics. Not covered: other keys (icons, entity
+categories, options), which are ignored.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ COMPONENTS: tuple[str, ...] = get_args(Component)
 MAX_CONFIG_BYTES = 20_000
 MAX_COMPONENTS = 60
 MAX_LEVELS = 50
-"""Of a topic."""
+"""Largest number of levels in a topic."""
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NAME = re.compile(r"[^\W_][\w '’.,()&/+-]{0,59}")
 _TOPIC = re.compile(r"[^#+\0$][^#+\0]{0,255}")
@@ -90,11 +90,12 @@ SHORT: Mapping[str, str] = {
     "unit_of_meas": "unit_of_measurement",
     "val_tpl": "value_template",
 }
-"""Abbreviated key → key, of those that count here."""
+"""Full key by abbreviated key, for the keys used here."""
 
 
 def _topic(text: str) -> str:
-    # A broker ends the connection, and with it all other things', over a topic that is no plain text or too deep.
+    # A broker ends the connection, and with it that of all other devices, over a topic that is no plain text or too
+    # deep.
     if text and not (_TOPIC.fullmatch(text) and text.isprintable() and text.count("/") < MAX_LEVELS):
         raise ValueError(
             f"{text[:60]!r} is no topic of one thing (no `+`, `#`, leading `$`, control characters; at most 256 "
@@ -110,7 +111,7 @@ def _called(text: str) -> str:
 
 
 def _as_text(value: object) -> object:
-    """Payloads are text; JSON's `true` and numbers stand for theirs, null for none."""
+    """Return the value as payload text: JSON's `true` and numbers as Home Assistant writes them, null as none."""
     if value is None:
         return ""
     return str(value) if isinstance(value, bool | int | float) else value
@@ -151,7 +152,7 @@ class Device(_Table):
 
 
 class Available(_Table):
-    """One topic that says whether a thing can be reached."""
+    """A topic that says whether a device can be reached."""
 
     topic: Topic
     payload_available: Payload = "online"
@@ -160,7 +161,7 @@ class Available(_Table):
 
 
 class Announced(_Table):
-    """One thing, as announced."""
+    """An announced device."""
 
     name: Name = ""
     unique_id: Annotated[str, BeforeValidator(_as_text), Field(max_length=200)] = ""
@@ -233,7 +234,7 @@ class Announced(_Table):
 
     @property
     def available_by(self) -> tuple[Available, ...]:
-        """Every topic that says whether it can be reached."""
+        """All topics that say whether the device can be reached."""
         if not self.availability_topic:
             return self.availability
         own = Available(
@@ -245,12 +246,12 @@ class Announced(_Table):
 
 
 def things_in(component: str, id: str, payload: bytes) -> Iterator[tuple[str, str, Announced]]:
-    """What one discovery message announces: component, id, keys.
+    """Yield component, id and keys of each device that a discovery message announces.
 
     Args:
-        component: Of the topic; `device` announces several.
+        component: Component in the topic; `device` announces several.
     Raises:
-        ValueError: It is not to be used, and why (a pydantic ValidationError is one).
+        ValueError: It cannot be used; says why (a pydantic ValidationError is one).
     """
     if len(payload) > MAX_CONFIG_BYTES:
         raise ValueError(f"it has {len(payload)} bytes; an announcement has at most {MAX_CONFIG_BYTES}")
@@ -276,7 +277,7 @@ def things_in(component: str, id: str, payload: bytes) -> Iterator[tuple[str, st
 
 
 def _in_full(said: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys spelt out, and `~` in topics replaced."""
+    """Spell out abbreviated keys, and replace `~` in topics."""
     found = {SHORT.get(key, key): value for key, value in said.items()}
     stem = found.pop("~", "")
     if isinstance(found.get("device"), dict):

@@ -1,4 +1,4 @@
-"""The few templates of Home Assistant that Hearth reads, without a template engine: nothing of them is run.
+"""Read the few Home Assistant templates that Hearth supports, without a template engine: nothing of them is executed.
 
 Covered, of values: `{{ value }}`, `{{ value_json.a.b }}`, `{{ value_json['a'][0] }}`; then `| float`, `| int`,
 `| round(1)`, `| lower`, `| upper`, `| trim` (`float` and `int` with a number for what is missing), and one `* / + -`
@@ -27,7 +27,7 @@ _PART = re.compile(r"\.(\w+)|\['([^']*)'\]|\[\"([^\"]*)\"\]|\[(\d+)\]")
 
 
 class NoTemplate(ValueError):
-    """It is none of those covered."""
+    """The template is none of those covered."""
 
 
 class NoValue(ValueError):
@@ -35,12 +35,12 @@ class NoValue(ValueError):
 
 
 class Absent(NoValue):
-    """It is a message that says nothing of this value, which is usual."""
+    """The message does not mention this value, which is usual."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueTemplate:
-    """Takes a value out of a message."""
+    """Extracts a value from a message."""
 
     is_json: bool = False
     path: tuple[str | int, ...] = ()
@@ -48,7 +48,7 @@ class ValueTemplate:
     """Names of filters, or `* / + -`, each with its number."""
 
     def read(self, payload: str) -> str:
-        """The value as text, as Home Assistant would render it. Raises: NoValue."""
+        """Return the value as text, as Home Assistant would render it. Raises: NoValue."""
         value: object = payload
         if self.is_json:
             try:
@@ -65,11 +65,11 @@ class ValueTemplate:
 
 
 WHOLE = ValueTemplate()
-"""The message as it is."""
+"""The template that returns the whole message."""
 
 
 def value_template(text: str) -> ValueTemplate:
-    """Read a template of values. Raises: NoTemplate: It is none of those covered."""
+    """Parse a value template. Raises: NoTemplate: It is none of those covered."""
     match = _VALUE.fullmatch(text) if len(text) <= MAX_CHARS else None
     if match is None:
         raise NoTemplate(f"the template {text[:80]!r} is not one Hearth reads (a value, a path into JSON, a number)")
@@ -83,7 +83,7 @@ def value_template(text: str) -> ValueTemplate:
 
 
 def order_text(template: str, value: str | float) -> str:
-    """The message of an order. Raises: NoTemplate: It is none of those covered."""
+    """Return the message of an order. Raises: NoTemplate: It is none of those covered."""
     if not template:
         return _plain(value)
     rest = _IN_ORDER.sub("", template) if len(template) <= MAX_CHARS else "{{"

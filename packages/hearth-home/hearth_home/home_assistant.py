@@ -1,11 +1,11 @@
-"""Home Assistant's MQTT discovery: things that announce themselves on `homeassistant/COMPONENT/…/config`.
+"""Home Assistant's MQTT discovery: devices that announce themselves on `homeassistant/COMPONENT/…/config`.
 
 Covered: lights (plain and JSON), switches, fans, climate and numbers that set a temperature, covers, locks, sensors and
-binary sensors; availability; announcements that are kept, replaced and withdrawn; names that collide (both stay, by
-their ids); an order topic that two different devices claim (neither is ordered about, unless the owner named one of
-them in `[[home.device]]`); floods (at most `MAX_THINGS`, of `MAX_TOPICS` topics); states too long or garbled.
-Not covered: a broker on which a stranger may replace another thing's announcement or answer for it: give each device
-its own topics there (access lists); colours, presets, tilt, options.
+binary sensors; availability; announcements that are retained, replaced and withdrawn; names that collide (both stay, by
+their ids); an order topic that two different devices claim (no orders are sent to either, unless the owner named one of
+them in `[[home.device]]`); floods (at most `MAX_THINGS`, of `MAX_TOPICS` topics); states too long or garbled. Not
+covered: a broker on which a stranger may replace another device's announcement or answer for it: give each device its
+own topics there (access lists); colours, presets, tilt, options.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ _QUANTITIES = {"battery": "battery level", "carbon_dioxide": "carbon dioxide", "
 
 @dataclass(frozen=True, slots=True)
 class _Reads:
-    """One value that a topic tells of a thing."""
+    """How one value of a device is read from a topic."""
 
     topic: str
     quantity: str
     template: ValueTemplate = WHOLE
     words: Mapping[str, Reading] = field(default_factory=dict)
-    """Messages by what they mean; without them, it is a number or a few words."""
+    """Meanings of the messages; if empty, the value is a number or a few words."""
     low: float = 0.0
     high: float = 0.0
-    """A number is given as percent between these, where they differ."""
+    """Upper end of the range that maps to percent, where it differs from the lower end."""
     unit: str = ""
     is_text: bool = False
 
@@ -61,7 +61,7 @@ class _Known:
 
 
 class HomeAssistant:
-    """A `protocols.Sensor` for what announces itself."""
+    """A `protocols.Sensor` for devices that announce themselves."""
 
     name = "homeassistant"
 
@@ -69,7 +69,7 @@ class HomeAssistant:
         """Listen below `prefix`.
 
         Args:
-            owned: Ids of things that the owner named: they keep an order topic that another claims, too.
+            owned: Ids of devices that the owner named: they keep an order topic that another one also claims.
         """
         self._prefix = prefix
         self._owned = owned
@@ -124,7 +124,7 @@ class HomeAssistant:
             self._refuse(message.topic, "its parts are not letters, digits, `_` and `-`")
             return
         if component not in (*COMPONENTS, "device"):
-            return  # a kind of thing that is not dealt with is nothing wrong
+            return  # a kind of device that is not supported is no error
         if not message.payload:
             self._withdraw(id, f"{parts[-1]}_" if component == "device" else "")
             return
@@ -141,7 +141,7 @@ class HomeAssistant:
             self._refuse(message.topic, str(error))
 
     def _withdraw(self, id: str, stem: str) -> None:
-        """Forget a thing, or those of a device, whose announcement was emptied."""
+        """Forget a device, or those announced together, whose announcement was emptied."""
         for known in list(self._known):
             if known == id or (stem and known.partition(".")[2].startswith(stem)):
                 del self._known[known]
@@ -172,7 +172,7 @@ class HomeAssistant:
                 self._refuse(message.topic, f"{reads.quantity} of {id}: {error}")
             return None
         if reads.quantity == "position" and value == "":
-            return None  # on its way: where it is, is not known
+            return None  # on its way: its position is unknown
         if reads.quantity == "reachable":
             told = self._reachable.setdefault(id, {})
             told[reads.topic] = bool(value)
@@ -213,7 +213,7 @@ class HomeAssistant:
         return claims
 
     def _contested(self, one: _Known, claims: Mapping[str, set[str]]) -> set[str]:
-        """Ids of other devices that claim one of its order topics; none for what the owner named."""
+        """Return ids of other devices that claim one of its order topics; none for what the owner named."""
         if one.thing.id in self._owned:
             return set()
         sharing = {id for topic in _order_topics(one.said) for id in claims.get(topic, ())} - {one.thing.id}
@@ -342,7 +342,7 @@ def _quantity(said: Announced) -> str:
 
 
 def _value(reads: _Reads, text: str) -> Reading:
-    """Raises: NoValue."""
+    """Extract a reading from a message. Raises: NoValue."""
     if reads.words:
         if text in reads.words:
             return reads.words[text]
@@ -388,7 +388,7 @@ def _settable(component: str, said: Announced) -> Iterator[str]:
 def _orders(
     component: str, said: Announced, wanted: Mapping[str, bool | float], known: Mapping[str, Reading]
 ) -> Iterator[Message]:
-    """Raises: ToolError: Out of its range."""
+    """Yield the messages that bring a device into the wanted state. Raises: ToolError: Out of its range."""
     if component == "light":
         yield from _light_orders(said, wanted)
     elif component in ("switch", "fan"):
@@ -404,7 +404,7 @@ def _orders(
         yield _message(said.command_topic, said.command_template, value)
     elif component == "climate":
         is_on = wanted.get("is_on")
-        # Setting a temperature switches on what is known to be off, and nothing else.
+        # Setting a temperature switches on a device known to be off, and no other.
         if is_on is not None and not ("set_temperature" in wanted and is_on and known.get("is_on") is not False):
             running = "heat" if "heat" in said.modes else next(mode for mode in said.modes if mode != "off")
             yield _message(said.mode_command_topic, said.mode_command_template, running if is_on else "off")

@@ -1,12 +1,12 @@
 """One connection to the owner's MQTT broker, inside an egress permit for that host and port, with paho-mqtt.
 
-What is sent (log-in without the password, subscriptions, orders) is handed to the network door, which writes it down.
+What is sent (log-in without the password, subscriptions, orders) is handed to the egress gateway, which writes it down.
 The connection is driven by the thread that opened it: a permit holds for one thread only, and nothing happens between
-two calls. TLS with a verified certificate, but for what `settings` lets pass without.
+two calls. TLS with a verified certificate, except where `mqtt_settings` allows plain connections.
 
-Covered: a packet larger than `MAX_PACKET_BYTES` (the connection is ended), more messages a second than `MAX_PER_S`
-(the rest is left out and counted), a broker that refuses the log-in or a subscription, that falls silent, or closes.
-Not covered: MQTT 5, sessions that outlive the connection, wills.
+Covered: a packet larger than `MAX_PACKET_BYTES` (the connection is ended), more messages a second than `MAX_PER_S` (the
+rest is left out and counted), a broker that refuses the log-in or a subscription, falls silent, or closes. Not covered:
+MQTT 5, sessions that outlive the connection, wills.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ class Session:
         self._cancelled = cancelled
         self._waiting: deque[Message] = deque()
         self._answers: dict[tuple[str, int], bool] = {}
-        """What the broker confirmed or refused: (kind, packet) → whether it was granted."""
+        """The broker's confirmations and refusals: (kind, packet) → whether it was granted."""
         self._topics: set[str] = set()
         self._second, self._n_this_second = 0, 0
 
     # ── What paho calls, from within `_pump` ──────────────────────────────────────────────────────────────
 
     def take(self, topic: str, payload: bytes, is_retained: bool) -> None:
-        """A message came."""
+        """Handle an incoming message."""
         second = int(time.monotonic())
         if second != self._second:
             self._second, self._n_this_second = second, 0
@@ -69,13 +69,13 @@ class Session:
             self._waiting.append(Message(topic, payload, is_retained))
 
     def answered(self, kind: str, packet: int, is_granted: bool) -> None:
-        """The broker's word on a packet came."""
+        """Handle the broker's answer to a packet."""
         self._answers[kind, packet] = is_granted
 
     # ── For whoever is connected ──────────────────────────────────────────────────────────────────────────
 
     def subscribe(self, topics: Iterable[str]) -> None:
-        """Listen to topics that are not listened to yet; one that is refused among others stays unheard.
+        """Subscribe to new topics; one that is refused among others stays unheard.
 
         Raises:
             ToolError: The broker refuses all. TransientToolError: The connection ended. EgressError.
@@ -90,7 +90,7 @@ class Session:
             self._topics.update(batch)
 
     def publish(self, message: Message) -> None:
-        """Hand a message over once, with the broker's receipt (QoS 1).
+        """Publish a message once, and wait for the broker's receipt (QoS 1).
 
         Raises:
             ToolTimeout: It was handed over, but no receipt came: whether it was passed on is not known.
@@ -110,7 +110,7 @@ class Session:
             ) from None
 
     def listen(self, seconds: float, quiet_s: float | None = None) -> Iterator[Message]:
-        """Messages as they come, for so long, or until none came for `quiet_s`.
+        """Yield messages as they arrive, for `seconds`, or until none came for `quiet_s`.
 
         Raises:
             TransientToolError: The connection ended.
@@ -148,7 +148,7 @@ class Session:
             raise ToolError(f"{self._broker} refused all subscriptions; let {who!r} read there")
 
     def _pump(self, wait_s: float) -> None:
-        """Read and write what there is, waiting so long for it."""
+        """Read and write whatever is pending, waiting up to `wait_s` for it."""
         sock = self._client.socket()
         if sock is None:
             raise TransientToolError(f"{self._broker} closed the connection; try again")
@@ -176,7 +176,7 @@ class Session:
 
 @contextlib.contextmanager
 def connected(broker: Broker, egress: Egress, reason: str, cancelled: threading.Event) -> Iterator[Session]:
-    """A connection that is logged in, for the block; the permit ends with it.
+    """Open a connection that is logged in, for the duration of the block; the permit ends with it.
 
     Raises:
         MissingExtraError: paho-mqtt is not installed. ToolError, TransientToolError: It cannot be reached, or refuses.
@@ -224,7 +224,7 @@ def _client(id: str, tls: ssl.SSLContext | None) -> Client:
         raise MissingExtraError("MQTT", INSTALL_COMMAND) from None
 
     class Bounded(Client):
-        """A client that ends the connection rather than take in a huge packet, and leaves no socket behind."""
+        """A client that ends the connection rather than accept a huge packet, and leaves no socket behind."""
 
         def _create_socket(self) -> socket.socket:
             sock = socket.create_connection((self._host, self._port), CONNECT_TIMEOUT_S)
@@ -240,7 +240,7 @@ def _client(id: str, tls: ssl.SSLContext | None) -> Client:
 
 @contextlib.contextmanager
 def _faults_said(broker: Broker) -> Iterator[None]:
-    """Say network faults in the owner's words."""
+    """Turn network faults into errors in the owner's words."""
     try:
         yield
     except ssl.SSLCertVerificationError as error:
@@ -261,6 +261,6 @@ def _faults_said(broker: Broker) -> Iterator[None]:
 
 
 def _secured_by(sock: object) -> str:
-    """Version and cipher of a connection, for the record; empty for one without TLS."""
+    """Return version and cipher of a connection, for the record; empty for one without TLS."""
     cipher = sock.cipher() if isinstance(sock, ssl.SSLSocket) else None
     return f"{sock.version()} {cipher[0]}" if isinstance(sock, ssl.SSLSocket) and cipher else ""

@@ -1,7 +1,7 @@
-"""What `[home.mqtt]` says, checked: which broker, and how it is spoken with.
+"""Check `[home.mqtt]`: which broker to use, and how to connect to it.
 
-Covered: TLS everywhere, but for this machine, and, without a password, for an address or name of this house.
-Not covered: whether the host may be reached: that is the network door's to say.
+Covered: TLS is required except for this machine and, without a password, for an address or name of this house. Not
+covered: whether the host may be reached, which the egress gateway decides.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Broker:
 
 
 def configured(home: Mapping[str, Plain]) -> Broker | None:
-    """The broker under `mqtt` of the table `[home]`, or None.
+    """Return the broker under `mqtt` of the table `[home]`, or None.
 
     Raises:
-        ToolError: It would carry a password, or orders, where others can read or write them.
+        ToolError: It would carry a password, or orders, where others can read or change them.
     """
     table = home.get("mqtt")
     if not isinstance(table, Mapping) or not table.get("host"):
@@ -55,7 +55,7 @@ def configured(home: Mapping[str, Plain]) -> Broker | None:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What `[home.mqtt]` says beside the broker."""
+    """The settings of `[home.mqtt]` other than the broker."""
 
     prefix: str = "homeassistant"
     is_discovering: bool = True
@@ -63,7 +63,7 @@ class Settings:
 
 
 def settings_of(home: Mapping[str, Plain]) -> Settings:
-    """Of the table `[home]`."""
+    """Read the settings from the table `[home]`."""
     table = home.get("mqtt")
     if not isinstance(table, Mapping):
         return Settings()

@@ -1,11 +1,11 @@
-"""Readings become memories: what a sensor said, when it is worth remembering.
+"""Turn sensor readings that are worth remembering into memories.
 
-A number is kept when it has moved by more than sensors tremble, a yes or no when it turned, and every one now and then
-(`every_s`). What a broker says is a sensor's word (`sensor`), not the owner's: a request that uses it asks.
+A number is kept when it has moved by more than a sensor's noise, a yes or no when it changed, and every reading now and
+then (`every_s`). What a broker reports is labelled as a sensor's word (`sensor`), not the owner's: a request that uses
+it asks first.
 
-Covered: floods (a reading at most once a minute each, `MAX_PER_DAY` in all), the same reading twice, what the broker
-kept from before (when that was, it does not say: it is not kept).
-Not covered: a sensor that lies.
+Covered: floods (a reading at most once a minute each, `MAX_PER_DAY` in all), the same reading twice, messages that the
+broker retained (not kept, since their time is unknown). Not covered: a sensor that lies.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_PER_DAY = 5_000
 LEAST_S = 60.0
 _STEPS: Mapping[str, float] = {"temperature": 0.5, "set_temperature": 0.5, "humidity": 3.0, "brightness": 5.0}
 _STEP_SHARE = 0.05
-"""Of any other quantity: so much of what was kept last."""
+"""Least change of any other quantity, as a share of the last kept value."""
 _NOT_KEPT = frozenset({"reachable", "moving"})
 _QUANTITIES = {"set_temperature": "temperature set"}
 _STATES: Mapping[tuple[str, bool], str] = {
@@ -36,7 +36,7 @@ _STATES: Mapping[tuple[str, bool], str] = {
 
 @dataclass(slots=True)
 class Recorder:
-    """Writes what is worth it into memory."""
+    """Writes readings that are worth it into memory."""
 
     memory: Memory
     every_s: float = 900.0
@@ -48,7 +48,7 @@ class Recorder:
     _n_today: int = 0
 
     def take(self, said: Observation, thing: Thing) -> bool:
-        """Keep a reading, if it is worth it; whether it was."""
+        """Keep a reading if it is worth it; return whether it was."""
         key = (said.thing, said.quantity)
         if said.is_retained or said.quantity in _NOT_KEPT or not self._is_worth(said, self._last.get(key)):
             return False
@@ -82,7 +82,7 @@ class Recorder:
 def sentence(said: Observation, thing: Thing) -> str:
     """`The temperature in the cellar was 12.5 °C at 07:30.`: a sentence that is understood later.
 
-    A sensor's own name is said where it has no room, or is more than its room and quantity.
+    The sensor's own name is used where it has no room, or says more than its room and quantity.
     """
     quantity = _QUANTITIES.get(said.quantity, said.quantity)
     where = f"in the {thing.room}" if thing.room else ""

@@ -1,13 +1,13 @@
-"""DAHLIA: long films of daily life at home, with skeletons and activities; its measures; a small sample in its layout.
+"""The DAHLIA data set of daily life at home: reader, its measures, training, and a small sample in its layout.
 
 The data set (Vaquette et al. 2017, "The DAily Home LIfe Activity Dataset", FG 2017; from CEA on request) has 51
 sequences of about 39 minutes by 44 people, each filmed by three Kinect v2 (K1, K2, K3), with seven activities and
 neutral time between. It is not shipped and never fetched: its folder is the caller's.
 
-How its files are arranged inside that folder is not described in public. What is read is therefore found by name, at
-any depth: a sequence is `S<subject>A<take>K<view>` in a file's path (`S02A1K3`), its skeletons are in the text file
-whose path says `skel` or `joint`, its activities in the one whose path says `annot`, `label` or `ground`; annotations
-without a view hold for all three.
+The arrangement of files inside that folder is not documented publicly. So files are found by name, at any depth: a
+sequence is `S<subject>A<take>K<view>` in a file's path (`S02A1K3`), its skeletons are in the text file whose path says
+`skel` or `joint`, its activities in the one whose path says `annot`, `label` or `ground`; annotations without a view
+hold for all three.
 
 * A line of skeletons is a frame: its number, perhaps its time, and 25 joints of three numbers (metres, in the order of
   the Kinect for Windows SDK 2.0) or of four (the last one says how sure). No body: no line, or zeros. Lines may come
@@ -38,15 +38,15 @@ from hearth_video.footage.activities import Windowed, trained
 from hearth_video.train.drawn_body import PARTS, acted, subject
 
 ACTIVITIES = (*("cooking", "laying table", "eating", "clearing table", "washing dishes", "housework", "working"),)
-"""DAHLIA's seven, by their numbers from 1."""
+"""DAHLIA's seven activities, by their numbers from 1."""
 WINDOW_S = 8.0
 FRAMES_PER_S = 15.0
-"""Of its skeletons, where lines hold no time."""
+"""Frame rate of the skeletons, where lines hold no time."""
 USED_PER_S = 3.0
-"""So many frames a second are looked at."""
+"""Number of frames used per second."""
 _HOP_S = 0.5
 _FOCAL_PX, _WIDTH, _HEIGHT = 1081.0, 1920, 1080
-"""Of the colour camera of Kinect v2."""
+"""Parameters of the Kinect v2's colour camera."""
 _SEQUENCE = re.compile(r"s(\d{1,3})[ _-]?a(\d{1,2})[ _-]?k(\d)", re.IGNORECASE)
 _TAKE = re.compile(r"s(\d{1,3})[ _-]?a(\d{1,2})(?![ _-]?\d)", re.IGNORECASE)
 _SPLIT = re.compile(r"[\s,;]+")
@@ -65,7 +65,7 @@ _JOINTS: dict[str, int] = {
 _JOINT_OF_POINT = [_JOINTS.get(name, 3) for name in POSE_POINTS]
 _N_JOINTS = 25
 _COLUMNS = {76: (1, 3), 77: (2, 3), 101: (1, 4), 102: (2, 4)}
-"""Of a line of skeletons: how many come before the joints, and how many each joint has."""
+"""Columns in a line of skeletons: how many come before the joints, and how many each joint has."""
 
 
 # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -97,11 +97,11 @@ class Take:
 
 @dataclass(frozen=True, slots=True)
 class Dahlia:
-    """What was found in a folder."""
+    """The sequences found in a folder."""
 
     sequences: tuple[Take, ...]
     faults: tuple[str, ...] = ()
-    """Lines and files passed over, each with its reason."""
+    """Lines and files that were skipped, each with its reason."""
 
 
 def read_dahlia(folder: Path, views: Sequence[int] = (1, 2, 3)) -> Dahlia:
@@ -177,7 +177,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def frames_of(sequence: Take, faults: list[str] | None = None) -> Iterator[tuple[int, float, NDArray[np.float64]]]:
-    """Frame, seconds and joints [25, 3] of the nearest body, `USED_PER_S` a second, in constant memory."""
+    """Yield frame, seconds and joints [25, 3] of the nearest body, `USED_PER_S` a second, in constant memory."""
     held: tuple[int, float, NDArray[np.float64]] | None = None
     next_s = -1e9
     for number, line in enumerate(_lines(sequence.skeletons), 1):
@@ -187,7 +187,7 @@ def frames_of(sequence: Take, faults: list[str] | None = None) -> Iterator[tuple
         try:
             row = _row(parts)
         except ValueError:
-            if number > 1 and faults is not None:  # the first line may be a head
+            if number > 1 and faults is not None:  # the first line may be a header
                 faults.append(f"{sequence.skeletons}:{number}: {len(parts)} columns; expected a frame and 25 joints")
             continue
         if row is None:
@@ -207,7 +207,7 @@ def frames_of(sequence: Take, faults: list[str] | None = None) -> Iterator[tuple
 
 
 def _row(parts: Sequence[str]) -> tuple[int, float, NDArray[np.float64]] | None:
-    """None: no body. Raises: ValueError."""
+    """Parse a line of skeletons; None if it has no body. Raises: ValueError."""
     if len(parts) not in _COLUMNS:
         raise ValueError("columns")
     n_head, n_each = _COLUMNS[len(parts)]
@@ -221,7 +221,7 @@ def _row(parts: Sequence[str]) -> tuple[int, float, NDArray[np.float64]] | None:
 
 
 def movement_of(sequence: Take, faults: list[str] | None = None) -> tuple[Movement, NDArray[np.int64]]:
-    """A sequence as the activity expert takes it, and the number of the frame of each moment."""
+    """Return a sequence in the activity expert's form, and the frame number of each moment."""
     moments, numbers = [], []
     for number, at_s, joints in frames_of(sequence, faults):
         moments.append(_moment(at_s, joints))
@@ -230,7 +230,7 @@ def movement_of(sequence: Take, faults: list[str] | None = None) -> tuple[Moveme
 
 
 def _moment(at_s: float, joints: NDArray[np.float64]) -> Moment:
-    """Seen by the colour camera: 33 points and the box around them."""
+    """Project joints into the colour camera: 33 points and the box around them."""
     depth = np.maximum(joints[:, 2], 0.3)
     x = _WIDTH / 2 + _FOCAL_PX * joints[:, 0] / depth
     y = _HEIGHT / 2 - _FOCAL_PX * joints[:, 1] / depth
@@ -243,7 +243,7 @@ def _moment(at_s: float, joints: NDArray[np.float64]) -> Moment:
 
 
 def name_at(sequence: Take, frame: int) -> str:
-    """What is done in a frame."""
+    """Return the activity in a frame."""
     return next((one.name for one in sequence.stretches if one.first <= frame <= one.last), NEUTRAL)
 
 
@@ -251,7 +251,7 @@ def name_at(sequence: Take, frame: int) -> str:
 
 
 def windows_of(sequences: Sequence[Take], faults: list[str] | None = None) -> Windowed:
-    """Windows of eight seconds, every one of them of one activity."""
+    """Cut sequences into windows of eight seconds, each of a single activity."""
     values, names, who = [], [], []
     for sequence in sequences:
         movement, _ = movement_of(sequence, faults)
@@ -285,9 +285,10 @@ class Measured:
 
 
 def frame_measures(right: Sequence[str], said: Sequence[str], names: Sequence[str] = ACTIVITIES) -> Measured:
-    """Over frames in which one of `names` is done or said; neutral counts as a miss or a false alarm, not as a class.
+    """Measure over the frames in which one of `names` is done or said; neutral counts as a miss or a false alarm, not
+    as a class.
 
-    * accuracy: share of the frames of activities that are told right;
+    * accuracy: share of the frames of activities that are recognised correctly;
     * F-score: mean over the activities of 2PR / (P + R);
     * IoU: mean over the activities of true positives / (true positives + false ones + misses).
     An activity that is neither done nor said is left out of the means.
@@ -313,7 +314,7 @@ def frame_measures(right: Sequence[str], said: Sequence[str], names: Sequence[st
 
 
 def labels_on_grid(found: Sequence[Activity], times_s: Sequence[float]) -> list[str]:
-    """What is said at each time; neutral where nothing is."""
+    """Return the label at each time; neutral where there is none."""
     said, place = [], 0
     ordered = sorted(found, key=lambda one: one.start_s)
     for at_s in times_s:
@@ -325,7 +326,7 @@ def labels_on_grid(found: Sequence[Activity], times_s: Sequence[float]) -> list[
 
 
 def evaluate(weights: Weights, sequences: Sequence[Take]) -> Measured:
-    """Frames told by the expert's own smoothing, against the annotations."""
+    """Label frames by the expert's own smoothing, and compare with the annotations."""
     right: list[str] = []
     said: list[str] = []
     for sequence in sequences:
@@ -338,14 +339,14 @@ def evaluate(weights: Weights, sequences: Sequence[Take]) -> Measured:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Training on some subjects, measured on the others."""
+    """Weights, and their measures from training on some subjects and testing on the others."""
 
     weights: Weights
-    """Trained on all subjects: what is kept."""
+    """The weights to keep, trained on all subjects."""
     held_out: tuple[int, ...]
     measured: Measured
     floor: Measured
-    """The most frequent activity said of every frame."""
+    """Baseline: the most frequent activity for every frame."""
     n_windows: int
     faults: tuple[str, ...]
 
@@ -354,7 +355,7 @@ def train(data: Dahlia, held_out: Sequence[int] = ()) -> Outcome:
     """Train on some subjects and measure on the others, then train on all.
 
     Args:
-        held_out: Subjects not trained on for the measurement; empty: every third.
+        held_out: Subjects held out for the measurement; empty: every third.
     Raises:
         RequestError: Fewer than two subjects, or none is left to train on.
     """
@@ -393,9 +394,10 @@ _MADE_OF = {
 
 
 def write_sample(folder: Path, *, seed: int = 0, n_subjects: int = 4, activity_s: float = 24.0) -> None:
-    """A small data set in the layout that is read: a drawn body doing what stands in for the seven activities.
+    """Write a small data set in the layout that is read: a drawn body whose movements stand in for the seven
+    activities.
 
-    It proves that the path runs from files to weights; it says nothing of how well real activities are told.
+    It shows that the path from files to weights works; it says nothing about how well real activities are recognised.
     """
     (folder / "skeletons").mkdir(parents=True, exist_ok=True)
     (folder / "annotations").mkdir(exist_ok=True)

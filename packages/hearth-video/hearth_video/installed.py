@@ -1,4 +1,4 @@
-"""What the extra `video` installs: the pip command that brings it, and the files of models its packages carry."""
+"""Find the parts of the extra `video`: the pip command that installs it, and the model files its packages contain."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from hearth.errors import ConfigError, MissingExtraError
 
 MODELS_VERSION = "0.10.18" if platform.machine() == "aarch64" else "0.10.21"
-"""Of mediapipe: the last one for this machine that carries its models. It is never imported; what it would pull
-does not go together with the core."""
+"""Version of mediapipe: the last one for this machine that contains its models. It is never imported; its dependencies
+conflict with the core."""
 INSTALL_COMMAND = (
     "pip install 'hearth-video[experts]' && "
     f"pip install --no-deps mediapipe=={MODELS_VERSION} rapidocr-onnxruntime==1.4.4 scikit-image==0.26.0"
@@ -18,15 +18,15 @@ INSTALL_COMMAND = (
 
 
 def carried_file(package: str, path: str, feature: str) -> Path:
-    """A file inside an installed package, which is not imported.
+    """Return a file inside an installed package, without importing it.
 
     Args:
-        package: As it is imported: "mediapipe".
+        package: Its import name: "mediapipe".
         path: Below the package's folder: "modules/pose_landmark/pose_landmark_full.tflite".
         feature: What needs it, for the error.
     Raises:
         MissingExtraError: The package is not installed.
-        ConfigError: It is, and has no such file: another version.
+        ConfigError: Another version is installed, without that file.
     """
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:

@@ -1,4 +1,4 @@
-"""The command `hearth`: every command prints for a person, or one JSON document with `--json`.
+"""The command-line interface `hearth`: every command prints for a person, or one JSON document with `--json`.
 
 Exit codes (also in docs/reference/cli.md):
 

@@ -1,8 +1,8 @@
-"""`hearth plan --batch`: a file of requests becomes a file of plans, in the same order; nothing is run.
+"""`hearth plan --batch`: plan a file of requests into a file of plans, in the same order; nothing is run.
 
-Every line that holds a request gets one line, also where no plan was found; other lines are named and passed over. The
-result appears whole at the end. What is done so far stands beside it in `OUT.partial`: the same command carries on from
-there after Ctrl-C, a crash or a full disk, and starts anew when its files or what was learnt have changed.
+Every line that holds a request gets one line, even without a plan; other lines are named and skipped. The result
+appears whole at the end. Until then, finished plans are in `OUT.partial`: the same command resumes from there after
+Ctrl-C, a crash or a full disk, and starts anew when its files or what was learnt have changed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from hearth.learning.learned_state import State
 
 _CHUNK = 64
-"""Requests between two writes."""
+"""Number of requests between two writes."""
 _SHOWN_CHARACTERS = 200
 _PARTLY = 6
 
@@ -51,14 +51,14 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A file of requests, read."""
+    """The contents of a file of requests."""
 
     path: Path
     asked: tuple[Asked, ...]
     faults: tuple[str, ...]
-    """Lines passed over, each with file, line and reason."""
+    """Lines that were skipped, each with file, line and reason."""
     notes: tuple[str, ...]
-    """What is odd and still planned: ids used twice."""
+    """Oddities that are planned all the same: ids used twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,11 @@ class Summary:
     n_without_plan: int
     n_passed_over: int
     n_carried_on: int
-    """Done by an earlier run that was stopped."""
+    """Number of requests done by an earlier, interrupted run."""
 
 
 def run_batch(requests: Path, out: Path, folder: Path, tools_file: Path | None, *, as_json: bool) -> int:
-    """Plan a file of requests with what was learnt in `folder`, and say what came of it.
+    """Plan a file of requests with what was learnt in `folder`, and print a summary.
 
     Returns:
         Exit code: 0, or 6 when lines were passed over.
@@ -136,7 +136,7 @@ def plan_batch(
     """Plan every request into `out`.
 
     Args:
-        key: Names what the plans depend on; an unfinished file of another key is begun anew.
+        key: Hash of what the plans depend on; an unfinished file of another key is begun anew.
     Raises:
         RequestError: `out` cannot be written. StoreError, StoreFullError: Writing failed; what was done is kept.
     """
@@ -161,7 +161,7 @@ def plan_batch(
 
 
 def key_of(batch: Batch, tools: Mapping[str, ToolSpec], state: State) -> str:
-    """Hash of all that the plans of a batch depend on: tools, what was learnt, tier two, the requests."""
+    """Return a hash of all that the plans of a batch depend on: tools, what was learnt, tier two, the requests."""
     version = state.lineage.current()
     learnt = (sorted(state.buffer.ids().items()), version.adapter if version else "", sorted(state.graph or ()))
     whole = hashlib.sha256(f"{__version__}\n{sorted(tools.items())!r}\n{learnt!r}\n".encode())
@@ -201,7 +201,8 @@ def _why_not(text: str) -> str:
 
 
 class _Appending:
-    """The unfinished file: a first line with its key, then one line per request; each chunk is on disk at once."""
+    """The unfinished file: a first line with its key, then one line per request; each chunk is written to disk at
+    once."""
 
     def __init__(self, path: Path, key: str, *, is_new: bool) -> None:
         self._path, self._key, self._is_new = path, key, is_new
@@ -209,7 +210,7 @@ class _Appending:
     def __enter__(self) -> _Appending:
         if self._is_new:
             write_bytes(self._path, (json.dumps({"batch": self._key}) + "\n").encode())
-        self._file = self._path.open("ab", buffering=0)  # what a full disk refuses must not wait for the end
+        self._file = self._path.open("ab", buffering=0)  # so that a full disk is noticed at once
         return self
 
     def append(self, rows: Mapping[int, Mapping[str, Plain]]) -> None:
@@ -229,7 +230,7 @@ class _Appending:
 
 
 def _line(document: object) -> bytes:
-    """One line of JSON; half a surrogate pair, which UTF-8 cannot hold, is escaped as it was in what was read."""
+    """Return one line of JSON; half a surrogate pair, which UTF-8 cannot hold, is escaped as in the input."""
     try:
         return (json.dumps(document, ensure_ascii=False) + "\n").encode()
     except UnicodeEncodeError:
@@ -237,7 +238,7 @@ def _line(document: object) -> bytes:
 
 
 def _resumed(path: Path, key: str) -> dict[int, dict[str, Any]]:
-    """What an earlier run of the same key had done, by line; a line cut off in the middle is none."""
+    """Return what an earlier run of the same key had done, by line; a line cut off in the middle is ignored."""
     try:
         lines = path.read_bytes().split(b"\n")
     except FileNotFoundError:
@@ -253,6 +254,6 @@ def _resumed(path: Path, key: str) -> dict[int, dict[str, Any]]:
             done[int(number)] = dict(row)
     except (ValueError, TypeError):
         done = {}
-    if done and lines[-1]:  # cut off while it was written: take the torn line away before more is added
+    if done and lines[-1]:  # cut off while it was written: remove the torn line
         path.write_bytes(b"\n".join(lines[:-1]) + b"\n")
     return done

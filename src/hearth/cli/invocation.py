@@ -1,4 +1,4 @@
-"""What the commands share: the options before the command, an agent on the home, JSON on standard output."""
+"""Shared parts of the commands: global options, opening an agent on the home, JSON on standard output."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """What the options before the command said."""
+    """The options given before the command."""
 
     named_home: str | None
 
     @property
     def home(self) -> Path:
-        """Home folder: the one named, else of the environment, else of the platform."""
+        """Home folder: the one named, else that of the environment, else the platform's."""
         from hearth import config
 
         return config.home_folder(self.named_home, os.environ)
 
 
 class Number(click.FloatRange):
-    """A number within bounds that is one: `nan` is below and above none of them, and `inf` waits for ever."""
+    """A number within bounds that rejects `nan` and `inf`, which a plain bounds check lets through."""
 
     name = "number"
 
@@ -48,7 +48,7 @@ class Number(click.FloatRange):
 
 
 SECONDS = Number(min=0.01, max=31_536_000)
-"""Up to a year."""
+"""Seconds, up to a year."""
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 yes_option = click.option("--yes", is_flag=True, help="Approve what would be asked.")
@@ -56,7 +56,7 @@ yes_option = click.option("--yes", is_flag=True, help="Approve what would be ask
 
 @contextlib.contextmanager
 def opened_agent(invocation: Invocation, *, yes: bool) -> Iterator[Agent]:
-    """An agent on the home, with what it recovered from a crash said on standard error."""
+    """Open an agent on the home, and report on standard error what it recovered from a crash."""
     from hearth.agent import Agent
     from hearth.guard.policy.approval import RefusingApprover, TerminalApprover, YesApprover
 
@@ -73,7 +73,7 @@ def opened_agent(invocation: Invocation, *, yes: bool) -> Iterator[Agent]:
             recovered = agent.recover()
         for line in recovered:
             click.echo(f"recovered: {clean(line)}", err=True)
-        for fault in agent.tools.faults:
+        for fault in agent.faults:
             click.echo(f"not loaded: {clean(fault)}", err=True)
         yield agent
     finally:
@@ -91,5 +91,5 @@ def print_json(document: object) -> None:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:  # half a surrogate pair, or a terminal with few characters
         text = json.dumps(document, indent=2, default=encode)
-    # What steers a terminal is escaped: the same document to a program.
+    # Terminal control characters are escaped; for a program it is the same document.
     click.echo("".join(c if c == shown else json.dumps(c)[1:-1] for c, shown in zip(text, clean(text), strict=True)))

@@ -1,4 +1,4 @@
-"""How far a long run is, said on one stream; silent where there is none."""
+"""Report the progress of a long run on one stream; silent where there is none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hearth.terminal import clean
 
 
 class Progress:
-    """Stages with a bar on a terminal, one line each elsewhere."""
+    """Shows stages with a bar on a terminal, one line each elsewhere."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream
@@ -21,10 +21,10 @@ class Progress:
 
     @contextlib.contextmanager
     def stage(self, label: str, n: int, *, counts: bool = True) -> Iterator[Callable[[int], None]]:
-        """A stage of `n` parts; call what it gives with how many more are done.
+        """Run a stage of `n` parts; call the yielded function with how many more are done.
 
         Args:
-            counts: Whether a part is a thing that a person counts; else a share is shown.
+            counts: Show counts, for parts that mean something to a person; else a share is shown.
         """
         if self._stream is None:
             yield lambda _: None
@@ -44,10 +44,10 @@ class Progress:
         self.say(f"{label}: {time.perf_counter() - started:.1f} s")
 
     def say(self, text: str) -> None:
-        """A line; what would steer the terminal is shown as a sign."""
+        """Print a line; terminal control characters are shown as visible signs."""
         if self._stream is not None:
             text = clean(text)
-            click.echo(f"\r\x1b[K{text}" if self._has_bar else text, file=self._stream)  # in the bar's place
+            click.echo(f"\r\x1b[K{text}" if self._has_bar else text, file=self._stream)  # replaces the bar
 
 
 SILENT = Progress()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import shlex
 import shutil
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from hearth import __version__, errors
+from hearth.cli.command_group import CommandGroup
 from hearth.cli.invocation import Invocation, as_json, opened_agent, print_json, yes_option
 from hearth.terminal import clean, command_name
 
@@ -108,41 +108,25 @@ def run(arguments: list[str]) -> int:
 
 ELSEWHERE = {
     "adapters": "hearth.cli.learning.adapter_commands:adapters",
-    "bench": "hearth_bench.cli.bench_commands:bench",
-    "cloud": "hearth_cloud.cli.cloud_commands:cloud",
     "correct": "hearth.cli.learning.correct_command:correct",
-    "devices": "hearth_home.cli.device_commands:devices",
     "edge": "hearth.cli.edge.edge_commands:edge",
-    "fleet": "hearth_bench.cli.fleet_commands:fleet",
     "forget": "hearth.cli.memory.forget_command:forget",
     "learn": "hearth.cli.learning.quarantine_commands:learn",  # a command of it; loads the others
     "ledger": "hearth.cli.guard.ledger_commands:ledger",
     "mask": "hearth.cli.guard.mask_command:mask",
     "memory": "hearth.cli.memory.memory_commands:memory",
-    "people": "hearth_video.cli.people_commands:people",
     "policy": "hearth.cli.guard.policy_commands:policy",
-    "sedna": "hearth_cloud.cli.sedna_commands:sedna",
     "skills": "hearth.cli.learning.skill_commands:skills",
-    "video": "hearth_video.cli.video_commands:video",
     "why": "hearth.cli.why_command:why",
 }
-"""Commands by where they are written, loaded when they are asked for: a command waits for its own imports alone."""
+"""The core's commands by where they are written; each is imported when it is asked for."""
 
 
-class Commands(click.Group):
-    """A group that knows the names of commands written elsewhere."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*super().list_commands(ctx), *ELSEWHERE})
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in ELSEWHERE and cmd_name not in self.commands:
-            module, _, name = ELSEWHERE[cmd_name].partition(":")
-            self.add_command(getattr(importlib.import_module(module), name))
-        return super().get_command(ctx, cmd_name)
-
-
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=CommandGroup,
+    elsewhere=ELSEWHERE,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.option("--home", metavar="DIR", help="Home folder (default: $HEARTH_HOME, else the platform's data directory).")
 @click.version_option(__version__, prog_name="hearth")
 @click.pass_context

@@ -1,4 +1,4 @@
-"""`hearth why`: one request explained from its record, each sentence resting on a field that was written down."""
+"""`hearth why`: explain one request from its record; each sentence rests on a field that was written down."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ _ANSWERS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """All that was written down of one request."""
+    """Everything written down about one request."""
 
     episode: Episode
     calls: Mapping[int, CallRecord]
     demonstrations: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Id → request and source of the demonstrations the plan rests on, as far as they are still held."""
+    """Request and source, by id, of the demonstrations the plan rests on, as far as they are still held."""
     left: tuple[Entry, ...] = ()
     """The ledger's entries."""
 
@@ -108,7 +108,7 @@ def _last_id(trace: Trace) -> str:
 
 
 def explained(record: Record) -> tuple[Section, ...]:
-    """A request explained: what was asked, the plan, who agreed, each step, what left, how to take it back."""
+    """Explain a request: what was asked, the plan, who agreed, each step, what left, how to take it back."""
     episode = record.episode
     sections = [Section("Asked", (f"You asked this on {_moment(episode.request.now.isoformat())}.",))]
     if episode.plan is not None:
@@ -127,7 +127,7 @@ def explained(record: Record) -> tuple[Section, ...]:
 
 
 def explained_step(record: Record, index: int) -> Section:
-    """One step explained: what it did, under which rule, where its values came from, what left for it."""
+    """Explain one step: what it did, under which rule, where its values came from, what left for it."""
     episode = record.episode
     assert episode.plan is not None
     step, call = episode.plan.steps[index], record.calls.get(index)
@@ -210,7 +210,7 @@ def _outcome(result: StepResult | None) -> str:
 
 
 def _origin(record: Record, value: Argument, bound: Plain, label: Label | None) -> str:
-    """Where one argument came from, in words."""
+    """Return the origin of one argument, in words."""
     refs = Step("", {"": value}).refs()
     if refs:
         says = "; ".join(dict.fromkeys(_ref_says(record, ref, bound) for ref in refs))
@@ -237,7 +237,7 @@ def _ref_says(record: Record, ref: Ref, bound: Plain) -> str:
 
 
 def _record_with(value: Plain, path: Sequence[str], bound: Plain) -> str:
-    """The name of the record among `value` that holds `bound` in that field; empty when it has none."""
+    """Return the name of the record among `value` that holds `bound` in that field; empty when there is none."""
     for record in value if isinstance(value, list) else [value]:
         if isinstance(record, dict) and path and record.get(path[0]) == bound:
             name = next((record[k] for k in ("name", "title", "subject", "path", "id") if record.get(k)), "")
@@ -333,7 +333,7 @@ def _text(stored: Any) -> str:
 
 
 def _as_argument(bound: Any, planned: Argument) -> Argument:
-    """What the call was made with, or what was planned where it never was."""
+    """Return the value the call was made with, or the planned one if it was never made."""
     return planned if bound is None else bound
 
 

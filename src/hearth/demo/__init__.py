@@ -1,1 +1,1 @@
-"""A believable owner with files in real formats, and the run that shows Hearth at work on them."""
+"""The demo: a believable owner with files in real formats, and a run that shows Hearth at work on them."""

@@ -1,7 +1,7 @@
-"""The demo home: an invented owner's calendar, reminders, contacts, mail, notes and documents, in real formats.
+"""Build the demo home: an invented owner's calendar, reminders, contacts, mail, notes and documents, in real formats.
 
-The same `now` gives the same files, byte for byte. Everything lies around `now`: "tomorrow" has something in it.
-The people, their mails and what they ask of each other are made up; one mail holds a prompt injection on purpose.
+The same `now` gives the same files, byte for byte. All dates are near `now`, so "tomorrow" has something in it. The
+people, their mails and their requests are made up; one mail holds a prompt injection on purpose.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ ALLOWED = (
     "close_blinds",
     "lock_door",
 )
-"""Tools that the demo owner lets run unasked: what they change can be undone. Sending and deleting still ask."""
+"""Tools that the demo owner lets run without asking: their changes can be undone. Sending and deleting still ask."""
 
 _TIME_ZONE = """\
 BEGIN:VTIMEZONE
@@ -168,7 +168,8 @@ _DEVICES = "\n".join(
 
 
 def _day(on: str, now: dt.datetime) -> dt.date:
-    """`+3` days from now, `1 wed` the Wednesday of next week, `first -2` the first of the month two months ago."""
+    """Return a date: `+3` days from now, `1 wed` the Wednesday of next week, `first -2` the first of the month two
+    months ago."""
     today = now.date()
     if on.startswith("first"):
         months = today.year * 12 + today.month - 1 + int(on.split()[1])
@@ -185,7 +186,7 @@ def _moment(entry: Entry, now: dt.datetime) -> dt.datetime:
 
 
 def _years_before(day: dt.date, year: int) -> dt.date:
-    """The same day in another year; 29 February becomes the 28th."""
+    """Return the same day in another year; 29 February becomes the 28th."""
     return day.replace(year=year, day=min(day.day, 28) if day.month == 2 else day.day)
 
 
@@ -222,7 +223,7 @@ def _card(entry: Entry, now: dt.datetime) -> bytes:
 
 
 def _name_parts(entry: Entry, vobject: Any) -> Any:
-    """A person's name in parts; an organisation's stays whole."""
+    """Return a person's name in parts; an organisation's stays whole."""
     if entry.get("is_organisation"):
         return vobject.vcard.Name(family=entry["name"])
     words = entry["name"].split()
@@ -339,7 +340,7 @@ def _message(number: int, entry: Entry, people: Mapping[str, Entry], owner: Entr
 
 
 def _address(key: str, people: Mapping[str, Entry], owner: Entry) -> str:
-    """A key of the contacts, `owner`, or an address already written out."""
+    """Resolve a key of the contacts, `owner`, or an address already written out."""
     if "@" in key:
         return key
     person = owner if key == "owner" else people[key]
@@ -350,7 +351,7 @@ def _address(key: str, people: Mapping[str, Entry], owner: Entry) -> str:
 
 
 def _picture() -> bytes:
-    """A small PNG: a dark roof under an evening sky."""
+    """Return a small PNG: a dark roof under an evening sky."""
     width, height = 64, 48
     rows = bytearray()
     for y in range(height):
@@ -367,6 +368,6 @@ def _picture() -> bytes:
 
 
 def _noise(n_bytes: int) -> bytes:
-    """Bytes that no program reads, the same each time."""
+    """Return bytes that no program can read, the same each time."""
     blocks = (hashlib.sha256(f"demo {n}".encode()).digest() for n in range(n_bytes // 32 + 1))
     return b"".join(blocks)[:n_bytes]

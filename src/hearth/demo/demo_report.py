@@ -1,8 +1,8 @@
-"""One HTML file that shows what a run did, and why: readable offline, on a phone, in the dark and on paper.
+"""Write one HTML file that shows what a run did, and why: readable offline, on a phone, in the dark and on paper.
 
 Self-contained: no script, style, font or picture is loaded from anywhere, and a content security policy in the file
-lets only the file's own script run, so that words of a mail or a web page shown in it stay words.
-Of a long run the first episodes are shown in full and all of them in a table that can be searched.
+lets only the file's own script run, so that text from a mail or a web page stays text. A long run shows the first
+episodes in full and all of them in a searchable table.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hearth.terminal import MEANINGS, clean, short
 from hearth.types import Disclosure, Episode, Plain, Plan, StepResult, ToolSpec
 
 MAX_FULL = 200
-"""Episodes shown in full; the table holds all."""
+"""Number of episodes shown in full; the table holds all."""
 MAX_DRAWN_STEPS = 12
 MAX_ROWS = 6
 MAX_COLUMNS = 6
@@ -41,7 +41,7 @@ _BOX_CHARACTERS = 34
 def write_report(
     path: Path, episodes: Sequence[Episode], tools: Mapping[str, ToolSpec], meta: Mapping[str, object]
 ) -> None:
-    """Write the report of a run, replacing the file at `path` at once.
+    """Write the report of a run, replacing the file at `path` atomically.
 
     Args:
         tools: Descriptions of the tools, to mark what changes or sends something.
@@ -60,8 +60,8 @@ def write_report(
 
 
 def render_report(episodes: Sequence[Episode], tools: Mapping[str, ToolSpec], meta: Mapping[str, object]) -> str:
-    """The page itself, as text."""
-    import jinja2  # only a run that writes a report pays for it
+    """Render the page as text."""
+    import jinja2  # imported only by a run that writes a report
     from markupsafe import Markup
 
     folder = files("hearth.demo") / "templates"
@@ -86,7 +86,7 @@ def render_report(episodes: Sequence[Episode], tools: Mapping[str, ToolSpec], me
 
 
 def outcome(episode: Episode) -> str:
-    """A line that groups episodes that ended the same way, for counting."""
+    """Return a line that groups episodes that ended the same way, for counting."""
     if episode.refusal is not None:
         kinds = {"out_of_scope": "no tool for it", "needs": "something is missing", "unreadable": "cannot be read"}
         missing = f" ({', '.join(episode.refusal.missing)})" if episode.refusal.missing else ""
@@ -121,7 +121,7 @@ class _Summary:
     """Status, reason, count, an example request."""
     n_reasons_more: int
     times: tuple[tuple[str, str, str], ...]
-    """What, p50, p95."""
+    """Name of the time, p50, p95."""
     disclosures: tuple[tuple[str, str, int, int], ...]
     """Host, reason, messages, bytes."""
     n_bytes: int
@@ -167,7 +167,7 @@ def _spread(what: str, times_ms: Sequence[float]) -> tuple[str, str, str]:
 
 
 def milliseconds(value_ms: float) -> str:
-    """`7.4 ms`, `320 ms`, `2.1 s`."""
+    """Format milliseconds: `7.4 ms`, `320 ms`, `2.1 s`."""
     if value_ms >= 1000:
         return f"{value_ms / 1000:.1f} s"
     return f"{value_ms:.0f} ms" if value_ms >= 20 else f"{value_ms:.1f} ms"
@@ -233,12 +233,12 @@ class _Outcome:
     sources: str
     table: _Table | None
     images: tuple[tuple[str, str], ...] = ()
-    """Pictures the step made: address with the picture itself in it, and what it shows."""
+    """Pictures the step made: a data URL, and what it shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """One episode as the template wants it."""
+    """One episode in the form that the template uses."""
 
     number: int
     id: str
@@ -288,7 +288,7 @@ def _episode(number: int, episode: Episode, tools: Mapping[str, ToolSpec]) -> _S
 
 
 def _picture(plan: Plan, results: Sequence[StepResult], tools: Mapping[str, ToolSpec]) -> _Picture | None:
-    """Boxes and arrows; None for a plan whose steps do not come in order of need."""
+    """Lay out boxes and arrows; None for a plan whose steps are not in order of their needs."""
     needs = [step.needs() for step in plan.steps]
     if any(not 0 <= source < index for index, sources in enumerate(needs) for source in sources):
         return None
@@ -340,7 +340,7 @@ def _outcome(episode: Episode, result: StepResult) -> _Outcome:
 
 
 def _images(value: Plain) -> tuple[tuple[str, str], ...]:
-    """The pictures that records of footage name, put into the page itself; what cannot be read is left out."""
+    """Return the pictures that records of footage name, embedded in the page; unreadable ones are left out."""
     found: list[tuple[str, str]] = []
     for record in value if isinstance(value, list) else [value]:
         path = Path(str(record.get("path") or record.get("timeline") or "")) if isinstance(record, dict) else Path()
@@ -357,7 +357,7 @@ def _images(value: Plain) -> tuple[tuple[str, str], ...]:
 
 
 def _table(value: Plain) -> _Table:
-    """A result as a table: one row per record, empty columns and ids left out."""
+    """Turn a result into a table: one row per record, empty columns and ids left out."""
     items = value if isinstance(value, list) else [value]
     records = [item for item in items if isinstance(item, dict)]
     if not items or len(records) != len(items):
@@ -391,7 +391,8 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _row(number: int, episode: Episode, tools: Mapping[str, ToolSpec]) -> list[object]:
-    """Number, request, status, tools, milliseconds, reason, answer, plan: the last two only beyond the full ones."""
+    """Return number, request, status, tools, milliseconds, reason, answer, plan; the last two only beyond the full
+    episodes."""
     steps = episode.plan.steps if episode.plan is not None else ()
     is_brief = number > MAX_FULL
     plan = plan_lines(episode.plan, tools) if is_brief and episode.plan is not None else []
@@ -408,6 +409,6 @@ def _row(number: int, episode: Episode, tools: Mapping[str, ToolSpec]) -> list[o
 
 
 def _embedded(rows: Iterator[object] | Sequence[object]) -> str:
-    """JSON that can stand inside a script element: nothing in it can end the element."""
+    """Return JSON that can stand inside a script element: nothing in it can end the element."""
     text = json.dumps(list(rows), ensure_ascii=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e").replace("\u2028", "\\u2028")

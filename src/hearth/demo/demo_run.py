@@ -14,12 +14,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias, cast
 
 import click
 
@@ -28,14 +28,13 @@ from hearth.demo.demo_home import build_demo_home
 from hearth.demo.demo_report import outcome, write_report
 from hearth.errors import RequestError
 from hearth.guard.policy.approval import RefusingApprover, TerminalApprover, YesApprover
+from hearth.registry import INSTALL_COMMANDS, SCENES, load_parts
 from hearth.terminal import command_name, episode_lines, left, short, summary_lines
 from hearth.types import Episode
-from hearth_video.demo.demo_footage import add_video
 
 MAX_SHOWN = 30
 """A run of more requests shows a progress bar instead of every episode; the report has them all."""
 MAX_LINE_BYTES = 1_000_000
-_ABOUT_FOOTAGE = ("how many people were in the hall yesterday evening", "who was in the hall yesterday evening")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +44,11 @@ class FileRequest:
     id: str
     text: str
     fault: str = ""
+
+
+AddScene: TypeAlias = Callable[[Agent, Path, dt.datetime, Path | None], tuple[str, tuple[FileRequest, ...]]]
+"""An entry point of the group `hearth.scenes`: it adds to the demo home and returns what to say of it and requests
+about it. Its arguments: the agent, a folder to write to, the present moment, and a recording of the owner's own."""
 
 
 def run_demo(
@@ -162,16 +166,17 @@ def _request(raw: bytes, n_bytes: int, place: str) -> FileRequest:
 
 
 def _numbered(path: Path | None, limit: int | None) -> Iterator[FileRequest]:
-    source = read_requests(path) if path else _shipped("requests.jsonl")
+    shipped_file = files("hearth.demo") / "data" / "requests.jsonl"
+    source = read_requests(path) if path else shipped(shipped_file.read_bytes())
     for number, request in enumerate(source):
         if limit is not None and number >= limit:
             return
         yield request
 
 
-def _shipped(name: str) -> Iterator[FileRequest]:
-    lines = (files("hearth.demo") / "data" / name).read_bytes().splitlines()
-    return (_request(line, len(line), "shipped") for line in lines)
+def shipped(text: bytes) -> tuple[FileRequest, ...]:
+    """Read the requests of a file that comes with Hearth."""
+    return tuple(_request(line, len(line), "shipped") for line in text.splitlines())
 
 
 # ── Working ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -191,14 +196,20 @@ def _learn(agent: Agent, quiet: bool) -> None:
 def _film(
     agent: Agent, home: Path, now: dt.datetime, footage: Path | None, waiting: list[FileRequest], quiet: bool
 ) -> str:
-    """Give the home its video, and add the requests about it; says what there is."""
-    _say("Composing a minute of home video", quiet)
-    said, has_video = add_video(agent, home / "recordings", now, footage)
-    _say(said, quiet)
-    if has_video:
-        waiting += _shipped("requests_video.jsonl")
-        if footage is not None:
-            waiting += [FileRequest(f"v-{4 + k}", text) for k, text in enumerate(_ABOUT_FOOTAGE)]
+    """Add what plug-ins have for the demo home (home video), and the requests about it; says what there is."""
+    scenes = load_parts(SCENES)
+    for fault in scenes.faults:
+        _say(f"not loaded: {fault}", quiet)
+    if not scenes.loaded:
+        said = f"Home video was left out; to have it: {INSTALL_COMMANDS['hearth-video']}"
+        _say(said, quiet)
+        return said
+    said = ""
+    for scene in scenes.loaded:
+        _say(f"Adding {scene.name} to the home", quiet)
+        said, requests = cast("AddScene", scene.value)(agent, home / "recordings", now, footage)
+        _say(said, quiet)
+        waiting += requests
     return said
 
 

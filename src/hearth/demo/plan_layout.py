@@ -1,6 +1,6 @@
-"""Where the boxes and arrows of a plan go: layers from top to bottom, every arrow points down.
+"""Lay out the boxes and arrows of a plan: layers from top to bottom, every arrow points down.
 
-Pure geometry: it knows sizes and who needs whom, nothing of how a box looks.
+Pure geometry: it knows the sizes of boxes and their dependencies, not how a box looks.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import TypeAlias
 
 GAP_X = 28.0
 GAP_Y = 44.0
-"""Pixels between boxes side by side, and between layers."""
+"""Pixels between boxes side by side (`GAP_X`) and between layers (`GAP_Y`)."""
 MARGIN = 10.0
 BEND_WIDTH = 24.0
-"""Room kept for an arrow that passes a layer."""
+"""Width reserved for an arrow that passes a layer."""
 
 
 _Key: TypeAlias = "tuple[int, ...]"
@@ -57,7 +57,7 @@ class _Place:
     height: float
     layer: int
     x: float = 0.0
-    """Of its middle."""
+    """Position of its middle."""
 
 
 def layout(needs: Sequence[frozenset[int]], sizes: Sequence[tuple[float, float]]) -> Drawing:
@@ -89,7 +89,7 @@ def layout(needs: Sequence[frozenset[int]], sizes: Sequence[tuple[float, float]]
 
 
 def _layers(needs: Sequence[frozenset[int]]) -> list[int]:
-    """The length of the longest way to each step."""
+    """Return the length of the longest path to each step."""
     layers: list[int] = []
     for sources in needs:
         layers.append(max((layers[k] + 1 for k in sources), default=0))
@@ -123,7 +123,7 @@ def _spread(
     places: Mapping[_Key, _Place],
     neighbours: Mapping[_Key, Sequence[_Place]],
 ) -> None:
-    """Order one layer by where its neighbours are, and move it as near to them as the boxes' widths let it."""
+    """Order one layer by the positions of its neighbours, and move it as near to them as the boxes' widths allow."""
     wanted = {
         key: sum(p.x for p in neighbours[key]) / len(neighbours[key]) if neighbours[key] else places[key].x
         for key in row
@@ -140,7 +140,7 @@ def _spread(
 
 
 def _tops(places: Mapping[_Key, _Place]) -> tuple[list[float], float]:
-    """Top of each layer, and the height of the whole."""
+    """Return the top of each layer, and the total height."""
     heights: dict[int, float] = {}
     for place in places.values():
         heights[place.layer] = max(heights.get(place.layer, 0.0), place.height)
@@ -152,7 +152,8 @@ def _tops(places: Mapping[_Key, _Place]) -> tuple[list[float], float]:
 
 
 def _path(route: Sequence[_Place], tops: Sequence[float], depths: Sequence[float]) -> str:
-    """Curves between layers, straight down beside the boxes of a layer that is only passed."""
+    """Return the path of an arrow: curves between layers, straight down beside the boxes of a layer that it only
+    passes."""
     first, *rest = route
     x, y = first.x, tops[first.layer] + first.height
     path = f"M{x:.1f},{y:.1f}"

@@ -1,1 +1,1 @@
-"""The device's side of cloud and edge: joining a cloud, sending what waits for it, fetching what it offers."""
+"""The device's side of edge and cloud: joining a cloud, sending what waits for it, fetching what it offers."""

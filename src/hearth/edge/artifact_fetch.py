@@ -1,14 +1,14 @@
-"""What the cloud offers, pulled by its hash and believed only when signed by the key this device joined with.
+"""Fetch what the cloud offers by its hash, and accept it only when signed by the key this device joined with.
 
-A manifest says what there is (`prior`, `adapter`); the bytes come from `/v1/blobs/SHA256`, carried on where they were
-cut off. They lie under `edge/taken/` of the home and are applied by nobody but the owner's `hearth learn prior` and
-`hearth adapters take`, behind their gate; nothing is ever pushed.
+A manifest says what there is (`prior`, `adapter`); the bytes come from `/v1/blobs/SHA256`, and a broken download is
+resumed. They lie under `edge/taken/` of the home and are applied only by the owner's `hearth learn prior` and `hearth
+adapters take`, behind their gate; nothing is ever pushed.
 
-Covered: another size, another hash, another signature, a manifest that is older than one taken before (also one that
-is signed: an old one played again), a kill at any moment (a half file is carried on or thrown away), a full disk, more
-bytes than were said, a file changed after it was taken (`taken` reads its hash anew), a device whose profile is another
-now (priors of other features are numbered apart). Not covered: whether what was signed is any good, which is for the
-gate to say; what fits this device's features is for `learn` to say.
+Covered: another size, another hash, another signature, a manifest that is older than one taken before (even a signed
+one: a replay), a kill at any moment (a half file is resumed or thrown away), a full disk, more bytes than announced, a
+file changed after it was taken (`taken` checks its hash again), a device whose profile has changed (priors of other
+features are numbered apart). Not covered: whether what was signed is any good, which the gate decides; whether it fits
+this device's features, which `learn` decides.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Taken:
 
 
 def taken(store: Store, home: Path, kind: TakenKind) -> Taken | None:
-    """What was fetched last of this kind, checked against its hash and its signature again; None where there is none.
+    """Return the last artifact fetched of this kind, its hash and signature checked again; None where there is none.
 
     Raises:
         WireError: It is not what was fetched: changed, cut off or gone.
@@ -68,16 +68,16 @@ def fetch(
     most_bytes: int | None = None,
     profile: str = "",
 ) -> Taken | None:
-    """Fetch what there is of this kind, if it is newer than what lies here; None where the cloud has none.
+    """Fetch the cloud's artifact of this kind if it is newer than the one here; None where the cloud has none.
 
-    Called again after it was cut off, it carries on where it stopped.
+    Called again after an interruption, it resumes where it stopped.
 
     Args:
-        most_bytes: More are not taken; left out: `MAX_BYTES`.
-        profile: Of this device; the service's own choice when left out.
+        most_bytes: Larger artifacts are not taken; default `MAX_BYTES`.
+        profile: This device's profile; the service chooses when left out.
     Raises:
-        LinkError: Not reached, or cut off. WireError: Not signed, older than before, or not the bytes that were said;
-            what lies here stays. StoreFullError: No space; what lies here stays.
+        LinkError: Not reached, or cut off. WireError: Not signed, older than before, or not the bytes that were
+            announced; what lies here stays. StoreFullError: No space; what lies here stays.
     """
     manifest = link.manifest(kind, profile)
     if manifest is None:
@@ -92,7 +92,7 @@ def fetch(
         and edge_protocol.read(edge_protocol.Manifest, str(before[0]["manifest_json"]).encode()).fingerprint
         != manifest.fingerprint
     ):
-        known = (-1, "")  # numbered apart: this device's profile is another now
+        known = (-1, "")  # numbered apart: this device's profile has changed
     if (manifest.serial, manifest.sha256) != known and manifest.serial <= known[0]:
         raise WireError(
             f"the {kind} offered has the number {manifest.serial}, and number {known[0]} was taken before; an older "
@@ -117,7 +117,7 @@ def fetch(
 
 
 def folder(home: Path) -> Path:
-    """Where it lies."""
+    """Return the folder of fetched artifacts."""
     return home / "edge" / "taken"
 
 
@@ -149,7 +149,7 @@ def _download(link: Link, manifest: edge_protocol.Manifest, path: Path) -> None:
 
 
 def _carry_on(link: Link, manifest: edge_protocol.Manifest, part: Path, have: int) -> None:
-    """Fetch what is missing. Raises: LinkError: Cut off; what came is kept."""
+    """Fetch the bytes that are missing. Raises: LinkError: Cut off; what came is kept."""
     try:
         with link.blob(manifest.sha256, have) as (start, chunks), open(part, "ab" if start else "wb") as file:
             n_bytes = start
@@ -181,7 +181,7 @@ def _carry_on(link: Link, manifest: edge_protocol.Manifest, part: Path, have: in
 
 
 def _is_whole(path: Path, manifest: edge_protocol.Manifest) -> bool:
-    """Whether a file has the size and the hash that were said."""
+    """Say whether a file has the announced size and hash."""
     try:
         if path.stat().st_size != manifest.n_bytes:
             return False
@@ -195,7 +195,7 @@ def _is_whole(path: Path, manifest: edge_protocol.Manifest) -> bool:
 
 
 def _sweep(store: Store, home: Path) -> None:
-    """Remove files that nothing names any more."""
+    """Remove files that the database no longer names."""
     named = {row[0] for row in store.query("SELECT sha256 FROM edge_taken")}
     for path in folder(home).iterdir():
         if path.name.removesuffix(".part") not in named:

@@ -1,13 +1,13 @@
-"""The wire to the cloud: one request at a time through the network door, every answer read with suspicion.
+"""Send requests to the cloud, one at a time through the egress gateway, and check every answer.
 
-Whatever goes wrong is a `LinkError` whose code says what to do with the message: `away` and what the service calls
-`busy` or `rate` come again later, `size` and `shape` never as they are, `token`, `identity`, `quarantined` and
-`protocol` wait until somebody acts, `closed` means that this device's own door kept it in. Requests are packed with
-gzip; the ledger holds them readable. Nothing here decides when to send, or what.
+Every fault is a `LinkError` whose code says what to do with the message: `away` and the service's `busy` or `rate` are
+tried again later, `size` and `shape` are never sent again as they are, `token`, `identity`, `quarantined` and
+`protocol` wait until somebody acts, `closed` means that this device's own gateway kept it in. Requests are compressed
+with gzip; the ledger holds them readable. Nothing here decides when to send, or what.
 
-Covered: expired and revoked tokens, redirects (never followed: the token would go along), pages of HTML in the place
-of JSON, answers that are too large, cut off, of another shape or about another message; `Retry-After` in seconds or as
-a date, which is read against the server's own clock; a service that speaks other versions of the protocol.
+Covered: expired and revoked tokens, redirects (never followed: the token would go along), HTML pages instead of JSON,
+answers that are too large, cut off, of another shape or about another message; `Retry-After` in seconds or as a date,
+which is read against the server's own clock; a service that speaks other versions of the protocol.
 Not covered: whether what a well-formed answer says is true, runnable or wise.
 """
 
@@ -29,11 +29,11 @@ from hearth.guard.egress.transport import PACK
 from hearth.protocols import Egress
 
 MAX_ANSWER_BYTES = 2_000_000
-"""Of any answer but a blob."""
+"""Limit for any answer but a blob."""
 _PACKED_FROM_BYTES = 400
 _MAX_RETRY_AFTER_S = 86_400.0
 _MAX_SAID = 300
-"""Characters of what the service says, in a message for the owner."""
+"""Most characters of the service's message that are shown to the owner."""
 
 M = TypeVar("M", bound=edge_protocol.Message)
 
@@ -46,7 +46,7 @@ class _Answer:
 
 
 class Link:
-    """The way to one cloud. Close it to give connections back. Several threads may use it."""
+    """A connection to one cloud. Close it to give connections back. Several threads may use it."""
 
     def __init__(
         self,
@@ -58,10 +58,10 @@ class Link:
         timeout_s: float = 20.0,
         versions: tuple[int, int] = (edge_protocol.OLDEST, edge_protocol.VERSION),
     ) -> None:
-        """Nothing is sent yet.
+        """Prepare the link; nothing is sent yet.
 
         Args:
-            url: As `joining.checked_url` gives it.
+            url: As `enrolment.checked_url` gives it.
             token: Reads the token; None sends none.
             instance: This device's own name.
             versions: Oldest and newest protocol spoken here.
@@ -76,7 +76,7 @@ class Link:
         self._version = versions[1]
         self._clients: dict[str, httpx.Client] = {}
         self.notice = ""
-        """What the service told beside its last answer (`wire.NOTICE_HEADER`)."""
+        """The service's notice with its last answer (`edge_protocol.NOTICE_HEADER`)."""
 
     def close(self) -> None:
         """Give connections back."""
@@ -92,7 +92,7 @@ class Link:
     # ── What can be asked ─────────────────────────────────────────────────────────────────────────────────
 
     def hello(self) -> edge_protocol.Hello:
-        """Who answers there; settles which version of the protocol is spoken. Sends no token.
+        """Ask the service who it is, and settle which version of the protocol is spoken. Sends no token.
 
         Raises:
             LinkError: Not reached, no Hearth cloud, or no version that both speak.
@@ -115,17 +115,17 @@ class Link:
         raise AssertionError("unreachable: the last version either answers or raises")
 
     def tasks(self) -> edge_protocol.TasksGiven:
-        """Tasks that enough edges share. Raises: LinkError."""
+        """Return tasks that enough edges share. Raises: LinkError."""
         return self._read(edge_protocol.TasksGiven, self._call("GET", "/v1/tasks", "tasks"))
 
     def plan(
         self, asked: edge_protocol.PlanAsked, stands_for: Mapping[str, str] | None = None
     ) -> edge_protocol.PlanGiven:
-        """A plan for a masked request; what it cost is written down. Raises: LinkError."""
+        """Ask for a plan for a masked request; its cost is recorded. Raises: LinkError."""
         return self.plan_of(asked.id, asked.model_dump_json().encode(), stands_for)
 
     def plan_of(self, id: str, body: bytes, stands_for: Mapping[str, str] | None = None) -> edge_protocol.PlanGiven:
-        """As `plan`, of a message that is written already. Raises: LinkError."""
+        """Like `plan`, for a message that is already serialised. Raises: LinkError."""
         given = self._about(
             id, self._read(edge_protocol.PlanGiven, self._post("/v1/plans", "planning", id, body, stands_for))
         )
@@ -135,7 +135,7 @@ class Link:
     def answer(
         self, asked: edge_protocol.AnswerAsked, stands_for: Mapping[str, str] | None = None
     ) -> edge_protocol.AnswerGiven:
-        """General knowledge for a masked question; what it cost is written down. Raises: LinkError."""
+        """Ask a masked general question; its cost is recorded. Raises: LinkError."""
         body = asked.model_dump_json().encode()
         answer = self._post("/v1/answers", "answering", asked.id, body, stands_for)
         given = self._about(asked.id, self._read(edge_protocol.AnswerGiven, answer))
@@ -145,21 +145,21 @@ class Link:
     def give(
         self, path: str, id: str, body: bytes, stands_for: Mapping[str, str] | None = None
     ) -> edge_protocol.Receipt:
-        """Send something for good (to `/v1/demonstrations`, `/v1/statistics`): what became of it. Raises: LinkError."""
+        """Send for good (to `/v1/demonstrations`, `/v1/statistics`) and return the receipt. Raises: LinkError."""
         reason = path.rpartition("/")[2]
         media = "application/octet-stream" if reason == "statistics" else "application/json"
         answer = self._call("POST", path, reason, id=id, body=body, stands_for=stands_for, media=media)
         return self._about(id, self._read(edge_protocol.Receipt, answer))
 
     def ask(self, method: str, path: str, model: type[M], *, reason: str, id: str = "", body: bytes = b"") -> M:
-        """Any other message of the protocol: what it answers, read as `model`. Raises: LinkError."""
+        """Send any other message of the protocol and return the answer, read as `model`. Raises: LinkError."""
         return self._read(model, self._call(method, path, reason, id=id, body=body))
 
     def manifest(self, kind: str, profile: str = "") -> edge_protocol.Manifest | None:
-        """What may be fetched of this kind (`prior`, `adapter`); None where there is nothing yet. Raises: LinkError.
+        """Return the manifest of this kind (`prior`, `adapter`); None where there is nothing yet. Raises: LinkError.
 
         Args:
-            profile: Of this device, where there is one for each.
+            profile: This device's profile, where there is an artifact for each.
         """
         path = f"/v1/{kind}?profile={profile}" if profile else f"/v1/{kind}"
         try:
@@ -171,7 +171,7 @@ class Link:
 
     @contextlib.contextmanager
     def blob(self, sha256: str, start: int = 0) -> Iterator[tuple[int, Iterator[bytes]]]:
-        """Bytes of a blob, and where they begin: at `start`, or at 0 where the service cannot resume.
+        """Open a blob and yield its chunks with their offset: `start`, or 0 where the service cannot resume.
 
         Raises:
             LinkError: Also while they are read.
@@ -277,7 +277,7 @@ class Link:
 
     @contextlib.contextmanager
     def _faults_said(self) -> Iterator[None]:
-        """Faults of the way as `LinkError`; that a store cannot note what leaves stays a StoreError."""
+        """Turn connection faults into `LinkError`; a store that cannot record what leaves still raises StoreError."""
         try:
             yield
         except EgressError as error:
@@ -372,7 +372,7 @@ _ADVICE = {
 
 
 def _read_up_to(response: httpx.Response) -> bytes:
-    """The body. Raises: LinkError: It is too large."""
+    """Read the body. Raises: LinkError: It is too large."""
     parts: list[bytes] = []
     n_bytes = 0
     for chunk in response.iter_bytes():
@@ -388,7 +388,7 @@ def _read_up_to(response: httpx.Response) -> bytes:
 
 
 def _retry_after_s(headers: httpx.Headers, problem: edge_protocol.Problem) -> float | None:
-    """How long to wait, as the service says; a date counts from the service's own clock, which may be off."""
+    """Return how long the service asks to wait; a date is counted from the service's own clock, which may be wrong."""
     said = headers.get("retry-after", "").strip()
     wait_s: float | None = problem.retry_after_s
     if said.isascii() and said.isdigit():
@@ -409,7 +409,7 @@ def _moment(text: str) -> dt.datetime | None:
 
 
 def _begins_at(content_range: str) -> int:
-    """Where a `bytes 5-9/10` begins; -1 where it does not say."""
+    """Return the first byte of a content range such as `bytes 5-9/10`; -1 where it names none."""
     unit, _, rest = content_range.strip().partition(" ")
     first = rest.partition("-")[0]
     return int(first) if unit == "bytes" and first.isascii() and first.isdigit() and len(first) < 16 else -1

@@ -1,14 +1,14 @@
-"""The cloud as a teacher: it reads a masked request and tools' descriptions, and says a plan, which is checked here.
+"""Use the cloud as a teacher: it reads a masked request and tool descriptions; its plan is checked here.
 
-`CloudTeacher` plans while the owner waits (the last one the cascade asks) and labels requests for learning. Away for a
-day, it costs nobody more than one failed attempt now and then; what nobody could plan meanwhile waits in the outbox,
-and what the cloud says to it later is found by the next `hearth learn`.
+`CloudTeacher` plans while the owner waits (it is the last planner the cascade asks) and labels requests for learning.
+When the cloud is away for a day, this costs one failed attempt now and then; what nobody could plan meanwhile waits in
+the outbox, and the cloud's later answer is found by the next `hearth learn`.
 
-Covered: plans with unknown tools, unknown or ill-typed arguments, cycles, too many steps, stand-ins that were never
-given out, answers about another question; values of the owner's that a plan leaves open are filled here, from the
-owner's own words. A plan that passes is ruled on by the guard as any other: where it sends something must come from
-the owner. Not covered: a runnable plan that is not what the owner meant; names of tools and options of their
-parameters leave as they are; how much is asked and when.
+Covered: plans with unknown tools, unknown or ill-typed arguments, cycles, too many steps, unknown pseudonyms, answers
+about another question; values of the owner's that a plan leaves open are filled here, from the owner's own words. A
+plan that passes is judged by the guard like any other: a recipient must come from the owner. Not covered: a runnable
+plan that is not what the owner meant; names of tools and options of their parameters leave as they are; how much is
+asked and when.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 from hearth import config
 from hearth.config import Settings
 from hearth.edge import enrolment, outbox
-from hearth.edge.answers.answer_cache import Answered
+from hearth.edge.answer_cache import Answered
 from hearth.edge.cloud_link import Link
 from hearth.errors import ConfigError, LinkError, PlanError, PlannerError, WireError
 from hearth.formats import edge_protocol
@@ -42,9 +42,9 @@ from hearth.types import Argument, Context, Plan, Refusal, Request, Step, ToolSp
 
 _FIRST_REST_S = 15.0
 _LONGEST_REST_S = 900.0
-"""After a failure the cloud is not asked for so long, doubled with each: the owner does not wait for nothing."""
+"""Pauses after a failure, doubled each time: the cloud is not asked, so the owner does not wait in vain."""
 _N_FAILURES = 3
-"""After so many failures in a row nothing more is labelled."""
+"""Failures in a row after which nothing more is labelled."""
 _MAX_SAID = 500
 _MAX_UNSERVED = 8
 _COMES_BACK = ("away", "busy", "rate")
@@ -54,7 +54,7 @@ _COMES_BACK = ("away", "busy", "rate")
 @dataclass(frozen=True, slots=True)
 class _Question:
     asked: edge_protocol.PlanAsked
-    """With the tools by their hash."""
+    """The question with its tools given by hash only."""
     tools: tuple[dict[str, Any], ...]
     masked: Masked
 
@@ -72,18 +72,18 @@ class CloudTeacher:
         context: Context | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Nothing is asked yet.
+        """Prepare the teacher; nothing is asked yet.
 
         Args:
-            store: Where questions wait that nobody could answer, and what was said to earlier ones (`answered`); None
-                keeps neither.
-            filling: Finds values that a plan leaves open; without one they are asked for.
+            store: Holds questions nobody could answer, and the answers to earlier ones (`answered`); None keeps
+                neither.
+            filling: Finds values that a plan leaves open; without one the owner is asked for them.
             context: What `filling` may know when requests are labelled.
             clock: Seconds from any origin; replaced in tests.
         """
         self.name = f"cloud:{link.host}"
         self.n_tokens = 0
-        """Of the last answer and its question, as the cloud counted them."""
+        """Tokens of the last question and its answer, as the cloud counted them."""
         self._link = link
         self._mask = mask
         self._store = store
@@ -103,7 +103,7 @@ class CloudTeacher:
     # ── The two seams ─────────────────────────────────────────────────────────────────────────────────────
 
     def plan(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
-        """The cloud's plan in the owner's own values, checked; or its refusal.
+        """Return the cloud's plan in the owner's own values, checked; or its refusal.
 
         Raises:
             PlannerError: Not reached, or its answer cannot be used; where the cloud is only away, the question waits.
@@ -123,7 +123,7 @@ class CloudTeacher:
         return self._read(given, question, request, context, tools)
 
     def label(self, requests: Iterable[Request], tools: Mapping[str, ToolSpec]) -> Iterator[Plan | Refusal]:
-        """See `protocols.Teacher`. What the cloud said to a question that had waited is taken first."""
+        """Label requests as in `protocols.Teacher`. The cloud's answer to a question that had waited is used first."""
         for request in requests:
             question: _Question | None = None
             try:
@@ -145,7 +145,7 @@ class CloudTeacher:
     # ── Asking ────────────────────────────────────────────────────────────────────────────────────────────
 
     def _question(self, request: Request, tools: Mapping[str, ToolSpec]) -> _Question:
-        """Masked; asked again in the same words at the same time, it is the same question, with the same id."""
+        """Mask the request. The same words at the same time give the same question, with the same id."""
         if not request.text.strip():
             raise PlannerError("there is nothing to ask the cloud: the request is empty")
         nodes: list[dict[str, Any]] = [
@@ -169,7 +169,7 @@ class CloudTeacher:
         return _Question(asked, tuple(nodes), masked)
 
     def _asked(self, question: _Question) -> edge_protocol.PlanGiven:
-        """Raises: LinkError: After it, the cloud rests."""
+        """Ask the cloud. Raises: LinkError: After it, the cloud is not asked for a while."""
         try:
             try:
                 if not self._knows_tools:
@@ -179,7 +179,7 @@ class CloudTeacher:
                 if error.code not in ("tools", "shape"):
                     raise
                 given = self._link.plan(_whole(question), question.masked.values)
-                self._knows_tools = error.code == "tools"  # one that cannot read the hash is sent them each time
+                self._knows_tools = error.code == "tools"  # a cloud that cannot read the hash gets the tools each time
         except LinkError as error:
             self._n_failures += 1
             self._fault = str(error)
@@ -191,7 +191,7 @@ class CloudTeacher:
         return given
 
     def _said_before(self, question: _Question) -> edge_protocol.PlanGiven | None:
-        """What the cloud said to the same masked form."""
+        """Return the cloud's earlier answer to the same masked form."""
         found = self._answered.find(question.asked, question.asked.now) if self._answered is not None else None
         if found is not None:
             self.n_tokens = 0
@@ -203,7 +203,7 @@ class CloudTeacher:
             self._answered.keep(question.asked, given, question.asked.now)
 
     def _keep(self, question: _Question) -> None:
-        """Let the question wait in the outbox."""
+        """Put the question in the outbox, to wait."""
         if self._store is not None:
             body = _whole(question).model_dump_json().encode()
             with self._store.transaction() as cursor:
@@ -211,7 +211,7 @@ class CloudTeacher:
                 outbox.put(cursor, "question", question.asked.id, body, now, question.masked.values)
 
     def _said_later(self, question: _Question) -> edge_protocol.PlanGiven | None:
-        """What the cloud said to it while it waited. Raises: PlannerError: That cannot be read."""
+        """Return the cloud's answer to a question that waited. Raises: PlannerError: It cannot be read."""
         if self._store is None:
             return None
         found = outbox.Outbox(self._store, lambda: question.asked.now).answer_to(question.asked.id)
@@ -230,7 +230,7 @@ class CloudTeacher:
         context: Context,
         tools: Mapping[str, ToolSpec],
     ) -> Plan | Refusal:
-        """Raises: PlannerError: It cannot be used."""
+        """Check the answer and put the owner's values back. Raises: PlannerError: It cannot be used."""
         if given.plan is None:
             if given.refusal is None:
                 raise PlannerError(f"{self.name!r} answered with neither a plan nor a refusal")
@@ -258,7 +258,7 @@ class CloudTeacher:
     def _completed(
         self, plan: Plan, request: Request, context: Context, tools: Mapping[str, ToolSpec]
     ) -> Plan | Refusal:
-        """With the required values it leaves open, from the owner's words; a question where they do not say them."""
+        """Fill required values the plan leaves open from the owner's words; where these lack them, ask."""
         specs = [tools.get(step.tool) for step in plan.steps]
         known = [spec for spec in specs if spec is not None]
         open_ = [(k, p.name) for k, spec in enumerate(specs) if spec for p in spec.parameters if _is_open(plan, k, p)]
@@ -288,14 +288,14 @@ def _whole(question: _Question) -> edge_protocol.PlanAsked:
 
 
 def open_link(store: Store, home: Path, settings: Settings, egress: Egress) -> Link | None:
-    """The way to the cloud this home joined; None where it joined none."""
+    """Open a link to the cloud this home joined; None where it joined none."""
     joined = enrolment.joined(store, home)
     if joined is None:
         return None
     kept = enrolment.kept_token(store, home)
 
     def token() -> str:
-        """Never the token of another cloud that was joined while this way was open."""
+        """Return the token, but never that of another cloud that was joined while this link was open."""
         now = enrolment.joined(store, home)
         if now is None or (now.url, now.public_key) != (joined.url, joined.public_key):
             raise ConfigError(f"this home left {joined.url} meanwhile; nothing was sent; start this command anew")
@@ -305,7 +305,7 @@ def open_link(store: Store, home: Path, settings: Settings, egress: Egress) -> L
 
 
 def owners_mask(workspace: Workspace, settings: Settings, environ: Mapping[str, str]) -> OwnersMask:
-    """What masks everything that goes to the cloud."""
+    """Return the mask for everything that goes to the cloud."""
     return OwnersMask(workspace, settings, settings.mask.kinds, tag=shipped_tag(config.cache_folder(environ)))
 
 
@@ -318,7 +318,7 @@ def open_teacher(
     environ: Mapping[str, str],
     context: Context | None = None,
 ) -> CloudTeacher | None:
-    """The cloud this home joined as its teacher; None where it joined none, or where the owner lets it not teach."""
+    """Open the cloud this home joined as its teacher; None without one, or where the owner does not let it teach."""
     link = open_link(store, home, settings, egress) if settings.edge.teaches else None
     if link is None:
         return None

@@ -1,9 +1,9 @@
-"""One turn of the outbox: each kind's messages in order, as many as the cloud takes, and a pace for the rest.
+"""Send the outbox once: each kind's messages in order, as many as the cloud takes, and a back-off for the rest.
 
-A message is delivered when the cloud says that it has it, now or from before; whatever happens until then (no answer,
-a garbled one, a kill, a full disk) it is sent again under the same id. What is never to be taken as it is becomes a
-dead letter: found by halving the batch it came in. A service that breaks on one message alone, again and again, is
-given the one after it; takes it that, the first is a dead letter.
+A message is delivered when the cloud says that it has it, now or from before; until then (no answer, a garbled one, a
+kill, a full disk) it is sent again under the same id. A message that will never be taken becomes a dead letter: it is
+found by halving the batch it came in. When a service breaks on one message alone, again and again, the next one is
+tried; if the service takes that, the first is a dead letter.
 
 Not covered: a cloud that says it has a message and has not.
 """
@@ -31,28 +31,28 @@ from hearth.storage.database import Store
 
 MAX_BATCH_BYTES = 400_000
 _N_ALONE = 8
-"""So often the service may break on one message before the next one is tried past it."""
+"""Failures of the service on one message alone before the next one is tried."""
 _NEVER = (400, 413, 422)
-"""What a service answers to a message it will not take as it is."""
+"""Status codes of a service that will not take a message as it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What a turn of one kind, or of all, came to."""
+    """Counts of one turn, of one kind or of all."""
 
     n_delivered: int = 0
     n_known: int = 0
-    """Of those delivered, how many the cloud had already: an answer had been lost."""
+    """Number of those delivered that the cloud had already: an answer had been lost."""
     n_answered: int = 0
     n_dead: int = 0
     n_withdrawn: int = 0
-    """Taken out because what they told is no longer so here."""
+    """Number taken out because what they told is no longer so here."""
     n_requests: int = 0
     held: tuple[tuple[Kind, str], ...] = field(default=())
-    """Kinds that wait on, each with why."""
+    """Kinds that go on waiting, each with the reason."""
 
     def plus(self, other: Turn) -> Turn:
-        """Both together."""
+        """Add two turns."""
         return Turn(
             self.n_delivered + other.n_delivered,
             self.n_known + other.n_known,
@@ -92,7 +92,7 @@ class Sender:
         clock: Callable[[], dt.datetime],
         lot: random.Random | None = None,
     ) -> None:
-        """Nothing is sent yet.
+        """Prepare the sender; nothing is sent yet.
 
         Args:
             lot: Spreads the waits; seeded in tests.
@@ -105,12 +105,12 @@ class Sender:
         self._outbox = Outbox(store, clock)
 
     def turn(self, kinds: Sequence[Kind] = KINDS, *, is_patient: bool = True) -> Turn:
-        """Send what is due of `kinds`.
+        """Send the messages of `kinds` that are due.
 
         Args:
-            is_patient: False tries also what should wait longer: somebody asked for it.
+            is_patient: False also tries kinds that should still wait: somebody asked for it.
         Raises:
-            StoreError: What was sent may not be noted; it is sent again, and has no second effect.
+            StoreError: What was sent may not be recorded; it is sent again, and has no second effect.
         """
         whole = Turn()
         for kind in kinds:
@@ -146,7 +146,7 @@ class Sender:
                     return done.plus(self._waits(kind, rows, error))
 
     def _made(self, kind: Kind, most: int) -> tuple[list[Waiting], int, int]:
-        """The next messages as they are sent, up to a size; how many were withdrawn, how many buried on the way."""
+        """Build the next messages up to a size; also count those withdrawn and those made dead letters."""
         made: list[Waiting] = []
         fresh: list[Waiting] = []
         n_bytes = n_gone = n_kept = 0
@@ -173,7 +173,7 @@ class Sender:
         return made, n_gone, n_kept
 
     def _sent(self, kind: Kind, rows: Sequence[Waiting]) -> Turn:
-        """Send and settle. Raises: LinkError: Nothing is settled."""
+        """Send messages and record the outcome. Raises: LinkError: Nothing is recorded."""
         if kind == "question":
             (message,) = rows
             assert message.payload is not None
@@ -205,7 +205,7 @@ class Sender:
         enrolment.note_heard(self._store, self._clock(), told)
 
     def _waits(self, kind: Kind, rows: Sequence[Waiting], error: LinkError) -> Turn:
-        """Nothing more of this kind for a while; past a message that breaks the service, the next is tried."""
+        """Back off with this kind; where one message alone breaks the service, try the next one."""
         if error.status >= 500 and len(rows) == 1:
             self._outbox.count_failure(rows[0])
             if rows[0].n_failures + 1 >= _N_ALONE and self._goes_past(kind, rows[0]):
@@ -217,7 +217,7 @@ class Sender:
         return Turn(held=((kind, str(error)),))
 
     def _goes_past(self, kind: Kind, first: Waiting) -> bool:
-        """Whether the service takes the message after `first`."""
+        """Send the message after `first`; return whether the service took it."""
         behind = [message for message in self._outbox.head(kind, 2) if message.id != first.id]
         made = [message for message in behind if message.payload is not None]
         if kind == "demonstration" and behind and not made:
@@ -235,12 +235,12 @@ class Sender:
 
 
 def _at_once(kind: Kind, n_failures: int) -> int:
-    """How many messages go in one request: fewer after failures, so that one that breaks the service stands alone."""
+    """Return how many messages go in one request: fewer after failures, to isolate one that breaks the service."""
     return max(1, edge_protocol.MAX_BATCH >> min(n_failures, 8)) if kind == "demonstration" else 1
 
 
 def _batch(kind: Kind, rows: Sequence[Waiting]) -> tuple[str, bytes]:
-    """Id and body of a request. The same messages make the same request."""
+    """Return id and body of a request. The same messages make the same request."""
     payloads = [row.payload or b"" for row in rows]
     if kind != "demonstration":
         return rows[0].id, payloads[0]
@@ -251,7 +251,7 @@ def _batch(kind: Kind, rows: Sequence[Waiting]) -> tuple[str, bytes]:
 
 
 def _joined(rows: Sequence[Waiting]) -> dict[str, str]:
-    """What the stand-ins of several messages stand for, for the ledger: one may stand for another value in each."""
+    """Merge the pseudonyms of several messages for the ledger: one pseudonym may stand for another value in each."""
     found: dict[str, dict[str, None]] = {}
     for row in rows:
         for name, value in row.stands_for.items():

@@ -1,13 +1,13 @@
-"""Which cloud this device joined, with what identity, and the token that proves it.
+"""Record which cloud this device joined, under which identity, and keep the token that proves it.
 
 The address, the service's key and this device's name for itself stand in the database (`edge_link`); the token stands
 alone in the file `edge/token` of the home, which only the owner can read, and in no setting, log, message or ledger.
-The database says of which token it speaks (a keyed hash): one of another cloud is never sent to this one. The key is
-the one shown and agreed to when joining: a service with another one is not believed later.
+The database holds a keyed hash of the token: a token of another cloud is never sent to this one. The key is the one
+shown and agreed to when joining: a service with another key is not believed later.
 
-Covered: an address that anybody on the way could read; a token file that others can read; a kill while joining (either
-cloud is joined, with its own token); a home that was copied to another machine or folder, which gets a name of its own,
-so that the service notices two agents with one identity.
+Covered: an address that anybody on the way could read; a token file that others can read; a kill while joining (one of
+the clouds is joined, with its own token); a home that was copied to another machine or folder, which gets a name of its
+own, so that the service notices two agents with one identity.
 Not covered: a clone of a whole machine, folder and all (both have one name); who stands behind the key at the first
 time (compare its fingerprint with what the service's keeper says); backups hold the token, encrypted.
 """
@@ -43,18 +43,18 @@ class Joined:
     """The cloud this device joined."""
 
     url: str
-    """Without a slash at its end."""
+    """The service's address, without a slash at its end."""
     server: str
-    """What it calls itself."""
+    """The service's name for itself."""
     public_key: str
     """Ed25519, base64 of 32 bytes."""
     instance: str
     """This device's own name there, drawn at random."""
     joined_at: str
     heard_at: str = ""
-    """When it last answered well, by this device's clock; empty: not since joining."""
+    """Time of the last good answer, by this device's clock; empty when there was none since joining."""
     fault: str = ""
-    """What was wrong the last time; empty: nothing."""
+    """The last fault; empty when there was none."""
 
     @property
     def host(self) -> str:
@@ -62,10 +62,11 @@ class Joined:
 
 
 def checked_url(text: str) -> str:
-    """An address of a service as it is kept.
+    """Return a service's address in the form it is kept in.
 
     Raises:
-        ConfigError: No address, or one that anybody on the way could read: https only, but for this machine and house.
+        ConfigError: No address, or one that anybody on the way could read: only https, except on this machine and
+            network.
     """
     try:
         url = httpx.URL(text.strip())
@@ -87,7 +88,7 @@ def checked_url(text: str) -> str:
 
 
 def fingerprint(public_key: str) -> str:
-    """The key's SHA-256 as people compare it: `4f1a 09c2 …`.
+    """Return the key's SHA-256 as people compare it: `4f1a 09c2 …`.
 
     Raises:
         WireError: It is no Ed25519 key.
@@ -106,7 +107,7 @@ def fingerprint(public_key: str) -> str:
 
 
 def joined(store: Store, home: Path) -> Joined | None:
-    """The cloud this device joined; None before. A home that lies elsewhere than when it joined gets a new name."""
+    """Return the cloud this device joined; None before. A home that was moved or copied since gets a new name."""
     rows = store.query("SELECT * FROM edge_link")
     if not rows:
         return None
@@ -122,7 +123,7 @@ def joined(store: Store, home: Path) -> Joined | None:
 
 
 def name_for(store: Store, home: Path, url: str, public_key: str) -> str:
-    """This device's name at a service: the one it has there already, else a new one."""
+    """Return this device's name at a service: the one it has there already, else a new one."""
     known = joined(store, home)
     if known is not None and (known.url, known.public_key) == (url, public_key):
         return known.instance
@@ -132,10 +133,10 @@ def name_for(store: Store, home: Path, url: str, public_key: str) -> str:
 def join(
     store: Store, home: Path, url: str, server: str, public_key: str, instance: str, token: str, now: dt.datetime
 ) -> Joined:
-    """Keep a cloud as joined, in the place of one before, with its token.
+    """Record a cloud as joined, replacing an earlier one, with its token.
 
-    The token is written beside the old one, the database takes both over, the file takes its place: killed in between,
-    the next to read it finishes that.
+    The token is written beside the old one, the database takes both over, then the file takes its place: after a kill
+    in between, the next reader finishes that.
 
     Raises:
         ConfigError: A token that cannot be one. StoreError: Nothing was joined, or the token stands beside its place.
@@ -150,7 +151,7 @@ def join(
         cursor.execute("DELETE FROM outbox_pace")
         if before is not None and not same:  # what one cloud knew says nothing of another
             cursor.execute("DELETE FROM edge_taken")
-            # What waited was masked and named for the other; what is learnt here is noted anew for this one.
+            # What waited was masked and named for the other cloud; what is learnt here is noted anew for this one.
             cursor.execute("DELETE FROM outbox WHERE kind <> 'question' OR state <> 'waiting'")
         cursor.execute(
             "INSERT INTO edge_link (number, url, server, public_key, instance, machine, secret, token_mac, joined_at) "
@@ -165,10 +166,10 @@ def join(
 
 
 def leave(store: Store, home: Path) -> int:
-    """Forget the cloud, the token and everything that waits for it; says how many messages that were.
+    """Forget the cloud, the token and everything that waits for it; return how many messages that were.
 
     Raises:
-        StoreError: Nothing was forgotten but the token.
+        StoreError: Only the token was forgotten.
     """
     for path in (token_file(home), _fresh_file(home)):
         path.unlink(missing_ok=True)
@@ -180,7 +181,7 @@ def leave(store: Store, home: Path) -> int:
 
 
 def note_heard(store: Store, now: dt.datetime, fault: str = "") -> None:
-    """Note that the cloud answered well now, or what was wrong."""
+    """Record that the cloud answered well now, or what was wrong."""
     with store.transaction() as cursor:
         if fault:
             cursor.execute("UPDATE edge_link SET fault = ?", (fault[:500],))
@@ -193,7 +194,7 @@ def _drawn() -> str:
 
 
 def _machine(home: Path) -> str:
-    """What tells this machine and folder from others; changes when the home is copied or moved."""
+    """Return a hash that identifies this machine and folder; it changes when the home is copied or moved."""
     try:
         machine = _MACHINE_FILE.read_text().strip()
     except OSError:
@@ -205,12 +206,12 @@ def _machine(home: Path) -> str:
 
 
 def token_file(home: Path) -> Path:
-    """Where the token stands."""
+    """Return the path of the token's file."""
     return home / "edge" / "token"
 
 
 def checked_token(text: str) -> str:
-    """A token as it was typed or read. Raises: ConfigError: It cannot be one; the message does not hold it."""
+    """Check a token that was typed or read. Raises: ConfigError: It cannot be one; the message does not hold it."""
     token = text.strip()
     if not token or len(token) > MAX_TOKEN_CHARACTERS or not token.isascii() or not token.isprintable() or " " in token:
         what = "empty" if not token else "no token"
@@ -222,9 +223,9 @@ def checked_token(text: str) -> str:
 
 
 def kept_token(store: Store, home: Path) -> Callable[[], str]:
-    """How to read the token when it is needed; it is kept in no variable for longer than a request.
+    """Return a function that reads the token when it is needed; no variable holds it for longer than a request.
 
-    What it gives raises:
+    That function raises:
         ConfigError: There is none, others can read it, or it is not the one that this cloud was joined with.
     """
 
@@ -243,13 +244,13 @@ def kept_token(store: Store, home: Path) -> Callable[[], str]:
 
 
 def finish(store: Store, home: Path) -> None:
-    """Bring to its end a joining that was killed after the database had it. Raises: ConfigError, StoreFullError."""
+    """Finish a joining that was killed after the database had it. Raises: ConfigError, StoreFullError."""
     if _fresh_file(home).exists() and _is_joined_with(store, _fresh_file(home)):
         _into_place(home, _fresh_file(home))
 
 
 def _is_joined_with(store: Store, path: Path) -> bool:
-    """Whether a file holds the token of the cloud that is joined. Raises: ConfigError: It cannot be used."""
+    """Say whether a file holds the token of the joined cloud. Raises: ConfigError: It cannot be used."""
     token = _read(path)
     rows = store.query("SELECT secret, token_mac FROM edge_link")
     return bool(rows) and hmac.compare_digest(_mac(rows[0]["secret"], token), rows[0]["token_mac"])
@@ -260,7 +261,7 @@ def _mac(secret: bytes, token: str) -> bytes:
 
 
 def _fresh_file(home: Path) -> Path:
-    """Where a token stands before the database knows of it."""
+    """Return the path where a token stands before the database knows of it."""
     return token_file(home).with_name("token.new")
 
 
@@ -284,7 +285,7 @@ def _write_fresh(home: Path, token: str) -> Path:
 
 
 def _into_place(home: Path, fresh: Path) -> None:
-    """Raises: StoreFullError: It stays beside, where it is found, too."""
+    """Move the new token into its place. Raises: StoreFullError: It stays beside, where it is found, too."""
     try:
         fresh.replace(token_file(home))
         sync_folder(fresh.parent)
@@ -295,7 +296,7 @@ def _into_place(home: Path, fresh: Path) -> None:
 
 
 def _read(path: Path) -> str:
-    """Raises: ConfigError."""
+    """Read and check a token file. Raises: ConfigError."""
     try:
         mode = stat.S_IMODE(path.stat().st_mode)
         text = path.read_text(encoding="ascii", errors="replace")

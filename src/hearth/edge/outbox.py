@@ -1,17 +1,17 @@
-"""What waits to be sent to the cloud: on disk in the transaction that made it, in order, until the cloud has taken it.
+"""Keep what waits to be sent to the cloud: on disk in the transaction that made it, in order, until the cloud has it.
 
-Each message has an id that never changes, made from a secret of this device and from what it is about: sent again after
-a lost answer, a kill or a day offline, the cloud knows it. It is sent at least once and has its effect once. Kinds
-do not wait for each other; within a kind nothing overtakes.
+Each message has an id that never changes, made from a secret of this device and from what it is about: when it is sent
+again after a lost answer, a kill or a day offline, the cloud recognises it. It is sent at least once and has its effect
+once. Kinds do not wait for each other; within a kind the order is kept.
 
-A demonstration is noted by reference when it is learnt and masked when it is sent, with the names known by then; taken
-back, replaced or forgotten before, it is not sent at all (a trigger of the database removes it). What the cloud will
-never take is a dead letter, with the reason. Beyond the bounds go, each counted with why: dead letters, then questions
-(they can be asked again), then demonstrations, the oldest first; what was learnt stays learnt here in any case. Of
-statistics the newest alone waits.
+A demonstration is noted by reference when it is learnt and masked when it is sent, with the names known by then; if it
+is taken back, replaced or forgotten before, it is not sent at all (a database trigger removes it). What the cloud will
+never take is a dead letter, with the reason. When the bounds are exceeded, messages are dropped and counted with the
+reason: dead letters, then questions (they can be asked again), then demonstrations, the oldest first; what was learnt
+stays learnt here in any case. Of statistics only the newest waits.
 
-Not covered: a message the cloud took cannot be called back; a database restored from an older copy sends again, and
-the cloud, which knows the ids, does nothing twice.
+Not covered: a message the cloud took cannot be called back; a database restored from an older copy sends again, and the
+cloud, which knows the ids, does nothing twice.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ Kind = Literal["demonstration", "statistics", "question"]
 KINDS: tuple[Kind, ...] = ("demonstration", "statistics", "question")
 
 SHARED_SOURCES = ("owner", "success")
-"""Whose demonstrations may be shared: the owner's own, and what was done here and stood."""
+"""Sources of demonstrations that may be shared: the owner's own, and what was done here and stood."""
 MAX_WAITING = 10_000
 MAX_WAITING_BYTES = 20_000_000
 N_DELIVERED_KEPT = 50_000
-"""So many ids of delivered messages are remembered, the newest."""
+"""Number of ids of delivered messages that are remembered, the newest."""
 FIRST_WAIT_S = 2.0
 LONGEST_WAIT_S = 3600.0
 _DROP_ORDER = (
@@ -55,16 +55,16 @@ class Waiting:
     """A message that waits."""
 
     number: int
-    """Its place in the order."""
+    """Position in the order."""
     kind: Kind
     id: str
     about: str
-    """The demonstration it tells; empty for other kinds."""
+    """Id of the demonstration it tells; empty for other kinds."""
     digest: str
     payload: bytes | None
-    """What is sent; None while it has not been made yet."""
+    """The bytes to send; None before they are made."""
     stands_for: Mapping[str, str]
-    """Stand-ins in the payload → what they stand for. Never leaves."""
+    """Pseudonyms in the payload → the values they stand for. Never leaves."""
     n_failures: int
 
 
@@ -81,7 +81,7 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """When messages of a kind are tried again."""
+    """Back-off of a kind: when its messages are tried again."""
 
     n_failures: int = 0
     due_unix_s: float = 0.0
@@ -89,7 +89,7 @@ class Pace:
     reason: str = ""
 
     def is_due(self, now: dt.datetime) -> bool:
-        """Also when the clock was set back to before the wait began, so that a wait never outlives its own length."""
+        """Say whether it is time, also if the clock was set back before the wait: none outlives its length."""
         unix_s = now.timestamp()
         return unix_s >= self.due_unix_s or unix_s < self.due_unix_s - self.wait_s
 
@@ -120,7 +120,7 @@ def note_demonstrations(cursor: sqlite3.Cursor, learnt: Iterable[tuple[str, str,
 
 
 def note_all_demonstrations(cursor: sqlite3.Cursor, now: dt.datetime) -> None:
-    """Note those learnt before the cloud was joined, too."""
+    """Also note the demonstrations learnt before the cloud was joined."""
     rows = cursor.execute("SELECT id, digest, source FROM demonstration ORDER BY added, rowid").fetchall()
     note_demonstrations(cursor, [(row["id"], row["digest"], row["source"]) for row in rows], now)
 
@@ -133,9 +133,9 @@ def put(
     now: dt.datetime,
     stands_for: Mapping[str, str] | None = None,
 ) -> bool:
-    """Put in a message that is written already, under an id that never changes; whether it is new.
+    """Put in a message that is already serialised, under an id that never changes; return whether it is new.
 
-    Statistics take the place of older ones that wait: they tell all that those did.
+    Statistics replace older ones that wait, as they contain all of those.
     """
     cursor.execute(
         "INSERT OR IGNORE INTO outbox (kind, id, payload, stands_for_json, at) VALUES (?, ?, ?, ?, ?)",
@@ -149,13 +149,13 @@ def put(
 
 
 def stable_id(secret: bytes, kind: str, *parts: str) -> str:
-    """An id that is the same whenever it is made, and tells nobody else what it is about."""
+    """Return an id that is the same whenever it is made, and tells nobody else what it is about."""
     text = "\n".join((kind, *parts)).encode(errors="surrogatepass")
     return f"{kind[0]}-{hmac.new(secret, text, hashlib.sha256).hexdigest()[:40]}"
 
 
 def trim(cursor: sqlite3.Cursor, now: dt.datetime, most: int = MAX_WAITING, most_bytes: int = MAX_WAITING_BYTES) -> int:
-    """Drop what is beyond the bounds, in the order the module says, and count it; says how many."""
+    """Drop what exceeds the bounds, in the order the module says, and count it; return how many."""
     n, n_bytes = cursor.execute(
         "SELECT count(*), coalesce(sum(length(payload)), 0) + coalesce(sum(length(answer)), 0) "
         "FROM outbox WHERE state <> 'delivered'"
@@ -194,7 +194,7 @@ def _count_dropped(cursor: sqlite3.Cursor, kind: str, why: str, n: int, now: dt.
 
 
 def questions(store: Store) -> tuple[tuple[str, str], ...]:
-    """Questions that wait or were answered: id, and the owner's words (empty once they were answered)."""
+    """Return id and words of questions that wait or were answered (no words once they were answered)."""
     found = []
     for row in store.query("SELECT id, payload, stands_for_json FROM outbox WHERE kind = 'question' ORDER BY number"):
         text = str(json.loads(row["payload"])["request"]) if row["payload"] is not None else ""
@@ -206,19 +206,19 @@ def questions(store: Store) -> tuple[tuple[str, str], ...]:
 
 
 def forget_questions(cursor: sqlite3.Cursor, ids: Iterable[str]) -> None:
-    """Take questions out, with what was said to them; in the transaction of whoever forgets."""
+    """Delete questions and their answers, within the forgetting transaction."""
     cursor.executemany("DELETE FROM outbox WHERE kind = 'question' AND id = ?", [(id,) for id in ids])
 
 
 class Outbox:
-    """The messages of one home. What a method changes is on disk when it returns."""
+    """The messages of one home. A method's changes are on disk when it returns."""
 
     def __init__(self, store: Store, clock: Callable[[], dt.datetime]) -> None:
         self._store = store
         self._clock = clock
 
     def head(self, kind: Kind, n: int) -> tuple[Waiting, ...]:
-        """The next `n` messages of a kind, in order."""
+        """Return the next `n` messages of a kind, in order."""
         rows = self._store.query(
             "SELECT * FROM outbox WHERE state = 'waiting' AND kind = ? ORDER BY number LIMIT ?", (kind, n)
         )
@@ -232,7 +232,7 @@ class Outbox:
         )
 
     def fix(self, messages: Iterable[Waiting]) -> None:
-        """Write down what is sent: from now on it is these bytes, however often they are."""
+        """Write down the bytes to send: from now on every attempt sends the same bytes."""
         with self._store.transaction() as cursor:
             cursor.executemany(
                 "UPDATE outbox SET payload = ?, stands_for_json = ? WHERE number = ? AND state = 'waiting'",
@@ -240,7 +240,7 @@ class Outbox:
             )
 
     def settle(self, kind: Kind, delivered: Sequence[str], refused: Mapping[str, str]) -> None:
-        """The cloud's word on messages: delivered, or never as they are, and why. The kind goes on at full pace."""
+        """Record the cloud's verdict on messages: delivered, or refused for good and why. Ends the kind's back-off."""
         with self._store.transaction() as cursor:
             cursor.executemany(
                 "UPDATE outbox SET state = 'delivered', payload = NULL, stands_for_json = '{}' "
@@ -256,7 +256,7 @@ class Outbox:
             )
 
     def answered(self, id: str, answer: bytes) -> None:
-        """Keep what the cloud said to a question until it is taken."""
+        """Keep the cloud's answer to a question until it is used."""
         with self._store.transaction() as cursor:
             cursor.execute(
                 "UPDATE outbox SET state = 'answered', answer = ?, payload = NULL, stands_for_json = '{}' "
@@ -266,14 +266,14 @@ class Outbox:
             cursor.execute("DELETE FROM outbox_pace WHERE kind = 'question'")
 
     def answer_to(self, id: str) -> bytes | None:
-        """What the cloud said to a question that had waited; None where there is nothing."""
+        """Return the cloud's answer to a question that had waited; None where there is none."""
         rows = self._store.query(
             "SELECT answer FROM outbox WHERE kind = 'question' AND id = ? AND state = 'answered'", (id,)
         )
         return rows[0]["answer"] if rows else None
 
     def bury(self, kind: Kind, refused: Mapping[str, str]) -> None:
-        """Make dead letters of messages, with the reasons."""
+        """Turn messages into dead letters, with the reasons."""
         with self._store.transaction() as cursor:
             _bury(cursor, kind, refused)
 
@@ -283,14 +283,14 @@ class Outbox:
             cursor.execute("DELETE FROM outbox WHERE number = ?", (message.number,))
 
     def count_failure(self, message: Waiting) -> None:
-        """The service broke on this message alone."""
+        """Count a failure of the service on this message alone."""
         with self._store.transaction() as cursor:
             cursor.execute("UPDATE outbox SET n_failures = n_failures + 1 WHERE number = ?", (message.number,))
 
     # ── Pace ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def pace(self, kind: Kind) -> Pace:
-        """When this kind is tried again."""
+        """Return the back-off of this kind."""
         rows = self._store.query("SELECT * FROM outbox_pace WHERE kind = ?", (kind,))
         if not rows:
             return Pace()
@@ -298,10 +298,10 @@ class Outbox:
         return Pace(row["n_failures"], row["due_unix_s"], row["wait_s"], row["reason"])
 
     def back_off(self, kind: Kind, reason: str, lot: random.Random, at_least_s: float | None = None) -> Pace:
-        """Wait longer: any time up to twice the last bound, by lot, so that a thousand edges do not come back at once.
+        """Wait longer: a random time up to twice the last bound, so that a thousand edges do not come back at once.
 
         Args:
-            at_least_s: What the cloud asked for; then the lot falls behind it.
+            at_least_s: The wait the cloud asked for; the random part is added to it.
         """
         before = self.pace(kind)
         n = before.n_failures + 1
@@ -320,21 +320,21 @@ class Outbox:
     # ── Looking ───────────────────────────────────────────────────────────────────────────────────────────
 
     def counts(self) -> dict[tuple[str, str], int]:
-        """How many messages there are, by kind and state (`waiting`, `delivered`, `answered`, `dead`)."""
+        """Count the messages, by kind and state (`waiting`, `delivered`, `answered`, `dead`)."""
         rows = self._store.query("SELECT kind, state, count(*) AS n FROM outbox GROUP BY kind, state")
         return {(row["kind"], row["state"]): row["n"] for row in rows}
 
     def dead(self) -> tuple[DeadLetter, ...]:
-        """What the cloud will not take, oldest first."""
+        """Return the dead letters, oldest first."""
         rows = self._store.query("SELECT * FROM outbox WHERE state = 'dead' ORDER BY number")
         return tuple(DeadLetter(row["kind"], row["id"], row["about"], row["reason"], row["at"]) for row in rows)
 
     def dropped(self) -> tuple[tuple[str, str, int, str], ...]:
-        """What went beyond the bounds: kind, why, how many, when last."""
+        """Return what was dropped for exceeding the bounds: kind, reason, number, last time."""
         return tuple(tuple(row) for row in self._store.query("SELECT * FROM outbox_dropped ORDER BY kind, why"))
 
     def revive(self) -> int:
-        """Let dead letters wait once more, behind all others; says how many."""
+        """Let dead letters wait once more, behind all others; return how many."""
         with self._store.transaction() as cursor:
             rows = cursor.execute("SELECT number FROM outbox WHERE state = 'dead' ORDER BY number").fetchall()
             last: int = cursor.execute("SELECT coalesce(max(number), 0) FROM outbox").fetchone()[0]
@@ -346,7 +346,7 @@ class Outbox:
         return len(rows)
 
     def trim(self, most: int, most_bytes: int) -> int:
-        """Keep to the owner's bounds; says how many were dropped."""
+        """Apply the owner's bounds; return how many were dropped."""
         with self._store.transaction() as cursor:
             return trim(cursor, self._clock(), most, most_bytes)
 

@@ -1,9 +1,9 @@
-"""What runs on a device between requests: sending and fetching, tending, learning, each a command of its own.
+"""Run a device's recurring work between requests as commands: sending and fetching, tending, learning.
 
 The loop itself holds nothing and locks nothing: each piece of work is a process (`hearth edge sync`, `hearth memory
-tend`, `hearth learn --fast`) that takes the home, does its work and gives the home and its memory back, so that a
-request of the owner's hardly ever waits, and a piece that breaks or hangs breaks or hangs alone. What it did is in a
-small file that probes read.
+tend`, `hearth learn --fast`) that takes the home, does its work and gives the home and its memory back. So a request of
+the owner's hardly ever waits, and a piece that fails or hangs does so alone. The outcome of each piece is in a small
+file that probes read.
 
 Covered: a home that is in use (tried again later), pieces that fail, hang or are killed, being told to end while one
 runs (it gets Ctrl-C, which loses nothing, and time to finish), a health file that cannot be written.
@@ -45,15 +45,15 @@ class Piece:
     arguments: tuple[str, ...]
     every_s: float
     needs_quiet: bool = False
-    """Only while the owner has asked nothing for a while."""
+    """Run only while the owner has asked nothing for a while."""
     needs_file: Path | None = None
-    """Only while there is this file."""
+    """Run only while this file exists."""
     is_once: bool = False
-    """Not again once it is done."""
+    """Do not run again once it is done."""
     may_be: tuple[int, ...] = (0, 6)
     """Exit codes that count as done."""
     may_be_hastened: bool = False
-    """Run sooner when somebody asks for it."""
+    """May run sooner when somebody asks for it."""
 
     @property
     def name(self) -> str:
@@ -62,7 +62,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """How a piece ended."""
+    """Outcome of one run of a piece."""
 
     at: dt.datetime
     code: int
@@ -75,18 +75,18 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """How often, and how long."""
+    """Intervals and limits, in seconds."""
 
     tick_s: float = 30.0
-    """So often the health file is written."""
+    """Interval of writing the health file."""
     quiet_s: float = 600.0
-    """So long nothing must have been asked before learning begins."""
+    """Time without requests before learning begins."""
     limit_s: float = 3600.0
     """A piece that runs longer is ended."""
     grace_s: float = 20.0
-    """So long a piece may take to end when it is told to."""
+    """Time a piece may take to end when it is told to."""
     hasten_s: float = 60.0
-    """So long after its end a piece is not run again, whoever asks."""
+    """Least time between a piece's end and its next run on request."""
 
 
 @dataclass
@@ -109,11 +109,11 @@ class Runner:
     command: tuple[str, ...] = (sys.executable, "-m", "hearth")
     stop: threading.Event = field(default_factory=threading.Event)
     asked: threading.Event | None = None
-    """Set by who asks for pieces that may be hastened; None: nobody does."""
+    """Set by whoever asks for pieces that may be hastened; None when nobody does."""
     _touched: Mapping[str, int] = field(default_factory=dict)
-    """When the database was written last, as far as the loop knows."""
+    """Last modification of the database files, as far as the loop knows."""
     _others_s: float = 0.0
-    """When somebody else wrote to it last."""
+    """Last time somebody else wrote to the database."""
 
     def run(self, *, once: bool = False) -> bool:
         """Run what is due, until `stop` is set; with `once`, each piece once, in order.
@@ -147,7 +147,7 @@ class Runner:
         return all(one.last is None or one.last.code in (*one.piece.may_be, BUSY) for one in due)
 
     def _hasten(self, due: Sequence[_Due]) -> None:
-        """What was asked for comes as soon as it may; it came or will come by itself, too."""
+        """Bring pieces that were asked for forward, as soon as they may run again; intervals stay as they are."""
         if self.asked is None or not self.asked.is_set():
             return
         self.asked.clear()
@@ -156,7 +156,7 @@ class Runner:
                 one.at_s = min(one.at_s, one.ended_s + self.times.hasten_s)
 
     def _wait(self, seconds: float) -> None:
-        """Until something is due, or asked for, or the end."""
+        """Wait until something is due or asked for, or the loop is told to stop."""
         until_s = time.monotonic() + seconds
         while self.asked is not None and not self.asked.is_set() and not self.stop.is_set():
             left_s = until_s - time.monotonic()
@@ -211,7 +211,7 @@ class Runner:
         return ran
 
     def _end(self, child: subprocess.Popen[bytes]) -> None:
-        """Ctrl-C first, which every command answers to; then harder."""
+        """End a child process: with Ctrl-C first, which every command answers to, then with stronger signals."""
         for number, wait_s in (
             (signal.SIGINT, self.times.grace_s),
             (signal.SIGTERM, 2.0),
@@ -233,12 +233,12 @@ class Runner:
         return found
 
     def _is_quiet(self) -> bool:
-        """Whether nobody but the loop has written to the home's database for a while."""
+        """Say whether nobody but the loop has written to the home's database for a while."""
         self._note_others()
         return abs(time.time() - self._others_s) >= self.times.quiet_s
 
     def _note_others(self) -> None:
-        """What was written since the loop's own last piece was somebody else's."""
+        """Notice writes by others: every write since the loop's own last piece was somebody else's."""
         now = self._stamps()
         if now != self._touched:
             self._others_s = max(now.values(), default=0) / 1e9
@@ -256,7 +256,7 @@ class Runner:
             self.health.parent.mkdir(parents=True, exist_ok=True)
             temporary.write_text(json.dumps(document, indent=1) + "\n")
             temporary.replace(self.health)
-        except OSError as error:  # a probe then finds it stale: that is what it is for
+        except OSError as error:  # a probe then finds it stale, as it should
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
             self.say(f"cannot write the health file {str(self.health)!r}: {error.strerror}")
@@ -275,15 +275,15 @@ def _drained(child: subprocess.Popen[bytes], said: list[bytes]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What the health file says."""
+    """Contents of the health file."""
 
     age_s: float
     state: str
     bad: tuple[str, ...]
-    """Pieces that ended so that somebody has to look, each with what it said."""
+    """Pieces that ended so that somebody has to look, each with its output."""
 
     def fault(self, max_age_s: float, *, ready: bool) -> str:
-        """Why it is not well; empty when it is. Args: ready: Whether what its pieces said counts, too."""
+        """Return why the loop is not well; empty when it is. Args: ready: Whether failures of its pieces count, too."""
         if self.age_s > max_age_s:
             return f"the health file was written {self.age_s:.0f} s ago; expected at most {max_age_s:g}"
         if ready and self.bad:
@@ -292,7 +292,8 @@ class Health:
 
 
 def read_health(file: Path, now: dt.datetime) -> Health:
-    """
+    """Read a health file.
+
     Raises:
         StoreError: There is none. ConfigError: It is not what the loop writes.
     """

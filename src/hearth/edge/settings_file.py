@@ -1,7 +1,7 @@
-"""Two changes to a `hearth.toml` the owner agreed to: a host that may be reached, and the table `[edge]`.
+"""Make two changes to `hearth.toml` that the owner agreed to: allow a host, and write the table `[edge]`.
 
-The rest of the text, comments included, stays as the owner wrote it. The outcome is read again before it is written:
-if it says anything else than what was to be changed, nothing is written and the owner is told which lines to add.
+The rest of the text, comments included, stays as the owner wrote it. The new text is read again before it is written:
+if it changes any other setting, nothing is written and the owner is told which lines to add.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _ALLOW = re.compile(r"(?m)^[ \t]*allow[ \t]*=[ \t]*\[")
 
 
 def is_allowed(settings: Settings, entry: str) -> bool:
-    """Whether `host:port` may be reached already."""
+    """Say whether `host:port` may be reached already."""
     allowed = {host_and_port(one) for one in settings.network.allow}
     host, port = host_and_port(entry)
     return (host, port) in allowed or (host, 0) in allowed
 
 
 def change(path: Path, entry: str, edge: Mapping[str, bool | Sequence[str]]) -> bool:
-    """Let `entry` (`host:port`) be reached, and write `[edge]`; whether anything had to be changed.
+    """Let `entry` (`host:port`) be reached, and write `[edge]`; return whether anything had to be changed.
 
     Args:
         edge: Keys of `[edge]` with their values; none leaves the table as it is.
@@ -70,15 +70,15 @@ def _with_host(text: str, entry: str, path: Path) -> str:
 
 
 def _closing(text: str, start: int) -> tuple[int, bool, bool]:
-    """Where the list that begins before `start` closes (-1: nowhere), whether it is empty, whether it ends in a comma;
-    strings and comments are passed over."""
+    """Find the end of the list that begins before `start` (-1: there is none), whether it is empty, and whether it ends
+    in a comma. Strings and comments are skipped."""
     at, is_empty, has_comma = start, True, False
     while at < len(text):
         character = text[at]
         if character == "]":
             return at, is_empty, has_comma
         if character == "#":
-            return -1, is_empty, has_comma  # what is put behind it would be a comment: left to the owner
+            return -1, is_empty, has_comma  # an entry put behind it would be a comment: left to the owner
         if character in "\"'":
             at = text.find(character, at + 1)
             if at < 0:
@@ -100,7 +100,7 @@ def _with_edge(text: str, edge: Mapping[str, bool | list[str]], path: Path) -> s
 
 
 def _check(before: Settings, after: Settings, entry: str, edge: Mapping[str, bool | list[str]], path: Path) -> None:
-    """Raises: ConfigError: More changed than was to be, or less."""
+    """Check that exactly the wanted settings changed. Raises: ConfigError: More changed, or less."""
     kept = {"network": {"allow"}, "edge": set(edge)}
     same = before.model_dump(exclude=kept) == after.model_dump(exclude=kept)
     old, new = set(before.network.allow), set(after.network.allow)

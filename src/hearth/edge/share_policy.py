@@ -1,15 +1,14 @@
-"""A demonstration as it may leave: request, words of the steps and literal values masked, and nothing else of it.
+"""Mask a demonstration for sharing: request, words of the steps and literal values, and send nothing else of it.
 
 What leaves: the masked request, when it was said, the masked words and arguments of the plan's steps, the names of the
 tools it calls. What stays: every name, number, address and file (`guard.deidentify.masker`); the id (the cloud gets one
 that tells nothing); which other tools there are; who planned it and how sure.
 
 Covered: a label that keeps the demonstration here, or says that a stranger's text touched it; a demonstration that was
-taken back or replaced meanwhile; a value whose type says that it is somebody's (a person, an address, a number, a
-file), whether or not masking finds it by its form; the value of a stand-in where it stands again in another text, as a
-key or as a number.
-Not covered: what a request tells through its matter and its time; names of the owner's own tools; what masking does
-not find (`guard.deidentify.masker` says what).
+taken back or replaced meanwhile; a value whose type says that it is personal (a person, an address, a number, a file),
+whether or not masking finds it by its form; a masked value that occurs again in another text, as a key or as a number.
+Not covered: what a request tells through its matter and its time; names of the owner's own tools; what masking does not
+find (`guard.deidentify.masker` says what).
 """
 
 from __future__ import annotations
@@ -38,34 +37,34 @@ _KINDS = {
     "Url": "url",
     "FilePath": "file",
 }
-"""Types of values that are somebody's, and the kinds masking knows them by."""
+"""Types of personal values, with the kinds masking knows them by."""
 _TIMES = ("date", "time", "datetime", "duration")
 _TIME_FORM = re.compile(r"[0-9TPZWYMDHS:.+-]{1,40}")
-"""How times are written out in a plan; to masking some of their digits look like a number of somebody's."""
+"""Forms of times in a plan; masking takes some of their digits for a personal number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shareable:
-    """What is sent of a demonstration."""
+    """A demonstration as it is sent."""
 
     payload: bytes
     """A line of the plan format."""
     stands_for: Mapping[str, str]
-    """Stand-in → what it stands for. Never leaves."""
+    """Pseudonym → the value it stands for. Never leaves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Why a demonstration stays here."""
+    """The reason a demonstration stays here."""
 
     reason: str
     is_gone: bool = False
-    """It no longer counts here; nothing is to be said of it."""
+    """True when it no longer counts here; nothing is said of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sharer:
-    """Makes demonstrations of one home fit for one host."""
+    """Masks demonstrations of one home for one host."""
 
     store: Store
     host: str
@@ -73,7 +72,7 @@ class Sharer:
     tools: Mapping[str, ToolSpec]
 
     def shareable(self, id: str, about: str, digest: str) -> Shareable | Kept:
-        """The demonstration `about`, masked, as the host may have it under the name `id`; or why it stays."""
+        """Return the demonstration `about`, masked, for the host under the name `id`; or why it stays."""
         rows = self.store.query("SELECT * FROM demonstration WHERE id = ? AND digest = ?", (about, digest))
         return _shareable(rows, id, self.host, self.mask, self.tools)
 
@@ -103,7 +102,7 @@ def _masked(
     request: str, now: str | None, data: Mapping[str, Any], id: str, mask: OwnersMask | Masker,
     tools: Mapping[str, ToolSpec],
 ) -> Shareable:  # fmt: skip
-    """All texts in one conversation, so that the same value has the same stand-in in request and plan."""
+    """Mask all texts in one conversation, so that a value has the same pseudonym in request and plan."""
     nodes: list[dict[str, Any]] = []
     texts = [request, *map(str, data.get("task_steps") or ())]
     n_told = len(texts)
@@ -115,7 +114,7 @@ def _masked(
             texts += [] if argument["plain"] else _literals(argument["value"])
     masked = mask.masker().mask(*texts)
     stand_ins = masked.stand_ins
-    for node in nodes:  # first, so that each stands for its value wherever that stands
+    for node in nodes:  # first, so that each pseudonym replaces its value everywhere
         for argument in node["arguments"]:
             if not argument["plain"]:
                 _give_stand_ins(argument["value"], _kind(tools.get(node["task"]), argument["name"]), masked)
@@ -143,14 +142,14 @@ def _masked(
 
 
 def _kind(spec: ToolSpec | None, name: str) -> str:
-    """The kind of value an argument holds, where its type says that it is somebody's; empty otherwise."""
+    """Return the kind of value an argument holds, where its type says that it is personal; empty otherwise."""
     parameter = spec.parameter(name) if spec is not None else None
     kind = canonical_type(parameter.type) if parameter is not None else ""
     return _KINDS.get(kind.removeprefix("list[").removesuffix("]"), "")
 
 
 def _is_plain(value: object, spec: ToolSpec | None, name: str) -> bool:
-    """Whether a value tells nothing of anybody: a time, or one of the options its parameter has."""
+    """Say whether a value tells nothing of anybody: a time, or one of the options its parameter has."""
     parameter = spec.parameter(name) if spec is not None else None
     if parameter is None or not isinstance(value, str):
         return False
@@ -162,11 +161,11 @@ _REFERENCE = re.compile(r"<node-\d{1,9}(?:\.[A-Za-z0-9_]+)*>")
 
 
 _SOMEBODYS_NUMBER = 100_000
-"""From here on a number may be somebody's: an account, a telephone, a code; smaller ones are counts and amounts."""
+"""Numbers from here on may be personal: an account, a telephone, a code; smaller ones are counts and amounts."""
 
 
 def _literals(value: object) -> list[str]:
-    """The texts written out in an encoded argument, keys and long numbers too; references to results are none."""
+    """Return the texts written out in an encoded argument, with keys and long numbers, without references."""
     if isinstance(value, str):
         return [] if _REFERENCE.fullmatch(value) else [value]
     if isinstance(value, dict):
@@ -177,14 +176,14 @@ def _literals(value: object) -> list[str]:
 
 
 def _give_stand_ins(value: object, kind: str, masked: Masked) -> None:
-    """Of a kind that is somebody's: one for every text of `value` that masking did not find."""
+    """Give a pseudonym to every text of a personal `value` that masking did not find."""
     for text in _literals(value) if kind else ():
         if text.strip() and text in masked.texts and text not in masked.values:
             masked.stand_ins.of(kind, text)
 
 
 def _filled(value: object, texts: Any, kind: str, stand_ins: StandIns) -> object:
-    """`value` with its texts, in order, replaced; those of a kind that is somebody's as a whole."""
+    """Return `value` with its texts, in order, replaced; personal ones as a whole."""
     if isinstance(value, str):
         if _REFERENCE.fullmatch(value):
             return value
@@ -203,14 +202,14 @@ def _filled(value: object, texts: Any, kind: str, stand_ins: StandIns) -> object
 
 
 def _of_digits(value: float, stand_ins: StandIns) -> object:
-    """The stand-in of what holds the digits of a number, however it was written there; else the number."""
+    """Return the pseudonym of a value with the digits of this number, however it was written; else the number."""
     digits = re.sub(r"\D", "", str(int(value)))
     held = (stand_in for stand_in, text in stand_ins.values.items() if digits in re.sub(r"\D", "", text))
     return next(held, value)
 
 
 def _without_values(text: str, stand_ins: StandIns) -> str:
-    """`text` without the values that have a stand-in elsewhere: a name alone is not always found where it stands."""
+    """Return `text` without the values that have a pseudonym elsewhere: masking does not always find a name alone."""
     by_value = {value.casefold(): stand_in for stand_in, value in stand_ins.values.items() if len(value.strip()) > 1}
     if not by_value:
         return text

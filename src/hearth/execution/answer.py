@@ -1,10 +1,10 @@
-"""An answer says only what the results say, and points to them.
+"""Write answers that say only what the results say, and point to them.
 
 `compose` fills the tools' own templates (`ToolSpec.answer`) with their results; no language model is needed. `reword`
 lets a configured language model say the same more fluently, from the same evidence, quoted, and nothing else; a wording
-that holds a name, number, date, link or address that was not there before is thrown away (`guard.flow.spotlighting`).
+with a name, number, date, link or address that was not there before is thrown away (`guard.flow.spotlighting`).
 
-Not covered: `reword` cannot see a false statement made of true words.
+Not covered: `reword` cannot detect a false statement made of true words.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def compose(
     tools: Mapping[str, ToolSpec],
     now: dt.datetime,
 ) -> Answer:
-    """Answer a request from what became of it.
+    """Answer a request from its plan, ruling and results.
 
     Steps whose result another step used up are evidence only; every other step, and every step that changed
     something, is said.
@@ -65,7 +65,7 @@ def compose(
 
 
 def _spec(plan: Plan, result: StepResult, tools: Mapping[str, ToolSpec]) -> ToolSpec:
-    """Of the tool that a step called; of a plug-in that is gone, what the record still tells."""
+    """Return the spec of the tool that a step called; for a plug-in that is gone, what the record still tells."""
     name = plan.steps[result.step].tool
     return tools.get(name) or ToolSpec(name, "")
 
@@ -90,7 +90,7 @@ def _refused(refusal: Refusal) -> Answer:
 
 
 def _fault(plan: Plan, result: StepResult, done: Sequence[StepResult], tools: Mapping[str, ToolSpec]) -> str:
-    """What did not happen, and why. A search that found nothing is its own answer, not something undone."""
+    """Say what was not done, and why. A search that found nothing is an answer of its own, not a failure."""
     step = plan.steps[result.step]
     what = _words(step)
     why = _sentence(_capital(result.error))
@@ -106,7 +106,7 @@ def _fault(plan: Plan, result: StepResult, done: Sequence[StepResult], tools: Ma
 
 
 def _nothing(step: Step, tools: Mapping[str, ToolSpec]) -> str:
-    """`No events found (I looked for “dentist”).`"""
+    """Say that a search found nothing: `No events found (I looked for “dentist”).`"""
     spec = tools.get(step.tool)
     said = (spec.answer_none if spec else "") or "Nothing found."
     sought = [value for value in step.arguments.values() if isinstance(value, str) and value]
@@ -114,12 +114,12 @@ def _nothing(step: Step, tools: Mapping[str, ToolSpec]) -> str:
 
 
 def _words(step: Step) -> str:
-    """The owner's own words for a step, or the tool's name in words."""
+    """Return the owner's own words for a step, or the tool's name in words."""
     return f"“{step.text.strip().rstrip('.?!')}”" if step.text else step.tool.replace("_", " ")
 
 
 def say(spec: ToolSpec, value: Plain, now: dt.datetime) -> str:
-    """One result in words.
+    """Say one result in words.
 
     Args:
         value: The result as plain data: a record, a list of records, a scalar or None.
@@ -141,7 +141,7 @@ _DAY_WORDS = ("yesterday", "today", "tomorrow")
 
 
 def _plural(spec: ToolSpec) -> str:
-    """What a list holds, from its type's name: `list[FreeSlot]` holds `free slots`."""
+    """Name the items of a list from its type's name: `list[FreeSlot]` holds `free slots`."""
     found = re.fullmatch(r"list\[([A-Z]\w*)\]", spec.returns)
     if found is None:
         return "found"
@@ -173,8 +173,8 @@ def _record(spec: ToolSpec, value: Plain, now: dt.datetime) -> str:
 
 
 def fill(template: str, said: Mapping[str, str]) -> str:
-    """Fill `{field}`s. A part in square brackets is dropped when any field in it is empty. A moment `at` may also be
-    said in halves, as `{at_day}` and `{at_time}`.
+    """Fill `{field}`s. A part in square brackets is dropped when any field in it is empty. A moment `at` can also be
+    given in halves, as `{at_day}` and `{at_time}`.
 
     >>> fill("{title}[ at {place}]", {"title": "Lunch", "place": ""})
     'Lunch'
@@ -192,7 +192,7 @@ _FIELD = re.compile(r"\{([a-z_]+)\}")
 
 
 def human(value: Plain, type_name: str, now: dt.datetime) -> str:
-    """A plain value as a person says it: dates relative to `now`, durations in words, lists joined."""
+    """Write a plain value as a person says it: dates relative to `now`, durations in words, lists joined."""
     if value is None or value == "" or value == []:
         return ""
     if isinstance(value, list):
@@ -221,7 +221,7 @@ def human(value: Plain, type_name: str, now: dt.datetime) -> str:
 
 
 def said_day(day: dt.date, now: dt.datetime) -> str:
-    """`today`, `tomorrow`, `Friday 27 November`, with the year when it is another one."""
+    """Say a day: `today`, `tomorrow`, `Friday 27 November`, with the year when it is another one."""
     distance = (day - now.date()).days
     if distance in (-1, 0, 1):
         return ("yesterday", "today", "tomorrow")[distance + 1]
@@ -230,14 +230,14 @@ def said_day(day: dt.date, now: dt.datetime) -> str:
 
 
 def said_moment(moment: dt.datetime, now: dt.datetime) -> str:
-    """`tomorrow at 18:00`; midnight is said as the day alone."""
+    """Say a moment: `tomorrow at 18:00`; midnight is said as the day alone."""
     local = moment.astimezone(now.tzinfo) if moment.tzinfo and now.tzinfo else moment
     day = said_day(local.date(), now)
     return day if (local.hour, local.minute, local.second) == (0, 0, 0) else f"{day} at {local:%H:%M}"
 
 
 def said_duration(length: dt.timedelta) -> str:
-    """`1 h 30 min`."""
+    """Say a duration: `1 h 30 min`."""
     seconds = int(abs(length.total_seconds()))
     days, rest = divmod(seconds, 86400)
     hours, rest = divmod(rest, 3600)
@@ -247,12 +247,12 @@ def said_duration(length: dt.timedelta) -> str:
 
 
 def listed(items: Sequence[str]) -> str:
-    """`a, b and c`."""
+    """Join items: `a, b and c`."""
     return items[0] if len(items) == 1 else ", ".join(items[:-1]) + " and " + items[-1] if items else ""
 
 
 def _capital(text: str) -> str:
-    """The first letter large, unless the first word is a name of code (`find_events`)."""
+    """Capitalise the first letter, unless the first word is a name in code (`find_events`)."""
     return text if "_" in text.split(" ", 1)[0] else text[:1].upper() + text[1:]
 
 
@@ -285,14 +285,14 @@ def _evidence(
 
 
 def _rests_on(record: Plain) -> list[tuple[str, str]]:
-    """What a record says itself that it rests on: source and words (`rests_on` of `edge.answers.ask_cloud`)."""
+    """Return the sources a record itself names: source and words (`rests_on` of `edge.answers.ask_cloud`)."""
     parts = record.get("rests_on") if isinstance(record, dict) else None
     found = [one for one in parts if isinstance(one, dict)] if isinstance(parts, list) else []
     return [(str(one.get("source", "")), str(one.get("text", ""))) for one in found]
 
 
 def _name_of(record: Plain) -> str:
-    """What a person would look for to find the record again."""
+    """Return the name or id by which a person finds the record again."""
     if isinstance(record, dict):
         for field in ("path", "id", "name", "title"):
             if record.get(field):
@@ -303,18 +303,18 @@ def _name_of(record: Plain) -> str:
 # ── A language model's wording ────────────────────────────────────────────────────────────────────────────
 
 _MAX_LONGER = 2
-"""A wording may be so many times as long as the plain answer, and 200 characters more."""
+"""A wording may be this many times as long as the plain answer, plus 200 characters."""
 
 
 def reword(answer: Answer, request: str, model: LanguageModel, results: Sequence[StepResult] = ()) -> Answer:
-    """The same answer in `model`'s words, or unchanged when the model fails or adds something.
+    """Return the same answer in `model`'s words, or unchanged when the model fails or adds something.
 
-    What a result holds reaches the model only as a marked quotation; an answer that rests on text which reads like an
-    instruction is not put to a model at all.
+    Contents of results reach the model only as marked quotations; an answer that rests on text which reads like an
+    instruction is not given to a model at all.
 
     Args:
-        results: Of the steps the answer rests on; of those, links and addresses are taken over only from records that
-            no stranger wrote. Without them, from none.
+        results: Results of the steps the answer rests on. Links and addresses are taken over only from their records
+            that no stranger wrote; without results, from none.
     """
     if answer.status not in ("done", "partly") or not answer.evidence:
         return answer

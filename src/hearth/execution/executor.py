@@ -1,14 +1,14 @@
-"""A plan becomes results: each step is on disk before it starts and after it ends, and none is silently done twice.
+"""Run a plan: each step is recorded on disk before it starts and after it ends, and none is silently done twice.
 
-Steps that only read run side by side; steps that change or send something run one at a time, in plan order, so that two
-of them never race for one file. Each has its own time limit; what the tool marks transient is tried again; a step that
-fails leaves the owner's files as before, because the executor itself takes its changes back through the journal. After
-a crash `resume` takes back half-done changes and runs them again under the same key; what was being sent and may have
+Steps that only read run in parallel; steps that change or send something run one at a time, in plan order, so that two
+of them never race for one file. Each has its own time limit; errors the tool marks transient are retried; a step that
+fails leaves the owner's files as before, because the executor itself rolls its changes back through the journal. After
+a crash `resume` rolls back half-done changes and runs them again under the same key; what was being sent and may have
 gone out is reported as `unknown`, never repeated.
 
 Covered: tools that raise, hang, return nonsense, or exit; Ctrl-C; a process killed anywhere.
 Not covered: changes a tool makes outside the workspace (a remote calendar) rely on its idempotency key; a hung tool's
-thread cannot be ended, it is cut off from the workspace and left behind.
+thread cannot be ended: it is cut off from the workspace and left behind.
 """
 
 from __future__ import annotations
@@ -41,25 +41,25 @@ from hearth.storage.workspace import RollbackReport
 from hearth.types import PUBLIC, Plan, Ruling, StepResult, StepStatus, ToolSpec
 
 MAX_PARALLEL = 4
-"""Steps that run side by side."""
+"""Most steps that run in parallel."""
 GRACE_S = 1.0
-"""How long a changing step that is stopped may take to notice."""
+"""Time a changing step that is stopped may take to notice."""
 MAX_RESUMES = 2
-"""How often a step that was cut off is run again: one that ends the process each time must not end every start."""
+"""Most times a cut-off step is run again: one that always ends the process must not end every start."""
 MAX_SLEEP_S = 3600.0
 RETRY_DELAY_S = 0.2
-"""Before the second attempt; doubled before each further one."""
+"""Wait before the second attempt; doubled before each further one."""
 
 
 class Journal(Protocol):
-    """What can take a call's changes back; `workspace.Folder` is one."""
+    """Rolls back the changes of a call; `storage.workspace.Folder` is one."""
 
     def rollback(self, key: str) -> RollbackReport: ...
 
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What running a plan needs."""
+    """The parts that running a plan needs."""
 
     monitor: Monitor
     trace: Trace
@@ -83,10 +83,10 @@ class Executor:
         grace_s: float = GRACE_S,
         retry_delay_s: float = RETRY_DELAY_S,
     ) -> None:
-        """Put together.
+        """Set up the executor.
 
         Args:
-            make_context: What a call gets, by idempotency key and time; a new `cancelled` each time.
+            make_context: Makes a call's context from idempotency key and time; with a new `cancelled` each time.
         """
         self._parts = _Parts(monitor, trace, make_context, journal, grace_s, retry_delay_s)
         self._current: _Run | None = None
@@ -105,12 +105,12 @@ class Executor:
             episode_id: An episode begun in the trace; with the step's number it makes the idempotency key.
             now: `CallContext.now` of every step: when the request was made.
             done: Results there are already (of an earlier round, or from before a crash); they stand, whatever they
-                say, and what needs one that did not end well is skipped.
+                say, and steps that need a result which is not "done" are skipped.
         Returns:
             One result per step, in plan order; failures are results, not exceptions.
         Raises:
             KeyboardInterrupt, CancelledError: The owner stopped it. Every step has its record; steps that were running
-                were given a moment to end, and were taken back where that was possible.
+                were given a moment to end, and were rolled back where that was possible.
             StoreError: A record could not be written; nothing was started without one.
         """
         self._current = run = _Run(self._parts, episode_id, plan, tools, now, done)
@@ -129,12 +129,12 @@ class Executor:
         """Carry on an episode that a crash cut off.
 
         A step that was cut off is run again when it only reads, or when it changes something and its half-done changes
-        could be taken back; it becomes `unknown` when something else has changed the same files since, or when it may
-        have sent something. One that was cut off each time in `MAX_RESUMES` attempts to carry on is taken back and not
-        run any more. `StepResult.n_attempts` counts the attempt before the crash.
+        could be rolled back; it becomes `unknown` when something else has changed the same files since, or when it may
+        have sent something. A step that was cut off each time in `MAX_RESUMES` attempts to carry on is rolled back and
+        not run any more. `StepResult.n_attempts` counts the attempt before the crash.
 
         Returns:
-            One result per step; those there were when nothing may be run (no plan, or it was not allowed).
+            One result per step; the existing ones when nothing may be run (no plan, or it was not allowed).
         """
         if left.plan is None or left.ruling is None or left.ruling.verdict != "allow":
             return left.results
@@ -153,7 +153,7 @@ class Executor:
         return tuple(replace(r, n_attempts=r.n_attempts + 1) if r.step in again else r for r in results)
 
     def _cut_off(self, started: StartedStep, is_last: bool) -> StepResult | None:
-        """The result of a step that must not be run again; None when it may, with its changes taken back."""
+        """Return the result of a step that must not be run again; None when it may, with its changes rolled back."""
         again = f"it was cut off {MAX_RESUMES + 1} times and is not tried any more; {started.tool} may be at fault"
         if started.effect == "none":
             failed = StepResult(started.step, "failed", error=again, error_kind="ToolCrashed", key=started.key)
@@ -173,7 +173,7 @@ class Executor:
         return None
 
     def cancel(self) -> None:
-        """Stop the plan that is running, from another thread: `run` raises CancelledError in its own."""
+        """Stop the running plan from another thread: `run` raises CancelledError in its own."""
         run = self._current
         if run is not None:
             run.signals.put("cancel")
@@ -189,7 +189,7 @@ class Executor:
 
 @dataclass(slots=True, eq=False)
 class _Job:
-    """One step that is running, with its outcome once `is_over`."""
+    """One running step, with its outcome once `is_over`."""
 
     index: int
     spec: ToolSpec
@@ -208,7 +208,7 @@ class _Job:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Question:
-    """A step that waits for the owner's word on its real values."""
+    """A step that waits for the owner's approval of its real values."""
 
     index: int
     arguments: Mapping[str, Value]
@@ -236,11 +236,11 @@ class _Worker:
 
 
 class _Run:
-    """One plan on its way.
+    """One running plan.
 
-    The worker that ends a step records it, starts what can start now, and goes on with the first of that itself, so
-    that a chain of steps stays in one thread. The thread that called `Executor.run` sleeps meanwhile and watches over
-    the time limits. All state is changed under `_lock` only.
+    The worker that ends a step records it, starts what can start now, and goes on with the first of those itself, so
+    that a chain of steps stays in one thread. The thread that called `Executor.run` sleeps meanwhile and watches the
+    time limits. All state is changed under `_lock` only.
     """
 
     def __init__(
@@ -268,10 +268,10 @@ class _Run:
         self._failure: BaseException | None = None
         self._wakes_at = 0.0
         self.signals: SimpleQueue[Literal["look", "cancel"]] = SimpleQueue()
-        """Wake the thread that called `run`: to look at what changed, or to stop."""
+        """Signals that wake the thread that called `run`: to look at what changed, or to stop."""
 
     def complete(self) -> tuple[StepResult, ...]:
-        """Start what can start, and keep watch until nothing is left."""
+        """Start the steps that can start, and watch until nothing is left."""
         with self._lock:
             for job in self._advance():
                 self._submit(job)
@@ -291,7 +291,7 @@ class _Run:
             self._give_up_late()
 
     def _put_question(self, asked: _Question) -> None:
-        """Ask the owner, in the thread that called `run` and without the lock: steps that run go on meanwhile."""
+        """Ask the owner, in the thread that called `run` and without the lock: running steps go on meanwhile."""
         ruling = self._parts.monitor.confirm(self._plan, asked.index, asked.arguments, asked.context, asked.ruling)
         with self._lock:
             if ruling.verdict == "allow":
@@ -302,10 +302,10 @@ class _Run:
                 self._submit(job)
 
     def _advance(self) -> list[_Job]:
-        """Jobs that start now, on record together with what has ended; they are still to be handed to a worker."""
+        """Return the jobs to start now, recorded with the steps that have ended; the caller hands them to workers."""
         jobs = self._next_jobs()
         if jobs or self._unrecorded:
-            # One transaction: the end of a step and the start of the next are on disk before that one begins.
+            # One transaction: the end of a step and the start of the next are on disk before the next begins.
             started = [job.started for job in jobs]
             self._parts.trace.steps(self._episode_id, finished=self._unrecorded, started=started)
             self._unrecorded = []
@@ -316,7 +316,7 @@ class _Run:
     # ── Starting ──────────────────────────────────────────────────────────────────────────────────────────
 
     def _next_jobs(self) -> list[_Job]:
-        """Steps to start now; those that cannot start at all get their result."""
+        """Return steps to start now; those that cannot start at all get their result."""
         jobs: list[_Job] = []
         waiting, self._waiting = self._waiting, []
         is_changing = any(job.spec.effect != "none" for job in self._running.values())
@@ -347,7 +347,7 @@ class _Run:
         return jobs
 
     def _admitted(self, index: int, spec: ToolSpec, arguments: Mapping[str, Value]) -> _Job | None:
-        """The job of a step that the monitor lets run with these values; else its question or its result is noted."""
+        """Return the job of a step the monitor allows with these values; else record its question or its result."""
         context = self._parts.make_context(f"{self._episode_id}-{index}", self._now)
         context = replace(context, words=self._plan.steps[index].text)
         try:
@@ -405,7 +405,7 @@ class _Run:
         job.duration_ms = (time.perf_counter() - began) * 1000
 
     def ended(self, job: _Job) -> _Job | None:
-        """Record `job` and start what can start now; the job its worker goes on with, if any."""
+        """Record `job` and start what can start now; return the job its worker goes on with, if any."""
         with self._lock:
             job.is_over = True
             if self._running.get(job.index) is not job:
@@ -436,7 +436,7 @@ class _Run:
         return min(job.deadline for job in self._running.values()) < self._wakes_at
 
     def _give_up_late(self) -> None:
-        """Give the jobs that have run out of time their results."""
+        """Give results to jobs that have run out of time."""
         with self._lock:
             late = [j for j in self._running.values() if not j.is_over and time.monotonic() >= j.deadline]
             for job in late:
@@ -452,7 +452,7 @@ class _Run:
                 self._submit(following)
 
     def _is_cancelled_before(self, until: float) -> bool:
-        """Sleep until there is something to look at or `until` has come; True when the run is to stop."""
+        """Sleep until there is something to look at or `until` has come; return True when the run is to stop."""
         try:
             signal = self.signals.get(timeout=min(max(0.0, until - time.monotonic()), MAX_SLEEP_S))
         except Empty:
@@ -500,13 +500,13 @@ class _Run:
         )
 
     def _unmet(self, job: _Job) -> tuple[str, ...]:
-        """What of the plan the result does not keep, for the owner to see."""
+        """Return the parts of the plan that the result does not fulfil, for the owner to see."""
         if job.value is None:
             return ()
         return unmet(job.spec, job.arguments, job.value.data, {k: self._results[k] for k in self._needs[job.index]})
 
     def _fault(self, job: _Job, is_over: bool, fault: BaseException | None) -> tuple[StepStatus, str]:
-        """Status and sentence of a step that did not end well; what it changed is taken back."""
+        """Return status and message of a step that did not end well, after rolling its changes back."""
         text = str(fault)
         if isinstance(fault, DeniedError):
             return "denied", text
@@ -530,7 +530,7 @@ class _Run:
         self._unrecorded.append(result)
 
     def stop(self) -> None:
-        """Start nothing more, give what runs a moment to end, and record every step."""
+        """Start nothing more, give running steps a moment to end, and record every step."""
         with self._lock:
             self._is_stopping = True
             jobs = [job for job in self._running.values() if job.worker is not None]
@@ -548,7 +548,7 @@ class _Run:
             self._parts.trace.steps(self._episode_id, finished=self._unrecorded, started=())
 
     def cut_off(self) -> None:
-        """Start nothing more and keep what runs from the workspace; what became of it is found out by `resume`."""
+        """Start nothing more and keep running steps from the workspace; `resume` finds out what became of them."""
         with self._lock:
             self._is_stopping = True
             for job in self._running.values():

@@ -1,11 +1,11 @@
-"""What came out is compared with what the plan asked for; what does not fit is told, not hidden.
+"""Compare each result with what the plan asked for, and tell the owner what does not fit.
 
 A tool can be wrong, a server can answer something else, a search can be looser than the request. After each step its
-result is looked at: records outside the period that was asked for, mails of others than the sender that was asked for,
-a moment, number or recipient that is not the one the plan gave. Nothing is undone: the owner reads what does not fit.
+result is checked for records outside the wanted period, mails of others than the wanted sender, and a moment, number or
+recipient that is not the one the plan gave. Nothing is undone: the owner reads what does not fit.
 
 Covered: dates and moments (records that overlap the period fit), full names and addresses of senders, values that come
-back under the name they were given, recipients of what was sent, through a draft as well, empty results of what was to
+back under the name they were given, recipients of what was sent, also through a draft, empty results of what was to
 make something. Not covered: what a text says; names the owner uses for people ("mum"), which the tools look up.
 """
 
@@ -19,9 +19,9 @@ from hearth.guard.flow.labels import Value
 from hearth.types import Parameter, Plain, StepResult, ToolSpec
 
 _BEGINS, _ENDS = ("start", "after", "since", "begin"), ("end", "before", "until")
-"""What the two ends of a period are called as parameters, and as fields of a record."""
+"""Names of the two ends of a period, as parameters and as fields of a record."""
 _MOMENTS = ("start", "received", "at", "date", "due", "modified", "time")
-"""Fields that say when a record is, the telling ones first."""
+"""Fields that give a record's time, most specific first."""
 _EXACT = frozenset({"datetime", "date", "time", "integer", "number", "boolean", "duration", "EmailAddress"})
 _PEOPLE = ("sender", "sender_name", "organizer", "author", "name")
 _MAX_TOLD = 3
@@ -30,7 +30,7 @@ _MAX_TOLD = 3
 def unmet(
     spec: ToolSpec, arguments: Mapping[str, Value], value: Plain, before: Mapping[int, StepResult] | None = None
 ) -> tuple[str, ...]:
-    """What of the plan a result does not keep, a sentence each; empty when it keeps all that can be seen.
+    """Return what a result does not fulfil of the plan, a sentence each; empty when no check fails.
 
     Args:
         arguments: As the step was called.
@@ -82,7 +82,7 @@ def _is_outside(record: Mapping[str, Plain], field: str, begin: dt.datetime | No
 
 
 def _moment(value: Plain) -> dt.datetime | None:
-    """A date or moment as one that can be compared; without a zone it counts as UTC, dates from midnight."""
+    """Read a date or moment as a comparable datetime; without a zone it counts as UTC, dates from midnight."""
     if not isinstance(value, str):
         return None
     try:
@@ -93,7 +93,7 @@ def _moment(value: Plain) -> dt.datetime | None:
 
 
 def _of_others(given: Mapping[str, Plain], records: Sequence[Mapping[str, Plain]]) -> list[str]:
-    """Mails of others than the full name or address that was asked for."""
+    """Report mails from others than the full name or address that was asked for."""
     asked = given.get("sender")
     if not isinstance(asked, str) or not records:
         return []
@@ -116,7 +116,7 @@ def _fits(asked: str, words: Sequence[str], record: Mapping[str, Plain]) -> bool
 
 
 def _other_values(spec: ToolSpec, given: Mapping[str, Plain], records: Sequence[Mapping[str, Plain]]) -> list[str]:
-    """Values that came back under the name they were given, and are others."""
+    """Report values that came back different under the name they were given."""
     if len(records) != 1:
         return []
     found = []
@@ -159,7 +159,7 @@ def _other_recipients(
     records: Sequence[Mapping[str, Plain]],
     before: Mapping[int, StepResult],
 ) -> list[str]:
-    """Recipients that what was sent has, and the draft it was made from has not, or the other way round."""
+    """Report recipients that differ between what was sent and the draft it was made from."""
     fields = [name for name, kind in spec.fields.items() if kind.endswith(("EmailAddress", "EmailAddress]"))]
     ids = {value for value in given.values() if isinstance(value, str)}
     found = []

@@ -1,9 +1,9 @@
-"""A step's references become the values they point at, each with the label of the field it comes from.
+"""Resolve a step's references to the values they point at, each with the label of the field it comes from.
 
-Pure functions. `<node-2.email>` walks the fields of a result; where a list stands and one value is wanted, a list of
-one is that one, an empty list is NotFound, and several are Ambiguous, named so that the owner can choose. A parameter
-that takes a list of records gets all of them, none too. A text parameter that is given a record or a list gets it in
-words.
+Pure functions. `<node-2.email>` walks the fields of a result. Where one value is wanted and the result is a list, a
+list of one gives its item, an empty list is NotFound, and several are Ambiguous, named so that the owner can choose. A
+parameter that takes a list of records gets all of them, even none. A text parameter that is given a record or a list
+gets it in words.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from hearth.types import (
 )
 
 MAX_NAMED = 5
-"""How many of several matches are named."""
+"""Number of matches named when there are several."""
 
 
 def bind(plan: Plan, index: int, results: Mapping[int, StepResult], tools: Mapping[str, ToolSpec]) -> dict[str, Value]:
-    """The arguments of step `index` as plain data with labels.
+    """Return the arguments of step `index` as plain data with labels.
 
     Args:
         results: Of every step it refers to, all done.
@@ -81,7 +81,7 @@ def _bound(
 
 
 class _Reference:
-    """One reference of one step, with what is needed to say what is wrong with it."""
+    """One reference of one step, with what error messages need."""
 
     def __init__(self, plan: Plan, step: Step, parameter: Parameter, ref: Ref, tools: Mapping[str, ToolSpec]) -> None:
         self._step = step
@@ -91,7 +91,7 @@ class _Reference:
         self._spec = tools[self._source.tool]
 
     def resolve(self, value: Plain, kind: str) -> Plain:
-        """The value the reference points at, as a parameter of type `kind` takes it."""
+        """Return the value the reference points at, as a parameter of type `kind` takes it."""
         for part in self._ref.path:
             if isinstance(value, list) and part.lstrip("-").isdigit():
                 value = self._item(value, int(part))
@@ -105,7 +105,7 @@ class _Reference:
         if value is not None and kind != "any" and not kind.startswith("list["):
             value = self._one(value)
         if value == [] and self._takes_records(kind):
-            return value  # whoever takes what was found as a whole says what it means that nothing was
+            return value  # a tool that takes the whole list decides what an empty one means
         if value in (None, "", []) and self._parameter.is_required:
             raise NotFound(self._nothing())
         if kind == "list[text]":
@@ -159,7 +159,7 @@ class _Reference:
 
 
 def name_of(value: Plain) -> str:
-    """What tells one record from another, quoted."""
+    """Name a record so that it can be told from others, quoted."""
     if isinstance(value, dict):
         named = next((str(value[key]) for key in _NAMES if value.get(key)), "")
         moment = next((_said(v) for v in value.values() if isinstance(v, str) and _MOMENT.fullmatch(v)), "")
@@ -185,7 +185,7 @@ _LENGTH = re.compile(r"-?P(?=[\dT])[\dDWHMST.]+")
 
 
 def render(value: Plain) -> str:
-    """A value as text for a letter or a note: dates in full, since the text outlives the day it was written on.
+    """Write a value as text for a letter or a note: dates in full, since the text outlives its day.
 
     A record that has a text is that text; any other is a line per field, without ids; a list is a line per item.
     """
@@ -199,7 +199,7 @@ def render(value: Plain) -> str:
 
 
 def _line(value: Plain) -> str:
-    """A record on one line: its name, then what else is known of it."""
+    """Write a record on one line: its name, then its other fields."""
     if not isinstance(value, dict):
         return _inline(value)
     fields = dict(_fields(value))

@@ -1,13 +1,13 @@
-"""A failed step is thought over, and the rest is planned another way; what is done stays done.
+"""Repair a plan after a failed step: the rest is planned another way, and what is done stays done.
 
 A repair only appends: earlier steps keep their number and their result, and each new step says which one it `replaces`.
 The repaired plan passes the plan check and the monitor like any other, and the monitor asks again before a new step
 changes or sends anything.
 
-In turn: a search that found nothing is repeated once without its dates, or with a shorter query; a tool that does not
-work is replaced by another with the same type of result, if the planner knows one; a language planner, where there is
-one, is told what failed. It hears the names of tools and kinds of errors, never the text of an error or a result, which
-a stranger may have written. Several matches are never guessed between: they become a question.
+Tried in turn: a search that found nothing is repeated once without its dates, or with a shorter query; a broken tool is
+replaced by another with the same type of result, if the planner knows one; a language planner, where there is one, is
+told what failed. It gets the names of tools and kinds of errors, never the text of an error or a result, which a
+stranger may have written. When several things match, none is guessed: the owner is asked.
 
 Not covered: a step whose effect is unknown is left for the owner; nothing that was done is compensated.
 """
@@ -23,9 +23,9 @@ from hearth.protocols import Planner
 from hearth.types import Argument, Context, Plan, Ref, Request, Step, StepResult, ToolSpec
 
 _BROKEN = frozenset({"TransientToolError", "ToolTimeout", "ToolCrashed", "BadResult", "EgressError"})
-"""Kinds of errors that are the tool's, not the request's."""
+"""Error kinds caused by the tool, not by the request."""
 _FINAL = frozenset({"Ambiguous", "DeniedError", "CancelledError"})
-"""Kinds that no other plan may get around."""
+"""Error kinds that no other plan may get around."""
 _KINDS = {
     "NotFound": "found nothing that matches",
     "TransientToolError": "could not be reached",
@@ -41,7 +41,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Reflection:
-    """What became of a plan so far."""
+    """Summary of a plan's results so far."""
 
     failed: tuple[StepResult, ...]
     """Steps that failed and that no later one replaces, in plan order."""
@@ -50,11 +50,11 @@ class Reflection:
     lost: frozenset[int]
     """Steps that have no usable result and no replacement."""
     text: str
-    """The same for a planner that reads: names of tools and kinds of errors, in our own words."""
+    """The same for a language planner: names of tools and kinds of errors, in our own words."""
 
 
 def reflect(plan: Plan, results: Sequence[StepResult]) -> Reflection:
-    """Sum up `results` of `plan`."""
+    """Summarise `results` of `plan`."""
     replaced = {step.replaces for step in plan.steps}
     done = frozenset(r.step for r in results if r.status == "done")
     lost = frozenset(r.step for r in results if r.status in ("failed", "skipped") and r.step not in replaced)
@@ -69,7 +69,7 @@ class Repairer:
     """Finds another way after a failure."""
 
     def __init__(self, planner: Planner, check: Callable[[Plan], Plan], language: Planner | None = None) -> None:
-        """Put together.
+        """Set up the repairer.
 
         Args:
             planner: Asked for a plan without the tool that does not work.
@@ -88,7 +88,7 @@ class Repairer:
         results: Sequence[StepResult],
         tools: Mapping[str, ToolSpec],
     ) -> Plan | None:
-        """A continuation of `plan` that may reach what failed, or None when there is none to be had.
+        """Return a continuation of `plan` that may reach what failed, or None when there is none.
 
         Returns:
             A checked plan that begins with the steps of `plan`, so that `results` are results of it, too.
@@ -152,7 +152,7 @@ class Repairer:
             checked = self._check(replace(plan, steps=steps))
         except PlanError:
             return None
-        # A check that had to reorder the steps would have moved the results away from under them.
+        # A check that reorders the steps would assign the results to the wrong ones.
         return checked if checked.steps[: len(plan.steps)] == plan.steps else None
 
 
@@ -166,7 +166,7 @@ def _searched_wider(
     seen: Reflection,
     tools: Mapping[str, ToolSpec],
 ) -> tuple[Step, ...] | None:
-    """The steps with the search that found nothing repeated in a wider form, and with all that needs it."""
+    """Return the steps with the empty search repeated in a wider form, and with all steps that need it."""
     search = _empty_search(plan, fault, results, tools)
     if search is None or plan.steps[search].replaces is not None or search in {s.replaces for s in plan.steps}:
         return None
@@ -187,7 +187,7 @@ def _searched_wider(
 def _empty_search(
     plan: Plan, fault: StepResult, results: Mapping[int, StepResult], tools: Mapping[str, ToolSpec]
 ) -> int | None:
-    """The reading step that found nothing: the failed one itself, or one whose empty result it was to use.
+    """Find the reading step that found nothing: the failed one itself, or one whose empty result it was to use.
 
     An empty result that was to become text ("mail Anna my appointments") is an answer, and is not searched wider.
     """
@@ -205,9 +205,9 @@ def _empty_search(
 
 
 def _relaxed(step: Step, spec: ToolSpec) -> Step | None:
-    """The search without its range of dates, or else with a shorter query; None when it has neither.
+    """Return the search without its range of dates, or else with a shorter query; None when it has neither.
 
-    What a sensor saw is asked for by its time: of another time it would be another answer.
+    A search of a sensor keeps its time: another time would give another answer.
     """
     if spec.source == "sensor":
         return None
@@ -231,7 +231,7 @@ def _again(step: Step, how: str) -> str:
 
 
 def _shortened(query: str, spec: ToolSpec) -> str:
-    """Without words that only name the kind of record ("dentist appointment"), or else the longest word alone."""
+    """Drop words that only name the kind of record ("dentist appointment"), or else keep the longest word alone."""
     words = query.split()
     kind = {
         word.strip(".,").rstrip("s") for word in f"{spec.name.replace('_', ' ')} {spec.description}".lower().split()
@@ -246,10 +246,10 @@ def _shortened(query: str, spec: ToolSpec) -> str:
 
 
 def _grafted(plan: Plan, fresh: Plan, seen: Reflection, tools: Mapping[str, ToolSpec]) -> tuple[Step, ...]:
-    """The steps of `plan`, then those of `fresh` that are not done yet.
+    """Append to the steps of `plan` those of `fresh` that are not done yet.
 
-    A step of `fresh` is done when the same call was, and when a call of the same changing tool was: a repair words a
-    mail anew, but must not write it twice. No step of `plan` that failed is called with the same values again.
+    A step of `fresh` counts as done when the same call was done, or a call of the same changing tool: a repair words a
+    mail anew, but must not write it twice. No failed step of `plan` is called with the same values again.
     """
     steps = list(plan.steps)
     open_done = [k for k in sorted(seen.done) if k not in {step.replaces for step in plan.steps}]
@@ -275,7 +275,7 @@ def _grafted(plan: Plan, fresh: Plan, seen: Reflection, tools: Mapping[str, Tool
 
 
 def _replacing(plan: Plan, new: Sequence[Step], seen: Reflection) -> list[Step]:
-    """Each new step with the lost one it replaces: one of the same tool, or else the first that is left."""
+    """Set for each new step the lost one it replaces: one of the same tool, or else the first that is left."""
     left = sorted(seen.lost)
     chosen: list[int | None] = [None] * len(new)
     for k, step in enumerate(new):
@@ -294,12 +294,12 @@ def _is_same_call(one: Step, other: Step) -> bool:
 
 
 def _hangs_on(plan: Plan, index: int, lost: frozenset[int]) -> bool:
-    """Whether a step was lost only because another was."""
+    """Say whether a step was lost only because another was."""
     return any(need in lost for need in plan.steps[index].needs())
 
 
 def _moved(step: Step, place: Mapping[int, int]) -> Step:
-    """`step` with references to moved steps following them."""
+    """Return `step` with its references renumbered to the moved steps."""
 
     def moved(value: Argument) -> Argument:
         if isinstance(value, Ref):

@@ -1,6 +1,6 @@
-"""The workspace of one call on a leash: once it is cut, the call changes no file any more.
+"""Give one call a workspace that can be cut off: after that, the call changes no file any more.
 
-A tool that hangs cannot be ended, only left behind. Its thread may wake up after its changes were taken back, or after
+A tool that hangs cannot be ended, only left behind. Its thread may wake up after its changes were rolled back, or after
 the same step was done in another way; what it then tries to write is refused. Covered: `write` and `delete`, also when
 one is going on while the leash is cut. Not covered: what the tool does outside its workspace.
 """
@@ -15,7 +15,7 @@ from hearth.protocols import FileStat, Workspace
 
 
 class Leash:
-    """A `protocols.Workspace` until it is cut."""
+    """A `protocols.Workspace` that works until it is cut."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -23,7 +23,7 @@ class Leash:
         self._is_cut = False
 
     def cut(self, within_s: float) -> bool:
-        """Let no write begin any more; False when one is still going on after `within_s`."""
+        """Let no write begin any more; return False when one is still going on after `within_s`."""
         is_quiet = self._lock.acquire(timeout=within_s)
         self._is_cut = True
         if is_quiet:

@@ -1,15 +1,15 @@
-"""Speculative planning: while a teacher is asked, the steps of the device's own plan that only read begin already.
+"""Plan speculatively: while a teacher is asked, the reading steps of the device's own plan already run.
 
-When the teacher's plan is there, each of its calls that was made meanwhile has its result; the others are dropped. The
-guard says which steps may be read ahead (`Monitor.foresee`): those that change and send nothing and need nobody's word,
-with the door to the network shut.
+When the teacher's plan arrives, each of its calls that was made meanwhile has its result; the others are dropped. The
+guard says which steps may be read ahead (`Monitor.foresee`): those that change and send nothing and need nobody's
+approval, with network access shut.
 
 Source:
     Speculative execution of a draft while a better one is awaited, as in speculative decoding: Leviathan, Kalman &
     Matias 2023, https://arxiv.org/abs/2211.17192. Here a wrong draft costs a read.
 
 Covered: tools that raise or hang while read ahead (the settled plan calls them again, or never), several requests in
-one process. Not covered: what a hung tool's thread holds; it is left behind, as the executor leaves its own.
+one process. Not covered: what a hung tool's thread holds; it is left behind, as in the executor.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hearth.types import Plan, StepResult, ToolSpec
 
 
 class ReadAhead:
-    """The reading steps of one plan, begun in a thread of their own. Make it with `begin`, end it with `settle`."""
+    """The reading steps of one plan, run in a thread of their own. Make it with `begin`, end it with `settle`."""
 
     def __init__(
         self,
@@ -61,10 +61,10 @@ class ReadAhead:
         occasion: Occasion,
         make_context: Callable[[str, dt.datetime], CallContext],
     ) -> ReadAhead | None:
-        """Begin what may be read of `plan`; None where nothing may.
+        """Start reading ahead for `plan`; None where nothing may be read.
 
         Args:
-            make_context: What a call gets, by key and time; its door to the network is shut here.
+            make_context: Makes a call's context from key and time; its network access is shut here.
         """
         steps = monitor.foresee(plan, occasion)
         if not steps:
@@ -74,7 +74,7 @@ class ReadAhead:
         return ahead
 
     def settle(self, plan: Plan | None) -> Foreseen:
-        """End the reading: what runs is waited for where `plan`, the settled one, calls the same tool."""
+        """End the reading; a running call is waited for where `plan`, the settled one, calls the same tool."""
         wanted = {step.tool for step in plan.steps} if plan is not None else set()
         self._cancelled.set()
         current = self._current

@@ -1,9 +1,9 @@
-"""iCalendar and vCard files as trees of lines: what is not changed is written back byte for byte.
+"""Parse iCalendar and vCard files as trees of lines: what is not changed is written back byte for byte.
 
 Both formats are made of content lines (RFC 5545 section 3.1, RFC 6350 section 3.2): `name;parameters:value`, folded at
-75 octets, between `BEGIN:` and `END:`. Every line keeps the bytes it was read from; a changed line is new, the others
-stay as they were, odd folding, encodings and unknown properties included.
-Not covered: what a property means; see `ical` for times and `contacts` for cards.
+75 octets, between `BEGIN:` and `END:`. Every line keeps the bytes it was read from; only changed lines are written
+anew, so odd folding, encodings and unknown properties stay.
+Not covered: what a property means; see `tools.pim.ical` for times and `tools.pim.cards` for cards.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ class Line:
     """One content line."""
 
     raw: bytes
-    """As it stands in the file, folds and line end included."""
+    """The bytes in the file, folds and line end included."""
     name: str = ""
-    """Upper case; empty for a line that is no property (blank, damaged), which is kept and never read."""
+    """Name in upper case; empty for a line that is no property (blank, damaged), which is kept and never read."""
     params: str = ""
     """Everything between name and colon, as written."""
     value: str = ""
-    """Unfolded, not unescaped. Bytes that are not UTF-8 are lone surrogates: see `shown`."""
+    """Value, unfolded but not unescaped. Bytes that are not UTF-8 are lone surrogates: see `shown`."""
     group: str = ""
-    """vCard's `item1.` before the name, without the dot."""
+    """Group prefix of a vCard name (`item1.`), without the dot."""
 
     def parameters(self, name: str) -> tuple[str, ...]:
-        """Values of a parameter, unquoted; a bare word (`TEL;HOME`, vCard 2.1) counts as a TYPE (or ENCODING)."""
+        """Return a parameter's values, unquoted; a bare word (`TEL;HOME`, vCard 2.1) is a TYPE (or ENCODING)."""
         found: list[str] = []
         for match in _PARAM.finditer(self.params):
             key, values = match[1].upper(), match[2]
@@ -61,11 +61,11 @@ class Line:
         return next(iter(self.parameters(name)), "")
 
     def text(self) -> str:
-        """The value as text: decoded, unescaped."""
+        """Return the value as text: decoded, unescaped."""
         return unescape(self.decoded())
 
     def decoded(self) -> str:
-        """The value after quoted-printable (vCard 2.1) and foreign encodings, still escaped."""
+        """Return the value after quoted-printable (vCard 2.1) and foreign encodings, still escaped."""
         value = self.value
         if self.params and "QUOTED-PRINTABLE" in self.params.upper():
             octets = quopri.decodestring(value.encode("utf-8", "surrogateescape"))
@@ -75,7 +75,7 @@ class Line:
 
 @dataclass(slots=True)
 class Component:
-    """What stands between `BEGIN:NAME` and `END:NAME`, in order. The document itself has no name."""
+    """The items between `BEGIN:NAME` and `END:NAME`, in order. The document itself has no name."""
 
     name: str = ""
     items: list[Line | Component] = field(default_factory=list)
@@ -83,14 +83,14 @@ class Component:
     end: bytes = b""
 
     def lines(self, name: str = "") -> Iterator[Line]:
-        """This component's own properties, all or those called `name`."""
+        """Return this component's own properties, all or those called `name`."""
         return (item for item in self.items if isinstance(item, Line) and (item.name == name or not name))
 
     def line(self, name: str) -> Line | None:
         return next(self.lines(name), None)
 
     def text(self, name: str) -> str:
-        """Text of the first property called `name`; empty when there is none."""
+        """Return the text of the first property called `name`; empty when there is none."""
         line = self.line(name)
         return line.text() if line else ""
 
@@ -122,7 +122,7 @@ class Component:
 
 
 def parse(data: bytes) -> Component:
-    """Read a file; `parse(data).render() == data`.
+    """Parse a file; `parse(data).render() == data`.
 
     Returns:
         A component without a name that holds the file's components and whatever stands between them.
@@ -158,7 +158,7 @@ def parse(data: bytes) -> Component:
 
 
 def _logical_lines(data: bytes) -> Iterator[tuple[bytes, bool]]:
-    """Each content line with its folds, and whether it has any."""
+    """Yield each content line with its folds, and whether it has any."""
     if b"QUOTED-PRINTABLE" not in data.upper() and not data.startswith(_MARK):
         if b"\n " not in data and b"\n\t" not in data:
             for raw in data.splitlines(keepends=True):
@@ -199,7 +199,7 @@ def _line(raw: bytes, is_joined: bool) -> Line:
 
 
 def shown(text: str, charset: str = "") -> str:
-    """`text` fit to be shown and stored: bytes that were not UTF-8 are read as `charset`, else as Windows-1252."""
+    """Return `text` fit to show and store: bytes that were not UTF-8 are read as `charset`, else Windows-1252."""
     try:
         text.encode()
         return text
@@ -219,7 +219,7 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
 def escape(text: str) -> str:
-    """Text as a value (RFC 5545 section 3.3.11, RFC 6350 section 3.4)."""
+    """Escape text as a value (RFC 5545 section 3.3.11, RFC 6350 section 3.4)."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text.replace("\\", "\\\\").replace(";", "\\;").replace(",", "\\,").replace("\n", "\\n")
 
@@ -231,7 +231,7 @@ def unescape(value: str) -> str:
 
 
 def split_value(value: str, separator: str) -> list[str]:
-    """Parts of a structured value (`;`) or a list (`,`), each unescaped."""
+    """Return the parts of a structured value (`;`) or a list (`,`), each unescaped."""
     parts: list[str] = []
     start = place = 0
     while place < len(value):
@@ -251,7 +251,7 @@ Parameters = Mapping[str, str | tuple[str, ...]]
 
 
 def new_line(name: str, value: str, params: Parameters = MappingProxyType({}), group: str = "") -> Line:
-    """A line of one's own, folded; `value` is escaped already where its type wants that.
+    """Make a new line, folded; `value` is escaped already where its type needs that.
 
     >>> new_line("DTSTART", "20261120T180000", {"TZID": "Europe/Berlin"}).raw
     b'DTSTART;TZID=Europe/Berlin:20261120T180000\\r\\n'
@@ -283,7 +283,7 @@ def new_component(name: str, *items: Line | Component) -> Component:
 
 
 def checked_text(text: str, what: str, n_max: int) -> str:
-    """`text` without blanks around it, if it can be written down.
+    """Return `text` stripped, if it can be written down.
 
     Raises:
         ToolError: Longer than `n_max` characters, or with characters that are no text.
@@ -298,7 +298,7 @@ def checked_text(text: str, what: str, n_max: int) -> str:
 
 
 def checked_email(address: str) -> str:
-    """Raises: ToolError: not an e-mail address."""
+    """Check and return an e-mail address. Raises: ToolError: It is none."""
     address = checked_text(address, "e-mail address", 254).removeprefix("mailto:")
     if not _EMAIL.fullmatch(address):
         raise ToolError(f"{address!r} is not an e-mail address; expected one such as 'anna@example.org'")
@@ -312,9 +312,9 @@ _EMAIL = re.compile(r"[^@\s<>,;:\"()]+@[^@\s<>,;:\"()]+")
 
 
 def read_folder(workspace: Workspace, folder: str, pattern: str) -> Iterator[tuple[str, bytes, str]]:
-    """Path and content of every file below `folder`, and why it cannot be read (then it has no content).
+    """Yield path and content of every file below `folder`; for an unreadable file, no content and the reason.
 
-    One that vanishes meanwhile is left out. One bad file among many never keeps the others from being read.
+    A file that vanishes meanwhile is left out. One bad file among many never keeps the others from being read.
     """
     for path in workspace.list(folder, pattern):
         try:
@@ -326,7 +326,7 @@ def read_folder(workspace: Workspace, folder: str, pattern: str) -> Iterator[tup
 
 
 def unreadable_notice(faults: Mapping[str, str]) -> str:
-    """A sentence for the owner about files (path → fault) that were left out."""
+    """Tell the owner about files (path → fault) that were left out."""
     named = "; ".join(f"{path} ({fault})" for path, fault in list(faults.items())[:5])
     more = f" and {len(faults) - 5} more" if len(faults) > 5 else ""
     return f"Left out because it could not be read: {named}{more}."

@@ -1,7 +1,7 @@
-"""What an edge and its cloud say to each other: the messages of protocol version 1, and how they are signed.
+"""Define the messages between an edge and its cloud, protocol version 1, and how they are signed.
 
-Both sides read with these models and nothing else. A newer peer may add fields: they are ignored. What an older peer
-may leave out has a default. Every request carries `Hearth-Protocol: N`; a server answers one below `OLDEST` or above
+Both sides read with these models and nothing else. A newer peer may add fields: they are ignored. Fields an older peer
+may leave out have a default. Every request carries `Hearth-Protocol: N`; a server answers one below `OLDEST` or above
 `VERSION` with 426 and says which it speaks. A request that changes something carries its `id` also as
 `Idempotency-Key`: sent again, it has its effect once and the same answer.
 
@@ -31,21 +31,21 @@ VERSION, OLDEST = 1, 1
 PROTOCOL_HEADER = "Hearth-Protocol"
 IDEMPOTENCY_HEADER = "Idempotency-Key"
 NOTICE_HEADER = "Hearth-Notice"
-"""What a service has to tell with any answer: `two-agents` where another agent uses the same token, too."""
+"""Header for a notice a service adds to any answer: `two-agents` where another agent uses the same token, too."""
 INSTANCE_HEADER = "Hearth-Instance"
-"""A name (`Id`) an edge drew for itself on joining. Where two of them use one token by turns, each answer says so
-(`NOTICE_HEADER`), and what would change something is answered with 409 and the code `identity`: nobody knows whose it
+"""Header for a name (`Id`) an edge drew for itself on joining. Where two edges use one token in turn, each answer says
+so (`NOTICE_HEADER`), and a request that would change something gets 409 with the code `identity`: nobody knows whose it
 is."""
 MAX_TOOLS = 512
 MAX_TEXT = 8_000
-"""Characters of any free text."""
+"""Most characters of any free text."""
 MAX_BATCH = 256
 MAX_TOKENS = 100_000_000
-"""Of one answer: a budget counts them."""
+"""Most tokens of one answer: a budget counts them."""
 MAX_ADAPTER_BYTES = 100_000_000
-"""A service offers none that is larger, and an edge takes none."""
+"""Largest adapter a service offers and an edge takes."""
 MAX_COUNT = 2**53
-"""Whole numbers up to here are the same in every JSON and fit every database."""
+"""Largest whole number that is the same in every JSON and fits every database."""
 
 _ID = r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}"
 Id = Annotated[str, Field(pattern=f"^{_ID}$")]
@@ -55,12 +55,12 @@ Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 def is_id(text: str) -> bool:
-    """Whether it is an `Id`."""
+    """Say whether the text is an `Id`."""
     return re.fullmatch(_ID, text) is not None
 
 
 class Message(BaseModel):
-    """Anything that crosses the wire."""
+    """Anything that is sent between edge and cloud."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -73,19 +73,19 @@ class Problem(Message):
     detail: Text
     """For people: what happened, what was expected, what to do."""
     retry_after_s: Annotated[float, Field(ge=0, le=86_400)] | None = None
-    """When it may be sent again; None: never as it is."""
+    """Seconds until it may be sent again; None: never as it is."""
 
 
 class Hello(Message):
-    """`GET /v1/hello`: who answers."""
+    """`GET /v1/hello`: the service introduces itself."""
 
     server: Text
     oldest: int
     newest: int
     public_key: str
-    """Ed25519, base64 of 32 bytes; what manifests are signed with."""
+    """Ed25519, base64 of 32 bytes; manifests are signed with its private key."""
     features: tuple[str, ...] = ()
-    """What this service offers: `plans`, `answers`, `statistics`, `prior`, `adapter`, `tasks`, `demonstrations`."""
+    """Services offered: `plans`, `answers`, `statistics`, `prior`, `adapter`, `tasks`, `demonstrations`."""
 
 
 # ── Teaching ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -99,20 +99,20 @@ class PlanAsked(Message):
     """Masked by the edge."""
     now: AwareDatetime
     tools: Annotated[tuple[dict[str, Any], ...], Field(max_length=MAX_TOOLS)]
-    """As `nodes` of a `tool_desc.json`."""
+    """Tool descriptions, as `nodes` of a `tool_desc.json`."""
     tools_sha256: Sha256 | None = None
-    """Instead of `tools`, which is then empty: `tools_hash` of ones sent before. A service that does not know them
-    answers 409 with code `tools`; they are sent once then."""
+    """Hash (`tools_hash`) of tools sent before; `tools` is then empty. A service that does not know the hash answers
+    409 with code `tools`, and the tools are sent once."""
 
 
 def tools_hash(tools: Sequence[Mapping[str, Any]]) -> str:
-    """What `PlanAsked.tools_sha256` is: the hash of their canonical JSON."""
+    """Return the hash for `PlanAsked.tools_sha256`: that of the tools' canonical JSON."""
     said = json.dumps(tools, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Refused(Message):
-    """What a planner says instead of a plan; as `types.Refusal`."""
+    """A planner's refusal to plan; as `types.Refusal`."""
 
     kind: Literal["needs", "out_of_scope", "unreadable"]
     reason: Text
@@ -120,7 +120,7 @@ class Refused(Message):
 
 
 class PlanGiven(Message):
-    """The answer to `PlanAsked`: a plan or a refusal. An edge checks the plan as it checks any."""
+    """The answer to `PlanAsked`: a plan or a refusal. An edge checks the plan like any other."""
 
     id: Id
     plan: dict[str, Any] | None = None
@@ -130,7 +130,7 @@ class PlanGiven(Message):
     """`tool.parameter` of each required value of the plan that is left to the edge, which knows its owner's words."""
     confidence: Share = 0.0
     teacher: Annotated[str, Field(max_length=200)] = ""
-    """Which model it was."""
+    """Name of the model that answered."""
     n_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
 
 
@@ -149,7 +149,7 @@ class Item(Message):
     name: Annotated[str, Field(min_length=1, max_length=200)]
     text: Text = ""
     tags: Annotated[tuple[Annotated[str, Field(max_length=60)], ...], Field(max_length=64)] = ()
-    """What it contains, needs or is near, in plain words: an edge compares them with what it knows of its owner."""
+    """Ingredients, needs or surroundings in plain words: an edge compares them with what it knows of its owner."""
 
 
 class AnswerGiven(Message):
@@ -158,7 +158,7 @@ class AnswerGiven(Message):
     id: Id
     text: Text
     items: Annotated[tuple[Item, ...], Field(max_length=64)] = ()
-    """Best first, as the cloud sees it that knows nobody."""
+    """Items, best first; the cloud ranks them without knowing the owner."""
     teacher: Annotated[str, Field(max_length=200)] = ""
     n_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
 
@@ -175,31 +175,31 @@ class DemonstrationsSent(Message):
 
 
 class Turned(Message):
-    """One that was turned away."""
+    """An item that was refused."""
 
     id: str
     reason: Text
 
 
 class Receipt(Message):
-    """What became of what was sent; every id given is in exactly one of the three."""
+    """Outcome of a sending; every id sent is in exactly one of the three."""
 
     id: Id
     accepted: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
-    """Had been accepted before: nothing was done again."""
+    """Ids that had been accepted before: nothing was done again."""
     refused: tuple[Turned, ...] = ()
 
 
 MAX_POINTER_BYTES = 511
-"""KubeEdge's device twins and EventBus are for values below 512 bytes."""
+"""Largest pointer: KubeEdge's device twins and EventBus are for values below 512 bytes."""
 
 
 class Pointer(Message):
     """`POST /v1/pointers`: how much waits at an edge, where only a few hundred bytes pass (KubeEdge's EventBus).
 
-    It points at what the edge sends by itself over HTTPS, and holds none of it. Nobody signs it: it is counted, and
-    nothing rests on it.
+    It announces what the edge sends by itself over HTTPS, and holds none of it. Nobody signs it: it is only counted,
+    and nothing relies on it.
     """
 
     edge: Id
@@ -209,7 +209,7 @@ class Pointer(Message):
     at: AwareDatetime
 
     def to_bytes(self) -> bytes:
-        """Raises: WireError: It would be too large."""
+        """Encode the pointer. Raises: WireError: It would be too large."""
         body = self.model_dump_json().encode()
         if len(body) > MAX_POINTER_BYTES:
             raise WireError(f"a pointer has {len(body)} bytes; at most {MAX_POINTER_BYTES} pass")
@@ -226,29 +226,29 @@ class Manifest(Message):
     sha256: Sha256
     n_bytes: Annotated[int, Field(ge=1, le=MAX_COUNT)]
     fingerprint: Annotated[str, Field(max_length=200)]
-    """Of the features, or for an adapter the model, that it fits; an edge with others leaves it alone."""
+    """Fingerprint of the features it fits, or for an adapter of the model; an edge with others does not use it."""
     n_edges: Annotated[int, Field(ge=0, le=MAX_COUNT)] = 0
     n_demonstrations: Annotated[int, Field(ge=0, le=MAX_COUNT)] = 0
     epsilon: Annotated[float, Field(ge=0)] | None = None
     """Privacy loss of one edge's part in it; None: no noise was added."""
     serial: Annotated[int, Field(ge=0, le=MAX_COUNT)] = 0
-    """Grows with each; an edge never goes back to a lower one, so an old one cannot be played again."""
+    """Serial number that grows with each; an edge never goes back to a lower one, so an old one cannot be replayed."""
     made: AwareDatetime
     signature: str = ""
     """Ed25519 over `to_sign()`, base64."""
 
     def to_sign(self) -> bytes:
-        """Canonical bytes of all that is signed."""
+        """Return the canonical bytes that are signed."""
         body = {"v": 1, **self.model_dump(mode="json", exclude={"signature", "made"})}
         body["made"] = self.made.astimezone(dt.UTC).isoformat()
         return json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
 
     def signed(self, key: Ed25519PrivateKey) -> Manifest:
-        """The same with its signature."""
+        """Return the manifest with its signature."""
         return self.model_copy(update={"signature": base64.b64encode(key.sign(self.to_sign())).decode()})
 
     def check(self, public_key: str) -> None:
-        """Raises: WireError: It was not signed by the holder of `public_key` (base64)."""
+        """Check the signature. Raises: WireError: It was not signed by the holder of `public_key` (base64)."""
         try:
             key = Ed25519PublicKey.from_public_bytes(base64.b64decode(public_key, validate=True))
             key.verify(base64.b64decode(self.signature, validate=True), self.to_sign())
@@ -281,7 +281,7 @@ Profile = Literal["small", "medium", "large"]
 Key = Annotated[str, Field(pattern=r"^[A-Za-z0-9+/]{43}=$")]
 """Base64 of 32 bytes."""
 Alias = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
-"""An edge in a round: a hash of the keys it shows there. Other edges see no name."""
+"""Name of an edge in a round: a hash of the keys it shows there. Other edges see no real name."""
 Sealed = Annotated[str, Field(pattern=r"^[A-Za-z0-9+/=]{1,400}$")]
 """Base64 of a share, sealed or not."""
 ToolSequence = Annotated[tuple[Annotated[str, Field(max_length=100)], ...], Field(min_length=1, max_length=12)]
@@ -294,11 +294,11 @@ class StatisticsTerms(Message):
     """`secret`: in rounds, where the service sees sums over at least `k` edges; `plain`: at `POST /v1/statistics`."""
     k: Annotated[int, Field(ge=1)]
     least: Annotated[int, Field(ge=1)]
-    """Demonstrations below which nothing is taken: it would say too much about each."""
+    """Fewest demonstrations that are taken: fewer would say too much about each."""
     most: Annotated[int, Field(ge=1)]
-    """Demonstrations that one edge may count for, each time."""
+    """Most demonstrations that one edge may count for, each time."""
     sequences: Annotated[tuple[ToolSequence, ...], Field(max_length=20_000)] = ()
-    """Of public tools: the only ones that have a place in secret sums."""
+    """Sequences of public tools: only these have a place in secret sums."""
 
 
 class RoundAsked(Message):
@@ -311,22 +311,22 @@ class RoundAsked(Message):
 
 
 class RoundTold(Message):
-    """`GET /v1/statistics/rounds`: how far the edge's round is, and what it needs for its turn."""
+    """`GET /v1/statistics/rounds`: the state of the edge's round, and what the edge needs for its turn."""
 
     state: Literal["none", "gathering", "shares", "rows", "opening", "done", "void"]
     round: Annotated[str, Field(max_length=100)] = ""
     profile: Profile = "large"
     threshold: Annotated[int, Field(ge=0)] = 0
     everyone: Annotated[dict[Alias, tuple[Key, Key]], Field(max_length=1_000)] = {}
-    """Keys of all who take part, for sealing and for masking. Told at `shares`."""
+    """Keys of all who take part, for sealing and for masking. Sent at `shares`."""
     boxes: Annotated[dict[Alias, Sealed], Field(max_length=1_000)] = {}
-    """What others sealed for this edge. Told at `rows`."""
+    """Shares that others sealed for this edge. Sent at `rows`."""
     arrived: Annotated[tuple[Alias, ...], Field(max_length=1_000)] = ()
-    """Whose rows came. Told at `opening`."""
+    """Edges whose rows came. Sent at `opening`."""
     reason: Text = ""
-    """Why it is void."""
+    """Reason why the round is void."""
     retry_after_s: Annotated[float, Field(ge=0, le=86_400)] = 60.0
-    """When to ask again."""
+    """Seconds until the edge should ask again."""
 
 
 class SharesSent(Message):
@@ -348,7 +348,7 @@ M = TypeVar("M", bound=Message)
 
 
 def read(model: type[M], body: bytes) -> M:
-    """A message from untrusted bytes.
+    """Read a message from untrusted bytes.
 
     Raises:
         WireError: It is no JSON, or not of the message's shape; names the first field that is wrong.

@@ -1,10 +1,10 @@
-"""What the processor's own counter says that was spent: RAPL, as Linux shows it in `/sys/class/powercap`.
+"""Read the energy spent from the processor's own counter: RAPL, as Linux shows it in `/sys/class/powercap`.
 
 Source: the kernel's `Documentation/power/powercap`; H. David et al., *RAPL: Memory Power Estimation and Capping*,
-ISLPED 2010. Counted are the packages (cores, caches, memory controller); `psys`, the whole board, where there are none.
+ISLPED 2010. The packages are counted (cores, caches, memory controller); where there are none, `psys`, the whole board.
 
 Covered: several packages, a counter that starts again; no counter, or one that only root may read (usual since 2020):
-nothing is counted then, and why is said. Not covered: whatever else ran meanwhile, which the counter holds too; the
+nothing is counted then, and the reason is given. Not covered: the counter includes whatever else ran meanwhile; the
 screen, the disk and the network.
 """
 
@@ -17,16 +17,16 @@ from pathlib import Path
 
 _POWERCAP = Path("/sys/class/powercap")
 _ZONE = re.compile(r"intel-rapl:\d+")
-"""AMD's processors have the name too; parts of a package have a number more, and would count twice."""
+"""Names of packages, also on AMD processors. Parts of a package have one more number, and would count twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class EnergyCounter:
-    """Counters that may be read; none, and the reason."""
+    """The readable counters; when there are none, the reason."""
 
     zones: tuple[Path, ...] = ()
     reason: str = ""
-    """Why there are none."""
+    """Reason why there are none."""
 
     @classmethod
     def open(cls, root: Path | None = None) -> EnergyCounter:
@@ -47,7 +47,7 @@ class EnergyCounter:
         return counter
 
     def read_uj(self) -> tuple[int, ...] | None:
-        """Of each zone its microjoules so far; None where one cannot be read."""
+        """Return each zone's microjoules so far; None where one cannot be read."""
         if not self.zones:
             return None
         try:
@@ -56,7 +56,7 @@ class EnergyCounter:
             return None
 
     def spent_j(self, since_uj: Sequence[int] | None) -> float | None:
-        """Joules since `read_uj` gave `since_uj`; None where that cannot be told.
+        """Return the joules since `read_uj` gave `since_uj`; None where that cannot be told.
 
         A counter that is lower now has started again once, after `max_energy_range_uj`.
         """

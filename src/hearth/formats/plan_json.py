@@ -1,7 +1,7 @@
-"""Tools, plans, demonstrations and episodes as JSON: TaskBench's form, so that public data loads unchanged.
+"""Read and write tools, plans, demonstrations and episodes as JSON, in TaskBench's form: public data loads as it is.
 
-The shape is fixed in `docs/reference/plan-format.md`. Reading checks the shape only; whether a plan is runnable is
-`formats.plan_validation`'s question. Fields this module does not know are ignored when reading.
+The shape is fixed in `docs/reference/plan-format.md`. Reading checks the shape only; `formats.plan_validation` checks
+whether a plan is runnable. Unknown fields are ignored when reading.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ T = TypeVar("T")
 
 
 def _listed(value: Any) -> Any:
-    """Public files write lists as JSON texts, as null, and arguments as one object."""
+    """Normalise public files, which write lists as JSON texts, as null, and arguments as one object."""
     if value is None:
         return []
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
@@ -115,7 +115,7 @@ class _Line(_Loose):
     @model_validator(mode="before")
     @classmethod
     def _unwrapped(cls, data: Any) -> Any:
-        """TaskBench's predictions hold the plan under `result`."""
+        """Unwrap TaskBench's predictions, which hold the plan under `result`."""
         if isinstance(data, dict) and isinstance(data.get("result"), dict) and "task_nodes" not in data:
             return {**data, **data["result"]}
         return data
@@ -145,7 +145,7 @@ def read_tools(path: Path) -> dict[str, ToolSpec]:
 
 
 def tools_from_json(document: object) -> dict[str, ToolSpec]:
-    """As `read_tools`, of what a file would hold. Raises: RegistryError."""
+    """Like `read_tools`, from a document that is already parsed. Raises: RegistryError."""
     try:
         tools = _Tools.model_validate(document).nodes
     except ValidationError as error:
@@ -163,7 +163,7 @@ def _specs(tools: list[_Tool], where: str) -> dict[str, ToolSpec]:
 
 
 def _not_utf8(raw: bytes) -> str:
-    """What is wrong with a file that another program wrote in its own encoding; empty for UTF-8."""
+    """Say what is wrong with a file in an encoding other than UTF-8; empty for UTF-8."""
     if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "is written in UTF-16; save it as UTF-8"
     try:
@@ -174,7 +174,7 @@ def _not_utf8(raw: bytes) -> str:
 
 
 def read_graph(path: Path) -> frozenset[tuple[str, str]]:
-    """Links of a `graph_desc.json`.
+    """Read the links of a `graph_desc.json`.
 
     Raises:
         RequestError: Unreadable, or not of that form.
@@ -226,7 +226,7 @@ def _spec(tool: _Tool) -> ToolSpec:
 
 
 def tool_to_json(spec: ToolSpec) -> dict[str, Plain]:
-    """One node of a `tool_desc.json`; effect, source and unit are added fields that others ignore."""
+    """Encode one node of a `tool_desc.json`; effect, source and unit are added fields that others ignore."""
     parameters: list[Plain] = []
     for p in spec.parameters:
         entry: dict[str, Plain] = {"name": p.name, "type": p.type, "desc": p.description, "required": p.is_required}
@@ -251,7 +251,7 @@ def tool_to_json(spec: ToolSpec) -> dict[str, Plain]:
 
 
 def encode_argument(value: Argument) -> Plain:
-    """References become `<node-k.field>` text; a literal text of that very form is escaped with a backslash."""
+    """Write references as `<node-k.field>`; a literal text of that very form is escaped with a backslash."""
     if isinstance(value, Ref):
         return str(value)
     if isinstance(value, list):
@@ -264,7 +264,7 @@ def encode_argument(value: Argument) -> Plain:
 
 
 def decode_argument(value: Any) -> Argument:
-    """The inverse of `encode_argument`."""
+    """Decode what `encode_argument` wrote."""
     if isinstance(value, list):
         return [decode_argument(item) for item in value]
     if isinstance(value, dict):
@@ -279,7 +279,7 @@ def decode_argument(value: Any) -> Argument:
 
 
 def plan_to_json(plan: Plan) -> dict[str, Plain]:
-    """`task_steps`, `task_nodes`, `task_links` of a plan, and what Hearth knows of it beside."""
+    """Return `task_steps`, `task_nodes` and `task_links` of a plan, and Hearth's own fields besides."""
     nodes: list[Plain] = []
     links: list[Plain] = []
     for step in plan.steps:
@@ -312,7 +312,7 @@ def plan_to_json(plan: Plan) -> dict[str, Plain]:
 
 
 def plan_from_json(data: Mapping[str, Any]) -> Plan:
-    """The inverse of `plan_to_json`; also reads plans that public data sets and models write.
+    """Read what `plan_to_json` wrote; also reads plans that public data sets and models write.
 
     Raises:
         PlanError: Not that shape; names the field.
@@ -346,7 +346,7 @@ def _steps(line: _Line) -> tuple[Step, ...]:
 
 
 def _order_from_links(steps: tuple[Step, ...], links: list[_Link]) -> tuple[Step, ...]:
-    """A link between two tools that no reference expresses becomes an ordering (`after`)."""
+    """Turn a link between two tools that no reference expresses into an ordering (`after`)."""
     places: dict[str, list[int]] = {}
     for index, step in enumerate(steps):
         places.setdefault(step.tool, []).append(index)
@@ -363,7 +363,7 @@ def _order_from_links(steps: tuple[Step, ...], links: list[_Link]) -> tuple[Step
 
 
 def refusal_to_json(refusal: Refusal) -> dict[str, Plain]:
-    """Why there is no plan, and what is offered instead."""
+    """Encode a refusal: why there is no plan, and what is offered instead."""
     return {
         "kind": refusal.kind,
         "reason": refusal.reason,
@@ -374,7 +374,7 @@ def refusal_to_json(refusal: Refusal) -> dict[str, Plain]:
 
 
 def episode_to_json(episode: Episode) -> dict[str, Plain]:
-    """An episode as one document: what `--json` prints. Times are ISO 8601, durations in ms."""
+    """Encode an episode as one document: what `--json` prints. Times are ISO 8601, durations in ms."""
     plan, refusal, ruling = episode.plan, episode.refusal, episode.ruling
     return {
         "id": episode.id,
@@ -423,7 +423,7 @@ def read_demonstrations(path: Path, faults: list[str] | None = None) -> Iterator
     """Read a JSONL file of requests with plans, one at a time.
 
     Args:
-        faults: Where bad lines are noted, which are then passed over; None stops at the first.
+        faults: Collects bad lines, which are then skipped; None stops at the first.
     Raises:
         RequestError: A line is not JSON or not that shape (names file and line), or the file cannot be read.
     """
@@ -437,7 +437,7 @@ def read_demonstrations(path: Path, faults: list[str] | None = None) -> Iterator
 
 
 def demonstration_from_json(data: Mapping[str, Any], default_id: str = "") -> Demonstration:
-    """One line of such a file.
+    """Read one line of such a file.
 
     Raises:
         RequestError: Not that shape; names the field.
@@ -460,8 +460,8 @@ def demonstration_from_json(data: Mapping[str, Any], default_id: str = "") -> De
 def right_values(
     data: Mapping[str, Any],
 ) -> tuple[tuple[dict[str, tuple[Argument, ...]], ...], tuple[tuple[str, str], ...]]:
-    """What a line says is right: of each node its arguments with every right value (the one written first, then those
-    of `accept`), and the links as they are named, each once.
+    """Return the right values and links of a line. Values: for each node its arguments, each with every right value
+    (the one written first, then those of `accept`). Links: as they are named, each once.
 
     Raises:
         PlanError: Not that shape; names the field.
@@ -483,10 +483,10 @@ def right_values(
 
 
 def read_jsonl(path: Path, faults: list[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Line number (from 1) and object of each non-empty line.
+    """Yield line number (from 1) and object of each non-empty line.
 
     Args:
-        faults: Where bad lines are noted, which are then passed over; None stops at the first.
+        faults: Collects bad lines, which are then skipped; None stops at the first.
     Raises:
         RequestError: The file cannot be read, or a line is not a JSON object in UTF-8.
     """

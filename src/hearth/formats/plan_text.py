@@ -1,10 +1,10 @@
-"""A plan as a few lines of text that show what follows from what. Pure: the same plan gives the same lines.
+"""Draw a plan as a few lines of text that show what depends on what. Pure: the same plan gives the same lines.
 
     ●      1 find_files    query="roof report"
     │ ●    2 find_contact  name="Ben"
     ╰─┴─●  3 draft_mail    to=②.email  text="the roof report"  attachments=①.path  · changes
 
-A node's result runs down its column to the steps that use it; `①.path` in an argument says what of it they use.
+A node's result runs down its column to the steps that use it; `①.path` in an argument names the part that is used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hearth.formats.tool_signature import parse_duration
 from hearth.types import Argument, Plan, Ref, Step, ToolSpec
 
 MAX_VALUE = 48
-"""Characters of one value that are shown."""
+"""Most characters of one value that are shown."""
 MAX_LINE = 110
 MAX_COLUMNS = 12
 """A plan that needs more columns than this is listed without them."""
@@ -29,7 +29,7 @@ _DURATION = re.compile(r"P(?=[\dT])[\dDHMSTW.]+")
 
 
 def plan_lines(plan: Plan, tools: Mapping[str, ToolSpec], max_line: int = MAX_LINE) -> list[str]:
-    """The plan as text, one step per line (more when its arguments are long), and what it leaves out.
+    """Draw the plan as text, one step per line (more when its arguments are long), and say what it leaves out.
 
     Args:
         tools: To mark steps that change or send something; unknown ones are not marked.
@@ -59,12 +59,12 @@ def plan_lines(plan: Plan, tools: Mapping[str, ToolSpec], max_line: int = MAX_LI
 
 
 def mark(index: int) -> str:
-    """The circled number of a step: `①` for the first."""
+    """Return the circled number of a step: `①` for the first."""
     return chr(0x2460 + index) if index < 20 else f"({index + 1})"
 
 
 def argument_text(value: Argument, limit: int = MAX_VALUE) -> str:
-    """A value as a person reads it: dates in words, durations in hours, text in quotes, references marked."""
+    """Write a value as a person reads it: dates in words, durations in hours, text in quotes, references marked."""
     if isinstance(value, Ref):
         return ".".join((mark(value.step), *value.path))
     if isinstance(value, list):
@@ -80,7 +80,7 @@ def argument_text(value: Argument, limit: int = MAX_VALUE) -> str:
 
 
 def moment_text(text: str) -> str:
-    """`Thu 3 Dec 2026 09:00` for an ISO date or moment, empty for anything else."""
+    """Return `Thu 3 Dec 2026 09:00` for an ISO date or moment, empty for anything else."""
     try:
         if _MOMENT.fullmatch(text):
             moment = dt.datetime.fromisoformat(text)
@@ -94,7 +94,7 @@ def moment_text(text: str) -> str:
 
 
 def _duration_text(text: str) -> str:
-    """`1 h 30 min` for an ISO duration, empty for anything else."""
+    """Return `1 h 30 min` for an ISO duration, empty for anything else."""
     if not _DURATION.fullmatch(text):
         return ""
     try:
@@ -116,7 +116,7 @@ def _short(text: str, limit: int) -> str:
 
 
 def _wrapped(parts: Sequence[str], room: int) -> list[str]:
-    """`parts` joined into lines of at most `room` characters; a part is never cut."""
+    """Join `parts` into lines of at most `room` characters; a part is never cut."""
     lines: list[str] = []
     for part in parts:
         if lines and len(lines[-1]) + 2 + len(part) <= room:
@@ -130,7 +130,7 @@ def _wrapped(parts: Sequence[str], room: int) -> list[str]:
 
 
 def _rails(steps: Sequence[Step]) -> list[tuple[str, str]]:
-    """For each step, what stands to its left, and what on the lines that carry on with its arguments."""
+    """Return for each step the drawing to its left, and the one on the lines that continue its arguments."""
     last_use = [
         max((k for k, other in enumerate(steps) if index in other.needs()), default=-1) for index in range(len(steps))
     ]
@@ -153,7 +153,7 @@ def _rails(steps: Sequence[Step]) -> list[tuple[str, str]]:
 
 
 def _row(columns: Mapping[int, int], inputs: Sequence[int], ending: set[int], own: int) -> str:
-    """One step's line: its node, and its inputs joined to it from the left."""
+    """Draw one step's line: its node, and its inputs joined to it from the left."""
     cells: list[str] = []
     first = inputs[0] if inputs else own
     for column in range(max(own, *columns, 0) + 1 if columns else own + 1):

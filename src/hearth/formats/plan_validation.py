@@ -1,9 +1,9 @@
-"""A plan that passes `check_plan` can be run: every tool exists, every argument is typed, every reference fits.
+"""Check that a plan can be run: every tool exists, every argument is typed, every reference fits.
 
 Covered: names of tools and arguments, types and enums of literal values, required arguments, types of references
 through lists and record fields, cycles, length. Harmless differences in spelling ("5" for 5, "Daily" for "daily", a
-date for a datetime, one item for a list of one) are put right rather than refused. Not covered: whether a plan is
-allowed (the guard's question) and whether it is what the owner meant.
+date for a datetime, one item for a list of one) are corrected rather than refused. Not covered: whether a plan is
+allowed (the guard decides) and whether it is what the owner meant.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from hearth.types import TYPE_NAMES, Argument, Parameter, Plan, Ref, Step, ToolS
 
 MAX_STEPS = 64
 MAX_DEPTH = 16
-"""How deep lists and records in an argument may nest."""
+"""Deepest nesting of lists and records in an argument."""
 
 _TEXT_FORMS = {
     "EmailAddress": (re.compile(r"[^@\s,;<>]+@[^@\s,;<>]+"), "an e-mail address such as 'mia@example.org'"),
@@ -44,7 +44,7 @@ _TEXT_FORMS = {
 
 
 def check_plan(plan: Plan, tools: Mapping[str, ToolSpec]) -> Plan:
-    """The same plan, in an order in which each step comes after those it needs, with values in their plain forms.
+    """Return the plan with steps in order of dependence, and values in their plain forms.
 
     Raises:
         PlanError: The first of `faults`; one subclass per kind of fault.
@@ -56,12 +56,12 @@ def check_plan(plan: Plan, tools: Mapping[str, ToolSpec]) -> Plan:
 
 
 def faults(plan: Plan, tools: Mapping[str, ToolSpec]) -> tuple[PlanError, ...]:
-    """Everything that keeps `plan` from running, by step; empty when it can be run."""
+    """Return everything that keeps `plan` from running, by step; empty when it can be run."""
     return tuple(_examine(plan, tools)[0])
 
 
 def _examine(plan: Plan, tools: Mapping[str, ToolSpec]) -> tuple[list[PlanError], list[Step]]:
-    """All faults, and the steps with their values normalised."""
+    """Return all faults, and the steps with their values normalised."""
     if not plan.steps:
         return [EmptyPlan("the plan has no steps; give at least one, or refuse the request")], []
     if len(plan.steps) > MAX_STEPS:
@@ -140,7 +140,7 @@ class _StepArguments:
             return value
 
     def _value(self, parameter: Parameter, kind: str, value: Argument, depth: int) -> Argument:
-        """The normalised value. Raises: PlanError."""
+        """Return the normalised value. Raises: PlanError."""
         if depth > MAX_DEPTH:
             raise WrongType(f"{self._where()}: {parameter.name!r} is nested deeper than {MAX_DEPTH} levels; flatten it")
         if isinstance(value, Ref):
@@ -162,7 +162,7 @@ class _StepArguments:
     def _nested(
         self, parameter: Parameter, value: list[Argument] | dict[str, Argument], depth: int
     ) -> list[Argument] | dict[str, Argument]:
-        """A list or record for a parameter that takes anything: only its references are checked."""
+        """Check a list or record for a parameter that takes anything: only its references are checked."""
         if isinstance(value, list):
             return [self._value(parameter, "any", item, depth + 1) for item in value]
         return {key: self._value(parameter, "any", item, depth + 1) for key, item in value.items()}
@@ -229,7 +229,7 @@ class _StepArguments:
 
 @functools.lru_cache(maxsize=4096)
 def canonical(kind: str) -> str:
-    """`types.canonical_type`, also inside `list[…]`."""
+    """Apply `types.canonical_type`, also inside `list[…]`."""
     kind = kind.strip()
     if kind.startswith("list[") and kind.endswith("]"):
         return f"list[{canonical(kind[5:-1])}]"
@@ -237,7 +237,7 @@ def canonical(kind: str) -> str:
 
 
 def reference_type(ref: Ref, source: ToolSpec) -> str | None:
-    """Type of what `ref` points at in the result of `source`; `any` when it cannot be known, None for no such field."""
+    """Return the type of what `ref` points at in the result of `source`; `any` when unknown, None for no such field."""
     kind = canonical(source.returns)
     is_whole = True
     for part in ref.path:
@@ -256,7 +256,7 @@ def reference_type(ref: Ref, source: ToolSpec) -> str | None:
 
 
 def fits(given: str, wanted: str) -> bool:
-    """Whether a result of type `given` can be bound to a parameter of type `wanted`; a list of one is unwrapped."""
+    """Say whether a result of type `given` can be bound to a parameter of type `wanted`; a list of one is unwrapped."""
     given, wanted = canonical(given), canonical(wanted)
     while given.startswith("list["):
         given = given[5:-1]
@@ -284,7 +284,7 @@ def _check_order(steps: tuple[Step, ...], found: list[PlanError]) -> None:
 
 
 def _order(steps: tuple[Step, ...]) -> list[int]:
-    """Indices in a stable order of dependence; steps in or behind a cycle are left out."""
+    """Return indices in a stable order of dependence; steps in or behind a cycle are left out."""
     waiting = {i: {n for n in step.needs() if 0 <= n < len(steps)} for i, step in enumerate(steps)}
     order: list[int] = []
     while ready := [i for i in waiting if waiting[i] <= set(order)]:
@@ -294,7 +294,7 @@ def _order(steps: tuple[Step, ...]) -> list[int]:
 
 
 def _in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
-    """Steps put in order of dependence, references renumbered."""
+    """Put steps in order of dependence, references renumbered."""
     given = tuple(steps)
     order = _order(given)
     if order == list(range(len(given))):
@@ -304,7 +304,7 @@ def _in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
 
 
 def renumbered(step: Step, place: Mapping[int, int]) -> Step:
-    """`step` with every reference and ordering moved to its new place."""
+    """Return `step` with every reference and ordering moved to its new place."""
 
     def moved(value: Argument) -> Argument:
         if isinstance(value, Ref):
@@ -320,7 +320,7 @@ def renumbered(step: Step, place: Mapping[int, int]) -> Step:
 
 
 def _meant(name: str, known: Iterable[str], rest: str = "known are") -> str:
-    """Did-you-mean, or what is known when little is."""
+    """Suggest close names, or list the known ones when nothing is close."""
     names = list(known)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
     if close:

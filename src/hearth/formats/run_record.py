@@ -1,4 +1,4 @@
-"""What a result says of itself: versions, machine, time and cost; written whole or not at all.
+"""Record versions, machine, time and cost of a result, and write it whole or not at all.
 
 Covered: a crash, Ctrl-C or a full disk leave no half file and the older result as it was.
 """
@@ -23,7 +23,7 @@ _FULL_DISK = (28, 122)
 
 
 def _cpu_s() -> float:
-    """CPU seconds of this process and of those it waited for."""
+    """Return CPU seconds of this process and of those it waited for."""
     return sum(os.times()[:4])
 
 
@@ -37,11 +37,11 @@ class Stopwatch:
     energy_uj: tuple[int, ...] | None = field(default_factory=lambda: EnergyCounter.open().read_uj())
 
     def read(self) -> dict[str, float]:
-        """`wall_s`, `cpu_s`."""
+        """Return `wall_s` and `cpu_s`."""
         return {"wall_s": round(time.perf_counter() - self.wall, 2), "cpu_s": round(_cpu_s() - self.cpu, 2)}
 
     def spent(self) -> dict[str, object]:
-        """`wall_s`, `cpu_s`, and `energy_j` of the whole processor or, where none is counted, `energy_absent`: why."""
+        """Return `wall_s`, `cpu_s`, and `energy_j` of the whole processor or else `energy_absent`, the reason."""
         spent_j = self.counter.spent_j(self.energy_uj)
         reason = self.counter.reason or "the energy counter could not be read again"
         energy = {"energy_absent": reason} if spent_j is None else {"energy_j": round(spent_j, 2)}
@@ -49,7 +49,7 @@ class Stopwatch:
 
 
 def peak_rss_bytes() -> int:
-    """The most memory this program held. Not `ru_maxrss`: that starts with what the parent held; it is the fallback."""
+    """Return the most memory this program held; `ru_maxrss`, which starts at what the parent held, is the fallback."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
@@ -63,7 +63,7 @@ def peak_rss_bytes() -> int:
 
 
 def origin() -> dict[str, object]:
-    """Where and by what a result was made: `version commit machine at`, one text each."""
+    """Return where and by what a result was made: `version commit machine at`, one text each."""
     import platform  # here, and git below: a case that writes no result of its own pays for neither
 
     return {
@@ -76,7 +76,7 @@ def origin() -> dict[str, object]:
 
 
 def commit() -> str:
-    """Short hash of HEAD of the source tree Hearth runs from, with `+` when its source differs; empty outside one."""
+    """Return the short hash of HEAD of Hearth's source tree, with `+` when its source differs; empty outside one."""
     source = Path(__file__).resolve().parents[1]
     if not (source.parents[1] / ".git").exists():
         return ""
@@ -106,7 +106,7 @@ def cpu_name() -> str:
 
 
 def check_writable(path: Path) -> None:
-    """See before hours of work that the result can be written.
+    """Check before hours of work that the result can be written.
 
     Raises:
         RequestError: The folder is missing, is no folder, or may not be written to; or the path is a folder.
@@ -129,7 +129,8 @@ def write_bytes(path: Path, data: bytes, *, is_lasting: bool = True) -> None:
     """Replace a file at once.
 
     Args:
-        is_lasting: Wait until the disk has it, for what a power cut must not take; not for what is soon written anew.
+        is_lasting: Wait until the data is on disk, for what a power cut must not take; not for what is soon written
+            anew.
     Raises:
         StoreError, StoreFullError: The file is as before.
     """

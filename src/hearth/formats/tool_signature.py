@@ -1,4 +1,4 @@
-"""A plain Python function becomes a tool; values become plain data and back.
+"""Turn a plain Python function into a tool, and values into plain data and back.
 
     @tool(effect="change", source="device")
     def add_reminder(text: str, at: datetime, call: CallContext) -> Reminder:
@@ -13,7 +13,7 @@
 
 The signature gives names, types, defaults and enums (`Literal`); the docstring gives the descriptions and the
 examples; `Annotated[str, Sink]` marks a parameter that decides where data goes, `Annotated[float, Unit("celsius")]`
-its unit. A parameter annotated `CallContext` is handed in and is not part of the signature that planners see.
+gives its unit. A parameter annotated `CallContext` is passed in and is not part of the signature that planners see.
 Not covered: overloads, `*args`, `**kwargs`, positional-only parameters (refused with RegistryError).
 """
 
@@ -49,7 +49,7 @@ class _SinkMark:
 Sink = _SinkMark()
 
 ID_IS_A_KEY: Mapping[str, FieldOrigin] = {"id": FieldOrigin("device", ())}
-"""Origins of a record whose `id` only names it: it is this device's, whoever wrote the rest."""
+"""Origins of a record whose `id` only names it: the id is this device's, whoever wrote the rest."""
 
 # ── Values ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -60,7 +60,7 @@ _DURATION = re.compile(
 
 
 def duration_text(value: dt.timedelta) -> str:
-    """ISO 8601 text of a duration: 90 minutes is `PT1H30M`."""
+    """Write a duration as ISO 8601 text: 90 minutes is `PT1H30M`."""
     seconds = value.total_seconds()
     sign, seconds = ("-", -seconds) if seconds < 0 else ("", seconds)
     days, rest = divmod(seconds, 86400)
@@ -72,7 +72,7 @@ def duration_text(value: dt.timedelta) -> str:
 
 
 def parse_duration(text: str) -> dt.timedelta:
-    """The inverse of `duration_text`. Raises: ValueError."""
+    """Parse what `duration_text` wrote. Raises: ValueError."""
     match = _DURATION.match(text)
     if not match or text.endswith(("P", "T")):
         raise ValueError(f"{text!r} is not an ISO 8601 duration such as 'PT1H30M'")
@@ -82,7 +82,7 @@ def parse_duration(text: str) -> dt.timedelta:
 
 
 def to_plain(value: object) -> Plain:
-    """Encode a tool's result as JSON's types. Raises: BadResult for anything that is not data."""
+    """Encode a tool's result as JSON types. Raises: BadResult for anything that is not data."""
     if value is None or isinstance(value, bool | int | float | str):
         if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
             raise BadResult(f"{value!r} is not a number that can be written down; return a finite one or None")
@@ -287,7 +287,7 @@ def tool(
 def _check_origins(
     tool_name: str, origins: Mapping[str, FieldOrigin], fields: Mapping[str, str], parameters: list[str]
 ) -> None:
-    """A misspelled field would silently carry the label of something else."""
+    """Check that origins name existing fields; a misspelled one would silently carry the label of something else."""
     for name, origin in origins.items():
         absent = [f for f in (name, origin.same_as) if f and f not in fields]
         absent += [p for p in origin.made_of or () if p not in parameters]
@@ -297,7 +297,7 @@ def _check_origins(
 
 
 def _docstring(function: Callable[..., object]) -> tuple[str, dict[str, str], tuple[str, ...]]:
-    """First paragraph, descriptions by parameter, examples."""
+    """Return first paragraph, descriptions by parameter, and examples."""
     text = inspect.getdoc(function)
     if not text:
         raise RegistryError(
@@ -360,7 +360,7 @@ def _parameters(function: Callable[..., object]) -> tuple[tuple[Parameter, ...],
 
 
 def _annotation(hint: Any, where: str) -> tuple[str, tuple[str, ...], str, bool]:
-    """Type name, enum, unit, is_sink of an annotation."""
+    """Return type name, enum, unit and is_sink of an annotation."""
     unit, is_sink = "", False
     if typing.get_origin(hint) is typing.Annotated:
         hint, *marks = typing.get_args(hint)

@@ -1,10 +1,9 @@
-"""What speaks for and against a plan or a call: the owner's rules, where values come from, what the request licenses,
-what was answered for good.
+"""Judges a plan or a call by the owner's rules, its values' sources, the request's licence and standing consents.
 
-`of_plan` judges before anything runs; `against` judges one call with its real values. Nothing is asked and nothing is
-called here: the monitor does both.
+`of_plan` judges before anything runs; `against` judges one call with its real values. This module asks nothing and
+calls nothing: the monitor does both.
 
-Covered: rules, labels of sinks, warrant, standing consents, joined into one ruling for each step.
+Covered: rules, labels of sinks, warrant and standing consents, joined into one ruling for each step.
 Not covered: whether the owner agrees.
 """
 
@@ -16,9 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from hearth.guard.capability.warrant import Warrant
-from hearth.guard.flow.label_assignment import Labelling
 from hearth.guard.flow.labels import StepLabels, Value, refs_in
 from hearth.guard.guard_state import Records
+from hearth.guard.label_assignment import Labelling
 from hearth.guard.policy.approval import UNFORESEEN
 from hearth.guard.policy.conditions import Circumstances
 from hearth.guard.policy.consents import Consent, deciding
@@ -27,12 +26,12 @@ from hearth.protocols import CallContext, Workspace
 from hearth.types import Plan, Ruling, Step, ToolSpec
 
 NEVER_CONSENTED = frozenset({"repair"})
-"""Rules that ask each time, whatever was answered for good."""
+"""Rules that ask each time, even when a consent stands."""
 
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
-    """What the guard knows of the request that a plan serves."""
+    """Facts the guard has about the request that a plan serves."""
 
     now: dt.datetime
     workspace: Workspace
@@ -42,15 +41,15 @@ class Occasion:
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """What speaks against a call; nothing does when it is as it was agreed to."""
+    """Objections to a call; none when the call is as it was agreed to."""
 
     rulings: tuple[Ruling, ...]
     consent: Consent | None = None
-    """What was answered for good and lets it run."""
+    """Standing consent that lets the call run."""
 
 
 class Judge:
-    """The guard's opinion of plans and calls."""
+    """Judge of plans and calls for the guard."""
 
     def __init__(self, specs: Mapping[str, ToolSpec], policy: Policy, records: Records, labelling: Labelling) -> None:
         self.policy = policy
@@ -62,7 +61,7 @@ class Judge:
     # ── A plan ────────────────────────────────────────────────────────────────────────────────────────────
 
     def of_plan(self, plan: Plan, n_consented: int = 0, occasion: Occasion | None = None) -> Judgement:
-        """What policy, warrant and standing consents say of `plan`, before the owner is asked. Nothing is asked."""
+        """Judge `plan` by policy, warrant and standing consents, before the owner is asked. Nothing is asked here."""
         judgement = self.policy.judge(plan, self._specs, n_consented, self._circumstances(plan, occasion))
         if not judgement.steps or occasion is None:
             return judgement
@@ -76,7 +75,7 @@ class Judge:
     def _with_occasion(
         self, plan: Plan, index: int, decision: Decision, judgement: Judgement, occasion: Occasion
     ) -> Decision:
-        """A step's decision after looking at the request's warrant and at what was answered for good."""
+        """Reconsider a step's decision by the request's warrant and the standing consents."""
         step = plan.steps[index]
         spec = self._specs[step.tool]
         values = {
@@ -105,7 +104,7 @@ class Judge:
         return decision
 
     def _circumstances(self, plan: Plan, occasion: Occasion | None) -> dict[str, Circumstances]:
-        """By tool, what rules ask beside the arguments; only for tools that have such rules."""
+        """Facts that rules need besides the arguments, by tool; only for tools with such rules."""
         if occasion is None:
             return {}
         tools = {step.tool for step in plan.steps if step.tool in self._specs and self.policy.needs_values(step.tool)}
@@ -127,10 +126,10 @@ class Judge:
         is_agreed: bool,
         warrant: Warrant | None,
     ) -> Against:
-        """What speaks against calling `step` with these values.
+        """Collect the objections to calling `step` with these values.
 
         Args:
-            labels: As they were predicted when the plan was allowed.
+            labels: The step's labels, as predicted when the plan was allowed.
             is_agreed: The owner saw the step and agreed to it.
         """
         spec = self._specs[step.tool]
@@ -169,7 +168,7 @@ class Judge:
     def _sink_fault(
         self, labels: StepLabels, spec: ToolSpec, arguments: Mapping[str, Value], *, is_agreed: bool
     ) -> Ruling | None:
-        """Why a value that decides where data goes is not one that was foreseen."""
+        """Return the objection if a value that decides where data goes has an unforeseen source; None if it has not."""
         for name in self._sinks[spec.name]:
             value = arguments.get(name)
             if value is None:
@@ -190,7 +189,7 @@ class Judge:
         return None
 
     def explain_call(self, tool: str, arguments: Mapping[str, Value], context: CallContext) -> Decision:
-        """What would be said of one call with these values, whatever plan it stands in. Nothing is called or asked."""
+        """Judge one call with these values, without regard to a plan. Nothing is called or asked."""
         spec = self._specs[tool]
         resolved = self._labelling.resolved(spec, arguments, context.workspace, context.now)
         decision = self.policy.judge_call(spec, resolved, self._circumstances_of(tool, context.now, context.workspace))

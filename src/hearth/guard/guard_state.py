@@ -1,4 +1,4 @@
-"""What the guard remembers from one request to the next: origins, contacts, consents, how often tools were called."""
+"""Keeps what the guard remembers between requests: origins, contacts, consents, how often tools were called."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from hearth.storage.trace import label_from_text, parse_moment
 from hearth.types import Label, Plain
 
 MAX_COUNTED = 100_000
-"""Calls of one tool that are looked back at."""
+"""Most calls of one tool that are looked back at."""
 
 
 class CallCounts:
-    """How often each tool was called: before this process from the trace, since then as the monitor calls."""
+    """Counts of each tool's calls: from the trace for the time before this process, then as the monitor calls."""
 
     def __init__(self, store: Store | None = None) -> None:
         self._store = store
@@ -29,7 +29,7 @@ class CallCounts:
         self._lock = threading.Lock()
 
     def within(self, tool: str, periods: Iterable[dt.timedelta], now: dt.datetime) -> dict[dt.timedelta, int]:
-        """Calls of `tool` within each length of time before `now`. Raises: StoreError."""
+        """Count the calls of `tool` within each length of time before `now`. Raises: StoreError."""
         lengths = tuple(periods)
         if not lengths:
             return {}
@@ -44,7 +44,7 @@ class CallCounts:
                 self._times[tool].append(now)
 
     def watch(self, tool: str) -> None:
-        """Count the calls of a tool from now on, and those the trace knows. Raises: StoreError."""
+        """Count the calls of a tool from now on, and those in the trace. Raises: StoreError."""
         with self._lock:
             self._all(tool)
 
@@ -63,7 +63,7 @@ class CallCounts:
 
 @dataclass(frozen=True, slots=True)
 class PastResult:
-    """What a call of an earlier time returned, with the labels of its fields."""
+    """Result of an earlier call, with the labels of its fields."""
 
     tool: str
     value: Plain
@@ -71,13 +71,13 @@ class PastResult:
 
 
 class PastResults:
-    """What tools returned before this process, from the trace; nothing without a store."""
+    """Results that tools returned before this process, from the trace; none without a store."""
 
     def __init__(self, store: Store | None = None) -> None:
         self._store = store
 
     def of(self, tools: Collection[str], limit: int) -> tuple[PastResult, ...]:
-        """The last results of these tools that were not taken back, oldest first. Raises: StoreError."""
+        """The last results of these tools that were not undone, oldest first. Raises: StoreError."""
         if self._store is None or not tools:
             return ()
         rows = self._store.query(
@@ -99,7 +99,7 @@ class PastResults:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """What outlives a request. Without a store it lasts as long as the process."""
+    """State that outlives a request. Without a store it lasts as long as the process."""
 
     provenance: Provenance = field(default_factory=Provenance)
     consents: Consents = field(default_factory=Consents)

@@ -1,13 +1,13 @@
-"""Every call of a tool passes here, belongs to a plan that was allowed, and gives labelled plain data.
+"""Makes every tool call, only as part of an allowed plan, and returns labelled plain data.
 
 `rule` puts a plan to the policy and, once, to the owner; `call` runs one step of an allowed plan. A call that differs
-from what was allowed (another tool, another literal value) is refused and nothing is called. Whatever was not known
-when the plan was allowed (what a reference brings, where it comes from, who it belongs to) is judged by `admit` on the
-real values; where that asks, `confirm` puts the difference to the owner, and without an answer the call is refused.
+from what was allowed (another tool, another literal value) is refused and nothing is called. Anything unknown when the
+plan was allowed (the value of a reference, where it comes from, who it belongs to) is judged by `admit` on the real
+values; where that asks, `confirm` puts the difference to the owner, and without an answer the call is refused.
 
 Covered: which tool is called with which values; type and size of results; labels of results and of their fields;
 everything a tool may raise, `SystemExit` and `KeyboardInterrupt` included.
-Not covered: what a tool does inside its call (the workspace and the network door watch that), how long it takes (the
+Not covered: what a tool does inside its call (the workspace and the egress gateway watch that), how long it takes (the
 executor's part), and code in this process that calls a tool's function itself.
 """
 
@@ -21,12 +21,12 @@ from hearth.formats.tool_signature import from_plain
 from hearth.guard.decision import NEVER_CONSENTED, Judge, Occasion
 from hearth.guard.egress.speculative_reads import Foreseen
 from hearth.guard.flow.injection import InjectionReader
-from hearth.guard.flow.label_assignment import Labelling
 from hearth.guard.flow.labels import StepLabels, Value, join_all, refs_in
 from hearth.guard.flow.memory_labels import MarkedMemory
 from hearth.guard.flow.result_validation import checked
 from hearth.guard.flow.trusted_contacts import KnownAddresses
 from hearth.guard.guard_state import Records
+from hearth.guard.label_assignment import Labelling
 from hearth.guard.policy.approval import difference, question
 from hearth.guard.policy.consents import Consent, deciding, is_fixed
 from hearth.guard.policy.policy import Decision, Judgement, Policy, literal, strictest
@@ -34,7 +34,7 @@ from hearth.protocols import Approver, CallContext, Cause, Reply, Tool
 from hearth.types import Argument, Asked, Parameter, Plain, Plan, Ref, Ruling, Step, ToolSpec
 
 MAX_ALLOWED_PLANS = 64
-"""Allowed plans are remembered until so many newer ones were allowed."""
+"""Most allowed plans that are remembered; the oldest is dropped first."""
 
 
 @dataclass(slots=True, eq=False)
@@ -43,10 +43,10 @@ class _Allowed:
 
     plan: Plan
     steps: tuple[Step, ...]
-    """A copy of our own: what was allowed, even if the caller changes its plan."""
+    """A copy of the allowed steps, safe even if the caller changes its plan."""
     labels: tuple[StepLabels, ...]
     rulings: tuple[Ruling, ...]
-    """The word on each step when the plan was allowed."""
+    """Ruling on each step when the plan was allowed."""
     agreed: frozenset[int]
     """Steps that the owner saw and agreed to."""
     occasion: Occasion | None
@@ -55,9 +55,9 @@ class _Allowed:
     confirmed: dict[int, dict[str, Plain]] = field(default_factory=dict)
     """Steps that were asked about with their real values, and agreed to."""
     consents: dict[int, Consent] = field(default_factory=dict)
-    """Steps that run by an answer for good, which is counted when they do."""
+    """Steps that run by a standing consent, which is counted when they run."""
     only: frozenset[int] | None = None
-    """The steps that may be called while the plan is not settled; None: it is."""
+    """The steps that may be called while the plan is not settled; None once it is."""
 
 
 class Monitor:
@@ -71,11 +71,11 @@ class Monitor:
         records: Records | None = None,
         reader: InjectionReader | None = None,
     ) -> None:
-        """Put together.
+        """Set up the monitor.
 
         Args:
-            records: What outlives a request; without, it is forgotten with the process.
-            reader: Looks for instructions in what strangers wrote; without, none are looked for.
+            records: State that outlives a request; without it, state is forgotten with the process.
+            reader: Looks for instructions in what strangers wrote; without it, none are looked for.
         """
         self._reader = reader
         self._tools = dict(tools)
@@ -90,7 +90,7 @@ class Monitor:
         self._judge = Judge(self.specs, policy, self._records, self._labelling)
         self._asked: list[Asked] = []
         self.foreseen: Foreseen | None = None
-        """What was read for this request before its plan was settled."""
+        """Results read for this request before its plan was settled."""
 
     # ── Ruling ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -98,10 +98,10 @@ class Monitor:
         """Allow or deny `plan`; where the policy says ask, the owner is asked once for all of it.
 
         Args:
-            extends: A plan allowed before of which `plan` is a continuation with the same first steps: only the further
-                steps are ruled on and asked for.
-            occasion: The request it serves; that of `extends` by default. Without one, what a rule asks of time,
-                contacts and rates is decided when a step is called.
+            extends: A plan allowed earlier, of which `plan` is a continuation with the same first steps: only the
+                further steps are ruled on and asked about.
+            occasion: The request it serves; by default that of `extends`. Without one, rules about time, contacts and
+                rates are decided when a step is called.
         Returns:
             A final ruling, never `ask`.
         """
@@ -136,7 +136,7 @@ class Monitor:
         return ruling
 
     def readmit(self, plan: Plan, recorded: Ruling, occasion: Occasion | None = None) -> Ruling:
-        """Take up a plan again that was allowed before a crash; nobody is asked twice, but a rule that now denies does.
+        """Readmit a plan that was allowed before a crash; nobody is asked twice, but rules that now deny do deny.
 
         Args:
             recorded: The ruling in the trace.
@@ -150,7 +150,7 @@ class Monitor:
         return recorded
 
     def foresee(self, plan: Plan, occasion: Occasion) -> frozenset[int]:
-        """The steps of a plan not settled yet that may be called already: they change and send nothing, the policy
+        """Find the steps of an unsettled plan that may already be called: they change and send nothing, the policy
         allows them without a question, and nobody counts their calls. No other step of it can be called."""
         judgement = self._judge.of_plan(plan, 0, occasion)
         free = frozenset(
@@ -166,12 +166,12 @@ class Monitor:
         return free
 
     def rulings(self, plan: Plan) -> tuple[Ruling, ...]:
-        """The policy's word on each step of a plan that was allowed; of any other plan, nothing."""
+        """Return the policy's ruling on each step of an allowed plan; empty for any other plan."""
         allowed = self._allowed.get(id(plan))
         return allowed.rulings if allowed is not None else ()
 
     def take_asked(self) -> tuple[Asked, ...]:
-        """The questions put to the owner since this was last called."""
+        """Take the questions put to the owner since the last call of this."""
         asked, self._asked = tuple(self._asked), []
         return asked
 
@@ -199,7 +199,7 @@ class Monitor:
         return f'; ask at a terminal, pass --yes, or write ruling = "allow" under [policy.{asking[0]}] in hearth.toml'
 
     def _keep_denials(self, plan: Plan, judgement: Judgement, occasion: Occasion | None) -> None:
-        """Write a "never" down for every step that was asked about and whose deciding values are known."""
+        """Record a "never" for every step that was asked about and whose deciding values are known."""
         if occasion is None:
             return
         for index, ruling in enumerate(judgement.steps):
@@ -236,8 +236,8 @@ class Monitor:
     # ── Real values ───────────────────────────────────────────────────────────────────────────────────────
 
     def admit(self, plan: Plan, index: int, arguments: Mapping[str, Value], context: CallContext) -> Ruling:
-        """Rule on step `index` of an allowed plan with its real values: allow, deny, or ask where something is other
-        than it was agreed to. Nobody is asked and nothing is called.
+        """Rule on step `index` of an allowed plan with its real values: allow, deny, or ask if anything differs from
+        what was agreed to. Nobody is asked and nothing is called.
 
         Raises:
             DeniedError: The call is not the one that was allowed.
@@ -257,17 +257,17 @@ class Monitor:
         if not rulings:
             return Ruling("allow", "as it was allowed", "plan")
         ruling = strictest(rulings)
-        if ruling.verdict == "ask":  # the most telling reason alone; what is asked always is not one
+        if ruling.verdict == "ask":  # the most informative reason alone; the default rule is not one
             ruling = next((r for r in rulings if r.rule != "default"), rulings[0])
         return ruling
 
     def confirm(
         self, plan: Plan, index: int, arguments: Mapping[str, Value], context: CallContext, ruling: Ruling
     ) -> Ruling:
-        """Ask the owner about one step with its real values, only the difference shown; a final ruling.
+        """Ask the owner about one step with its real values, showing only the difference; return a final ruling.
 
         Args:
-            ruling: What `admit` said.
+            ruling: The ruling of `admit`.
         """
         allowed, step = self._checked_step(plan, index, arguments)
         spec = self.specs[step.tool]
@@ -289,15 +289,15 @@ class Monitor:
         return final
 
     def judge(self, plan: Plan, occasion: Occasion | None = None) -> Judgement:
-        """What would be said of `plan` before the owner is asked. Nothing is asked."""
+        """Judge `plan` as before the owner is asked. Nothing is asked."""
         return self._judge.of_plan(plan, 0, occasion)
 
     def explain_call(self, tool: str, arguments: Mapping[str, Value], context: CallContext) -> Decision:
-        """What would be said of one call with these values, whatever plan it stands in. Nothing is called or asked."""
+        """Judge one call with these values, without regard to a plan. Nothing is called or asked."""
         return self._judge.explain_call(tool, arguments, context)
 
     def known_addresses(self, context: CallContext) -> KnownAddresses:
-        """The owner's contacts as the guard trusts them, read anew."""
+        """Read the owner's contacts again, as far as the guard trusts them."""
         self._labelling.forget_book()
         return self._labelling.book(context.workspace, context.now)
 
@@ -311,10 +311,10 @@ class Monitor:
         Raises:
             DeniedError: The call is not the one that was allowed, or would have to be asked about first; nothing was
                 called.
-            WrongType, NotInEnum: A result that was bound to a parameter does not fit it; nothing was called.
+            WrongType, NotInEnum: A result bound to a parameter does not fit it; nothing was called.
             ToolCrashed: The tool raised something it does not declare.
             BadResult: The result is too large or not of the declared type.
-            HearthError: As the tool raised it.
+            HearthError: As raised by the tool.
         """
         ruling = self.admit(plan, index, arguments, context)
         if ruling.verdict != "allow":
@@ -322,7 +322,7 @@ class Monitor:
         allowed = self._allowed[id(plan)]
         tool = self._tools[allowed.steps[index].tool]
         if tool.spec.effect != "none" and allowed.only is None:
-            self.foreseen = None  # what was read before this call may not be so after it
+            self.foreseen = None  # what was read before this call may have changed after it
         elif (foreseen := self.foreseen) is not None and allowed.only is None:
             known = foreseen.take(tool.spec.name, arguments)
             if known is not None:
@@ -340,7 +340,7 @@ class Monitor:
         try:
             memory = MarkedMemory(context.memory, cause.label) if cause.label.strangers else context.memory
             result = tool.call(decoded, replace(context, egress=context.egress.on_behalf(cause), memory=memory))
-        except DeniedError as error:  # the guard's own word: from a tool it would pass for a call that never was
+        except DeniedError as error:  # only the guard says this: from a tool it would deny that the call was made
             raise _crashed(tool.spec.name, error) from error
         except HearthError:
             raise
@@ -353,7 +353,7 @@ class Monitor:
 
     @staticmethod
     def _observed(allowed: _Allowed, spec: ToolSpec, arguments: Mapping[str, Value], result: Value) -> Value:
-        """The result, noted by the request's warrant."""
+        """Note the result in the request's warrant and return it."""
         if allowed.occasion is not None and allowed.occasion.warrant is not None:
             allowed.occasion.warrant.observe(spec.name, arguments, result)
         return result
@@ -361,9 +361,9 @@ class Monitor:
     def _before(
         self, allowed: _Allowed, index: int, spec: ToolSpec, arguments: Mapping[str, Value], context: CallContext
     ) -> None:
-        """Note what has to be on record before a call: that it is made, and what was agreed to for good.
+        """Record what must be on record before a call: that it is made, and any standing consent given for it.
 
-        What came from a stranger by a reference is kept only where the owner saw it: "always" was said of the plan.
+        An "always" said of the plan is kept only if the owner saw every stranger's value that references brought.
         """
         self._records.counts.note(spec.name, context.now)
         if (consent := allowed.consents.pop(index, None)) is not None:
@@ -381,7 +381,7 @@ class Monitor:
 
         Raises:
             NotFound: No such tool is registered any more.
-            HearthError: It cannot be undone, as the tool says; ToolCrashed when it failed otherwise.
+            HearthError: It cannot be undone, according to the tool; ToolCrashed when it failed otherwise.
         """
         tool = self._tools.get(tool_name)
         if tool is None:
@@ -438,7 +438,7 @@ class Monitor:
 
 
 def _unseen_strangers(spec: ToolSpec, step: Step, resolved: Mapping[str, Value]) -> bool:
-    """Whether a value that a consent would fix came by a reference and from a stranger: no question showed it."""
+    """Return whether a value that a consent would fix came from a stranger by a reference: no question showed it."""
     for parameter in spec.parameters:
         value = resolved.get(parameter.name)
         if value is None or not refs_in(step.arguments[parameter.name]) or not is_fixed(spec, parameter):
@@ -458,7 +458,7 @@ def _copied(argument: Argument) -> Argument:
 
 
 def _matches(argument: Argument, value: Plain) -> bool:
-    """Whether a bound value can have come from what stands in the plan: literals are equal, references are free."""
+    """Return whether a bound value agrees with the plan: literals must be equal, references are free."""
     if isinstance(argument, Ref):
         return True
     if isinstance(argument, list):

@@ -1,1 +1,1 @@
-"""How plans that were right become what the device plans with: buffer, teacher, versions, gate, unlearning."""
+"""Learning from plans that were right: demonstration store, teacher, versions, promotion gate, unlearning."""

@@ -1,13 +1,13 @@
-"""The demonstrations of a home: nothing that is malformed, contradicts its tools or was touched by strangers gets in.
+"""Keep a home's demonstrations; none gets in that is malformed, contradicts its tools or was touched by strangers.
 
-Table `demonstration` holds what counts; table `set_aside` what does not: what waits for its batch to pass the gate
-(`waiting`), what the gate refused (`refused`), what a newer one replaced (`replaced`), what a rollback took out
-(`rolled back`). A demonstration is known by its id and the digest of its content, so that one which came back changed
-is another. Everything here is on disk when a call returns, or not at all.
+Table `demonstration` holds those that count; table `set_aside` those that do not: waiting for their batch to pass the
+gate (`waiting`), refused by the gate (`refused`), replaced by a newer one (`replaced`), taken out by a rollback
+(`rolled back`). A demonstration is identified by its id and the digest of its content, so that one which came back
+changed is another. Everything here is on disk when a call returns, or not at all.
 
 Covered: unknown tools, cycles, empty and overlong plans, ids given twice, oversized requests, lines that are no JSON,
 labels that say a stranger's text touched the plan. Not covered: whether a label tells the truth, and whether a plan is
-right: two teachers who contradict each other are both kept, and said.
+right: two teachers who contradict each other are both kept, and reported.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MAX_REQUEST_BYTES = 1_000_000
 MAX_LINE_BYTES = 4_000_000
 MAX_ID_CHARACTERS = 200
 STRANGERS = (UNTRUSTED_SOURCES | {INJECTION}) - {"teacher", "model"}
-"""Label sources that keep a demonstration out. A teacher's and a model's plans are what is learnt from, by consent."""
+"""Label sources that keep a demonstration out. A teacher's and a model's plans are learnt from, by consent."""
 
 Why = Literal["waiting", "refused", "replaced", "rolled back", "quarantined"]
 
@@ -57,20 +57,20 @@ _CANDIDATES = TypeAdapter(Annotated[list[_Candidate], Field(max_length=50)])
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A demonstration and what is known of it."""
+    """A demonstration and its origin."""
 
     demonstration: Demonstration
     label: Label = PUBLIC
-    """What touched the plan."""
+    """Label of what touched the plan."""
     teacher: str = ""
-    """Who labelled it, by name."""
+    """Name of the teacher that labelled it."""
     candidates: Plain = None
-    """What the teacher held likely: a list of `{"tools": […], "share": 0.6}`; None when it did not say. Any other form
+    """Plans the teacher held likely: a list of `{"tools": […], "share": 0.6}`; None when it gave none. Any other form
     is kept and not learnt from."""
     episode: str = ""
-    """The request of the trace it came from."""
+    """Id of the request in the trace it came from."""
     added: str = ""
-    """When it came, ISO 8601 in UTC; empty before it is in the buffer."""
+    """Time it was added, ISO 8601 in UTC; empty before it is in the buffer."""
 
     @property
     def id(self) -> str:
@@ -78,7 +78,7 @@ class Entry:
 
     @property
     def held_likely(self) -> tuple[tuple[tuple[str, ...], float], ...]:
-        """`candidates` as tools with shares; empty where they have another form or leave out the plan itself."""
+        """Return `candidates` as tools with shares; empty where they have another form or leave out the plan itself."""
         try:
             found = {tuple(one.tools): one.share for one in _CANDIDATES.validate_python(self.candidates)}
         except ValidationError:
@@ -88,7 +88,7 @@ class Entry:
 
     @property
     def digest(self) -> str:
-        """Hash of what is learnt from it."""
+        """Return a hash of what is learnt from it."""
         d = self.demonstration
         steps = plan_to_json(d.plan)["task_nodes"], plan_to_json(d.plan)["task_steps"]
         content = [d.request, *steps, d.now.isoformat() if d.now else None, list(d.task_steps)]
@@ -102,9 +102,9 @@ class Refused:
 
     id: str
     reason: str
-    """For a person: what is wrong, what was expected."""
+    """Explanation for a person: the fault, and what was expected instead."""
     line: int = 0
-    """In the file it came from, from 1; 0 when it came from none."""
+    """Line in the file it came from, from 1; 0 when it came from none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +117,15 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What may come in, what may not, and what disagrees."""
+    """Outcome of a check: those accepted, those refused, and contradictions."""
 
     entries: tuple[Entry, ...]
     refused: tuple[Refused, ...]
     contradictions: tuple[Contradiction, ...] = ()
     n_known: int = 0
-    """Already there, word for word."""
+    """Number already there, word for word."""
     touched: tuple[Entry, ...] = ()
-    """Refused because a stranger may have had a hand in them: to be quarantined."""
+    """Those refused because a stranger may have had a hand in them: to be quarantined."""
 
 
 def as_entry(item: Demonstration | Entry) -> Entry:
@@ -168,7 +168,7 @@ def read_entries(path: Path, source: str = "teacher") -> tuple[list[Entry], list
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Number and bytes of each line that is not empty; an oversized line is cut and skipped to its end."""
+    """Yield number and bytes of each line that is not empty; an oversized line is cut and skipped to its end."""
     try:
         with path.open("rb") as file:
             number = 0
@@ -208,7 +208,7 @@ def _entry_of(raw: bytes, id: str, where: str, source: str) -> Entry:
 
 
 def _label_of(given: Any) -> Label:
-    """Raises: TypeError: Neither a list of sources nor an object with one."""
+    """Read a label. Raises: TypeError: Neither a list of sources nor an object with one."""
     sources = given.get("sources") if isinstance(given, dict) else given
     if sources is None:
         if given is None:
@@ -235,7 +235,7 @@ class Buffer:
     # ── Letting in ────────────────────────────────────────────────────────────────────────────────────────
 
     def check(self, entries: Iterable[Entry], tools: Mapping[str, ToolSpec]) -> Checked:
-        """Judge demonstrations without taking any in; of two with one id the first may come in."""
+        """Judge demonstrations without taking any in; of two with one id only the first may come in."""
         accepted: dict[str, Entry] = {}
         refused: list[Refused] = []
         touched: list[Entry] = []
@@ -298,11 +298,11 @@ class Buffer:
     # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────
 
     def all(self) -> tuple[Entry, ...]:
-        """What counts, by id."""
+        """Return the demonstrations that count, by id."""
         return tuple(entry_of(row) for row in self._store.query("SELECT * FROM demonstration ORDER BY id"))
 
     def ids(self) -> dict[str, str]:
-        """Id → digest of what counts; digests that were never written are."""
+        """Return id → digest of those that count; missing digests are written first."""
         missing = self._store.query("SELECT * FROM demonstration WHERE digest=''")
         if missing:
             with self._store.transaction() as cursor:
@@ -312,7 +312,7 @@ class Buffer:
         return {row["id"]: row["digest"] for row in self._store.query("SELECT id, digest FROM demonstration")}
 
     def of(self, ids: Iterable[str]) -> dict[str, Entry]:
-        """Those of `ids` that count."""
+        """Return those of `ids` that count."""
         wanted = list(dict.fromkeys(ids))
         found: dict[str, Entry] = {}
         for start in range(0, len(wanted), 500):
@@ -323,21 +323,21 @@ class Buffer:
         return found
 
     def set_aside(self, why: Why) -> tuple[Entry, ...]:
-        """What is set aside for this reason, oldest first."""
+        """Return those set aside for this reason, oldest first."""
         rows = self._store.query("SELECT * FROM set_aside WHERE why=? ORDER BY number", (why,))
         return tuple(entry_of(row) for row in rows)
 
     def n_set_aside(self) -> dict[str, int]:
-        """How many are set aside, by reason."""
+        """Count those set aside, by reason."""
         return {row[0]: row[1] for row in self._store.query("SELECT why, count(*) FROM set_aside GROUP BY why")}
 
     def former(self, id: str, digest: str) -> Entry | None:
-        """A demonstration that no longer counts, as it was."""
+        """Return a demonstration that no longer counts, as it was."""
         rows = self._store.query("SELECT * FROM set_aside WHERE id=? AND digest=?", (id, digest))
         return entry_of(rows[0]) if rows else None
 
     def find(self, *, matching: str = "", source: str = "", episode: str = "") -> tuple[str, ...]:
-        """Ids of all that are held, set aside or not, that fit every condition given.
+        """Return ids of all demonstrations, set aside or not, that fit every condition given.
 
         Args:
             matching: Text in the request or in the plan, whatever its case.
@@ -356,7 +356,7 @@ class Buffer:
 
 
 def holds(row: sqlite3.Row, text: str) -> bool:
-    """Whether request, plan or steps of a row hold `text`, whatever its case."""
+    """Say whether request, plan or steps of a row contain `text`, whatever its case."""
     wanted = text.casefold()
     entry = entry_of(row)
     plan = json.dumps(plan_to_json(entry.demonstration.plan), ensure_ascii=False)
@@ -365,7 +365,7 @@ def holds(row: sqlite3.Row, text: str) -> bool:
 
 
 def why_touched(entry: Entry, tools: Mapping[str, ToolSpec]) -> str:
-    """Why a stranger may have had a hand in a demonstration; empty when nothing shows it.
+    """Say why a stranger may have had a hand in a demonstration; empty when nothing shows it.
 
     Its label names a stranger, or its plan sends something to an address that its request does not say.
     """
@@ -389,7 +389,7 @@ def why_touched(entry: Entry, tools: Mapping[str, ToolSpec]) -> str:
 
 
 def _literals(value: Argument) -> list[str]:
-    """Texts written out in an argument; numbers do not say where something goes."""
+    """Return the texts written out in an argument; numbers do not say where something goes."""
     if isinstance(value, str):
         return [value]
     items = value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else []
@@ -397,7 +397,7 @@ def _literals(value: Argument) -> list[str]:
 
 
 def why_not(entry: Entry, tools: Mapping[str, ToolSpec]) -> str:
-    """Why a demonstration may not come in; empty when it may."""
+    """Return why a demonstration may not come in; empty when it may."""
     d = entry.demonstration
     name = repr(d.id)
     strangers = sorted(entry.label.sources & STRANGERS)
@@ -424,7 +424,7 @@ def why_not(entry: Entry, tools: Mapping[str, ToolSpec]) -> str:
 
 
 def _plan_fault(name: str, demonstration: Demonstration, tools: Mapping[str, ToolSpec]) -> str:
-    """The first fault that keeps a plan from being learnt; missing arguments do not: many data sets have none."""
+    """Return the first fault that keeps a plan from being learnt; missing arguments, as in many data sets, do not."""
     for fault in faults(demonstration.plan, tools):
         if isinstance(fault, UnknownTool | Cycle | PlanTooLong):
             return f"{name}: {fault}"
@@ -435,7 +435,7 @@ def _plan_fault(name: str, demonstration: Demonstration, tools: Mapping[str, Too
 
 
 def entry_of(row: sqlite3.Row) -> Entry:
-    """A row of `demonstration` or `set_aside`."""
+    """Read a row of `demonstration` or `set_aside`."""
     try:
         demonstration = Demonstration(
             id=row["id"],
@@ -456,7 +456,7 @@ def entry_of(row: sqlite3.Row) -> Entry:
 
 
 def _bare(data: Mapping[str, Any]) -> Any:
-    """The plan alone: who planned it and how sure it was is not part of a demonstration."""
+    """Return the plan alone: who planned it and how sure it was is not part of a demonstration."""
     return replace(plan_from_json(data), confidence=0.0, expected_f1=None, planner="", rests_on=())
 
 
@@ -480,8 +480,8 @@ def _values(entry: Entry) -> tuple[object, ...]:
 
 
 def keep(cursor: sqlite3.Cursor, entries: Iterable[Entry], version: int | None) -> None:
-    """Write into `demonstration`; another content of the same id is set aside as replaced. What is the owner's is noted
-    in the outbox, where a cloud was joined."""
+    """Write into `demonstration`; other content of the same id is set aside as replaced. Demonstrations that may be
+    shared are noted in the outbox, where a cloud was joined."""
     for entry in entries:
         old = cursor.execute("SELECT * FROM demonstration WHERE id=?", (entry.id,)).fetchone()
         digest = entry_of(old).digest if old is not None else ""
@@ -504,7 +504,7 @@ def keep(cursor: sqlite3.Cursor, entries: Iterable[Entry], version: int | None) 
 
 
 def hold(cursor: sqlite3.Cursor, entries: Iterable[Entry], why: Why, reason: str) -> None:
-    """Write into `set_aside`; of what waits there, only the newest of an id."""
+    """Write into `set_aside`; of waiting entries, only the newest of an id is kept."""
     for entry in entries:
         if why == "waiting":
             cursor.execute("DELETE FROM set_aside WHERE id=? AND why='waiting'", (entry.id,))
@@ -515,7 +515,7 @@ def hold(cursor: sqlite3.Cursor, entries: Iterable[Entry], why: Why, reason: str
 
 
 def take_out(cursor: sqlite3.Cursor, ids: Iterable[str], why: Why, reason: str) -> None:
-    """Move from `demonstration` to `set_aside`; unknown ids are passed over."""
+    """Move from `demonstration` to `set_aside`; unknown ids are skipped."""
     for id in ids:
         row = cursor.execute("SELECT * FROM demonstration WHERE id=?", (id,)).fetchone()
         if row is not None:

@@ -1,11 +1,12 @@
-"""What a home has learnt, on disk: killed at any moment, it is as before the change or as after it.
+"""Keep a home's learned state on disk: killed at any moment, it is as before the change or as after it.
 
 `State` joins the database (demonstrations, versions: the truth) with the folder `learned/` (the student's files, which
 can always be made again from the demonstrations). Files are written under a fresh name first; the one commit that names
-them makes the new version count, together with the demonstrations that go with it. What is not named is swept away.
+them makes the new version count, together with the demonstrations that go with it. Files that no version names are
+removed.
 
-A demonstration given by `teach` counts from the next request on, as one that waits; `learn` makes a version of all that
-waits, if the gate lets it. One process at a time opens a state.
+A demonstration given by `teach` waits for the next version but counts from the next request on; `learn` makes a version
+of all that waits, if the gate lets it. One process at a time opens a state.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from hearth.config import read_settings
 from hearth.errors import RegistryError, StatisticsError, StoreError
 from hearth.formats.plan_json import read_graph, read_tools, tool_to_json
 from hearth.learning import demonstration_store as rows
+from hearth.learning import tier_files
 from hearth.learning.demonstration_store import Buffer, Checked, Contradiction, Entry, Refused, as_entry
-from hearth.learning.finetune import second_tier
 from hearth.learning.tasks import (
     Allocation,
     Frontier,
@@ -41,12 +42,13 @@ from hearth.learning.versions import promotion_gate
 from hearth.learning.versions.lineage import Lineage, Version
 from hearth.learning.versions.promotion_gate import Verdict
 from hearth.learning.versions.version_report import Described, Progress, describe, scores_of, silent
-from hearth.planning.ranking.ranker import Student, StudentOptions
+from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth.planning.ranking.statistics import prior_file
 from hearth.planning.ranking.statistics.device_profiles import PROFILES
 from hearth.planning.ranking.statistics.sufficient_statistics import Statistics
 from hearth.planning.ranking.statistics.vector_layout import public_tools
-from hearth.planning.ranking.statistics.warm_start import beside
+from hearth.planning.warm_start import beside
 from hearth.protocols import Encoder, Proposer
 from hearth.storage.database import HomeLock, Store
 from hearth.types import Demonstration, ToolSpec
@@ -56,36 +58,36 @@ __all__ = ["Described", "Progress", "Report", "State", "silent"]
 Graph = frozenset[tuple[str, str]]
 
 N_AT_ONCE = 200
-"""So many waiting demonstrations are taken up when a state is opened; more wait for `learn`, which shows progress."""
+"""Most waiting demonstrations that are taken up when a state is opened; more wait for `learn`, which shows progress."""
 _OWN = ("student-", "pointer-", "prior-")
-"""What names of folders begin with that belong to versions."""
+"""Prefixes of the names of folders that belong to versions."""
 _N_ADAPTERS = 2
-"""So many trained second tiers are kept, the newest; versions with an older one go back without it."""
+"""Number of trained second tiers kept, the newest; a rollback to an older one does without it."""
 _N_READ = 32
-"""Requests read at once: small enough that progress moves."""
+"""Requests read at once: few enough that progress moves."""
 _N_JUDGED_NEW = 150
 _N_NEAREST = 15
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What `State.learn` did."""
+    """Outcome of `State.learn`."""
 
     version: int | None
     """The version made; None when none was."""
     n_learnt: int
-    """Demonstrations that are new in it."""
+    """Number of demonstrations that are new in it."""
     refused: tuple[Refused, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
     n_known: int = 0
-    """Given again, word for word."""
+    """Number given again, word for word."""
     verdict: Verdict | None = None
-    """The gate's word; None when there was nothing to judge."""
+    """The gate's verdict; None when there was nothing to judge."""
     new_tools: tuple[str, ...] = ()
     new_tasks: tuple[str, ...] = ()
     cpu_s: float = 0.0
     notes: tuple[str, ...] = field(default=())
-    """What else a person should know."""
+    """Further notes for a person."""
 
 
 class State:
@@ -127,11 +129,11 @@ class State:
         """Open a home, or any folder (made when it is not there).
 
         Args:
-            tools: What can be planned; kept in `tools.json` unless the folder is a home, whose tools are its own. Left
-                out: those in `tools.json`.
+            tools: Tools that can be planned with; kept in `tools.json` unless the folder is a home, whose tools are its
+                own. By default those in `tools.json`.
             graph: Links that are possible; kept in `graph.json`, and read from there when left out.
             more_tools: Offered beside a home's own, and kept in `tools.json`.
-            store: The folder's database when the caller has it open, and with it the right to the folder.
+            store: The folder's database when the caller has it open; the caller then holds the folder's lock.
         Raises:
             RegistryError: No tools were given, and none are kept. HomeBusyError: Another process has the folder.
             StoreError: The database is damaged, full or locked.
@@ -165,7 +167,7 @@ class State:
         return state
 
     def close(self) -> None:
-        """Let go of the folder. Closing twice does no harm."""
+        """Release the folder. Closing twice does no harm."""
         self._resources.close()
 
     def __enter__(self) -> State:
@@ -178,7 +180,7 @@ class State:
 
     @property
     def student(self) -> Student:
-        """The student that plans now: the current version and what waits; made at first need."""
+        """Return the student that plans now: the current version and what waits; made at first need."""
         if self._student is None:
             self._student = self._made()
         return self._student
@@ -205,7 +207,7 @@ class State:
         return Student(self.encoder, self.tools, self._options, self.graph)
 
     def _of_version(self, version: Version | None) -> Student:
-        """The student of a version, from its files or, where they are gone or damaged, from its demonstrations."""
+        """Return a version's student, from its files or, where these are gone or damaged, its demonstrations."""
         if version is None:
             return self._blank()
         files = self.path(version.folder)
@@ -216,7 +218,7 @@ class State:
                 if self._options is None or student.options == self._options:
                     return student
             except (StoreError, StatisticsError):
-                pass  # damaged, or of another encoder: the demonstrations say it all
+                pass  # damaged, or of another encoder: the demonstrations suffice
         student = self._blank()
         student.take_prior(self.prior_of(version))
         self._teach(student, self.buffer.of(self.lineage.members(version.number)).values())
@@ -225,7 +227,7 @@ class State:
         return student
 
     def prior_of(self, version: Version | None) -> Statistics | None:
-        """What others knew when that version was made; None where it had no prior, or its file is gone or damaged."""
+        """Return the prior of a version; None where it had none, or its file is gone or damaged."""
         name = str(version.record.get("prior", "")) if version is not None else ""
         try:
             return (
@@ -235,23 +237,23 @@ class State:
             return None
 
     def proposer_of(self, adapter: str) -> Proposer | None:
-        """The trained tier two of that name; None for no name, or when its files are gone or damaged."""
+        """Open the trained tier two of that name; None for no name, or when its files are gone or damaged."""
         if not adapter or not self.path(adapter).exists():
             return None
-        return second_tier.opened(self.path(adapter), self.tools, self.graph)
+        return tier_files.opened(self.path(adapter), self.tools, self.graph)
 
     def adopt(self, student: Student, adapter: str) -> str:
-        """Have `student` weigh what a trained tier two proposes, or none; says which it is."""
+        """Give `student` the proposals of a trained tier two, or none; return the name of the one used."""
         proposer = self.proposer_of(adapter)
-        student.adopt(proposer, second_tier.held(self.path(adapter)) if proposer is not None else {})
+        student.adopt(proposer, tier_files.held(self.path(adapter)) if proposer is not None else {})
         return adapter if proposer is not None else ""
 
     def path(self, name: str) -> Path:
-        """Where files of a version lie."""
+        """Return the path of a version's files."""
         return self.folder / "learned" / name
 
     def _teach(self, student: Student, entries: Iterable[Entry], progress: Progress = silent) -> None:
-        """Read and learn, a few at a time."""
+        """Teach the student, a few demonstrations at a time."""
         shown = [e.demonstration for e in entries if e.demonstration.plan.steps]
         for start in range(0, len(shown), _N_READ):
             student.learn(shown[start : start + _N_READ])
@@ -293,7 +295,7 @@ class State:
         Stopped in the middle (Ctrl-C, kill), what was given waits, and the next call carries on.
 
         Args:
-            must_pass: False promotes whatever the gate says; its word is in the report.
+            must_pass: False promotes whatever the gate says; its verdict is in the report.
         Raises:
             StoreError: Nothing was learnt; what was given waits if it was written.
         """
@@ -345,10 +347,10 @@ class State:
     def take_prior(
         self, prior: Statistics | None, progress: Progress = silent, *, reason: str = "", must_pass: bool = True
     ) -> Report:
-        """Make a version that begins with what others learnt, or (None) with nothing of theirs, if the gate lets it.
+        """Make a version that begins with a prior of others' learning, or (None) without one, if the gate lets it.
 
-        One's own demonstrations are the same in it; what waits keeps waiting. Shipped ones that were taught here count
-        once: a prior that holds them, too, is taken without them.
+        The home's own demonstrations stay the same in it; what waits keeps waiting. Shipped demonstrations that were
+        taught here count once: they are taken out of a prior that holds them, too.
         Not covered: shipped demonstrations that are learnt after the prior was taken.
 
         Raises:
@@ -382,7 +384,7 @@ class State:
         return Report(number, 0, verdict=verdict, cpu_s=time.process_time() - started_s)
 
     def _shipped(self, student: Student) -> frozenset[str]:
-        """Ids of the shipped demonstrations that it was taught."""
+        """Return ids of the shipped demonstrations that the student was taught."""
         held = self.store.query("SELECT id FROM demonstration WHERE source = 'shipped'")
         return frozenset(row["id"] for row in held) & frozenset(student.ids)
 
@@ -391,14 +393,14 @@ class State:
 
     @staticmethod
     def _as_good(verdict: Verdict) -> Verdict:
-        """Where nothing here got worse: a prior is for what was not taught here, which no sample can show."""
+        """Promote a prior where nothing got worse: its gain is in what was not taught here, so no sample shows it."""
         is_harmless = not any(change.is_worse for change in verdict.changes)
         if verdict.is_promoted or not is_harmless or verdict.after < verdict.before - promotion_gate.ALLOWED_LOSS:
             return verdict
         return replace(verdict, is_promoted=True, reason="no task got worse, and others' knowledge is new")
 
     def _before(self, student: Student, fresh: Sequence[Entry], current: int | None) -> dict[str, float]:
-        """Scores of the old version: of its own samples as noted, of some new ones as it would have planned them."""
+        """Return the old version's scores: its own samples as recorded, some new ones as it would plan them."""
         if current is None:
             return {}
         known = set(student.ids)
@@ -416,7 +418,7 @@ class State:
     def describe(
         self, student: Student, members: Mapping[str, str], also: Iterable[str], progress: Progress
     ) -> Described:
-        """Tasks, samples and their scores, and where unseen tasks begin. Args: also: Ids to be judged in any case."""
+        """Describe a version: tasks, samples, scores, start of unseen tasks. Args: also: Ids judged in any case."""
         return describe(student, sorted(members.keys() & set(student.ids)), also, progress)
 
     def _judged(
@@ -440,8 +442,7 @@ class State:
     def _turned_away(
         self, base: Report, fresh: Sequence[Entry], verdict: Verdict, progress: Progress, started_s: float
     ) -> Report:
-        """The batch is set aside and the old version stays; what the owner taught in it is tried alone, and counts as
-        an example in any case."""
+        """Set the batch aside and keep the old version; the owner's part is tried alone, and counts in any case."""
         reason = f"the gate refused it: {verdict.reason}"
         owners = [e for e in fresh if e.demonstration.source == "owner"]
         others = [e for e in fresh if e.demonstration.source != "owner"]
@@ -522,7 +523,7 @@ class State:
         Args:
             keeps_adapter: False drops the trained tier two, which saw them.
         Returns:
-            The name to be made current, and the version's tasks and scores as they are then.
+            The folder name for `make_current`, and the version's tasks and scores as they are then.
         """
         version = self.lineage.current()
         student = self._of_version(version)
@@ -538,12 +539,12 @@ class State:
         return name, self.describe(student, kept, judged, progress)
 
     def refresh(self) -> None:
-        """Take up what was changed on disk: the student is made again at its next use, unnamed files are removed."""
+        """Pick up changes on disk: the student is made again at its next use, unnamed files are removed."""
         self._student = None
         self._sweep()
 
     def erase(self) -> None:
-        """Finish a forgetting: write the database anew, so that no page holds what was deleted. Does nothing else."""
+        """Finish a pending forgetting: rewrite the database, so that no page holds what was deleted."""
         if self.store.query("SELECT 1 FROM meta WHERE name='erase'"):
             self.store.rewrite()
             with self.store.transaction() as cursor:
@@ -551,7 +552,7 @@ class State:
             self.store.erase_traces()
 
     def _sweep(self) -> None:
-        """Remove files of versions that no version names: what a killed process left, what a newer one replaced."""
+        """Remove files that no version names: left by a killed process, or replaced by a newer version."""
         root = self.folder / "learned"
         if not root.exists():
             return
@@ -606,12 +607,12 @@ class State:
     # ── Tasks ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def tasks(self) -> tuple[Task, ...]:
-        """The tasks of the current version, largest first."""
+        """Return the tasks of the current version, largest first."""
         number = self._number()
         return self.lineage.tasks(number) if number is not None else ()
 
     def allocate(self, request: str) -> Allocation:
-        """The task a request belongs to, and whether it is of one never seen."""
+        """Return the task a request belongs to, and whether it is of an unseen task."""
         version = self.lineage.current()
         frontier = version.record.get("frontier") if version else None
         bound = Frontier(**frontier) if isinstance(frontier, dict) else None  # type: ignore[arg-type]
@@ -637,7 +638,7 @@ def _reason(fresh: Sequence[Entry]) -> str:
 
 
 def _write_json(path: Path, document: object) -> None:
-    """At once or not at all; a file that holds it already is left alone."""
+    """Write at once or not at all; a file that has this content already is left alone."""
     text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
     try:
         whole = text.encode()

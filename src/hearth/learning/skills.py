@@ -1,13 +1,13 @@
-"""Skills from use: what the owner does again and again, found in the record, proposed by name, used only after a yes.
+"""Find skills in the record, tasks the owner does again and again; propose them, and use them only once accepted.
 
-`propose` looks through what was done and stood: sequences of steps, within one request or over requests that followed
-each other, that came back in at least three sittings on two days. What a later step takes from an earlier one is part
-of the pattern; an argument that was always the same is kept, one that varied is left open. An accepted skill is no new
-machinery: its name becomes a demonstration of the owner's, with its plan, and is planned, ruled on and asked about like
+`propose` looks through what was done and stood: sequences of steps, within one request or over consecutive requests,
+that recurred in at least three sittings on two days. What a later step takes from an earlier one is part of the
+pattern; an argument that was always the same is kept, one that varied is left open. An accepted skill needs no new
+machinery: its name becomes a demonstration of the owner's, with its plan, and is planned, judged and confirmed like
 every request.
 
 Covered: steps of others in between, sequences that are part of longer ones as frequent (left out), requests that were
-undone, mended, denied or touched by strangers (not looked at). Not covered: patterns by the hour or the day.
+undone, repaired, denied or touched by strangers (ignored). Not covered: patterns by the hour or the day.
 
 Source: closed sequential patterns by pattern growth: Pei et al. 2001 (PrefixSpan); Yan et al. 2003 (CloSpan).
 """
@@ -32,7 +32,7 @@ from hearth.storage.trace import Trace
 from hearth.types import Argument, Demonstration, Episode, Plan, Ref, Step, ToolSpec
 
 N_LOOKED_THROUGH = 2000
-"""Newest episodes that are looked through."""
+"""Number of newest episodes that are looked through."""
 LEAST_TIMES = 3
 LEAST_DAYS = 2
 MAX_STEPS = 8
@@ -40,13 +40,13 @@ MAX_NAME_CHARACTERS = 60
 _PAUSE = dt.timedelta(minutes=15)
 """A longer pause between requests begins another sitting."""
 _MAX_GAP = 3
-"""So many other steps may lie between two of a pattern."""
+"""Most other steps between two of a pattern."""
 _MOST_PATTERNS = 2000
 _CONSTANT_SHARE = 0.8
 _ENDINGS = ("!", " please")
 """Forms of a name beside the bare one."""
 _N_SHOWN_OPEN = 3
-"""A skill with open arguments is shown with so many of their values."""
+"""Number of example values with which a skill with open arguments is taught."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,25 +55,25 @@ class _Done:
 
     step: Step
     place: int
-    """In its plan."""
+    """Its position in its plan."""
     episode: str
     now: dt.datetime
     sources: tuple[int, ...]
     """Places in the sitting of the steps its references point at, in the order of `Step.refs`."""
     symbol: str
-    """What makes two steps the same: the tool, and from where its references take what."""
+    """Key under which two steps count as the same: the tool, and from where its references take what."""
 
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """A plan that came back, proposed, accepted or dismissed."""
+    """A recurring plan, proposed, accepted or dismissed."""
 
     number: int
     name: str
     """Empty while it is proposed."""
     state: str
     plan: Plan
-    """With an example of what is left open."""
+    """The plan, with an example of the open arguments."""
     open: tuple[tuple[int, str], ...]
     """Step and parameter of each argument that varied."""
     n_times: int
@@ -82,17 +82,17 @@ class Skill:
     """Days, ISO 8601."""
     episodes: tuple[str, ...]
     demonstrations: tuple[str, ...] = ()
-    """Ids of the demonstrations it is taught by, once accepted."""
+    """Ids of the demonstrations that teach it, once accepted."""
 
 
 # ── Finding ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def propose(store: Store, tools: Mapping[str, ToolSpec], now: dt.datetime) -> tuple[Skill, ...]:
-    """Look for patterns, and keep those that are new as proposals; those with the most use first.
+    """Look for patterns, and keep new ones as proposals; those with the most use first.
 
     Raises:
-        StoreError: Nothing was noted.
+        StoreError: Nothing was written.
     """
     found = list(_patterns(_sittings(store, tools, now)))
     with store.transaction() as cursor:
@@ -111,7 +111,7 @@ def propose(store: Store, tools: Mapping[str, ToolSpec], now: dt.datetime) -> tu
 
 
 def skills(store: Store) -> tuple[Skill, ...]:
-    """All that were proposed, accepted or dismissed, by number."""
+    """Return all that were proposed, accepted or dismissed, by number."""
     return tuple(_skill(row) for row in store.query("SELECT * FROM skill ORDER BY number"))
 
 
@@ -132,7 +132,7 @@ def _skill(row: Any) -> Skill:
 
 
 def _sittings(store: Store, tools: Mapping[str, ToolSpec], now: dt.datetime) -> list[list[_Done]]:
-    """Steps that were done, in the order of the requests, cut where the owner paused."""
+    """Return the steps that were done, in the order of the requests, cut where the owner paused."""
     trace = Trace(store)
     sittings: list[list[_Done]] = []
     last: dt.datetime | None = None
@@ -171,7 +171,7 @@ Occurrence = tuple[int, tuple[int, ...]]
 
 
 def _patterns(sittings: Sequence[Sequence[_Done]]) -> Iterator[tuple[str, Plan, dict[str, object]]]:
-    """Closed patterns with digest, plan and evidence; the most useful first."""
+    """Yield closed patterns with digest, plan and evidence; the most useful first."""
     found = _frequent(sittings)
     closed = []
     for symbols, occurrences in found.items():
@@ -194,7 +194,7 @@ def _patterns(sittings: Sequence[Sequence[_Done]]) -> Iterator[tuple[str, Plan, 
 
 
 def _frequent(sittings: Sequence[Sequence[_Done]]) -> dict[tuple[str, ...], list[Occurrence]]:
-    """Sequences of two steps or more that are in enough sittings, grown a step at a time; one occurrence a sitting."""
+    """Find sequences of two steps or more in enough sittings, grown a step at a time; one occurrence per sitting."""
     starts: dict[tuple[str, ...], dict[int, list[tuple[int, ...]]]] = {}
     for s, sitting in enumerate(sittings):
         for place, done in enumerate(sitting):
@@ -218,7 +218,7 @@ def _frequent(sittings: Sequence[Sequence[_Done]]) -> dict[tuple[str, ...], list
 
 
 def _is_whole(sittings: Sequence[Sequence[_Done]], occurrence: Occurrence) -> bool:
-    """Whether its references stay inside."""
+    """Say whether the references of an occurrence stay inside it."""
     s, places = occurrence
     return all(source in places for place in places for source in sittings[s][place].sources)
 
@@ -243,7 +243,7 @@ def _plain(value: Argument) -> Any:
 
 
 def _steps(sittings: Sequence[Sequence[_Done]], occurrence: Occurrence) -> list[Step]:
-    """The steps of an occurrence as a plan of their own: references and orderings by place in the pattern."""
+    """Return an occurrence's steps as a plan of their own: references and orderings by place in the pattern."""
     s, places = occurrence
     at = {place: k for k, place in enumerate(places)}
     steps = []
@@ -269,7 +269,7 @@ def _moved(value: Argument, start: int, at: Mapping[int, int]) -> Argument:
 
 
 def _agreeing(sittings: Sequence[Sequence[_Done]], occurrences: Sequence[Occurrence]) -> list[Occurrence]:
-    """Occurrences in which each argument that is nearly always the same is the same."""
+    """Keep the occurrences that share the value of each argument that is nearly always the same."""
     kept = list(occurrences)
     texts = {one: [_texts(step) for step in _steps(sittings, one)] for one in kept}
     if not kept:
@@ -286,7 +286,7 @@ def _agreeing(sittings: Sequence[Sequence[_Done]], occurrences: Sequence[Occurre
 def _generalised(
     sittings: Sequence[Sequence[_Done]], symbols: tuple[str, ...], kept: Sequence[Occurrence]
 ) -> tuple[str, Plan, dict[str, object]]:
-    """The plan of the newest occurrence, which arguments are open, and what it was found from."""
+    """Return the plan of the newest occurrence, the open arguments, and the evidence."""
     texts = [[_texts(step) for step in _steps(sittings, one)] for one in kept]
     opened = []
     for k in range(len(symbols)):
@@ -319,7 +319,7 @@ def _example(
 
 
 def _in_words(value: Argument) -> str:
-    """A value as the owner would type it."""
+    """Write a value as the owner would type it."""
     if isinstance(value, list):
         return " and ".join(_in_words(item) for item in value)
     if isinstance(value, str):
@@ -335,7 +335,7 @@ def _in_words(value: Argument) -> str:
 
 
 def suggested_name(skill: Skill) -> str:
-    """What it could be called: its tools in words."""
+    """Suggest a name: its tools in words."""
     return " and ".join(dict.fromkeys(step.tool.replace("_", " ") for step in skill.plan.steps))
 
 
@@ -343,7 +343,7 @@ def accept(state: State, number: int, name: str = "") -> Skill:
     """Install a proposed skill: saying its name plans it.
 
     Args:
-        name: What it will be called; its tools in words when left out.
+        name: Its name; its tools in words when left out.
     Raises:
         NotFound: No such proposal. RequestError: The name is unusable, taken, or means something else.
     """
@@ -374,7 +374,7 @@ def accept(state: State, number: int, name: str = "") -> Skill:
 
 
 def _demonstrations(store: Store, skill: Skill, name: str) -> list[Entry]:
-    """The name with the plan, in a few forms; with arguments left open, the name with some of their values."""
+    """Make demonstrations of the name with the plan, in a few forms; with open arguments, with some values."""
     if not skill.open:
         forms = [name, *(name + ending for ending in _ENDINGS)]
         return [
@@ -414,7 +414,7 @@ def dismiss(store: Store, number: int) -> Skill:
 
 
 def remove(store: Store, name: str) -> Skill:
-    """Take an accepted skill away: its name means nothing any more; it may be proposed again.
+    """Remove an accepted skill: its name means nothing any more; it may be proposed again.
 
     Raises:
         NotFound: No skill of that name.

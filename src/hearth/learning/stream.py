@@ -1,11 +1,11 @@
-"""The stream: finished requests are judged, teachers asked where it pays, and what they say is learnt in one batch.
+"""Learn from the stream: judge finished requests, ask teachers where it pays, and learn from the answers in one batch.
 
 Each request is settled by one transaction (demonstration, agreement, what was looked at): killed at any point, the next
-run carries on with the next request, and nothing is asked or counted twice. What was gathered waits in the buffer; the
-last stage makes a version of it, if the gate lets it.
+run carries on with the next request, and nothing is asked or counted twice. The gathered demonstrations wait in the
+buffer; the last stage makes a version of them, if the gate lets it.
 
-Teachers are asked about requests that went wrong, were not planned, or were planned unsurely, and by lot about some of
-the others, so that it becomes known how often sure plans are wrong.
+Teachers are asked about requests that went wrong, were not planned, or were planned unsurely, and about a random sample
+of the others, to learn how often sure plans are wrong.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from hearth.types import Context, Episode, Plan, Refusal, ToolSpec
 
 @dataclass(frozen=True, slots=True)
 class LoopOptions:
-    """How the stream is learnt from."""
+    """Options for learning from the stream."""
 
     settled_after: dt.timedelta = dt.timedelta(days=1)
-    """How long what was done must stand before it is learnt from."""
+    """Time a finished request must stand before it is learnt from."""
     compared_share: float = 0.05
-    """So many of the planned requests are put to the teacher by lot."""
+    """Share of the planned requests that are given to the teacher at random."""
     confident: float = CONFIDENT
-    """How sure a plan must be not to be asked about, until better is known."""
+    """Confidence from which a plan is not asked about, until a better threshold is known."""
     costs: Costs = field(default_factory=Costs)
 
 
 @dataclass(frozen=True, slots=True)
 class LoopReport:
-    """What a run of the stream did."""
+    """Outcome of a run of the stream."""
 
     n_looked_at: int
     n_done: int
@@ -52,15 +52,15 @@ class LoopReport:
     n_asked: int
     n_answered: int
     n_agreed: int
-    """Of the plans that were compared, how many were the teacher's."""
+    """Number of compared plans that were the teacher's."""
     n_compared: int
     unasked: str = ""
-    """Why the teacher was not asked to the end; empty when it was."""
+    """Reason why the teacher was not asked to the end; empty when it was."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """How far the run is; the last one carries the report."""
+    """Progress of the run; the last stage carries the report."""
 
     name: str
     done: int
@@ -77,7 +77,7 @@ def gather_waiting(
     planner: Planner | None = None,
     context: Context | None = None,
 ) -> Iterator[Stage]:
-    """Gather what can be learnt from the requests in the state's store: what was done, and what the teacher says.
+    """Gather what can be learnt from the requests in the state's store: what was done, and the teacher's answers.
 
     It waits in the buffer for the next `State.learn`.
 
@@ -120,7 +120,7 @@ class _Run:
         self.unasked = ""
 
     def keep(self, found: Harvest) -> None:
-        """Take in what was done and stood; note what is never learnt from."""
+        """Take in what was done and stood; record what is never learnt from."""
         entries = {entry.demonstration.id: entry for entry in (*found.entries, *found.touched)}
         for verdict in found.verdicts:
             if verdict.kind in ("success", "teacher", "no"):
@@ -128,7 +128,7 @@ class _Run:
                 self._settle(verdict.episode, entry, (), verdict.kind)
 
     def chosen(self, found: Harvest) -> list[tuple[Episode, bool]]:
-        """Which requests to ask about, and whether the lot fell on them."""
+        """Choose the requests to ask about, each with whether it was drawn at random."""
         reasons = {verdict.episode: verdict.reason for verdict in found.verdicts}
         chosen = [(episode, True) for episode in found.settled if self._is_drawn(episode)]
         for episode in found.questions:
@@ -143,14 +143,14 @@ class _Run:
         return is_drawn(key, self._options.compared_share)
 
     def ask(self, teacher: Teacher, episode: Episode, drawn: bool) -> None:
-        """Put one request to the teacher and settle it."""
+        """Ask the teacher about one request and settle it."""
         state = self._state
         proposed = [episode.plan] if episode.plan is not None else []
         if self._planner is not None:
             try:
                 answer = self._planner.plan(episode.request, self._context, state.tools)
             except PlannerError:
-                pass  # it has no word on this one
+                pass  # it has no answer for this one
             else:
                 proposed += [answer] if isinstance(answer, Plan) else []
         label = _answer(teacher, episode, state.tools)
@@ -194,7 +194,7 @@ class _Run:
     def _settle(
         self, episode: str, entry: Entry | None, compared: tuple[Comparison, ...] | list[Comparison], outcome: str
     ) -> None:
-        """Everything about one request in one transaction."""
+        """Settle everything about one request in one transaction."""
         strange = why_touched(entry, self._state.tools) if entry is not None else ""
         if entry is not None and not strange and why_not(entry, self._state.tools):
             entry = None
@@ -207,7 +207,7 @@ class _Run:
 
 
 def _answer(teacher: Teacher, episode: Episode, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
-    """The teacher's; one that breaks was not asked."""
+    """Return the teacher's answer; a teacher that breaks counts as not asked."""
     try:
         for label in teacher.label([episode.request], tools):
             return label

@@ -1,7 +1,7 @@
-"""The task knowledge base: what kinds of things the owner asks, by clustering; the same samples, the same tasks.
+"""Cluster the owner's requests into tasks, the task knowledge base; the same samples give the same tasks.
 
-A task is a group of demonstrations that use alike tools for alike words. It knows its samples, its tools, how well it
-is planned, and which tasks are akin. A new request is allocated to the task of the samples it is most like, or is
+A task is a group of demonstrations that use similar tools for similar words. It knows its samples, its tools, how well
+it is planned, and its related tasks. A new request is allocated to the task of the samples it is most like, or is
 recognised as of an unseen task when it is like none: below a threshold calibrated on the samples themselves, each
 compared with its own task (seen) and with all others (what an unseen task would look like).
 
@@ -22,15 +22,15 @@ from numpy.typing import NDArray
 from hearth.types import Plain
 
 _TOOL_SHARE = 0.75
-"""Of the squared length of what is clustered; the words have the rest."""
+"""Share of tools in the squared length of the clustered vectors; the words have the rest."""
 _ALIKE = 0.5
-"""Tool sets at least this like a task's middle belong to it."""
+"""Least similarity of a tool set to the centre of its task."""
 _N_ROUNDS = 4
 _AKIN = 0.25
 _N_AKIN = 3
 _N_NAMED = 3
 _MOST_ALARMS = 0.1
-"""So many requests of seen tasks may be taken for unseen."""
+"""Most requests of seen tasks that may be taken for unseen, as a share."""
 _REST = "(small tasks)"
 _NEW = "(new)"
 
@@ -39,10 +39,10 @@ Floats = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One kind of thing that is asked."""
+    """One kind of request."""
 
     name: str
-    """Its most usual tools."""
+    """Name made of its most usual tools."""
     tools: tuple[tuple[str, float], ...]
     """Tools with the share of its samples that use them, most used first."""
     members: tuple[str, ...]
@@ -51,7 +51,7 @@ class Task:
     """Mean Node-F1 of samples judged as if they had not been taught; None when none was judged."""
     n_judged: int = 0
     akin: tuple[tuple[str, float], ...] = ()
-    """Names of tasks that share tools or words, with how much in [0, 1]."""
+    """Names of related tasks by shared tools, with the similarity in [0, 1]."""
 
     def to_json(self) -> dict[str, Plain]:
         return {
@@ -77,21 +77,21 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """Where a request belongs."""
+    """The task a request belongs to."""
 
     task: str
     """Name of the most likely task; empty without any."""
     likeness: float
-    """To its nearest sample, in [-1, 1]."""
+    """Similarity to its nearest sample, in [-1, 1]."""
     is_unseen: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Frontier:
-    """Where seen tasks end."""
+    """The threshold between seen and unseen tasks."""
 
     threshold: float
-    """Likeness to the nearest sample below which a request is of an unseen task."""
+    """Similarity to the nearest sample below which a request is of an unseen task."""
     caught: float
     """Share of unseen tasks' samples recognised, each task judged with all its samples away."""
     false_alarms: float
@@ -131,7 +131,7 @@ def _points(
     sequences: Mapping[str, Sequence[str]],
     vectors: Mapping[str, Floats],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], list[list[str]]]:
-    """Each tool set as one unit vector, how often it was used, and by which demonstrations."""
+    """Return each tool set as one unit vector, how often it was used, and by which demonstrations."""
     row = {tools: k for k, tools in enumerate(sets)}
     groups: list[list[str]] = [[] for _ in sets]
     for id in ids:
@@ -153,7 +153,7 @@ def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _clustered(points: NDArray[np.float64], counts: NDArray[np.float64], order: Sequence[int]) -> NDArray[np.int64]:
-    """The usual sets lead, others join the leader they are most like; then each set moves to its nearest middle."""
+    """Cluster the tool sets: common sets lead, others join the most similar; then each moves to the nearest centre."""
     sums: list[NDArray[np.float64]] = []
     owner = np.zeros(len(points), dtype=np.int64)
     for k in order:
@@ -176,7 +176,7 @@ def _clustered(points: NDArray[np.float64], counts: NDArray[np.float64], order: 
 
 
 def _named(tasks: Sequence[Task], sequences: Mapping[str, Sequence[str]]) -> list[Task]:
-    """After the commonest sequence of its samples."""
+    """Name each task after the commonest sequence of its samples."""
     names: Counter[str] = Counter()
     named = []
     for task in tasks:
@@ -189,7 +189,7 @@ def _named(tasks: Sequence[Task], sequences: Mapping[str, Sequence[str]]) -> lis
 
 
 def _akin(tasks: Sequence[Task]) -> tuple[Task, ...]:
-    """Tasks are akin by the tools they share (weighted Jaccard)."""
+    """Relate tasks by the tools they share (weighted Jaccard)."""
     shares = [dict(task.tools) for task in tasks]
     by_tool: dict[str, list[int]] = {}
     for k, mine in enumerate(shares):
@@ -214,7 +214,7 @@ def _akin(tasks: Sequence[Task]) -> tuple[Task, ...]:
 
 
 def with_scores(tasks: Sequence[Task], scores: Mapping[str, float]) -> tuple[Task, ...]:
-    """Tasks with the mean score of those of their samples that were judged."""
+    """Return the tasks with the mean score of those of their samples that were judged."""
     judged = [[scores[id] for id in task.members if id in scores] for task in tasks]
     return tuple(
         replace(task, score=round(float(np.mean(mine)), 4) if mine else None, n_judged=len(mine))
@@ -225,7 +225,7 @@ def with_scores(tasks: Sequence[Task], scores: Mapping[str, float]) -> tuple[Tas
 def without(
     tasks: Sequence[Task], gone: frozenset[str], sequences: Mapping[str, Sequence[str]], scores: Mapping[str, float]
 ) -> tuple[Task, ...]:
-    """Tasks as their other samples make them: those that had one of `gone` get name, tools and score anew."""
+    """Return the tasks without the samples `gone`; tasks that had one get name, tools and score anew."""
     kept = []
     for task in tasks:
         members = tuple(id for id in task.members if id not in gone and id in sequences)
@@ -239,13 +239,13 @@ def without(
 
 
 def by_sample(tasks: Sequence[Task]) -> dict[str, str]:
-    """Id of each sample → name of its task."""
+    """Map the id of each sample to the name of its task."""
     return {id: task.name for task in tasks for id in task.members}
 
 
 def grouped(tasks: Sequence[Task], ids: Sequence[str], least: int) -> dict[str, list[str]]:
-    """`ids` by task; tasks with fewer than `least` of them are judged together, and so are ids of no task, apart from
-    those: what is new must not make up for what is lost."""
+    """Group `ids` by task. Tasks with fewer than `least` of them are judged together; so are ids of no task, but
+    separately, as new samples must not make up for a loss."""
     owner = by_sample(tasks)
     found: dict[str, list[str]] = {}
     for id in ids:
@@ -256,7 +256,7 @@ def grouped(tasks: Sequence[Task], ids: Sequence[str], least: int) -> dict[str, 
 
 
 def allocate(nearest: Sequence[tuple[str, float]], owner: Mapping[str, str], frontier: Frontier | None) -> Allocation:
-    """The task of a request from its nearest samples (id, likeness), nearest first; samples vote by likeness."""
+    """Allocate a request by its nearest samples (id, similarity), nearest first; samples vote by similarity."""
     known = [(owner[id], likeness) for id, likeness in nearest if id in owner]
     if not known:
         return Allocation("", -1.0, True)
@@ -269,11 +269,11 @@ def allocate(nearest: Sequence[tuple[str, float]], owner: Mapping[str, str], fro
 
 
 def find_frontier(seen: Sequence[float], unseen: Sequence[float]) -> Frontier | None:
-    """The threshold that recognises most of the unseen at few false alarms; None without samples of both.
+    """Find the threshold that recognises most unseen samples at few false alarms; None without samples of both.
 
     Args:
-        seen: Likeness of samples to the nearest other sample of any task.
-        unseen: Likeness of samples to the nearest sample of another task than theirs.
+        seen: Similarity of samples to the nearest other sample of any task.
+        unseen: Similarity of samples to the nearest sample of another task than theirs.
     """
     if not seen or not unseen:
         return None

@@ -21,13 +21,13 @@ import json
 import re
 import secrets
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from hearth.edge import outbox
-from hearth.errors import NotFound
+from hearth.errors import NotFound, RegistryError
 from hearth.guard.egress.ledger import Ledger
 from hearth.learning.demonstration_store import Buffer, Entry, entry_of
 from hearth.learning.learned_state import Described, Progress, State, silent
@@ -36,15 +36,14 @@ from hearth.memory import forgetting as memories
 from hearth.memory.blobs import FOLDER as BLOBS
 from hearth.memory.blobs import Blobs
 from hearth.memory.facts.fact_store import FactStore
-from hearth.memory.forgetting import Attached, Wanted
+from hearth.memory.forgetting import Attached
 from hearth.memory.retention import SUMMARY
 from hearth.models.llm.from_settings import ADAPTERS
-from hearth.protocols import Encoder
+from hearth.protocols import Count, Encoder, Held, Holder, Wanted
+from hearth.registry import HOLDERS, load_parts
 from hearth.storage.database import Store
 from hearth.storage.trace import N_MAX_STEPS
 from hearth.storage.workspace import Folder
-from hearth_video.footage import footage_retention
-from hearth_video.footage.footage_retention import Meant
 
 _FEWEST_CHARACTERS = 8
 """Texts shorter than this are not searched for in the files: they would be found by chance."""
@@ -69,8 +68,8 @@ class Found:
     """Whether the record of what was asked goes, too, and with it the bytes the ledger keeps."""
     attached: Attached = field(default_factory=Attached)
     """Facts, sentences of summaries and things kept that go with the memories."""
-    footage: Meant = field(default_factory=Meant)
-    """What was seen in recordings."""
+    held: tuple[Held, ...] = ()
+    """What the other holders (`protocols.Holder`) keep of it."""
     questions: tuple[tuple[str, str], ...] = ()
     """Id and words of questions that wait for the cloud, or for its answer to be taken: of those that match, and of
     all where anything else goes, as their words may be its words. They can be asked again."""
@@ -78,7 +77,8 @@ class Found:
     @property
     def is_empty(self) -> bool:
         found = (self.demonstrations, self.events, self.episodes, self.n_agreements, self.sent, self.questions)
-        return self.footage.is_empty and not any((*found, self.attached.lines, self.attached.facts))
+        is_held = any(not held.is_empty for held in self.held)
+        return not is_held and not any((*found, self.attached.lines, self.attached.facts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +116,10 @@ class Receipt:
     n_lines: int = 0
     """Sentences taken out of summaries."""
     n_blobs: int = 0
-    n_sightings: int = 0
-    """Who was seen in recordings: places, faces, small pictures, activities. The recordings stay."""
-    n_said: int = 0
-    """Sentences understood in recordings."""
+    held: tuple[Count, ...] = ()
+    """What the other holders removed."""
+    stays: tuple[str, ...] = ()
+    """What they left on purpose."""
     n_questions: int = 0
     """That waited for the cloud."""
 
@@ -151,6 +151,7 @@ def find(
         with_record: Also the recorded requests that demonstrations came from, or that match.
     Raises:
         NotFound: An id that is nowhere; nothing was changed.
+        RegistryError: A plug-in that may hold some of it cannot be loaded; nothing was changed.
     """
     buffer = Buffer(store)
     facts = {fact.id for id in events if _IS_FACT.fullmatch(id) for fact in FactStore(store).history(int(id[5:]))}
@@ -179,8 +180,9 @@ def find(
     if episode and not episodes and not held:
         raise NotFound(f"no episode {episode!r}; `hearth history` lists the ones there are")
     found = _events(store, {*events, *meant, *(id for id, _ in episodes)}, matching)
-    footage = footage_retention.meant(store, {id for id, _ in found}, wanted, matching)
-    found = _events(store, {id for id, _ in found} | set(footage.events), "") if footage.sightings else found
+    others = tuple(one.find({id for id, _ in found}, wanted, matching) for one in _holders(store).values())
+    if goes_too := {id for one in others for id in one.events}:
+        found = _events(store, {id for id, _ in found} | goes_too, "")
     for id in events:
         if all(id != known for known, _ in found):
             raise NotFound(f"no event {id!r} in memory; it may have been forgotten already")
@@ -192,11 +194,20 @@ def find(
     facts |= memories.facts_meant(store, wanted, matching) if wanted is not None or matching else set()
     goes_with = memories.attached(store, {id for id, _ in found}, lines, facts)
     held = list({(entry.id, entry.digest): entry for entry in held}.values())
-    whole = Found(tuple(held), tuple(found), asked_for, n_agreements, sent, with_record, goes_with, footage)
+    whole = Found(tuple(held), tuple(found), asked_for, n_agreements, sent, with_record, goes_with, others)
     waiting = outbox.questions(store)
     if whole.is_empty:
         waiting = tuple((id, text) for id, text in waiting if matching and _has([text], matching))
     return replace(whole, questions=waiting)
+
+
+def _holders(store: Store) -> dict[str, Holder]:
+    """Raises: RegistryError: One cannot be loaded, so that what it keeps would stay."""
+    parts = load_parts(HOLDERS)
+    if parts.faults:
+        raise RegistryError(f"nothing was forgotten, as what a plug-in keeps would stay: {'; '.join(parts.faults)}")
+    opened = [cast("Callable[[Store], Holder]", part.value)(store) for part in parts.loaded]
+    return {holder.name: holder for holder in opened}
 
 
 def _held(store: Store, id: str) -> list[Entry]:
@@ -279,9 +290,12 @@ def forget(state: State, found: Found, progress: Progress = silent) -> Receipt:
     n_language = _language_adapters_without(state.folder, gone)
     ledger = Ledger(state.store)
     sent = _sent(ledger, found, texts)
-    if found.footage != Meant():
-        footage_retention.remove_pictures(state.folder)  # they are drawn again when asked for
+    holders = _holders(state.store)
+    for held in found.held:
+        holders[held.holder].sweep(state.folder, held)
     with state.store.transaction() as cursor:
+        for held in found.held:
+            holders[held.holder].remove(cursor, held)
         receipt = _removed(state, cursor, found, gone, made, before, n_language)
         n_erased = ledger.erase(cursor, sent, "forgotten by the owner")
         cursor.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('erase', '1')")
@@ -364,7 +378,6 @@ def _removed(
     for id, _ in found.episodes:
         _remove_episode(cursor, id)
     memories.remove(cursor, state.store, [id for id, _ in found.events], found.attached)
-    footage_retention.remove(cursor, found.footage)
     outbox.forget_questions(cursor, [id for id, _ in found.questions])
     if found.events or found.attached.lines:  # FTS5 only marks words as deleted until its segments are merged
         cursor.execute("INSERT INTO event_words (event_words) VALUES ('optimize')")
@@ -395,8 +408,8 @@ def _removed(
         n_facts=len(found.attached.facts),
         n_lines=len(found.attached.lines),
         n_blobs=len(found.attached.blobs),
-        n_sightings=len(found.footage.sightings),
-        n_said=len(found.footage.said),
+        held=tuple(count for held in found.held for count in held.counts if count.n),
+        stays=tuple(held.stays for held in found.held if held.stays and not held.is_empty),
         n_questions=len(found.questions),
     )
 
@@ -491,7 +504,7 @@ def _needles(found: Found) -> list[bytes]:
     texts = [entry.demonstration.request for entry in found.demonstrations]
     texts += [text for _, text in (*found.events, *found.episodes)]
     texts += found.attached.said
-    texts += [text for _, text in found.footage.said]
+    texts += [text for held in found.held for text in held.texts]
     return _as_sent(text for text in texts if len(text.strip()) >= _FEWEST_CHARACTERS)
 
 

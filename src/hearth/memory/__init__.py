@@ -1,1 +1,1 @@
-"""What the agent remembers: events, found by their words."""
+"""Memory of the agent: events, found by their words."""

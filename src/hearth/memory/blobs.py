@@ -1,13 +1,13 @@
-"""Things too large for the database, kept as files named by what is in them.
+"""Keeps data too large for the database as files named by their content's hash.
 
-A thing is written once, however often it is remembered: the name is its SHA-256. The table `blob_use` says which events
-refer to it; a file that nothing refers to is removed by `sweep`. The file is on the disk before its row is committed,
-so that a row never names a file that is not there; a crash in between leaves a file without a row, which `sweep`
+A file is written once, however often it is remembered: its name is its SHA-256. The table `blob_use` says which events
+refer to it; a file that nothing refers to is removed by `sweep`. The file is on disk before its row is committed, so
+that a row never names a file that does not exist; a crash in between leaves a file without a row, which `sweep`
 removes.
 
-Covered: a crash at any moment, a full disk (nothing is kept, what was there stays), a file changed on the disk (it is
-noticed when it is read), the same thing kept by two processes at once.
-Not covered: parts of a thing that equal parts of another; what a thing holds is not searched.
+Covered: a crash at any moment, a full disk (nothing new is kept, what was there stays), a file changed on the disk
+(noticed when it is read), the same content kept by two processes at once.
+Not covered: deduplication of parts; the content is not searched.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hearth.errors import NotFound, StoreCorruptError, StoreFullError
 from hearth.storage.database import Store
 
 FOLDER = "blobs"
-"""Under the home."""
+"""Name of the folder in the home."""
 _CHUNK_BYTES = 1 << 20
 _NAME = re.compile(r"[0-9a-f]{64}")
 _UNFINISHED = ".unfinished-"
@@ -34,7 +34,7 @@ _UNFINISHED = ".unfinished-"
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What a sweep removed."""
+    """Files and bytes that a sweep removed."""
 
     n_files: int
     n_bytes: int
@@ -48,7 +48,7 @@ class Blobs:
         self.folder = store.path.parent / FOLDER
 
     def keep(self, event: str, chunks: Iterable[bytes]) -> str:
-        """Keep a thing that an event refers to, streamed; the same one again is kept once.
+        """Keep data that an event refers to, streamed; the same data again is kept once.
 
         Returns:
             Its SHA-256 in hex, by which it is read.
@@ -79,7 +79,7 @@ class Blobs:
         return name
 
     def read(self, name: str) -> Iterator[bytes]:
-        """What is kept under a hash, in pieces; it is checked once it was read.
+        """Yield the data kept under a hash, in pieces; the hash is checked after the last one.
 
         Raises:
             NotFound: Nothing is kept under it. StoreCorruptError: after the last piece: it is not what was kept.
@@ -98,16 +98,16 @@ class Blobs:
             )
 
     def of(self, event: str) -> tuple[str, ...]:
-        """The hashes of what an event refers to."""
+        """The hashes of the data an event refers to."""
         rows = self._store.query("SELECT hash FROM blob_use WHERE event = ? ORDER BY hash", (event,))
         return tuple(row[0] for row in rows)
 
     def n_bytes(self) -> int:
-        """How much all of them take."""
+        """The bytes that all of them take."""
         return int(self._store.query("SELECT coalesce(sum(n_bytes), 0) FROM blob")[0][0])
 
     def only_of(self, events: Iterable[str]) -> tuple[str, ...]:
-        """What would be referred to by nothing any more without these events."""
+        """The hashes of the data that nothing would refer to without these events."""
         gone = set(events)
         used: dict[str, set[str]] = {}
         for row in self._store.query("SELECT event, hash FROM blob_use ORDER BY hash"):
@@ -115,14 +115,14 @@ class Blobs:
         return tuple(name for name, by in used.items() if by <= gone)
 
     def sweep(self) -> Swept:
-        """Remove what no event refers to, and what a crash left.
+        """Remove data that no event refers to, and files that a crash left.
 
-        The bytes of the files are overwritten with zeros first, as far as the file system lets them be.
+        The bytes of the files are overwritten with zeros first, as far as the file system allows.
         """
         with self._store.transaction() as cursor:
             cursor.execute("DELETE FROM blob WHERE hash NOT IN (SELECT hash FROM blob_use)")
         n_files = n_bytes = 0
-        with self._store.transaction() as cursor:  # once that is on disk: no row names a file that is gone
+        with self._store.transaction() as cursor:  # once that is on disk, no row names a file that is gone
             held = {row[0] for row in cursor.execute("SELECT hash FROM blob")}
             for path in sorted(self.folder.rglob("*")) if self.folder.is_dir() else ():
                 if path.is_file() and not path.is_symlink() and path.name not in held:
@@ -136,7 +136,7 @@ class Blobs:
 
 
 def _written(path: Path, chunks: Iterable[bytes]) -> tuple[str, int]:
-    """Write a new file to the disk; its SHA-256 and size. Raises: OSError."""
+    """Write a new file to disk; return its SHA-256 and size. Raises: OSError."""
     digest, n_bytes = hashlib.sha256(), 0
     with path.open("xb") as file:
         path.chmod(0o600)

@@ -1,7 +1,7 @@
-"""Events the agent was told or saw, kept until forgotten and found by words, meaning, people and times.
+"""Keeps events the agent was told or saw until forgotten, and finds them by words, meaning, people and times.
 
-Covered: the same key remembered twice is one event; any text is a safe question; a forgotten event is found no more at
-once, and after `forget` no page of its table, of the full-text index or of the write-ahead log holds it.
+Covered: the same key remembered twice is one event; any text is a safe question; a forgotten event is no longer found
+at once, and after `forget` no page of its table, of the full-text index or of the write-ahead log holds it.
 Not covered: languages without spaces, and the request by which an event was remembered, which stays in the trace.
 """
 
@@ -26,10 +26,10 @@ from hearth.storage.trace import label_from_text, moment_text, parse_moment, sho
 from hearth.types import OWNER, Label
 
 LEAST_COSINE = 0.35
-"""An event that shares no word with a question is found when its meaning is at least so near."""
+"""An event that shares no word with a question is found if its meaning is at least this near."""
 EMBED_BATCH = 32
 _MOST_WAITING = 64
-"""Events without a vector that a search embeds first; with more it goes on without them."""
+"""Most events without a vector that a search embeds first; if there are more, it goes on without their vectors."""
 _MOST_TEXT_EMBEDDED = 2000
 _MOST_QUESTION = 10_000
 _STEMS = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.event_stems USING fts5vocab ('main', 'event_words', 'row')"
@@ -40,21 +40,21 @@ class NewEvent:
     """Something to remember."""
 
     key: str
-    """Becomes its id; the same key twice is one event, the first one."""
+    """Used as its id; if the same key comes twice, only the first event is kept."""
     text: str
     kind: str
     at: dt.datetime
     label: Label = OWNER
     person: str = ""
-    """Who said or did it."""
+    """Name of the person who said or did it."""
     place: str = ""
     thread: str = ""
-    """The conversation it belongs to; empty: that of its day."""
+    """The conversation it belongs to; if empty, that of its day."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which events may be found; empty fields allow all."""
+    """Conditions on the events to find; empty fields allow all."""
 
     since: dt.datetime | None = None
     until: dt.datetime | None = None
@@ -66,27 +66,27 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An event that may answer a question, with how near it comes."""
+    """An event that may answer a question, with its scores."""
 
     id: str
     text: str
     kind: str
     at: dt.datetime
     person: str
-    """Who said or did it; empty: the owner."""
+    """Name of the person who said or did it; empty for the owner."""
     before: str
-    """What was said just before it in its conversation, with who said it; empty: nothing."""
+    """Text said just before it in its conversation, with the speaker; empty if there is none."""
     total: float
-    """Its weighed scores; greater is better, comparable within one question."""
+    """Its weighted scores; greater is better, comparable within one question."""
     cosine: float
     close: float
-    """How close its words come to the question's, about 0 to 1; 0 without a closer look."""
+    """Closeness of its words to the question's, about 0 to 1; 0 without the closer comparison."""
     people: tuple[str, ...]
-    """Whom the question names, of those who said something."""
+    """People the question names who said something."""
 
 
 class EventMemory:
-    """Events in the home's database; what answers is `Recollection`."""
+    """Events in the home's database; `Recollection` answers questions with them."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class EventMemory:
 
         Args:
             encoder: Without one, events are found by their words alone.
-            read_times: Reads the times a question names, as seen from a moment; without it none are seen.
+            read_times: Reads the times a question names, relative to a moment; without it none are read.
         """
         self._store = store
         self._encoder = encoder
@@ -109,7 +109,7 @@ class EventMemory:
 
     @property
     def index(self) -> EventIndex:
-        """All events as arrays; read from the store when first asked for."""
+        """All events as arrays; read from the store at first use."""
         if self._index is None:
             self._complete_old()
             self._index = EventIndex(self._store)
@@ -120,7 +120,7 @@ class EventMemory:
     def remember(self, text: str, *, kind: str, at: dt.datetime, label: Label, key: str) -> str:
         """Append an event; the same `key` twice appends once and keeps the first text.
 
-        It is on disk with the record of the step or the episode it belongs to, which is written after it.
+        It reaches the disk with the record of the step or the episode it belongs to, which is written after it.
 
         Returns:
             The event's id, which is the key.
@@ -131,7 +131,7 @@ class EventMemory:
         return key
 
     def remember_all(self, events: Iterable[NewEvent]) -> int:
-        """Append many in one step, on disk when it returns; says how many were new. Raises: StoreError: none was."""
+        """Append many in one transaction, on disk on return; return how many were new. Raises: StoreError: none was."""
         return self._append(list(events), is_synced=True)
 
     def _append(self, events: Sequence[NewEvent], is_synced: bool) -> int:
@@ -141,7 +141,7 @@ class EventMemory:
         return len(rows)
 
     def write(self, cursor: sqlite3.Cursor, events: Iterable[NewEvent]) -> list[Row]:
-        """Append events within a transaction of the caller's; hand the rows to `follow` once it is committed."""
+        """Append events within a transaction of the caller's; pass the rows to `follow` once it is committed."""
         rows = []
         for event in events:
             text = event.text.encode(errors="replace").decode()
@@ -161,7 +161,7 @@ class EventMemory:
         return rows
 
     def follow(self, gone: Iterable[int], rows: Iterable[Row]) -> None:
-        """Bring what is held in RAM up to date with events that left and came in a transaction of the caller's."""
+        """Update the state held in RAM for events removed and added in a transaction of the caller's."""
         for number in gone:
             if self._index is not None:
                 self._index.remove(number)
@@ -171,9 +171,9 @@ class EventMemory:
             self._index.add(rows)
 
     def embed(self, limit: int | None = None) -> Iterator[int]:
-        """Give events their vectors, oldest first, each read with the one before it; yields how many are done.
+        """Give events their vectors, oldest first, each encoded with the one before it; yield how many are done.
 
-        Stopped anywhere, what is done is kept. Without an encoder there is nothing to do.
+        If stopped anywhere, finished work is kept. Without an encoder there is nothing to do.
         """
         n_done = 0
         while self._encoder is not None and (limit is None or n_done < limit):
@@ -195,7 +195,7 @@ class EventMemory:
             yield n_done
 
     def _with_previous(self, row: sqlite3.Row) -> str:
-        """An event's words after those before it in its conversation: answers are short without their question."""
+        """Prefix an event's words with those before it in its conversation, as answers are short without questions."""
         before = self._store.query(
             "SELECT text, person FROM event WHERE number = (SELECT max(number) FROM event WHERE number < ?"
             " AND number > ? - 50 AND thread = ?) AND abs(at_unix_s - ?) <= ?",
@@ -205,7 +205,7 @@ class EventMemory:
         return " ".join(part[:_MOST_TEXT_EMBEDDED] for part in said)
 
     def _complete_old(self) -> None:
-        """Fill in what events written by earlier versions lack."""
+        """Fill in columns that events written by earlier versions lack."""
         rows = self._store.query("SELECT number, text, at FROM event WHERE n_terms < 0")
         if rows:
             with self._store.transaction(is_synced=False) as cursor:
@@ -215,7 +215,7 @@ class EventMemory:
                 )
 
     def n_with(self, stem: str) -> int:
-        """How many events hold a stem; asks the full-text index, so that the arrays need not be read for it."""
+        """Count the events that hold a stem; asks the full-text index if the arrays are not read yet."""
         if self._index is not None:
             return len(self._index.postings(stem).slots)
         if not self._has_stems:
@@ -236,12 +236,12 @@ class EventMemory:
         where: Filter | None = None,
         is_close: bool = False,
     ) -> tuple[MemoryHit, ...]:
-        """Events that share a word with `query` or come near its meaning, best first: see `ranking`.
+        """Find events that share a word with `query` or come near its meaning, best first: see `memory_ranking`.
 
         Args:
-            now: The moment from which the times in `query` are read; without it they count for nothing.
-            where: Which events may be found.
-            is_close: Look at the best again, word by word: better, and some 4 ms for each event not looked at lately.
+            now: The moment relative to which times in `query` are read; without it they count for nothing.
+            where: Conditions on the events to find.
+            is_close: Compare the best again, word by word: better, and some 4 ms for each event not compared lately.
         """
         found = self._looked(query, now, where, is_close) if limit > 0 else None
         if found is None:
@@ -254,7 +254,7 @@ class EventMemory:
     def look_closely(
         self, question: str, *, limit: int = 5, now: dt.datetime | None = None, where: Filter | None = None
     ) -> tuple[Found, ...]:
-        """As `search` with `is_close`, with how near each event comes and what was said before it."""
+        """Search with `is_close`, and also return how near each event comes and what was said before it."""
         looked = self._looked(question, now, where, is_close=True) if limit > 0 else None
         if looked is None:
             return ()
@@ -280,7 +280,7 @@ class EventMemory:
         )
 
     def heard_share(self, words: Sequence[str]) -> float:
-        """The share of `words` that stand in any event, but for their ending; 1 of none."""
+        """The share of `words` whose stem is in any event; 1 if there are no words."""
         stems = self.index.stems(words)
         return sum(len(self.index.postings(stem).slots) > 0 for stem in stems) / len(stems) if stems else 1.0
 
@@ -289,14 +289,14 @@ class EventMemory:
         return self._encoder.encode([text[:_MOST_TEXT_EMBEDDED] for text in texts]) if self._encoder else None
 
     def times_in(self, text: str, at: dt.datetime) -> tuple[Period, ...]:
-        """The stretches of time `text` names, as seen from `at`; none without a reader of times."""
+        """The periods that `text` names, relative to `at`; none without a reader of times."""
         return tuple(self._read_times(text, at)) if self._read_times is not None else ()
 
     def _looked(
         self, query: str, now: dt.datetime | None, where: Filter | None, is_close: bool
     ) -> tuple[Ranked, dict[int, float], list[str]] | None:
-        """Events ranked, the closeness of those looked at again, by number, and whom the question names; None of an
-        empty question."""
+        """Return ranked events, the closeness of those compared again, by number, and the people the question names;
+        None for an empty question."""
         text = query[:_MOST_QUESTION].encode(errors="ignore").decode()
         if not text.strip():
             return None
@@ -317,8 +317,9 @@ class EventMemory:
         return reranked(ranked, close), dict(zip(best.tolist(), close.tolist(), strict=True)), people
 
     def _question_vector(self, encoder: Encoder, text: str, is_close: bool) -> NDArray[np.float32]:
-        """Of a first look in 8 bits where the encoder can: a third of the time, within cosine 0.99, and on LoCoMo as
-        much found. A closer look costs far more anyway, and what it says of nearness is fitted on the full vector."""
+        """Encode a question: for a first search in 8 bits if the encoder can, which takes a third of the time, within
+        cosine 0.99, and finds as much on LoCoMo. A closer search costs far more anyway, and its closeness is fitted on
+        the full vector."""
         if isinstance(encoder, TokenEncoder) and not is_close:
             return encoder.encode_tokens([text])[0].whole
         vector: NDArray[np.float32] = encoder.encode([text])[0]
@@ -341,7 +342,7 @@ class EventMemory:
         return mask
 
     def _texts(self, numbers: NDArray[np.int64]) -> dict[int, str]:
-        """What was said, with who said it."""
+        """The texts of events, each with its speaker."""
         marks = ",".join("?" * len(numbers))
         rows = self._store.query(f"SELECT number, person, text FROM event WHERE number IN ({marks})", numbers.tolist())  # noqa: S608 - question marks only
         return {row["number"]: f"{row['person']}: {row['text']}" if row["person"] else row["text"] for row in rows}
@@ -354,15 +355,15 @@ class EventMemory:
         return tuple(_hit(by_number[number], score) for number, score in pairs if number in by_number)
 
     def recent(self, limit: int = 20) -> tuple[MemoryHit, ...]:
-        """The latest events, newest first."""
+        """Return the latest events, newest first."""
         rows = self._store.query("SELECT * FROM event ORDER BY at_unix_s DESC, number DESC LIMIT ?", (limit,))
         return tuple(_hit(row, 0.0) for row in rows)
 
     def said_by(self, name: str, limit: int, periods: Sequence[Period] = ()) -> tuple[MemoryHit, ...]:
-        """What somebody said last, newest first; in the first of `periods`, if there is one.
+        """Find what somebody said last, newest first; within the first of `periods`, if there is one.
 
         Args:
-            name: All of it, or the beginning: "Tom" is Tom Maes, too.
+            name: The full name, or the beginning of it: "Tom" also finds Tom Maes.
         """
         since, until = (periods[0].start.timestamp(), periods[0].end.timestamp()) if periods else (-9e99, 9e99)
         rows = self._store.query(
@@ -373,13 +374,13 @@ class EventMemory:
         return tuple(_hit(row, 0.0) for row in rows)
 
     def told(self, ids: Sequence[str]) -> tuple[MemoryHit, ...]:
-        """The events of these ids that are not forgotten, latest first."""
+        """Return the events with these ids that are not forgotten, latest first."""
         marks = ",".join("?" * len(ids))
         rows = self._store.query(f"SELECT * FROM event WHERE id IN ({marks}) ORDER BY at_unix_s DESC", list(ids))  # noqa: S608 - question marks only
         return tuple(_hit(row, 0.0) for row in rows)
 
     def label(self, id: str) -> Label:
-        """The label an event was remembered with. Raises: NotFound."""
+        """Return the label an event was remembered with. Raises: NotFound."""
         rows = self._store.query("SELECT label FROM event WHERE id=?", (id,))
         if not rows:
             raise NotFound(f"no event {id!r} in memory")
@@ -388,7 +389,7 @@ class EventMemory:
     # ── Forgetting ────────────────────────────────────────────────────────────────────────────────────────
 
     def delete(self, id: str) -> None:
-        """Take an event out: found no more, but traces may linger in the file until `erase`. Raises: NotFound."""
+        """Delete an event: it is no longer found, but traces may remain in the file until `erase`. Raises: NotFound."""
         with self._store.transaction() as cursor:
             rows = cursor.execute("DELETE FROM event WHERE id=? RETURNING number", (id,)).fetchall()
             if not rows:
@@ -396,14 +397,14 @@ class EventMemory:
         self.follow([rows[0]["number"]], ())
 
     def erase(self) -> None:
-        """Overwrite what deleted events left in the full-text index and the log."""
+        """Overwrite the traces of deleted events in the full-text index and the log."""
         with self._store.transaction() as cursor:
             # FTS5 marks words as deleted and drops them when segments are merged: merge them now.
             cursor.execute("INSERT INTO event_words (event_words) VALUES ('optimize')")
         self._store.erase_traces()
 
     def forget(self, id: str) -> None:
-        """Remove an event for good: no page of its table, of the index or of the log holds its text afterwards.
+        """Remove an event for good: afterwards no page of its table, of the index or of the log holds its text.
 
         Raises:
             NotFound: No such event. StoreError: It is still there.
@@ -413,7 +414,7 @@ class EventMemory:
 
 
 def keep_vectors(cursor: sqlite3.Cursor, numbers: Sequence[int], vectors: Sequence[bytes]) -> None:
-    """Give events their packed vectors, within a transaction of the caller's."""
+    """Store packed vectors for events, within a transaction of the caller's."""
     cursor.executemany(
         "INSERT OR REPLACE INTO event_vector (number, vector) VALUES (?, ?)", list(zip(numbers, vectors, strict=True))
     )

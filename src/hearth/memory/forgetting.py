@@ -1,17 +1,17 @@
-"""Which memories an owner means by a person, a period or a topic, and what goes with them when they are forgotten.
+"""Finds the memories an owner means by a person, a period or a topic, and removes them with everything derived from
+them.
 
-With an event go its words and vector, the sentences of summaries that were taken from it (the summary is written anew
-from those that stay), the facts that rest on nothing else, with all they replaced, and the things kept by their hash
-that nothing else refers to. A fact with other evidence stays and loses the link. Demonstrations, weights, recorded
-requests and the ledger's bytes are the learning part's, which calls `remove` within its one transaction.
+With an event go its words and vector, the sentences of summaries that were taken from it (the summary is rewritten from
+those that stay), the facts that rest on nothing else, with all they replaced, and the blobs that nothing else refers
+to. A fact with other evidence stays and loses the link. Demonstrations, weights, recorded requests and the ledger's
+bytes are removed by `learning.unlearning`, which calls `remove` within its one transaction.
 
-Covered: a summary's sentences by the event they came from, by who said them, by when and by their words.
-Not covered: a topic in words that neither an event nor its meaning comes near: what would go is shown first.
+Covered: a summary's sentences by the event they came from, by speaker, by time and by their words.
+Not covered: a topic in words that come near neither an event nor its meaning: what would go is shown first.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 import sqlite3
 from collections.abc import Collection, Iterable
@@ -22,47 +22,30 @@ import numpy as np
 from hearth.memory.event_memory import EventMemory
 from hearth.memory.retention import SUMMARY, lines_of, mean_vector, put_lines, rendered
 from hearth.memory.search.terms import signs_of, telling_words
-from hearth.protocols import Encoder
+from hearth.protocols import Encoder, Wanted
 from hearth.storage.database import Store
 from hearth.storage.trace import parse_moment
 
 NEAR = 0.6
-"""An event is about a topic, without sharing its words, when its meaning is so near."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is to be forgotten; all conditions that are given must hold."""
-
-    person: str = ""
-    """Who said it, or is named in it."""
-    since: dt.datetime | None = None
-    until: dt.datetime | None = None
-    """Exclusive."""
-    topic: str = ""
-    """All its telling words, or its meaning."""
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.person or self.topic or self.since or self.until)
+"""An event is about a topic, without sharing its words, if its meaning is at least this near."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """What goes with some events."""
+    """Everything that goes with some events."""
 
     facts: tuple[int, ...] = ()
     """Rows of facts that rest on nothing else, or are meant themselves."""
     lines: tuple[tuple[str, int], ...] = ()
     """Sentences of summaries: the summary's id and their place."""
     blobs: tuple[str, ...] = ()
-    """Hashes of things that nothing else refers to."""
+    """Hashes of blobs that nothing else refers to."""
     said: tuple[str, ...] = ()
-    """The facts and sentences, to be shown before they go."""
+    """Texts of the facts and sentences, to be shown before they go."""
 
 
 def events_meant(store: Store, encoder: Encoder | None, wanted: Wanted) -> tuple[set[str], set[tuple[str, int]]]:
-    """Ids of the events, and sentences of summaries, that are meant."""
+    """Find the ids of the events, and the sentences of summaries, that are meant."""
     near = _near(store, encoder, wanted.topic) if wanted.topic else set()
     meant = {
         row["id"]
@@ -90,7 +73,7 @@ def _near(store: Store, encoder: Encoder | None, topic: str) -> set[str]:
 
 
 def is_meant(wanted: Wanted, at_unix_s: float, person: str, text: str, *, is_near: bool = False) -> bool:
-    """Whether something said at a time is to be forgotten: all that is given of `wanted` holds.
+    """Return whether something said at a time is to be forgotten: every given condition of `wanted` holds.
 
     Args:
         is_near: Its meaning is near the topic, whatever its words.
@@ -112,7 +95,7 @@ def _names(text: str, name: str) -> bool:
 
 
 def facts_meant(store: Store, wanted: Wanted | None, matching: str = "") -> set[int]:
-    """Rows of facts that are meant by their own words, whatever they rest on: also those that were added word for word.
+    """Find the rows of facts that are meant by their own words, whatever they rest on, including facts added directly.
     A period alone means those that rest on no event, by when they were learnt."""
     found = set()
     by_period = (
@@ -134,7 +117,7 @@ def facts_meant(store: Store, wanted: Wanted | None, matching: str = "") -> set[
 def attached(
     store: Store, events: Collection[str], lines: Iterable[tuple[str, int]] = (), facts: Iterable[int] = ()
 ) -> Attached:
-    """What goes with these events and sentences, and with facts that are meant themselves."""
+    """Find what goes with these events and sentences, and with facts that are meant themselves."""
     gone = set(events)
     rests_on: dict[int, set[str]] = {}
     for row in store.query("SELECT fact, event FROM fact_event"):
@@ -154,7 +137,7 @@ def attached(
 
 
 def remove(cursor: sqlite3.Cursor, store: Store, events: Collection[str], with_them: Attached) -> None:
-    """Take events and what goes with them out, within a transaction of the caller's; files go with `Blobs.sweep`."""
+    """Delete events and what goes with them, within a transaction of the caller's; `Blobs.sweep` removes the files."""
     for fact in with_them.facts:
         cursor.execute("UPDATE fact SET follows = NULL WHERE follows = ?", (fact,))
         cursor.execute("DELETE FROM fact WHERE number = ?", (fact,))
@@ -166,7 +149,7 @@ def remove(cursor: sqlite3.Cursor, store: Store, events: Collection[str], with_t
 
 
 def _without(cursor: sqlite3.Cursor, store: Store, event: str, gone: set[int]) -> None:
-    """Write a summary anew from the sentences that stay; without any, it goes."""
+    """Rewrite a summary from the sentences that stay; if none stays, delete it."""
     rows = cursor.execute("SELECT number FROM event WHERE id = ?", (event,)).fetchall()
     left = [line for place, line in enumerate(lines_of(store, event)) if place not in gone]
     if not rows:
@@ -176,7 +159,7 @@ def _without(cursor: sqlite3.Cursor, store: Store, event: str, gone: set[int]) -
         return
     number = rows[0][0]
     level = cursor.execute("SELECT level FROM summary WHERE event = ?", (event,)).fetchone()[0]
-    # A changed text takes the full-text index's old words out only by way of deletion and insertion.
+    # The full-text index drops the old words of a changed text only by deletion and insertion.
     columns = "number, id, kind, at, at_unix_s, label, person, place, thread, is_embedded"
     old = cursor.execute(f"SELECT {columns} FROM event WHERE number = ?", (number,)).fetchone()  # noqa: S608 - our own text
     said = cursor.execute("SELECT n_replaced, replaced FROM summary WHERE event = ?", (event,)).fetchone()

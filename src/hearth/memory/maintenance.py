@@ -1,10 +1,10 @@
-"""A moment for memory after each request: what is old is folded and what has no vector gets one, without being asked.
+"""Tends memory for a moment after each request: folds old events and gives vectors to new ones, without being asked.
 
-A slice is bounded in time: it begins no further step once its time is over, and a step is one transaction of some
-tens of milliseconds. Old events are looked for once a day; what a slice leaves undone, the next one carries on with.
-Killed in between, every step is done or not begun.
+A slice is bounded in time: it begins no further step once its time is over, and a step is one transaction of some tens
+of milliseconds. Old events are looked for once a day; the next slice continues what one leaves undone. If killed, every
+step is either done or not begun.
 
-Covered: a home with a large backlog (an import of years) catches up slice by slice; half of each slice at least is left
+Covered: a home with a large backlog (an import of years) catches up slice by slice; at least half of each slice is left
 to vectors, so that neither waits for the other.
 Not covered: overwriting the traces of what was folded, which takes seconds in a large home: `hearth memory tend` does
 that, and everything at once.
@@ -24,32 +24,32 @@ from hearth.storage.database import Store
 SLICE_S = 0.4
 EMBEDDED_AT_ONCE = 8
 _TENDED = "memory_tended"
-"""The day on which the last look for old events came to its end."""
+"""Name of the entry for the day on which the last search for old events was completed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """What was done in one moment."""
+    """Counts of what was done in one slice."""
 
     n_dropped: int
     n_folded: int
     n_embedded: int
     is_done: bool
-    """Whether nothing is left for today."""
+    """True if nothing is left for today."""
 
 
 def retention_of(kept: MemoryKept) -> Retention:
-    """What `[memory]` in the settings says."""
+    """Read the retention from `[memory]` in the settings."""
     return Retention(kept.whole_days, kept.daily_days, kept.keep_days, kept.budget_mb * 1_000_000)
 
 
 def tend_a_little(
     store: Store, memory: EventMemory, retention: Retention, now: dt.datetime, limit_s: float = SLICE_S
 ) -> Slice:
-    """Fold and let go of what is due, then give events their vectors, until `limit_s` is over.
+    """Fold and drop what is due, then give events their vectors, until `limit_s` is over.
 
     Raises:
-        StoreError: The disk is full, say; every step is as before or done.
+        StoreError: For example, the disk is full; every step is either done or not begun.
     """
     began_s = time.monotonic()
     n_dropped = n_folded = 0

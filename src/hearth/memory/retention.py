@@ -1,17 +1,17 @@
-"""What becomes of old events: kept whole, folded into daily and then monthly summaries, or let go; within a budget.
+"""Folds old events into daily and then monthly summaries, or drops them, to keep memory within a budget.
 
-A summary is extractive: sentences as they were said, each with its time and who said it, and nothing else. Those are
-taken that tell most: greedily, by the rarity of the stems that no sentence taken before holds, so that what is said
-every day is said once and what happened once stays. Events of one label are folded together, so that a summary is worth
-as much trust as what it was made of.
+A summary is extractive: sentences as they were said, each with its time and its speaker, and nothing else. The most
+informative sentences are taken: greedily, by the rarity of the stems that no sentence taken before holds, so that what
+is said every day is said once and what happened once stays. Events of one label are folded together, so that a summary
+deserves as much trust as its sources.
 
-What is never folded: events that a fact rests on (its evidence stays as it was said), and what the owner asked to be
+Never folded: events that a fact rests on (its evidence stays as it was said), and what the owner asked to be
 remembered. Each summary knows which event each of its sentences came from, and keeps a short digest of all that it
-replaced. A period is folded in one transaction: killed in between, an event is there or its summary is.
+replaced. A period is folded in one transaction: if it is killed, either the events are there or their summary is.
 
 Covered: a clock that jumps ahead folds nothing newer than the newest event allows; one that goes back folds nothing; a
-budget that whole events would exceed folds them earlier, oldest first, and says so when even that is not enough.
-Not covered: a clock that is wrong while events are remembered; words that no sentence taken holds are gone.
+budget that whole events would exceed folds them earlier, oldest first, and reports when even that is not enough.
+Not covered: a clock that is wrong while events are remembered; words that are in no sentence taken are lost.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from hearth.storage.trace import label_from_text, parse_moment
 
 Level = Literal["day", "month", "year"]
 N_LINES: Mapping[Level, int] = {"day": 16, "month": 120, "year": 240}
-"""So many sentences a summary has, for one label."""
+"""Most sentences of a summary, for one label."""
 N_LINES_PART = 6
-"""So many stand in one event: few enough that its vector still says what it is about."""
+"""Most sentences in one event: few enough that its vector still represents what it is about."""
 SUMMARY = "summary"
-"""The kind of events that summaries are."""
+"""The kind of events that are summaries."""
 KEPT_KINDS = frozenset({SUMMARY, "remembered"})
 LEAST_WHOLE_DAYS = 7
-"""Newer events are folded for no budget."""
+"""Events newer than this are not folded for any budget."""
 _SIZES = ("page_count", "freelist_count", "page_size")
 _MARKS = ",".join("?" * len(KEPT_KINDS))
 _NO_EVIDENCE = "id NOT IN (SELECT event FROM fact_event)"
@@ -59,27 +59,27 @@ _MOST_LINE = 400
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+|\n+")
 _DROPPED_AT_ONCE = 1000
 _TRACES = "memory_traces"
-"""The mark that events left whose traces `Keeper.clean` has not overwritten yet."""
+"""Name of the mark that events were removed whose traces `Keeper.clean` has not overwritten yet."""
 _FREE_SHARE = 0.25
-"""The file is written anew when so much of it is free."""
+"""The file is rewritten when at least this share of it is free."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long what is kept."""
+    """Periods for which events and summaries are kept."""
 
     whole_days: int = 90
-    """Events are kept whole so long, then as daily summaries."""
+    """Events are kept whole for so many days, then as daily summaries."""
     daily_days: int = 365
-    """Daily summaries are kept so long, then as monthly ones."""
+    """Daily summaries are kept for so many days, then as monthly ones."""
     keep_days: Mapping[str, int] = field(default_factory=dict)
-    """Events of these kinds leave without a summary after so many days."""
+    """Events of these kinds are dropped without a summary after so many days."""
     budget_bytes: int = 500_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Tended:
-    """What was done with old events."""
+    """Counts of what was done with old events."""
 
     n_dropped: int
     n_folded: int
@@ -87,7 +87,7 @@ class Tended:
     n_summaries: int
     used_bytes: int
     is_within: bool
-    """Whether the budget holds; otherwise nothing that may be folded is left."""
+    """True if the budget holds; otherwise nothing that may be folded is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +112,10 @@ class Keeper:
         self._n_all = 1.0
 
     def tend(self, now: dt.datetime) -> Tended:
-        """Let go and fold what is old enough, then what the budget asks for; safe to call as often as one likes.
+        """Drop and fold what is old enough, then what the budget requires; safe to call at any time.
 
         Raises:
-            StoreError: The disk is full, say; every period is as before or folded.
+            StoreError: For example, the disk is full; every period is either folded or as before.
         """
         n_dropped = n_folded = n_summaries = 0
         for dropped, folded, made in self.steps(now):
@@ -125,10 +125,10 @@ class Keeper:
         return Tended(n_dropped, n_folded, n_summaries, used, used <= self._retention.budget_bytes)
 
     def steps(self, now: dt.datetime) -> Iterator[tuple[int, int, int]]:
-        """As `tend`, a transaction at a time; yields how many events left and were folded, and summaries made.
+        """Do as `tend`, one transaction at a time; yield how many events were dropped and folded, and summaries made.
 
-        Stopped anywhere, what is done is done and the same call carries on. Traces of what left linger in the file
-        until `clean`.
+        If stopped anywhere, finished steps stay and the same call continues. Traces of removed events linger in the
+        file until `clean`.
         """
         newest = self._store.query("SELECT max(at_unix_s) FROM event WHERE kind <> ?", (SUMMARY,))[0][0]
         if newest is None:
@@ -145,7 +145,7 @@ class Keeper:
             yield 0, folded, made
 
     def clean(self) -> None:
-        """Overwrite what folded and dropped events left in the file, if any; give much free space back."""
+        """Overwrite the traces of folded and dropped events in the file, if any; release much free space."""
         if self._store.query("SELECT 1 FROM meta WHERE name = ?", (_TRACES,)):
             self._memory.erase()
             self._shrink()
@@ -153,7 +153,7 @@ class Keeper:
                 cursor.execute("DELETE FROM meta WHERE name = ?", (_TRACES,))
 
     def used_bytes(self) -> int:
-        """What the database's pages in use and the things kept by their hash take."""
+        """Sum the bytes of the database's used pages and of the blobs."""
         pages, free, size = (self._store.query(f"PRAGMA {name}")[0][0] for name in _SIZES)
         return int((pages - free) * size) + Blobs(self._store).n_bytes()
 
@@ -184,19 +184,19 @@ class Keeper:
                     break
 
     def _periods(self, today: dt.date) -> Iterator[tuple[Level, str, bool]]:
-        """What may be folded, in the order in which it should be; True: it is due, whatever the budget."""
+        """Yield the periods that may be folded, in order; True: it is due, whatever the budget."""
         kept = today - dt.timedelta(days=self._retention.whole_days)
         daily = (today - dt.timedelta(days=self._retention.daily_days)).isoformat()[:7]
         least = today - dt.timedelta(days=LEAST_WHOLE_DAYS)
         yield from (("day", day, True) for day in self._days(kept))
         yield from (("month", month, True) for month in self._summarised("day", 7) if month < daily)
-        # From here on only while the budget is exceeded: the oldest first, and what costs least.
+        # From here on only while the budget is exceeded: the oldest first, and the least costly.
         yield from (("day", day, False) for day in self._days(least))
         yield from (("month", month, False) for month in self._summarised("day", 7) if month < today.isoformat()[:7])
         yield from (("year", year, False) for year in self._summarised("month", 4) if year < today.isoformat()[:4])
 
     def _days(self, before: dt.date) -> list[str]:
-        """Days before one with whole events that may be folded."""
+        """Days before `before` with whole events that may be folded."""
         rows = self._store.query(
             f"SELECT DISTINCT substr(at, 1, 10) FROM event WHERE at_unix_s < ? AND kind NOT IN ({_MARKS})"  # noqa: S608 - our own text
             f" AND {_NO_EVIDENCE} ORDER BY 1",
@@ -216,7 +216,7 @@ class Keeper:
     # ── Folding ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _fold(self, level: Level, period: str) -> tuple[int, int]:
-        """Put one summary for each label in the place of a period's events; how many went, how many came."""
+        """Replace a period's events by one summary for each label; return how many were removed and how many added."""
         by_label = (
             self._whole(period) if level == "day" else self._lines("day" if level == "month" else "month", period)
         )
@@ -228,7 +228,7 @@ class Keeper:
         rows: list[Row] = []
         with self._store.transaction() as cursor:
             if not all(cursor.execute(_IS_THERE, (number,)).fetchone() for number in gone):
-                return 0, 0  # something was forgotten since it was read: what was chosen may hold it; next time
+                return 0, 0  # something was forgotten since it was read, and the chosen lines may hold it; next time
             cursor.executemany("DELETE FROM event WHERE number = ?", [(number,) for number in gone])
             _leave_mark(cursor, gone)
             for label, lines in taken.items():
@@ -275,7 +275,7 @@ class Keeper:
     ) -> list[Row]:
         name = f"{SUMMARY}:{level}:{period}:{hashlib.blake2b(label.encode(), digest_size=4).hexdigest()}:{part}"
         while cursor.execute("SELECT 1 FROM event WHERE id = ?", (name,)).fetchone():
-            name += "+"  # events of a day that was folded already came late
+            name += "+"  # events that came late for a day already folded
         at = parse_moment(lines[0].at)
         event = NewEvent(
             *(name, rendered(level, lines), SUMMARY, at, label_from_text(label)), thread=f"{SUMMARY}:{period[:7]}"
@@ -295,7 +295,7 @@ class Keeper:
     # ── Choosing ──────────────────────────────────────────────────────────────────────────────────────────
 
     def _telling(self, lines: Sequence[Line], limit: int) -> list[Line]:
-        """The sentences that tell most, together: rare stems count, each once; numbers and times a little more."""
+        """Choose the sentences that together tell most: rare stems count, each once; numbers and times add a little."""
         if len(lines) <= limit:
             return list(dict.fromkeys(lines))
         stems = [frozenset(counts) for counts in self._stemmer.stems([line.text for line in lines])]
@@ -313,7 +313,7 @@ class Keeper:
             _, k = heapq.heappop(heap)
             now = gain(k)
             if heap and -now > heap[0][0]:
-                heapq.heappush(heap, (-now, k))  # others said it meanwhile: it waits for its turn
+                heapq.heappush(heap, (-now, k))  # others said it meanwhile: it waits its turn
             elif now <= 0:
                 break
             else:
@@ -329,18 +329,18 @@ class Keeper:
 
 
 def _leave_mark(cursor: sqlite3.Cursor, gone: Sequence[int]) -> None:
-    """So that `clean` knows, in whatever process, that something left."""
+    """Mark that something was removed, so that `clean` knows it in any process."""
     if gone:
         cursor.execute("INSERT OR IGNORE INTO meta (name, value) VALUES (?, '')", (_TRACES,))
 
 
 def digest_of(id: str) -> bytes:
-    """What a summary keeps of the id of an event it replaced."""
+    """The digest that a summary keeps of the id of an event it replaced."""
     return hashlib.blake2b(id.encode(errors="replace"), digest_size=DIGEST_BYTES).digest()
 
 
 def lines_of(store: Store, event: str) -> list[Line]:
-    """The sentences of a summary; of an event that has none, its own."""
+    """The sentences of a summary."""
     rows = store.query("SELECT * FROM summary_line WHERE event = ? ORDER BY place", (event,))
     return [Line(row["at"], row["source"], row["person"], row["text"], row["vector"]) for row in rows]
 
@@ -353,7 +353,7 @@ def put_lines(cursor: sqlite3.Cursor, event: str, lines: Sequence[Line]) -> None
 
 
 def rendered(level: str, lines: Sequence[Line]) -> str:
-    """A summary as a person reads it, and as it is searched."""
+    """Write a summary as a person reads it, and as it is searched."""
     said = []
     for line in lines:
         at = parse_moment(line.at)
@@ -363,7 +363,7 @@ def rendered(level: str, lines: Sequence[Line]) -> str:
 
 
 def mean_vector(lines: Sequence[Line]) -> bytes | None:
-    """Between those of the events its sentences came from; None when not all of them have one."""
+    """Average the vectors of the events its sentences came from; None if not all of them have one."""
     vectors = [line.vector for line in lines if line.vector is not None and is_vector(line.vector)]
     if not vectors or len(vectors) < len(lines):
         return None
@@ -377,6 +377,6 @@ def _weight(text: str) -> float:
 
 
 def _around(day: str) -> tuple[float, float]:
-    """A day in any zone, in seconds."""
+    """Bounds of a day in any zone, in seconds."""
     noon = dt.datetime.combine(dt.date.fromisoformat(day), dt.time(12), dt.UTC).timestamp()
     return noon - 2 * 86400, noon + 2 * 86400

@@ -1,10 +1,10 @@
-"""What repeats: requests of one kind at like times, places one goes to, people one meets, as facts to propose.
+"""Finds routines to propose as facts: similar requests at like times, places one goes to, people one meets.
 
-Events that share most of their telling words are of one kind. A kind (a place, a person) with three events or more on
-different days is a routine when most of them lie at like times: within 90 minutes of their middle on the clock,
-counted round midnight, and perhaps on one weekday. How sure: of `n` events `k` at like times, `(k + 1) / (n + 2)`
-(Laplace's rule of succession, 1814); on one weekday, of those `k`, `w` on the commonest: times `(w + 1) / (k + 2)`,
-else no weekday is said. Below `LEAST_SURE` nothing is proposed.
+Events that share most of their content words are of one kind. A kind (a place, a person) with three events or more on
+different days is a routine when most of them lie at like times: within 90 minutes of their middle on the clock, counted
+round midnight, and perhaps on one weekday. The confidence, if `k` of `n` events are at like times, is `(k + 1) / (n +
+2)` (Laplace's rule of succession, 1814); if `w` of those `k` are on the commonest weekday, it is multiplied by `(w + 1)
+/ (k + 2)`, else no weekday is named. Below `LEAST_SURE` nothing is proposed.
 
 Covered: clock times, weekdays, places, people; the owner's zone. Everything is proposed, never believed at once.
 Not covered: rhythms other than weekly or daily (every other week, monthly), routines that have ended.
@@ -29,10 +29,10 @@ from hearth.types import Label
 LEAST_EVENTS = 3
 LEAST_SURE = 0.6
 LEAST_SHARED = 0.6
-"""Of their words, by Jaccard, for two events to be of one kind."""
+"""Least share of words (Jaccard) for two events to be of one kind."""
 LIKE_TIMES = dt.timedelta(minutes=90)
 MOST_EVENTS = 20_000
-"""The latest ones that are looked at."""
+"""Limit on the latest events that are examined."""
 DEVICE = Label(frozenset({"device"}), frozenset())
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _TIME_WORDS = frozenset(
@@ -48,19 +48,19 @@ _KINDS = ("request", "visit", "photo", "calendar")
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """One event as routines look at it."""
+    """One event, as far as routines need it."""
 
     id: str
     text: str
     at: dt.datetime
-    """In the owner's zone."""
+    """Time in the owner's zone."""
     kind: str
     person: str = ""
     place: str = ""
 
 
 def routines(events: Iterable[Happened]) -> tuple[NewFact, ...]:
-    """What repeats among `events`, surest first."""
+    """Find what repeats among `events`, surest first."""
     happened = list(events)
     groups: list[tuple[str, str, list[Happened]]] = [
         ("habit", _shortest(group), group) for group in _of_one_kind([e for e in happened if e.kind == "request"])
@@ -76,7 +76,7 @@ def routines(events: Iterable[Happened]) -> tuple[NewFact, ...]:
 
 
 def _of_one_kind(events: Sequence[Happened]) -> list[list[Happened]]:
-    """Groups of events that share most of their telling words with the first of their group."""
+    """Group events that share most of their content words with the first of their group."""
     groups: list[tuple[frozenset[str], list[Happened]]] = []
     by_word: dict[str, list[int]] = defaultdict(list)
     for event in events:
@@ -124,7 +124,7 @@ def _routine(relation: str, value: str, group: Sequence[Happened]) -> NewFact | 
 
 
 def _at_like_times(group: Sequence[Happened]) -> tuple[dt.time, list[Happened]]:
-    """The middle of their times on the clock, and those near it. The middle is the time nearest to all others."""
+    """Find the middle of their times on the clock (the time nearest to all others), and the events near it."""
     minutes = [event.at.hour * 60 + event.at.minute for event in group]
     middle = min(minutes, key=lambda m: (sum(min(_apart(m, other), 240) for other in minutes), m))
     most = LIKE_TIMES.total_seconds() / 60
@@ -139,8 +139,8 @@ def _apart(a: int, b: int) -> float:
 
 
 def propose_routines(store: Store, facts: FactStore, zone: dt.tzinfo, now: dt.datetime) -> tuple[Fact, ...]:
-    """Look for routines in the latest events and propose those that are new; says what waits for the owner's word. What
-    the owner knows already, or revoked, is not proposed again."""
+    """Propose the routines in the latest events that are new; return all facts that wait for the owner's confirmation.
+    Those the owner knows already, or revoked, are not proposed again."""
     marks = ",".join("?" * len(_KINDS))
     rows = store.query(
         f"SELECT id, text, at_unix_s, kind, person, place FROM event WHERE kind IN ({marks})"  # noqa: S608 - question marks
@@ -158,7 +158,7 @@ def propose_routines(store: Store, facts: FactStore, zone: dt.tzinfo, now: dt.da
 
 
 def _what(value: str) -> str:
-    """The value without its times, which drift."""
+    """Strip a value of its times, which drift."""
     return value.rpartition(": ")[0] or value
 
 

@@ -1,5 +1,5 @@
-"""Models: what turns text into vectors or into more text. Nothing is imported here, so that a start pays only for
-what it uses."""
+"""Models that turn text into vectors or into more text. Nothing is imported here, so that a start pays only for what it
+uses."""
 
 import os
 

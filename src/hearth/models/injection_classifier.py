@@ -1,7 +1,7 @@
-"""A detector of instructions inside data: which sentence of a mail, page or file speaks to the assistant.
+"""Detect instructions inside data: find the sentence of a mail, page or file that speaks to the assistant.
 
 Each text is cut into short pieces; each piece gets the sentence encoder's vector and a few signs of wording, and a
-small head says how much it reads like an instruction. A text is as suspicious as its worst piece. The head is
+small head scores how much it reads like an instruction. A text is as suspicious as its worst piece. The head is
 `data/detector.npz`; how it was made: `data/detector.json` and `training.injection_classifier_train`.
 
 Covered: requests for other tasks, orders about the answer, code to be added, "ignore what was said before", in any
@@ -28,9 +28,9 @@ from hearth.protocols import Encoder
 Vectors = NDArray[np.float32]
 
 MAX_PIECES = 96
-"""So many pieces of one result are embedded at most: those with the most suspicious wording, whole texts first."""
+"""Most pieces of one result that are embedded: those with the most suspicious wording, whole texts first."""
 MAX_TEXT_CHARACTERS = 200_000
-"""Longer texts are read at their beginning and end, half of it each."""
+"""Longer texts are read only at their beginning and end, half of this length each."""
 MAX_PIECE_CHARACTERS = 320
 _MAX_PIECE_WORDS = 45
 _MIN_LETTERS = 5
@@ -41,9 +41,9 @@ class Piece:
     """A sentence, line or cell of a text."""
 
     text: str
-    """Without invisible characters and letters that only look like Latin ones."""
+    """Text without invisible characters and letters that only look like Latin ones."""
     start: int
-    """Where it stands in the text as it was given, in characters."""
+    """Position of its first character in the original text."""
     end: int
 
 
@@ -60,7 +60,7 @@ _LOOKALIKES = str.maketrans(
 _BREAK = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[a-z][.!?])(?=[A-Z][a-z])|[\r\n]+|\s*\|+\s*|\t+|\s{4,}")
 _WRAP = re.compile(r"\r?\n[ \t>|]*(?=[^\s>|])")
 _MAX_WRAPPED = 84
-"""A line that is longer was not wrapped by a mail program."""
+"""A longer line was not wrapped by a mail program."""
 _MIN_WRAPPED = 44
 _ENDS = tuple(".!?:;…|>`{}")
 _LEAD = re.compile(r"^[\s>*#•·\-–—=_~+]+|[\s>*#•·\-–—=_~]+$")
@@ -78,25 +78,25 @@ _SIGNATURES = re.compile(
     r"language models?|chatbots?|ai assistants?|ai agents?)\b",
     re.IGNORECASE,
 )
-"""Words of attacks that are known to everyone; they need no head."""
+"""Wordings of well-known attacks; they need no head."""
 
 
 def plain(text: str) -> str:
-    """`text` as it reads: compatibility forms and look-alikes as Latin letters, invisible characters gone."""
+    """Return `text` as it reads: compatibility forms and look-alikes as Latin letters, invisible characters removed."""
     if text.isascii():
         return text
     return _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).translate(_LOOKALIKES)
 
 
 def hidden_text(text: str) -> str:
-    """What is written in Unicode's invisible tag characters, which nobody sees and a model may read."""
+    """Return text written in Unicode's invisible tag characters, which nobody sees and a model may read."""
     if text.isascii():
         return ""
     return "".join(chr(ord(c) - 0xE0000) for c in text if ord(c) in _TAGS)
 
 
 def pieces(text: str) -> Iterator[Piece]:
-    """The sentences, lines and cells of a text, in order; long ones in overlapping stretches."""
+    """Yield the sentences, lines and cells of a text, in order; long ones in overlapping stretches."""
     text = _unwrapped(text)
     place = 0
     for match in _BREAK.finditer(text):
@@ -106,7 +106,7 @@ def pieces(text: str) -> Iterator[Piece]:
 
 
 def _unwrapped(text: str) -> str:
-    """`text`, equally long, with spaces for the line ends that a mail program put into a sentence."""
+    """Replace the line ends that a mail program put into a sentence with spaces; the length stays."""
     if "\n" not in text:
         return text
     parts: list[str] = []
@@ -117,7 +117,8 @@ def _unwrapped(text: str) -> str:
         is_wrap = after.islower() or len(line) >= _MIN_WRAPPED
         if is_wrap and line and len(line) <= _MAX_WRAPPED and not line.endswith(_ENDS) and after not in "-*•#|":
             parts += [text[place : match.start()], " "]
-            # Blanks would end a piece: what is left out is put where the next one begins.
+            # Blanks would end a piece, so what is left out is replaced by invisible characters at the start of the next
+            # line.
             parts.append("\u2060" * (match.end() - match.start() - 1))
             place = match.end()
         begin = match.end()
@@ -225,7 +226,7 @@ N_SIGNS = len(_SIGNS) + 8
 
 
 def signs(text: str) -> Vectors:
-    """What the wording shows, shape [N_SIGNS]: who is spoken to, with which verb first, about what."""
+    """Return the signs of wording, shape [N_SIGNS]: who is spoken to, with which verb first, about what."""
     lower = text.lower()
     first = _FIRST.match(lower)
     verb = first[1] if first else ""
@@ -251,43 +252,43 @@ def signs(text: str) -> Vectors:
 
 N_KIN = 2
 ALIEN = 0.3
-"""How near a piece is taken to be to the rest of its text where there is hardly any rest."""
+"""Similarity assumed between a piece and the rest of its text where there is hardly any rest."""
 _FEWEST_OTHERS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How much one text reads like an instruction."""
+    """Result for one text: how much it reads like an instruction."""
 
     score: float
-    """Of its most suspicious piece, in log-odds; above the detector's threshold it is flagged."""
+    """Score of its most suspicious piece, in log-odds; above the detector's threshold it is flagged."""
     piece: Piece | None
-    """That piece; None when the text holds no sentence at all."""
+    """The most suspicious piece; None when the text holds no sentence at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What was fitted: a linear part and a layer of rectified units beside it."""
+    """The fitted head: a linear part and a layer of rectified units beside it."""
 
     weights: Vectors
-    """Of the linear part, shape [dim + N_SIGNS + N_KIN]."""
+    """Weights of the linear part, shape [dim + N_SIGNS + N_KIN]."""
     hidden: Vectors
-    """Shape [dim + N_SIGNS + N_KIN, units]."""
+    """Weights of the rectified units, shape [dim + N_SIGNS + N_KIN, units]."""
     hidden_bias: Vectors
     out: Vectors
-    """Shape [units]."""
+    """Weights from the units to the score, shape [units]."""
     bias: float
     sign_weights: Vectors
-    """Of the signs alone, for choosing among too many pieces; shape [N_SIGNS]."""
+    """Weights of the signs alone, for choosing among too many pieces; shape [N_SIGNS]."""
     threshold: float
 
     def score(self, rows: Vectors) -> Vectors:
-        """How much each row of `features` speaks for an instruction, shape [n]."""
+        """Score how much each row of `features` speaks for an instruction, shape [n]."""
         units = np.maximum(rows @ self.hidden + self.hidden_bias, 0)
         return np.asarray(rows @ self.weights + units @ self.out + self.bias, np.float32)
 
     def save(self) -> dict[str, NDArray[np.generic]]:
-        """As arrays of one file, in half precision."""
+        """Return the head as arrays of one file, in half precision."""
         arrays = (self.weights, self.hidden, self.hidden_bias, self.out, self.sign_weights)
         names = ("weights", "hidden", "hidden_bias", "out", "sign_weights")
         return {
@@ -298,16 +299,16 @@ class Head:
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Head:
-        """What `save` gave."""
+        """Make a head from what `save` returned."""
         names = ("weights", "hidden", "hidden_bias", "out", "sign_weights")
         weights, hidden, hidden_bias, out, sign_weights = (arrays[name].astype(np.float32) for name in names)
         return cls(weights, hidden, hidden_bias, out, float(arrays["bias"]), sign_weights, float(arrays["threshold"]))
 
 
 def kinship(vectors: Vectors) -> Vectors:
-    """How near each piece is to the rest of its text: to the mean of the others, and to the nearest; shape [n, 2].
+    """Measure how near each piece is to the mean of the others, and to the nearest; shape [n, 2].
 
-    What was put into a text mostly speaks of something else.
+    Text that was injected mostly speaks of something else.
     """
     n = len(vectors)
     if n <= _FEWEST_OTHERS:
@@ -320,7 +321,7 @@ def kinship(vectors: Vectors) -> Vectors:
 
 
 def features(vectors: Vectors, wording: Vectors, kin: Vectors) -> Vectors:
-    """What the head sees of each piece, shape [n, dim + N_SIGNS + N_KIN]; scaled so that one ridge suits all parts."""
+    """Return the head's input, shape [n, dim + N_SIGNS + N_KIN]; scaled so that one ridge suits all parts."""
     return np.concatenate([4.0 * vectors, 0.7 * wording, 2.0 * (kin - ALIEN)], axis=1)
 
 
@@ -334,7 +335,7 @@ class Detector:
 
     @classmethod
     def open(cls, encoder: Encoder) -> Detector:
-        """The shipped head on `encoder`. Raises: ConfigError: The head was fitted to another encoder."""
+        """Open the shipped head on `encoder`. Raises: ConfigError: The head was fitted to another encoder."""
         with as_file(files("hearth.data") / "detector.npz") as path, np.load(path, allow_pickle=False) as file:
             head = Head.of(file)
         if head.weights.shape != (encoder.dim + N_SIGNS + N_KIN,):
@@ -375,7 +376,7 @@ class Detector:
     def _chosen(
         self, found: Sequence[list[Piece]], wording: Sequence[Vectors]
     ) -> tuple[list[list[Piece]], list[Vectors]]:
-        """The pieces of the most suspicious wording, in their order."""
+        """Return the pieces of the most suspicious wording, in their order."""
         suspicion = np.concatenate([marks @ self._head.sign_weights for marks in wording])
         kept = np.zeros(len(suspicion), bool)
         kept[np.argsort(-suspicion, kind="stable")[:MAX_PIECES]] = True
@@ -386,7 +387,7 @@ class Detector:
 
 
 def _signed(text: str) -> Piece | None:
-    """Where words stand that are known for an attack; None when there are none."""
+    """Find words that are known from attacks; None when there are none."""
     match = _SIGNATURES.search(plain(text))
     if match is None:
         return None
@@ -395,6 +396,6 @@ def _signed(text: str) -> Piece | None:
 
 
 def _shortened(text: str) -> str:
-    """A text too long to be read whole: its beginning and its end."""
+    """Shorten a text that is too long to be read whole to its beginning and its end."""
     half = MAX_TEXT_CHARACTERS // 2
     return text if len(text) <= 2 * half else f"{text[:half]}\n{text[-half:]}"

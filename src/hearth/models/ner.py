@@ -1,12 +1,12 @@
-"""Finds names in a text: people, organisations, places, addresses, and beside them ages, dates, job titles, groups of
-people and numbers that stand for somebody. A small change of the shipped encoder and one linear head; onnxruntime only.
+"""Find names in a text: people, organisations, places, addresses; also ages, dates, job titles, groups of people and
+numbers that identify somebody. A low-rank change of the shipped encoder and one linear head; onnxruntime only.
 
-Covered: text of any length in time that grows with it (windows that overlap), texts without capitals, English and, less
-well, German, French, Spanish, Italian; names never seen, by their shape and surroundings.
+Covered: text of any length in linear time (overlapping windows), texts without capitals, English and, less well,
+German, French, Spanish, Italian; names never seen, by their shape and surroundings.
 Not covered: a name that is also a word and has nothing around it that says so ("will" in small letters alone), hints
 further away than some 200 tokens, other languages, letters disguised as others (the text must be made plain first), and
-what no word names ("the house where she was born"). It misses some: whoever masks adds patterns and the owner's own
-dictionary. Trained by `training.ner_train`.
+people described without a name ("the house where she was born"). It misses some: masking adds patterns and the owner's
+own dictionary. Trained by `training.ner_train`.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from hearth.models.encoder.lora_encoder import WIDTH, AdaptedEncoder, Array, loa
 
 TAGGER_FILE = Path(__file__).parent.parent / "data" / "tagger.npz"
 KINDS = ("person", "organisation", "place", "address", "group", "title", "age", "date", "identifier")
-"""`title` is a job, `group` a nation, religion or party of people, `date` a day or year with its year, `identifier` a
-number, e-mail or web address of somebody."""
+"""Kinds of spans. `title` is a job, `group` a nation, religion or party of people, `date` a day or year with its year,
+`identifier` a number, e-mail or web address of somebody."""
 NAMES = KINDS[:4]
-"""What the tagger is for; of the other kinds patterns know more."""
+"""The tagger's main kinds; for the others patterns do better."""
 LEAST_CHANCE = 0.15
-"""Of a token being part of a name, from which on it is one."""
+"""Least probability of being part of a name from which a token counts as one."""
 
 _CLS, _SEP = 101, 102
 WINDOW_TOKENS = 160
-"""More at once are slower: what attention holds then leaves the processor's cache."""
+"""Most tokens read at once; with more, attention's data leaves the processor's cache, which is slower."""
 _MARGIN_TOKENS = 20
-"""Tokens at an inner edge of a window, whose tags are taken from its neighbour, which sees more around them."""
+"""Tokens at an inner edge of a window, whose tags come from the next window, which sees more around them."""
 _PIECE_CHARACTERS = 2000
-"""What is cut into tokens at once."""
+"""Most characters cut into tokens at once."""
 _BLOCK_CHARACTERS = 200_000
-"""What is read at once, so that memory does not grow with the text; at its edges, little is seen around a name."""
+"""Most characters read at once, so that memory stays bounded; at the edges, little is seen around a name."""
 
 _WORD = re.compile(r"[^\W_]+")
 _SHAPES = ("none", "small", "capital", "capitals", "mixed", "digits", "with digits", "letter", "no case")
@@ -62,11 +62,11 @@ class Span:
     start: int
     """First character."""
     end: int
-    """The one after the last."""
+    """The character after the last."""
     kind: str
-    """Of `KINDS`."""
+    """One of `KINDS`."""
     chance: float
-    """Mean over its tokens of the chance that they are part of any name."""
+    """Mean over its tokens of the probability that they are part of any name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Tagger:
 
     @classmethod
     def shipped(cls, cache_dir: Path | None = None) -> Tagger:
-        """The tagger that comes with Hearth, one for the process; its graph is built the first time (two seconds).
+        """Return the tagger shipped with Hearth, one per process; its graph is built the first time (two seconds).
 
         Raises:
             ConfigError: Its file is missing or damaged.
@@ -114,7 +114,7 @@ class Tagger:
         return cls(encoder, load_tokenizer(), heads)
 
     def spans(self, texts: Sequence[str]) -> list[list[Span]]:
-        """The names of each text, in order and apart from each other.
+        """Return the names of each text, in order and without overlaps.
 
         Raises:
             TypeError: `texts` is one string instead of a list of them.
@@ -132,7 +132,7 @@ class Tagger:
                     yield Span(start + span.start, start + span.end, span.kind, span.chance)
 
     def _chances(self, tokens: Tokens) -> Array:
-        """Of each token being nothing or of each kind, shape [n, 1 + kinds]."""
+        """Return each token's probability of being nothing or of each kind, shape [n, 1 + kinds]."""
         n = len(tokens.ids)
         found = np.empty((n, len(KINDS) + 1), dtype=np.float32)
         for first, last, kept_first, kept_last in windows(n):
@@ -158,7 +158,7 @@ def _shipped(cache_dir: Path | None) -> Tagger:
 
 
 def tokens_of(tokenizer: tokenizers.Tokenizer, text: str) -> Tokens:
-    """The tokens of a text and how their words are written."""
+    """Return the tokens of a text and how their words are written."""
     readable = text.encode("utf-8", "replace").decode("utf-8")
     ids: list[int] = []
     spans: list[tuple[int, int]] = []
@@ -171,7 +171,7 @@ def tokens_of(tokenizer: tokenizers.Tokenizer, text: str) -> Tokens:
 
 
 def pieces_of(text: str, most: int = _PIECE_CHARACTERS) -> Iterator[tuple[int, int]]:
-    """The text in pieces of bounded length, cut at white space where there is some."""
+    """Cut the text into pieces of bounded length, at white space where there is some."""
     start = 0
     while start < len(text):
         end = min(start + most, len(text))
@@ -216,7 +216,7 @@ def _shape(word: str) -> int:
 
 
 def windows(n_tokens: int) -> Iterator[tuple[int, int, int, int]]:
-    """Windows over the tokens of a text: first token, the one after the last, and between which ones tags are taken."""
+    """Yield windows over tokens: first, one after the last, and the same of those whose tags are taken."""
     start = 0
     while True:
         end = min(start + WINDOW_TOKENS, n_tokens)
@@ -232,7 +232,7 @@ def windows(n_tokens: int) -> Iterator[tuple[int, int, int, int]]:
 
 
 def spans_of(text: str, where: NDArray[np.int64], chances: Array) -> Iterator[Span]:
-    """Whole words of which a token is likely part of a name; neighbours of one kind are one name."""
+    """Yield whole words of which a token is likely part of a name; neighbours of one kind are one name."""
     open_span: _Open | None = None
     for word in _words(text, where, chances):
         if open_span is not None and open_span.takes(word, text):
@@ -252,7 +252,7 @@ class _Word:
     start: int
     end: int
     kinds: Array
-    """Summed over its tokens, shape [kinds]."""
+    """Probabilities summed over its tokens, shape [kinds]."""
     n_tokens: int
     is_sign: bool
 
@@ -265,7 +265,7 @@ class _Open:
         self._kinds = word.kinds
 
     def takes(self, word: _Word, text: str) -> bool:
-        """Whether the word belongs to the same name: next to it, and of its kind or a sign."""
+        """Say whether the word belongs to the same name: next to it, and of its kind or a sign."""
         last = self._words[-1]
         gap = text[last.end : word.start]
         if gap.strip(" '’-./&\t") and gap.strip():
@@ -285,7 +285,7 @@ class _Open:
         return int(self._kinds.argmax())
 
     def spans(self) -> Iterator[Span]:
-        """The name without signs at its ends; nothing when it is signs alone."""
+        """Yield the name without signs at its ends; nothing when it is signs alone."""
         words = [place for place, word in enumerate(self._words) if not word.is_sign]
         if words:
             inside = self._words[words[0] : words[-1] + 1]
@@ -294,7 +294,7 @@ class _Open:
 
 
 def _words(text: str, where: NDArray[np.int64], chances: Array) -> Iterator[_Word]:
-    """Words and signs of which one token at least is likely part of a name."""
+    """Yield words and signs of which one token at least is likely part of a name."""
     likely = (chances[:, 0] < 1 - LEAST_CHANCE).tolist()
     if not any(likely):
         return
@@ -326,7 +326,7 @@ def _softmax(scores: Array) -> Array:
 
 
 def packed(adapter: Mapping[str, Array], heads: Mapping[str, Array]) -> bytes:
-    """The tagger's file: half-precision numbers by name."""
+    """Encode the tagger's file: half-precision numbers by name."""
     file = io.BytesIO()
     arrays = {f"adapter:{k}": v.astype(np.float16) for k, v in adapter.items()}
     arrays |= {f"head:{k}": v.astype(np.float16) for k, v in heads.items()}
@@ -335,7 +335,7 @@ def packed(adapter: Mapping[str, Array], heads: Mapping[str, Array]) -> bytes:
 
 
 def unpacked(data: bytes) -> tuple[dict[str, Array], dict[str, Array]]:
-    """The adapter and the heads of a file. Raises: ValueError, when it is damaged or a head is of another shape."""
+    """Read the adapter and the heads of a file. Raises: ValueError: It is damaged or a head is of another shape."""
     adapter: dict[str, Array] = {}
     heads: dict[str, Array] = {}
     try:

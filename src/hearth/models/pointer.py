@@ -1,8 +1,8 @@
-"""Tier two at run time: an adapted encoder and a pointer over tools propose plans; onnxruntime alone, no torch.
+"""Run tier two: an adapted encoder and a pointer over tools propose plans; onnxruntime alone, no torch.
 
-The pointer scores tools by their texts beside what it learnt of each, so a tool added after training can be proposed.
-One pass over a request gives the score of every tool that might follow another; beams are then look-ups in a table.
-Covered: damaged files are refused by their hashes. Not covered: arguments, and requests that no tool serves.
+The pointer scores tools by their texts and by what it learnt of each, so a tool added after training can be proposed.
+One pass over a request gives the score of every tool that might follow another; beam search is then look-ups in a
+table. Covered: damaged files are refused by their hashes. Not covered: arguments, and requests that no tool serves.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ _UNLIKELY = np.float32(-1e4)
 _LEAST_CHANCE = 0.01
 _LEAST_LINK = -5.0
 _CHANCE_SHARE = 0.5
-"""How much each tool's own odds count beside the sequence's probability: a sequence alone tends to stop early."""
+"""Share of each tool's own odds beside the sequence's probability: a sequence alone tends to stop early."""
 _N_IN_SETS, _N_SETS, _MOST_IN_SET = 8, 12, 5
-"""Tools from which sets are put together, sets tried beside the beam, and their largest size."""
+"""Number of tools from which sets are put together, number of sets tried beside the beam, and their largest size."""
 _MOST_ODDS = 4.6
 
 
 def tool_text(spec: ToolSpec) -> str:
-    """What is embedded of a tool."""
+    """Return the text of a tool that is embedded."""
     return f"{spec.name.replace('_', ' ')}: {spec.description}"
 
 
 class LowerLayers:
-    """States of tokens after the layers that no training changes, as int8. May be used from several threads at once."""
+    """Computes token states after the layers that no training changes, as int8. Safe from several threads."""
 
     def __init__(
         self, session: onnxruntime.InferenceSession, tokenizer: tokenizers.Tokenizer, published: Mapping[str, Array]
@@ -66,7 +66,7 @@ class LowerLayers:
 
     @classmethod
     def open(cls, n_lower: int, cache_dir: Path | None = None, *, n_threads: int = 1) -> LowerLayers:
-        """The first `n_lower` layers of the package's encoder; their graph is kept in the cache.
+        """Open the first `n_lower` layers of the package's encoder; their graph is kept in the cache.
 
         Raises:
             MissingExtraError: The package with the weights is not installed.
@@ -91,7 +91,7 @@ class LowerLayers:
         return cls(start_session(graph, n_threads), tokenizer, weights)
 
     def states(self, text: str) -> Array:
-        """Shape [n_tokens, 384]; an empty text has its two end marks."""
+        """Return states of shape [n_tokens, 384]; an empty text has its two end marks."""
         readable = text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
         ids = self._tokenizer.encode(readable).ids
         (states,) = self._session.run(None, {"embedded": self._words[ids] + self._places[: len(ids)]})
@@ -100,17 +100,17 @@ class LowerLayers:
 
 @dataclass(frozen=True, slots=True)
 class ToolTable:
-    """What a pointer knows of tools: how texts become queries, and what was learnt of each beyond its text."""
+    """A pointer's knowledge of tools: how texts become queries, and what was learnt of each beyond its text."""
 
     names: tuple[str, ...]
     vectors: Array
-    """Of the texts, unit length, shape [n_tools, 384]."""
+    """Vectors of the texts, unit length, shape [n_tools, 384]."""
     marks: tuple[str, ...]
     """Short hashes of the texts, so that a changed text is embedded again."""
     deltas: Array
-    """Shape [n_tools, width]."""
+    """Learnt additions to the queries, shape [n_tools, width]."""
     projection: Array
-    """Shape [width, 384]."""
+    """Map from text vectors to queries, shape [width, 384]."""
 
     def save(self, path: Path) -> None:
         with path.open("wb") as file:
@@ -133,13 +133,13 @@ class ToolTable:
 
     @classmethod
     def of(cls, tools: Mapping[str, ToolSpec], encoder: Encoder, projection: Array) -> ToolTable:
-        """Tools of which nothing but the text is known."""
+        """Make a table of tools of which nothing but the text is known."""
         texts = [tool_text(spec) for spec in tools.values()]
         deltas = np.zeros((len(texts), len(projection)), dtype=np.float32)
         return cls(tuple(tools), encoder.encode(texts), tuple(map(_mark, texts)), deltas, projection)
 
     def for_tools(self, tools: Mapping[str, ToolSpec], encoder: Encoder | None = None) -> ToolTable:
-        """The same for the tools now on offer; texts not known are embedded (by `encoder`, else one opened here)."""
+        """Return the table for the present tools; unknown texts are embedded (by `encoder`, else one opened here)."""
         place = {name: k for k, name in enumerate(self.names)}
         texts = {name: tool_text(spec) for name, spec in tools.items()}
         fresh = [n for n, text in texts.items() if n not in place or self.marks[place[n]] != _mark(text)]
@@ -154,7 +154,7 @@ class ToolTable:
         return ToolTable(tuple(tools), vectors, tuple(map(_mark, texts.values())), deltas, self.projection)
 
     def queries(self) -> Array:
-        """Shape [n_tools, width]."""
+        """Return the query of each tool, shape [n_tools, width]."""
         length = np.float32(self.vectors.shape[1] ** 0.5)
         return np.asarray(self.vectors * length @ self.projection.T + self.deltas, dtype=np.float32)
 
@@ -196,7 +196,7 @@ class Pointer:
 
         Args:
             graph: Links that are possible; others are proposed only where nothing else is left. None allows any.
-            encoder: For texts of tools that were not there in training; opened when needed and left out.
+            encoder: For texts of tools that were not there in training; when left out, one is opened if needed.
         Raises:
             StoreCorruptError: A file is missing, damaged or of another training than its record.
             MissingExtraError: The package with the encoder's weights is not installed.
@@ -209,11 +209,11 @@ class Pointer:
         return cls(lower, session, table, str(record["fingerprint"]), graph)
 
     def propose(self, texts: Sequence[str]) -> list[Proposal]:
-        """One proposal for each request; the same request, the same proposal."""
+        """Make one proposal for each request; the same request gives the same proposal."""
         return [self.propose_from(self._lower.states(text)) for text in texts]
 
     def propose_from(self, states: Array) -> Proposal:
-        """A proposal from the lower layers' states of a text [n_tokens, 384]."""
+        """Make a proposal from the lower layers' states of a text [n_tokens, 384]."""
         if not self._names:
             return Proposal({}, (), {})
         given = {"states": states, "queries": self._queries, "directions": self._directions, "k": self._n_looked_at}
@@ -230,7 +230,7 @@ class Pointer:
 
 
 def plans(wanted: Array, link: Array, pair: Array) -> list[tuple[tuple[int, ...], float]]:
-    """The beam and the sets of tools that are likely each by itself, with log-probabilities that weigh both ways.
+    """Return the beam's plans and the likely sets of tools, with log-probabilities that combine both scores.
 
     Args:
         wanted: Log-odds that each tool is in the plan, shape [k].
@@ -259,7 +259,7 @@ def _likely_sets(wanted: Array) -> list[NDArray[np.int64]]:
 
 
 def _best_order(members: NDArray[np.int64], table: Array) -> tuple[int, ...]:
-    """By the links alone, ends included."""
+    """Return the best order by the links alone, ends included."""
     end = len(table) - 1
     orders = members[_orders(len(members))]
     ends = np.full((len(orders), 1), end)
@@ -270,7 +270,7 @@ def _best_order(members: NDArray[np.int64], table: Array) -> tuple[int, ...]:
 
 @cache
 def _subsets(n: int) -> NDArray[np.bool_]:
-    """All subsets of n things with 1 to `_MOST_IN_SET` members, shape [n_subsets, n]."""
+    """Return all subsets of n things with 1 to `_MOST_IN_SET` members, shape [n_subsets, n]."""
     bits = (np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1
     return np.asarray(bits[bits.sum(axis=1) <= _MOST_IN_SET], dtype=np.bool_)
 
@@ -281,7 +281,7 @@ def _orders(n: int) -> NDArray[np.int64]:
 
 
 def log_probability(path: tuple[int, ...], link: Array, pair: Array) -> float:
-    """Of one sequence, as `beam` has it."""
+    """Return the log-probability of one sequence, as `beam` computes it."""
     end = len(link) - 1
     sums, last, total = np.zeros(end + 1), end, 0.0
     sums[end] = _UNLIKELY  # a plan has a step
@@ -297,7 +297,7 @@ def log_probability(path: tuple[int, ...], link: Array, pair: Array) -> float:
 
 
 def beam(link: Array, pair: Array, n: int = _N_BEAM) -> list[tuple[tuple[int, ...], float]]:
-    """The likeliest sequences with their log-probabilities, best first.
+    """Return the likeliest sequences with their log-probabilities, best first.
 
     Args:
         link, pair: What the tool before, and each earlier tool, adds to the score of the next, shape [k + 1, k + 1];
@@ -339,7 +339,7 @@ def beam(link: Array, pair: Array, n: int = _N_BEAM) -> list[tuple[tuple[int, ..
 
 
 def _first_order(link: Array, pair: Array) -> Array:
-    """Log-probabilities of what comes next after each tool alone, and at the start, shape [k + 1, k + 1]."""
+    """Return log-probabilities of what comes next after each tool alone, and at the start, shape [k + 1, k + 1]."""
     z = link.copy()
     z[:-1] += pair[:-1]
     np.fill_diagonal(z, _UNLIKELY)
@@ -348,7 +348,7 @@ def _first_order(link: Array, pair: Array) -> Array:
 
 
 def _likely_links(names: Sequence[str], link: Array, pair: Array) -> dict[tuple[str, str], float]:
-    """Log-probabilities of a tool or the end right after another or the start, as if nothing else came before."""
+    """Return log-probabilities of a tool or the end right after another or the start, with nothing else before."""
     z = _first_order(link, pair)
     ends = [*names, ENDS]
     return {(ends[a], ends[b]): float(z[a, b]) for a, b in np.argwhere(z > _LEAST_LINK)}
@@ -358,7 +358,7 @@ def _likely_links(names: Sequence[str], link: Array, pair: Array) -> dict[tuple[
 
 
 def read_record(folder: Path) -> dict[str, object]:
-    """How a pointer was made, its files checked against it.
+    """Return the record of how a pointer was made, its files checked against it.
 
     Raises:
         StoreCorruptError: A file is missing, damaged or of another training.
@@ -379,7 +379,7 @@ def read_record(folder: Path) -> dict[str, object]:
 
 
 def matrices(published: Mapping[str, Array], shape: Shape) -> dict[str, NDArray[np.generic]]:
-    """The published matrices that a pointer's graph names, as int8 with their scales."""
+    """Return the published matrices that a pointer's graph names, as int8 with their scales."""
     found: dict[str, NDArray[np.generic]] = {}
     for name, weight in upper_weights(published, shape).items():
         if name.partition(".")[2] in LAYER_MATRICES:
@@ -390,12 +390,12 @@ def matrices(published: Mapping[str, Array], shape: Shape) -> dict[str, NDArray[
 def start_session(
     graph: bytes, n_threads: int, elsewhere: Mapping[str, NDArray[np.generic]] | None = None
 ) -> onnxruntime.InferenceSession:
-    """Start a session of one graph; `elsewhere` are the tensors that it names and does not hold."""
+    """Start a session of one graph; `elsewhere` holds the tensors that it names but does not contain."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = n_threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    # As for the sentence encoder: an agent that waits keeps neither cores nor freed buffers.
+    # As for the sentence encoder: a waiting agent keeps neither cores nor freed buffers.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.enable_cpu_mem_arena = False
     options.enable_mem_pattern = False
@@ -406,7 +406,7 @@ def start_session(
 
 
 def _kept(path: Path) -> bytes | None:
-    """A cached graph when it is whole."""
+    """Return a cached graph when it is whole; else None."""
     try:
         graph = path.read_bytes()
         whole = path.with_suffix(".sha256").read_bytes() == hashlib.sha256(graph).hexdigest().encode()

@@ -1,8 +1,8 @@
-"""Graphs of tier two with int8 matrices, written by hand: the same numbers as the trainer's up to rounding.
+"""Build the graphs of tier two with int8 matrices, written by hand: the same numbers as the trainer's up to rounding.
 
 Two graphs: the lower layers, which no training changes and all owners share, and the pointer, which is one owner's: the
-decoder and what is added to the upper layers, whose published matrices are named, not stored. Matrices are int8 with a
-scale for each output, activations are scaled as they come (`DynamicQuantizeMatMul`). One text at a time: no masks.
+decoder and the changes to the upper layers, whose published matrices are named, not stored. Matrices are int8 with a
+scale for each output, activations are scaled at run time (`DynamicQuantizeMatMul`). One text at a time: no masks.
 Building needs `onnx`, running does not.
 """
 
@@ -31,7 +31,7 @@ _ELSEWHERE = "published weights"
 
 
 def lower_graph(weights: Mapping[str, Array], n_lower: int) -> bytes:
-    """The first layers: `embedded` [tokens, 384] → states [tokens, 384]."""
+    """Build the first layers: `embedded` [tokens, 384] → states [tokens, 384]."""
     g = _Writer({})
     g.weights |= {
         f"norm{end}": weights[f"embeddings.LayerNorm.{kind}"] for end, kind in (("", "weight"), ("b", "bias"))
@@ -46,16 +46,16 @@ def lower_graph(weights: Mapping[str, Array], n_lower: int) -> bytes:
 
 
 def pointer_graph(weights: Mapping[str, Array], published: Mapping[str, Array], shape: Shape) -> bytes:
-    """Upper layers and decoder.
+    """Build the upper layers and the decoder.
 
     Args:
         weights: Upper layers as they are after training, and the decoder.
-        published: The published file's weights: what was changed on them is kept in thin matrices.
+        published: The published file's weights: the changes to them are kept in thin matrices.
 
     Inputs: `states` [tokens, 384]; `queries` [n_tools, width], one for each tool; `directions` [width, n_tools], the
     same as columns of length 1; `k` [1], how many tools to look at closely.
-    Outputs: `chosen` [k], places of those tools; `wanted` [k], log-odds that each is in the plan; `link` and `pair`
-    [k + 1, k + 1], what the tool before and each earlier tool adds to the score of the next: the last row is the start,
+    Outputs: `chosen` [k], places of those tools; `wanted` [k], log-odds that each is in the plan; `link` and `pair` [k
+    + 1, k + 1], what the tool before and each earlier tool adds to the score of the next: the last row is the start,
     the last column the end; `vector` [width], the text's direction.
     """
     g = _Writer(weights)
@@ -87,8 +87,8 @@ def pointer_graph(weights: Mapping[str, Array], published: Mapping[str, Array], 
 
 
 def _looked_at(g: _Writer, x: str) -> tuple[str, str, str]:
-    """The text's direction, and which tools to look at with how near they are: by the nearest token and by the whole
-    text, in cosines."""
+    """Return the text's direction, scores of the tools to look at, and their places. Scores combine the cosines to the
+    nearest token and to the whole text."""
     keys = g.linear(x, "tk")
     near = g.node("ReduceMax", [g.node("MatMul", [g.unit(keys), "directions"]), g.whole("rows", [0])], {"keepdims": 0})
     vector = g.unit(g.node("ReduceSum", [keys, g.whole("rows", [0])], {"keepdims": 1}))
@@ -101,7 +101,7 @@ def _looked_at(g: _Writer, x: str) -> tuple[str, str, str]:
 
 
 def _decoded(g: _Writer, x: str, best: str, chosen: str, shape: Shape) -> str:
-    """The chosen tools, start and end, each after it has looked at the text and at the others."""
+    """Decode the chosen tools, start and end, each after attending to the text and to the others."""
     trust = g.node(
         "MatMul", [g.node("Unsqueeze", [best, g.whole("as_column", [1])]), g.fixed("sc", g.weights["sc"][None])]
     )
@@ -113,7 +113,7 @@ def _decoded(g: _Writer, x: str, best: str, chosen: str, shape: Shape) -> str:
 
 
 def _scored(g: _Writer, z: str) -> tuple[str, str, str]:
-    """`wanted`, `link` and `pair`."""
+    """Return `wanted`, `link` and `pair`."""
     weights = g.weights
     n, zero, one = g.node("Shape", [z]), g.whole("zero", [0]), g.whole("one", [1])
     n = g.node("Slice", [n, zero, one])
@@ -158,7 +158,7 @@ class _Writer:
         return output
 
     def pair(self, operator: str, inputs: Sequence[str], attributes: Mapping[str, int]) -> tuple[str, str]:
-        """A node with two outputs."""
+        """Add a node with two outputs."""
         first = self.node(operator, inputs, dict(attributes))
         second = f"{first}_more"
         self._nodes[-1].output.append(second)
@@ -173,7 +173,7 @@ class _Writer:
         return self.fixed(f"whole_{name}", np.array(value, dtype=np.int64))
 
     def linear(self, x: str, name: str, bias: str = "") -> str:
-        """x · weight transposed (+ bias), the weight [out, in] as int8 with a scale for each output."""
+        """Add x · weight transposed (+ bias), the weight [out, in] as int8 with a scale for each output."""
         small, scale = quantised(np.asarray(self.weights[name], dtype=np.float32))
         keep = self.elsewhere if name in self.thin else self.fixed
         inputs = [x, keep(name, small), keep(f"{name}.scale", scale), ""]
@@ -186,7 +186,7 @@ class _Writer:
         return self.node("Add", [product, self.node("MatMul", [inner, self.fixed(f"{name}.up", up.T)])])
 
     def elsewhere(self, name: str, value: NDArray[np.generic]) -> str:
-        """Name a tensor that is handed to the session when it starts."""
+        """Name a tensor that is passed to the session when it starts."""
         tensor = onnx.numpy_helper.from_array(value, name)
         tensor.ClearField("raw_data")
         tensor.data_location = onnx.TensorProto.EXTERNAL
@@ -215,7 +215,7 @@ class _Writer:
         return self.node("Reshape", [mixed, self.whole(f"by_row_of_{width}", [-1, width])])
 
     def encoder_layer(self, x: str, name: str) -> str:
-        """Source: Devlin et al. 2019, https://arxiv.org/abs/1810.04805."""
+        """Add one encoder layer. Source: Devlin et al. 2019, https://arxiv.org/abs/1810.04805."""
         parts = self.linear(x, f"{name}qkv", f"{name}qkvb")
         ends = self.whole("thirds", [WIDTH, WIDTH, WIDTH])
         query = self.node("Split", [parts, ends], {"axis": 1})
@@ -227,7 +227,7 @@ class _Writer:
         return self.norm(self.node("Add", [inner, x]), f"{name}n2", _ENCODER_EPSILON)
 
     def decoder_block(self, z: str, x: str, name: str, shape: Shape) -> str:
-        """Tools look at the text, then at each other."""
+        """Add one decoder block: tools attend to the text, then to each other."""
         y = self.linear(self.norm(z, f"{name}n1", _DECODER_EPSILON), f"{name}cq")
         keys, values = self.linear(x, f"{name}ck"), self.linear(x, f"{name}cv")
         seen = self.attention(y, keys, values, shape.n_heads, shape.width)
@@ -273,7 +273,7 @@ class _Writer:
 
 
 def read_weights(graph: bytes, published: Mapping[str, Array], shape: Shape) -> dict[str, Array]:
-    """Weights of a pointer graph, for training to go on from it; int8 ones as the numbers they stand for."""
+    """Read the weights of a pointer graph, for training to go on from it; int8 ones as the numbers they stand for."""
     model = onnx.load_model_from_string(graph)
     inside = [tensor for tensor in model.graph.initializer if tensor.data_location != onnx.TensorProto.EXTERNAL]
     raw = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in inside}

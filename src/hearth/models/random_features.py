@@ -1,4 +1,4 @@
-"""Random features: a fixed map of vectors to whole numbers, the same to the last bit alone, in a batch, anywhere.
+"""Map vectors to random features in whole numbers, the same to the last bit alone, in a batch, or on any machine.
 
 Inputs are rounded to whole numbers, and the random directions are products of Hadamard matrices and signs, so that
 everything up to the last rounding is addition of whole numbers. No matrix is stored or drawn at the start.
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.floating] | NDArray[np.signedinteger]
 
 UNIT = 4096
-"""A feature vector of length one is rounded after being stretched to this length."""
+"""Length to which a feature vector of length one is stretched before rounding."""
 INPUT_GRAIN = 512
 """Inputs are rounded to multiples of 1/INPUT_GRAIN."""
 _N_TURNS = 3
@@ -37,18 +37,18 @@ class RandomFeatures:
     n_features: int
     seed: int = 0
     threshold: float = 0.5
-    """What a projection must exceed, in units of its own standard deviation over the sphere."""
+    """Bound that a projection must exceed, in units of its own standard deviation over the sphere."""
     n_whole: int = 0
-    """When more than `n_features`: these are the first of so many, the same whole numbers to the last bit."""
+    """Total, when more than `n_features`: these are the first of so many, the same to the last bit."""
 
     @cached_property
     def _width(self) -> int:
-        """Inputs are padded to a power of two."""
+        """Power of two to which inputs are padded."""
         return 1 << max(self.n_inputs - 1, 1).bit_length()
 
     @cached_property
     def _signs(self) -> Floats:
-        """Shape [n_blocks, _N_TURNS, width]."""
+        """Random signs, shape [n_blocks, _N_TURNS, width]."""
         drawn = np.random.Generator(np.random.PCG64(self.seed))
         n_blocks = -(-self.n_features // self._width)
         return np.asarray(drawn.integers(0, 2, size=(n_blocks, _N_TURNS, self._width)) * 2.0 - 1.0, dtype=np.float64)
@@ -61,15 +61,15 @@ class RandomFeatures:
 
     @cached_property
     def _scale(self) -> float:
-        """Makes the mean square length 1 on the unit sphere: E[max(z - b, 0)²] of a standard normal z."""
+        """Scale that makes the mean square length 1 on the unit sphere: E[max(z - b, 0)²] of a standard normal z."""
         z = np.linspace(self.threshold, self.threshold + 12, 20_001)
         density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
         n_features = max(self.n_whole, self.n_features)
         return float(1 / np.sqrt(np.sum((z - self.threshold) ** 2 * density) * (z[1] - z[0]) * n_features))
 
     def of(self, vectors: Rows, length: float = 1.0) -> NDArray[np.float32]:
-        """Features of unit `vectors` [n, n_inputs]: whole numbers [n, n_features], about UNIT * `length` long (the
-        first k of n: √(k/n) of that)."""
+        """Return features of unit `vectors` [n, n_inputs]: whole numbers [n, n_features], about UNIT * `length` long
+        (the first k of n: √(k/n) of that)."""
         padded = np.zeros((len(vectors), self._width))
         padded[:, : self.n_inputs] = np.rint(np.asarray(vectors, dtype=np.float64) * INPUT_GRAIN)
         projected = np.hstack([self._turned(padded, signs) for signs in self._signs])[:, : self.n_features]
@@ -77,7 +77,7 @@ class RandomFeatures:
         return np.rint(raised * (self._scale * UNIT * length)).astype(np.float32)
 
     def _turned(self, rows: Floats, signs: Floats) -> Floats:
-        """Whole numbers throughout, below 2⁵³: each turn makes rows √width times as long."""
+        """Apply the turns of signs and Hadamard matrices, each times √width; whole numbers throughout, below 2⁵³."""
         left, right = self._factors
         for turn in signs:
             rows = rows * turn

@@ -1,13 +1,14 @@
-"""Heads solved in closed form: what was learnt one by one, removed or merged equals what is learnt at once.
+"""Solve linear heads in closed form: learning one by one, removing or merging equals learning everything at once.
 
-Features are whole numbers (`features.RandomFeatures` rounds them), weights and targets multiples of 1/256, so the kept
-statistics, the Gram matrix A = Σ w φφᵀ and the moments B = Σ w φyᵀ, are sums that float64 holds exactly. In whatever
-order, in whatever chunks, and after whatever was added and removed in between, the same demonstrations leave the same
-statistics to the last bit; a removed demonstration leaves no trace at all. Weights W = (A + λI)⁻¹B follow from them:
-kept up to date by low-rank corrections, solved anew when a check of the residual asks for it.
+Features are whole numbers (`models.random_features.RandomFeatures` rounds them), weights and targets multiples of
+1/256, so the kept statistics, the Gram matrix A = Σ w φφᵀ and the moments B = Σ w φyᵀ, are sums that float64 holds
+exactly. In whatever order, in whatever chunks, and after whatever was added and removed in between, the same
+demonstrations leave the same statistics to the last bit; a removed demonstration leaves no trace at all. Weights W = (A
++ λI)⁻¹B follow from them: kept up to date by low-rank corrections, solved anew when a check of the residual asks for
+it.
 
-Covered: exact addition, removal, merging of devices, decay, sets of outputs that grow, files that survive a crash.
-Not covered: removing what was never learnt is noticed only where it makes a count negative; after `decay` an older
+Covered: exact addition, removal, merging of devices, decay, sets of outputs that grow, files that survive a crash. Not
+covered: removing what was never learnt is noticed only where it makes a count negative; after `decay` an older
 demonstration must be removed with its decayed weight, and is then gone up to rounding (1e-13), not to the last bit.
 
 Memory for D features and C outputs: 16 D² + 20 D C bytes, with D = 3,000 and C = 1,000 144 + 60 MB; 4 D C for solved
@@ -38,9 +39,9 @@ GRAIN = 256
 _LARGEST = 2.0**44
 """Sums beyond this could leave the range in which float64 adds multiples of GRAIN⁻¹ exactly (2⁵³/256)."""
 _N_FRESH = 128
-"""So many corrections are kept apart before they are folded into the inverse."""
+"""Most corrections kept apart before they are folded into the inverse."""
 _N_BLANK = 256
-"""Beginning from nothing, so many rows are kept as they are: no matrix of n_features² is made for them."""
+"""Most first rows kept as they are when beginning from nothing: no matrix of n_features² is made for them."""
 _TOLERANCE = 1e-9
 """Relative residual of the inverse above which it is computed anew."""
 
@@ -55,7 +56,7 @@ class Heads:
     """
 
     def __init__(self, n_features: int, *, ridge: float = 0.1, fingerprint: str = "") -> None:
-        """Nothing learnt yet.
+        """Make heads that have learnt nothing yet.
 
         Args:
             ridge: λ for features of length 1, > 0; larger trusts single demonstrations less.
@@ -72,14 +73,14 @@ class Heads:
         self.weight_seen = 0.0
         """Sum of the weights of all demonstrations held."""
         self.can_learn = True
-        """False when there are solved weights alone, without the statistics."""
+        """False when there are only solved weights, without the statistics."""
         self.n_bits = N_BITS
         """Significant bits of the weights that predict."""
         self.n_solved = 0
-        """How often the inverse was computed from nothing."""
+        """Number of times the inverse was computed from nothing."""
         self._inverse: Floats | None = None
         self._is_blank = True
-        """The inverse is that of λI, and is not written out; all rows are among the fresh ones."""
+        """True while the inverse is that of λI, and is not written out; all rows are among the fresh ones."""
         self._solution = np.zeros((n_features, 0))
         self._quick: NDArray[np.float32] | None = None
         self._fresh: list[tuple[Floats, Floats, Floats]] = []
@@ -95,7 +96,7 @@ class Heads:
         return self._outputs.get(output)
 
     def statistics(self) -> tuple[Floats, Floats]:
-        """Copies of A [n_features, n_features] and B [n_features, n_outputs]."""
+        """Return copies of A [n_features, n_features] and B [n_features, n_outputs]."""
         return self._gram.copy(), self._moments.copy()
 
     # ── Learning ──────────────────────────────────────────────────────────────────────────────────────────
@@ -117,7 +118,7 @@ class Heads:
         self._change(features[None], [target], [weight], sign=1.0)
 
     def remove(self, features: Rows, targets: Sequence[Target], weights: Sequence[float] | None = None) -> None:
-        """Take back demonstrations, given as they were learnt; what is left equals never having seen them.
+        """Remove demonstrations, given as they were learnt; what is left equals never having seen them.
 
         Raises:
             ValueError: As for `learn`, and when more would be taken away than was learnt; nothing was changed.
@@ -137,7 +138,7 @@ class Heads:
         self._add_all(other, 1.0)
 
     def part(self, other: Heads) -> None:
-        """Take back statistics that were merged: what is left equals never having merged them.
+        """Remove statistics that were merged: what is left equals never having merged them.
 
         Raises:
             ValueError: The other's features or ridge differ, or more would be taken than is there; nothing was changed.
@@ -182,7 +183,7 @@ class Heads:
         ridge: float = 0.1,
         fingerprint: str = "",
     ) -> Heads:
-        """Heads that have these sums: A [n_features, n_features], B [n_features, n_outputs], the outputs' masses."""
+        """Make heads from these sums: A [n_features, n_features], B [n_features, n_outputs], the outputs' masses."""
         heads = cls(len(gram), ridge=ridge, fingerprint=fingerprint)
         heads._outputs = {name: place for place, name in enumerate(outputs)}
         heads._gram, heads._moments, heads._mass = gram, moments, mass
@@ -192,11 +193,11 @@ class Heads:
         return heads
 
     def masses(self) -> Floats:
-        """Sum of the weights of the demonstrations that want each output, in the order of `outputs`."""
+        """Return the sum of the weights of the demonstrations that want each output, in the order of `outputs`."""
         return self._mass.copy()
 
     def decay(self, factor: float) -> None:
-        """Let everything learnt so far count `factor` times as much (0 < factor ≤ 1), for preferences that change."""
+        """Multiply the weight of everything learnt so far by `factor` (0 < factor ≤ 1), for preferences that change."""
         if not 0 < factor <= 1:
             raise ValueError(f"factor {factor!r} must be above 0 and at most 1")
         for statistic in (self._gram, self._moments, self._mass):
@@ -254,7 +255,7 @@ class Heads:
         return rows, kept
 
     def _check_removal(self, rows: Floats, kept: Floats, targets: Sequence[Target]) -> None:
-        """Refuse what makes a count negative; some errors pass (the module's docstring says so)."""
+        """Refuse a removal that makes a count negative; some errors pass (the module's docstring says which)."""
         taken: dict[str, float] = {}
         for target, weight in zip(targets, kept):
             for name, value in target.items():
@@ -290,7 +291,7 @@ class Heads:
         self._quick = None
 
     def _drop_unused(self) -> None:
-        """An output that no demonstration names any more leaves with the last one."""
+        """Remove outputs that no demonstration names any more."""
         used = self._mass > 0
         if used.all():
             return
@@ -314,7 +315,7 @@ class Heads:
         self._solution = np.zeros((self.n_features, len(self._outputs)))
 
     def solve(self) -> None:
-        """Bring the weights up to date now rather than at the next prediction; O(D³ + D² C) after a large change."""
+        """Update the weights now rather than at the next prediction; O(D³ + D² C) after a large change."""
         if not self.can_learn:
             return
         if self._inverse is None and not self._is_blank:
@@ -329,13 +330,13 @@ class Heads:
             self._quick = rounded(self._solution, self.n_bits)
 
     def settle(self) -> None:
-        """Solve, and fold in what is waiting: predictions are then at their fastest."""
+        """Solve, and fold in the waiting rows: predictions are then at their fastest."""
         self._fold_in()
         self.solve()
 
     def renew(self) -> None:
-        """Solve anew from the statistics, outputs in the order of their names: however the same demonstrations came
-        here, and whatever else came and went, the weights are then the same to the last bit."""
+        """Solve anew from the statistics, with outputs ordered by name. However the same demonstrations came here, and
+        whatever else came and went, the weights are then the same to the last bit."""
         order = sorted(range(len(self._outputs)), key=list(self._outputs).__getitem__)
         names = list(self._outputs)
         self._outputs = {names[column]: place for place, column in enumerate(order)}
@@ -346,7 +347,7 @@ class Heads:
         self.solve()
 
     def _corrected(self) -> tuple[Floats, Floats] | None:
-        """Rows U and C such that the weights are W + UᵀC (Woodbury), for what has not been folded in."""
+        """Return rows U and C such that the weights are W + UᵀC (Woodbury), for rows that are not folded in."""
         if self._correction is None and self._fresh:
             rows, signed, values = (np.concatenate(part) for part in zip(*self._fresh))
             moved = self._through_inverse(rows)
@@ -359,7 +360,7 @@ class Heads:
         return rows / self._lambda if self._inverse is None else rows @ self._inverse
 
     def _fold_in(self) -> None:
-        """Put all waiting rows into inverse and weights, then see that the inverse still is one."""
+        """Fold all waiting rows into inverse and weights, then check that the inverse still is one."""
         correction = self._corrected()
         if correction is None:
             return
@@ -377,7 +378,7 @@ class Heads:
             self._forget_solution()
 
     def _residual(self, vector: Floats) -> float:
-        """How far the inverse is from being one, seen on a vector: |(A + λI)Pv − v| / |v|."""
+        """Measure the error of the inverse on a vector: |(A + λI)Pv − v| / |v|."""
         if self._inverse is None or not vector.any():
             return 0.0
         moved = self._inverse @ vector
@@ -392,7 +393,7 @@ class Heads:
         return self._solution + correction[0].T @ correction[1] if correction else self._solution.copy()
 
     def predict(self, features: Rows) -> NDArray[np.float32]:
-        """Outputs for whole-number features [n, n_features], shape [n, n_outputs]; O(D C) each."""
+        """Return outputs for whole-number features [n, n_features], shape [n, n_outputs]; O(D C) each."""
         self.solve()
         assert self._quick is not None
         predicted = np.asarray(np.asarray(features, dtype=np.float32) @ self._quick, dtype=np.float32)
@@ -404,10 +405,11 @@ class Heads:
     def leave_out(
         self, features: Rows, targets: Sequence[Target], group_sizes: Sequence[int] | None = None
     ) -> NDArray[np.float32]:
-        """What learnt rows (of weight 1) would be predicted, had they not been learnt; O(n D²).
+        """Predict learnt rows (of weight 1) as if they had not been learnt; O(n D²).
 
         Args:
-            group_sizes: Rows that leave together, one after the other (the clauses of one request); None is each alone.
+            group_sizes: Sizes of groups of consecutive rows left out together (the clauses of one request); None: each
+                alone.
         Source:
             Allen 1974 (PRESS), https://doi.org/10.1080/00401706.1974.10489157, for blocks: y − (I − ΦPΦᵀ)⁻¹(y − ŷ).
         """
@@ -433,7 +435,7 @@ class Heads:
     # ── Weights alone ─────────────────────────────────────────────────────────────────────────────────────────
 
     def solved(self) -> NDArray[np.float32]:
-        """The weights that predict, shape [n_features, n_outputs]: see `rounding.packed`."""
+        """Return the weights that predict, shape [n_features, n_outputs]: see `models.quantize.packed`."""
         self.settle()
         assert self._quick is not None
         return self._quick
@@ -442,7 +444,7 @@ class Heads:
     def of_solved(
         cls, outputs: Sequence[str], weights: NDArray[np.float32], *, ridge: float = 0.1, fingerprint: str = ""
     ) -> Heads:
-        """Heads that predict as those whose `solved` weights these are, to the last bit, and learn nothing."""
+        """Make heads from the `solved` weights of others: they predict the same to the last bit, and learn nothing."""
         heads = cls(len(weights), ridge=ridge, fingerprint=fingerprint)
         heads._outputs = {name: place for place, name in enumerate(outputs)}
         heads._quick = weights
@@ -460,8 +462,9 @@ class Heads:
         fingerprint: str = "",
         n_bits: int = N_BITS,
     ) -> Heads:
-        """Heads that predict as those `of_statistics` do, and learn nothing: in a third of the time and the memory, for
-        no inverse is made. The weights are the same before they are rounded up to 1e-9, and so nearly always after.
+        """Make heads that predict as those of `of_statistics` do, and learn nothing, in a third of the time and the
+        memory, for no inverse is made. The weights are the same before they are rounded up to 1e-9, and so nearly
+        always after.
 
         Args:
             gram: It is used up.
@@ -499,7 +502,7 @@ class Heads:
         """Read what `save` wrote; every part is checked against its checksum.
 
         Args:
-            fingerprint: What the features are now; None takes any.
+            fingerprint: Fingerprint of the present features; None takes any.
         Raises:
             StoreError: No such file, or unreadable.
             StoreCorruptError: Damaged or not such a file.

@@ -1,10 +1,10 @@
-"""Reads the arguments of one call from a text in one pass: which are given, by which words, which option, which step.
+"""Read the arguments of one call from a text in one pass: which are given, by which words, which option, which step.
 
 The model sees `[CLS] tool [SEP] ([P] parameter ([O] option)*)* [SEP] ([N] earlier result)* [SEP] text`, where the marks
-are learnt vectors; small heads read the states at the marks and at the text's tokens. It never makes up a
-value: a span lies inside the text, an option and a field are of those given. What it says is evidence, in natural
-logarithms of chances; `planning.arguments.schema_filler` decides. Not covered: types and their normal forms, text
-beyond the window.
+are learnt vectors; small heads read the states at the marks and at the text's tokens. It never invents a value: a span
+lies inside the text, an option and a field are of those given. Its output is evidence, in natural logarithms of
+probabilities; `planning.arguments.schema_filler` decides. Not covered: types and their normal forms, text beyond the
+window.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ from hearth.models.encoder.lora_encoder import WIDTH, AdaptedEncoder, Array, loa
 KINDS = ("absent", "span", "option", "given", "yes", "no")
 ABSENT, SPAN, OPTION, GIVEN, YES, NO = range(len(KINDS))
 N_SIGNS = 7
-"""Signs of likeness between a parameter and a field of an earlier result; see `planning.arguments.schema_filler`."""
+"""Number of likeness signs between a parameter and a field of an earlier result; see
+`planning.arguments.schema_filler`."""
 
 WINDOW_TOKENS = 320
 FORM_TOKENS = 180
-"""Parameters beyond that are read in a further pass."""
+"""Most tokens of parameters in one pass; further parameters are read in another."""
 _PIECE_TOKENS = 28
 _TOOL_TOKENS = 40
 _OPTIONS_TOKENS = 60
@@ -57,7 +58,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What is asked of a text."""
+    """The questions asked of a text."""
 
     tool: str
     questions: tuple[Question, ...]
@@ -67,29 +68,29 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A row of tokens, and where the parts stand in it."""
+    """A row of tokens, with the positions of its parts."""
 
     ids: NDArray[np.int64]
     text_first: int
-    """First token of the text; it reaches to the last but one."""
+    """First token of the text, which reaches to the last token but one."""
     spans: NDArray[np.int32]
     """Characters of each token of the text, shape [n_text, 2]."""
     questions: tuple[int, ...]
-    """Which questions of the form are in this row."""
+    """Indices of the form's questions that are in this row."""
     question_at: tuple[int, ...]
     options_at: tuple[tuple[int, ...], ...]
     given_at: tuple[int, ...]
-    """As many as fields of the form; those that did not fit are left out at the end."""
+    """Positions of the form's fields; those that did not fit are left out at the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the model says of one question."""
+    """The model's output for one question."""
 
     kinds: Array
-    """Log-chance of each of `KINDS`."""
+    """Log-probability of each of `KINDS`."""
     start: Array
-    """Log-chance that the span starts at a token of the text, shape [n_text]."""
+    """Log-probability that the span starts at a token of the text, shape [n_text]."""
     end: Array
     options: Array
     given: Array
@@ -98,7 +99,7 @@ class Answer:
 
 
 class Pieces:
-    """Cuts forms and texts into rows of tokens; parts of forms are kept, as tools are asked for again."""
+    """Cuts forms and texts into rows of tokens; token ids are cached, as the same tools are asked about again."""
 
     def __init__(self, tokenizer: tokenizers.Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -108,7 +109,7 @@ class Pieces:
         return tuple(self._tokenizer.encode(text[: most * 20], add_special_tokens=False).ids[:most])
 
     def text(self, text: str, most: int) -> tuple[list[int], NDArray[np.int32]]:
-        """Ids and characters of the last `most` tokens of a conversation; of any other text the first and last ones."""
+        """Return ids and characters of a conversation's last `most` tokens; of other text, of the first and last."""
         is_conversation = TURN.match(text) is not None
         cut = _TEXT_CHARACTERS
         if len(text) <= cut:
@@ -134,7 +135,7 @@ class Pieces:
         return ids, np.array(spans, dtype=np.int32).reshape(-1, 2)
 
     def rows(self, form: Form, text: str) -> list[Layout]:
-        """The rows that ask every question of the form of the text: one, unless the form is long."""
+        """Return the rows that ask every question of the form of the text: one, unless the form is long."""
         questions = [self._question(q) for q in form.questions]
         head = [_CLS, *self.ids(form.tool, _TOOL_TOKENS), _SEP]
         tail: list[int] = []
@@ -157,7 +158,7 @@ class Pieces:
         return [self._row(group, questions, head, tail, given_at, text) for group in groups]
 
     def _question(self, question: Question) -> tuple[list[int], list[int]]:
-        """Ids, and where its options begin."""
+        """Return the question's ids, and where its options begin."""
         ids = [_P, *self.ids(question.text, _PIECE_TOKENS)]
         options_at: list[int] = []
         room = max(3, _OPTIONS_TOKENS // max(1, len(question.options)))
@@ -246,7 +247,7 @@ class SpanReader:
         return tuple(a for a in answers if a is not None)
 
     def vectors(self, texts: Sequence[str]) -> Array:
-        """Unit vectors by which texts and tools are matched, shape [n, 384]."""
+        """Return unit vectors by which texts and tools are matched, shape [n, 384]."""
         found = np.zeros((len(texts), WIDTH), dtype=np.float32)
         for place, text in enumerate(texts):
             ids = [_CLS, *self._pieces.text(text, MATCH_TOKENS)[0], _SEP]
@@ -333,14 +334,14 @@ HEADS = {
     "option": (WIDTH, WIDTH),
     "given": (WIDTH, WIDTH),
     "signs": (N_SIGNS,),
-    # Whether the tool is what is asked for: learnt beside the rest, which it helps, and not read.
+    # Whether the tool is what is asked for: trained beside the other heads, which it helps, and not used.
     "fit": (WIDTH,),
     "fit_bias": (1,),
 }
 
 
 def packed(adapter: Mapping[str, Array], heads: Mapping[str, Array]) -> bytes:
-    """The adapter's file: half-precision numbers by name."""
+    """Encode the adapter's file: half-precision numbers by name."""
     file = io.BytesIO()
     arrays = {f"adapter:{k}": v.astype(np.float16) for k, v in adapter.items()}
     arrays |= {f"head:{k}": v.astype(np.float16) for k, v in heads.items()}
@@ -349,7 +350,7 @@ def packed(adapter: Mapping[str, Array], heads: Mapping[str, Array]) -> bytes:
 
 
 def unpacked(data: bytes) -> tuple[dict[str, Array], dict[str, Array]]:
-    """The adapter and the heads of a file. Raises: ValueError, when it is damaged or a head is of another shape."""
+    """Read the adapter and the heads of a file. Raises: ValueError: It is damaged or a head is of another shape."""
     adapter: dict[str, Array] = {}
     heads: dict[str, Array] = {}
     try:

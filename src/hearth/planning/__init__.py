@@ -1,1 +1,1 @@
-"""How a request becomes a checked plan: by recall of demonstrations, or by a language model, in a cascade."""
+"""Turns a request into a checked plan: by retrieval of demonstrations, or by a language model, in a cascade."""

@@ -1,7 +1,7 @@
-"""A planner made of what was learnt: the student ranks tool sequences, the filler finds their arguments.
+"""Plans with what was learned: the student ranks tool sequences, the filler finds their arguments.
 
-What comes out has passed `formats.plan_validation`; a candidate that cannot be filled or does not check gives way to
-the next. A request unlike every taught task is refused, a missing value is asked for. One example counts at once.
+Every plan has passed `formats.plan_validation`; a candidate that cannot be filled or is invalid gives way to the next.
+A request unlike every taught task is refused, a missing value is asked for. One example counts at once.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from hearth.formats.plan_validation import check_plan
 from hearth.language.acts.admissibility import why_unreadable
 from hearth.planning.arguments.schema_filler import Filled
 from hearth.planning.dialogue.clarification import question_about
+from hearth.planning.out_of_scope import Scope
 from hearth.planning.ranking.features import Reading
-from hearth.planning.ranking.out_of_scope import Scope
 from hearth.planning.ranking.ranker import Candidate, Ranking, Student
 from hearth.types import Argument, Context, Effect, Plan, Refusal, Request, Step, ToolSpec
 
@@ -26,11 +26,11 @@ LEAST_CONFIDENCE: Mapping[Effect, float] = {"none": 0.35, "change": 0.5, "send":
 """A plan less sure than this is not proposed; the more a step does, the surer it must be."""
 _N_TRIED = 6
 _LEAST_SHARE = 0.3
-"""A candidate that lacks nothing is preferred to a likelier one that does, unless it is so much less likely."""
+"""A complete candidate is preferred to a likelier one that lacks a value, down to this share of its probability."""
 _SAME = 0.999
 """Likeness from which on two requests are the same words."""
 _SURE_OF_THE_SAME = 0.9
-"""How sure a plan is that was taught for the very same words, and no other."""
+"""Confidence of the only plan that was taught for the very same words."""
 _UNKNOWN = "I have not learnt to do that yet."
 _UNSURE = "I'm not sure what you mean, so I did nothing."
 
@@ -60,8 +60,8 @@ class LearnedPlanner:
         """Plan with `student` as it is at each request.
 
         Args:
-            refused: Requests that were rightly refused, by id: they tell what is not of its tasks.
-            least_confidence: How sure a plan with a step of each effect must be.
+            refused: Requests that were rightly refused, by id: they show what is outside its tasks.
+            least_confidence: Least confidence of a plan with a step of each effect.
             knows_scope: False plans requests of tasks never taught as well as it can.
         """
         self.student = student
@@ -73,7 +73,7 @@ class LearnedPlanner:
 
     @property
     def scope(self) -> Scope:
-        """Of what the student was taught; made anew when a tenth was added, or anything was taken out."""
+        """Return the scope of what was taught; rebuilt when a tenth was added, or anything was taken out."""
         ids = self.student.ids
         if self._scope is not None:
             known, scope = self._scope
@@ -85,7 +85,7 @@ class LearnedPlanner:
         return scope
 
     def plan(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
-        """The likeliest plan that can be run, or why there is none."""
+        """Return the likeliest plan that can be run, or why there is none."""
         reason = why_unreadable(request.text)
         if reason:
             return Refusal("unreadable", reason, planner=self.name)
@@ -114,7 +114,7 @@ class LearnedPlanner:
         return asked or Refusal("out_of_scope", _UNSURE, planner=self.name)
 
     def _as_taught(self, ranking: Ranking, reading: Reading) -> Ranking:
-        """With the plan first that was taught for these very words, where there is just one."""
+        """Put the plan first that was taught for these very words, when there is just one."""
         same = [id for id, likeness in self.student.nearest(reading, _N_TRIED) if likeness >= _SAME]
         plans = {self.student.taught(id).sequence for id in same}
         first = next((one for one in ranking.candidates if one.tools in plans), None)
@@ -127,7 +127,7 @@ class LearnedPlanner:
     def _filled(
         self, candidate: Candidate, confidence: float, request: Request, context: Context, tools: Mapping[str, ToolSpec]
     ) -> Plan | Refusal | None:
-        """A plan, a question for what it lacks, or None when it will not do."""
+        """Return a plan, a question for what it lacks, or None when the candidate is not usable."""
         specs = [tools[tool] for tool in candidate.tools]
         if confidence < max(self._least_confidence[spec.effect] for spec in specs):
             return None
@@ -148,7 +148,7 @@ class LearnedPlanner:
 
 
 def _surest(specs: Sequence[ToolSpec], filled: Sequence[Filled]) -> float:
-    """How sure the least sure required argument is that the request itself gives."""
+    """Return the confidence of the least sure required argument that the request itself gives."""
     found = [
         one.confidences.get(parameter.name, 1.0)
         for spec, one in zip(specs, filled)

@@ -1,8 +1,7 @@
-"""Plans for many requests as they come: the likeliest tools with the arguments that could be found, never refused.
+"""Drafts plans for many requests: the likeliest tools with the arguments that could be found, never a refusal.
 
-For files and measurements. What is unsure says so by its confidence and what lacks a required value names it; whether
-such a plan may be proposed or run is the question of `planning.learned_planner`, `formats.plan_validation` and the
-guard.
+For files and measurements. An unsure draft has a low confidence, and one that lacks a required value names it; whether
+such a plan may be proposed or run is decided by `planning.learned_planner`, `formats.plan_validation` and the guard.
 """
 
 from __future__ import annotations
@@ -17,19 +16,19 @@ from hearth.planning.ranking.ranker import Candidate, Ranking, Student
 from hearth.types import Argument, Context, Demonstration, Plan, Step, ToolSpec
 
 LISTED_SHARE = 0.9
-"""So often must the tools that a demonstration lists be its plan for a list to be taken as the plan."""
+"""Least share of demonstrations whose listed tools are their plan, for a list to be taken as the plan."""
 LEAST_LISTED = 20
 REFERENCE_SHARE = 0.95
-"""So many of the links taught must come from references for others to be left out."""
+"""Least share of taught links that come from references, for other links to be left out."""
 SINGLE_SHARE = 0.95
-"""So many of the plans taught must be single calls for single calls alone to be planned."""
+"""Least share of taught plans that are single calls, for only single calls to be planned."""
 _STUDENT_SHARE = 0.5
 _LEAST_CHANCE = 0.01
 _N_KEPT = 12
 
 
 class Filled(Protocol):
-    """What `Filling` finds for one step."""
+    """The arguments that `Filling` finds for one step."""
 
     @property
     def arguments(self) -> Mapping[str, Argument]: ...
@@ -49,7 +48,7 @@ class Filling(Protocol):
     ) -> Sequence[Filled]: ...
 
     def match(self, text: str, tools: Sequence[ToolSpec]) -> Sequence[float]:
-        """Log-chance of each tool to be the one that is asked for, by texts alone."""
+        """Return each tool's log-probability of being the one that is asked for, by texts alone."""
         ...
 
 
@@ -64,9 +63,11 @@ class Drafter:
     """Makes drafts with a student and, for tools with parameters, a filler. Not thread-safe."""
 
     def __init__(self, student: Student, filler: Filling | None, taught: Iterable[Demonstration] = ()) -> None:
-        """`taught` tells how its kind of data is written: whether references alone say which step feeds which, whether
-        the tools that a request lists are its plan, and whether plans are single calls; a trained filler then judges
-        their tools, too, by their texts."""
+        """Keep the student; `taught` shows how its kind of data is written.
+
+        It shows whether references alone say which step feeds which, whether the tools that a request lists are its
+        plan, and whether plans are single calls; a trained filler then also judges their tools by their texts.
+        """
         taught = list(taught)
         student.fit()  # with all its tools, before fewer are offered
         self.student = student
@@ -78,7 +79,7 @@ class Drafter:
     def rank(
         self, texts: Sequence[str], listed: Sequence[tuple[str, ...]], tools: Mapping[str, ToolSpec]
     ) -> list[Ranking]:
-        """Rankings of requests, each of the tools it lists; of all `tools` where it lists none."""
+        """Rank the tools of each request: those it lists, or all `tools` if it lists none."""
         found: dict[int, Ranking] = {}
         groups: dict[tuple[str, ...], list[int]] = {}
         for row, names in enumerate(listed):
@@ -97,7 +98,7 @@ class Drafter:
         return [found[row] for row in range(len(texts))]
 
     def _single(self, ranking: Ranking, text: str, offered: Mapping[str, ToolSpec]) -> Ranking:
-        """Single calls alone, weighed by the student's word and, with a trained filler, by the tools' texts."""
+        """Rank single calls alone, by the student's score and, with a trained filler, by the tools' texts."""
         chances = {c.tools[0]: c.probability for c in ranking.candidates if len(c.tools) == 1}
         if self._filler is None or not self._filler.is_trained:
             kept = tuple(c for c in ranking.candidates if len(c.tools) == 1)
@@ -113,7 +114,7 @@ class Drafter:
         return replace(ranking, candidates=candidates, confidence=candidates[0].probability)
 
     def draft(self, ranking: Ranking, text: str, now: dt.datetime | None, tools: Mapping[str, ToolSpec]) -> Draft:
-        """The first candidate with its arguments; no step where nothing is likely."""
+        """Return the first candidate with its arguments; no step when nothing is likely."""
         if not ranking.candidates:
             return Draft(Plan((), 0.0, Student.name))
         chosen = ranking.candidates[0]
@@ -126,7 +127,7 @@ class Drafter:
     def fill(
         self, names: Sequence[str], text: str, now: dt.datetime | None, tools: Mapping[str, ToolSpec]
     ) -> tuple[tuple[Step, ...], tuple[str, ...]]:
-        """Steps of these tools with what could be found, and what could not."""
+        """Return steps of these tools with the arguments that could be found, and those that could not."""
         specs = [tools[name] for name in names]
         if self._filler is None or not any(spec.parameters for spec in specs):
             return tuple(Step(name) for name in names), ()
@@ -136,7 +137,7 @@ class Drafter:
 
 
 def listed_share(demonstrations: Sequence[Demonstration]) -> float:
-    """How often the tools that a demonstration lists are its plan, in that order; 0 when too few list theirs."""
+    """Return how often the tools that a demonstration lists are its plan, in that order; 0 when too few list theirs."""
     listed = [d for d in demonstrations if d.tools and d.plan.steps]
     if len(listed) < LEAST_LISTED:
         return 0.0
@@ -144,14 +145,14 @@ def listed_share(demonstrations: Sequence[Demonstration]) -> float:
 
 
 def _reference_share(demonstrations: Sequence[Demonstration]) -> float:
-    """How many of the links between steps come from references; 0 without any reference."""
+    """Return the share of the links between steps that come from references; 0 without any reference."""
     steps = [step for d in demonstrations for step in d.plan.steps]
     n_refs = sum(len({ref.step for ref in step.refs()}) for step in steps)
     return n_refs / max(sum(len(step.needs()) for step in steps), 1)
 
 
 def _single_share(demonstrations: Sequence[Demonstration]) -> float:
-    """How many plans are single calls."""
+    """Return the share of plans that are single calls."""
     lengths = [len(d.plan.steps) for d in demonstrations if d.plan.steps]
     return sum(n == 1 for n in lengths) / max(len(lengths), 1)
 
@@ -161,7 +162,7 @@ def _whole_list(names: tuple[str, ...]) -> Ranking:
 
 
 def _linked(steps: tuple[Step, ...], candidate: Candidate) -> tuple[Step, ...]:
-    """The steps in the order the candidate says, where no reference says so already."""
+    """Order the steps as the candidate says, where no reference does so already."""
     made = list(steps)
     for source, target in candidate.links:
         if source not in made[target].needs():

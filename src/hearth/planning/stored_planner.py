@@ -1,8 +1,7 @@
-"""What a home has learnt, as a planner: read at the first request, so that a start without need of it costs nothing.
+"""Loads what a home has learned as a planner, at the first request, so that a start without need of it costs nothing.
 
 The files are those of the version that plans now (`learning.learned_state` writes them); what was taught since then
-counts, what was forgotten does not. Files that are gone or damaged are a planner's failure, which the cascade passes
-over.
+counts, what was forgotten does not. Missing or damaged files are a planner's failure, which the cascade handles.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ if TYPE_CHECKING:
     from hearth.planning.ranking.statistics.sufficient_statistics import Statistics
 
 _N_TAUGHT_SINCE = 200
-"""So many demonstrations taught since the version was made are taken up at once; more wait for `hearth learn`."""
+"""Number of demonstrations taught since the version was made that are learned at once; more wait for `hearth learn`."""
 _LEAST_CONFIDENCE: Mapping[Effect, float] = {"none": 0.7, "change": 0.8, "send": 0.9}
-"""It speaks where recall, which knows the home's tools better, has refused: it must be surer than on its own."""
+"""Least confidence by effect; higher than usual, as retrieval, which knows the tools better, has refused."""
 _N_REFUSED = 300
-"""Refused requests that are read to tell what is strange: reading them takes some ms each."""
+"""Number of refused requests that are read to tell what is strange: reading them takes some ms each."""
 
 
 class StoredPlanner:
@@ -37,7 +36,7 @@ class StoredPlanner:
     name = "student"
 
     def __init__(self, home: Path, store: Store, encoder: Encoder, cache: Path | None = None) -> None:
-        """Reads nothing yet."""
+        """Keep the home; nothing is read yet."""
         self._home = home
         self._store = store
         self._encoder = encoder
@@ -46,11 +45,11 @@ class StoredPlanner:
 
     @property
     def is_taught(self) -> bool:
-        """Whether there is a version that plans."""
+        """Return whether there is a version that plans."""
         return bool(self._store.query("SELECT 1 FROM version WHERE folder <> ''"))
 
     def plan(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
-        """See `LearnedPlanner.plan`. Raises: PlannerError: Nothing was learnt, or its files cannot be read."""
+        """Plan as `LearnedPlanner.plan` does. Raises: PlannerError: Nothing was learned, or files cannot be read."""
         if self._planner is None:
             self._planner = self._loaded(tools)
         return self._planner.plan(request, context, tools)
@@ -93,7 +92,7 @@ class StoredPlanner:
         try:
             return prior_file.read(path)
         except HearthError:
-            return None  # the student knows then what was taught here, and no more
+            return None  # the student then knows only what was taught here
 
     def _waiting(self) -> list[Demonstration]:
         rows = self._store.query(

@@ -1,11 +1,11 @@
-"""One SQLite file holds everything the agent keeps; a committed transaction survives a crash and a power cut.
+"""Keep everything the agent stores in one SQLite file; a committed transaction survives a crash and a power cut.
 
 `Store` opens the file (WAL, `synchronous=FULL`), brings its schema up to date in numbered migrations, and turns
-SQLite's faults into `StoreError`s that say what to do. `Store.salvage` rescues what is readable of a damaged file.
+SQLite's errors into `StoreError`s that say what to do. `Store.salvage` rescues what is readable of a damaged file.
 `HomeLock` keeps a second agent away from the same home.
 
-Not covered: a disk that acknowledges writes it has not done, network file systems (WAL needs shared memory), and
-programs that write the file without SQLite.
+Not covered: a disk that acknowledges writes it has not done, network file systems (WAL needs shared memory), programs
+that write the file without SQLite.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class SalvagedTable:
 
 @dataclass(frozen=True, slots=True)
 class SalvageReport:
-    """What `Store.salvage` could rescue."""
+    """The result of `Store.salvage`."""
 
     path: Path
     backup: Path
-    """The damaged file as it was found; `-wal` and `-shm` lie beside it."""
+    """Copy of the damaged file as it was found; `-wal` and `-shm` lie beside it."""
     tables: Mapping[str, SalvagedTable]
 
     @property
@@ -81,12 +81,12 @@ class Store:
 
     @classmethod
     def open(cls, path: Path, *, busy_timeout_s: float = 5.0) -> Store:
-        """Open the database, making it or bringing it up to date as needed.
+        """Open the database, creating or migrating it as needed.
 
         After an unclean end the whole file is read and checked; otherwise only header, size and schema.
 
         Raises:
-            StoreCorruptError: Damaged or no database; a copy was made first, the file itself is untouched.
+            StoreCorruptError: Damaged, or not a database; a copy was made first, the file itself is untouched.
             StoreLockedError: Another process holds it.
             StoreFullError: No space to make or migrate it; it is as before.
             StoreVersionError: Written by a newer Hearth.
@@ -116,7 +116,7 @@ class Store:
         return store
 
     def close(self) -> None:
-        """Write everything into the one file and let go of it. Closing twice does no harm."""
+        """Write everything into the one file and release it. Closing twice does no harm."""
         with self._lock:
             self._connection.close()
 
@@ -128,11 +128,11 @@ class Store:
 
     @contextlib.contextmanager
     def transaction(self, *, is_synced: bool = True) -> Iterator[sqlite3.Cursor]:
-        """All or nothing: commit (on disk when the block is left) or, on any exception, roll back.
+        """Run a block all or nothing: commit (on disk when the block is left) or, on any exception, roll back.
 
         Args:
             is_synced: False leaves it to the next synced commit to force this one to the disk: it outlives this
-                process, but perhaps not a power cut. For what is worthless without that next commit.
+                process, but perhaps not a power cut. For data that is worthless without that next commit.
         Raises:
             StoreFullError, StoreLockedError, StoreCorruptError: Nothing of the block was written.
             StoreError: A transaction within a transaction, or the store is closed.
@@ -153,7 +153,7 @@ class Store:
                             self._connection.execute("ROLLBACK")
                         raise
                     finally:
-                        cursor.close()  # an open cursor would keep the file open behind `close`
+                        cursor.close()  # an open cursor would keep the file open after `close`
                 finally:
                     if not is_synced:
                         self._connection.execute("PRAGMA synchronous=FULL")
@@ -161,7 +161,7 @@ class Store:
                 _raise(error, self.path)
 
     def query(self, sql: str, parameters: Sequence[object] | Mapping[str, object] = ()) -> list[sqlite3.Row]:
-        """Rows of a SELECT; inside a transaction of the same thread they show its changes.
+        """Return the rows of a SELECT; inside a transaction of the same thread they show its changes.
 
         Raises:
             StoreError: As for `transaction`.
@@ -173,7 +173,8 @@ class Store:
                 _raise(error, self.path)
 
     def erase_traces(self) -> None:
-        """After a deletion: empty the write-ahead log, where old pages linger. SQLite zeroes the pages themselves."""
+        """Empty the write-ahead log after a deletion, because old pages remain there. SQLite zeroes the pages
+        themselves."""
         with self._lock:
             try:
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -181,7 +182,7 @@ class Store:
                 _raise(error, self.path)
 
     def rewrite(self) -> None:
-        """Write the whole file anew, so that free space within its pages holds nothing either; takes a second per
+        """Rewrite the whole file, so that free space within its pages holds no deleted data either. Takes a second per
         100 MB and as much space. Raises: StoreFullError, StoreLockedError: the file is as before."""
         with self._lock:
             try:
@@ -195,7 +196,7 @@ class Store:
         connection.row_factory = sqlite3.Row
         connection.execute("PRAGMA foreign_keys=ON")
         connection.execute("PRAGMA secure_delete=ON")
-        connection.execute("BEGIN")  # one view of the three, while another process may be making the file
+        connection.execute("BEGIN")  # one view of all three, since another process may be making the file
         n_tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         application = connection.execute("PRAGMA application_id").fetchone()[0]
@@ -212,7 +213,7 @@ class Store:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA journal_size_limit=16777216")
-        if self.was_unclean:  # a cut-off file is noticed by its size, damage inside only by reading it all
+        if self.was_unclean:  # a cut-off file shows by its size, damage inside only by reading it all
             verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
             if verdict != "ok":
                 raise sqlite3.DatabaseError(f"database disk image is malformed: {verdict}")
@@ -266,7 +267,7 @@ class Store:
 
 
 def _raise(error: sqlite3.Error, path: Path) -> NoReturn:
-    """Say in the owner's words what SQLite reports. Raises: StoreError or a subclass, always."""
+    """Turn an error of SQLite into one in the owner's words. Raises: StoreError or a subclass, always."""
     code = getattr(error, "sqlite_errorcode", 0) or 0
     name = getattr(error, "sqlite_errorname", "") or ""
     where = repr(str(path))
@@ -306,12 +307,13 @@ def _wal_size_bytes(path: Path) -> int:
 
 
 def _was_unclean(path: Path) -> bool:
-    """A write-ahead log that nobody has open was left by a crash: SQLite deletes it on a clean close."""
+    """Say whether a crash left a write-ahead log that nobody has open: SQLite deletes it on a clean close."""
     return _wal_size_bytes(path) > 0 and not _holder(path)
 
 
 def _holder(path: Path) -> str:
-    """Who has the database open, e.g. `process 4711 ('hearth chat')`, from the kernel's table of locks; or empty."""
+    """Return who has the database open, e.g. `process 4711 ('hearth chat')`, from the kernel's table of locks; or
+    empty."""
     inodes = set()
     for suffix in ("", "-shm"):
         with contextlib.suppress(OSError):
@@ -320,7 +322,7 @@ def _holder(path: Path) -> str:
         rows = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
     except OSError:
         return ""
-    # "1: POSIX  ADVISORY  WRITE 4711 fd:00:1234567 120 120"; who waits has "->" in the second place
+    # "1: POSIX  ADVISORY  WRITE 4711 fd:00:1234567 120 120"; a waiting process has "->" in the second place
     held = [
         (int(row[4]) == os.getpid(), row[3] != "WRITE", int(row[4]))
         for row in rows
@@ -328,7 +330,7 @@ def _holder(path: Path) -> str:
     ]
     if not held:
         return ""
-    *_, pid = min(held)  # another process before this one, a writer before a reader
+    *_, pid = min(held)  # prefers another process to this one, a writer to a reader
     return f"process {pid} ({_command(pid)!r})"
 
 
@@ -393,7 +395,7 @@ def _remove(path: Path) -> None:
 
 
 def _rebuild_header(path: Path) -> None:
-    """Give a file whose first 100 bytes are destroyed those of an empty store; the pages behind are left alone."""
+    """Replace the destroyed first 100 bytes of a file by those of an empty store; the pages behind are left alone."""
     with path.open("r+b") as file:
         if file.read(16) == b"SQLite format 3\0":
             return
@@ -404,7 +406,7 @@ def _rebuild_header(path: Path) -> None:
         header[18:20] = b"\2\2"  # WAL
         header[28:32] = n_pages.to_bytes(4, "big")
         header[32:40] = bytes(8)  # no list of free pages
-        header[92:96] = header[24:28]  # the page count counts
+        header[92:96] = header[24:28]  # makes the page count valid
         file.seek(0)
         file.write(header)
 
@@ -449,12 +451,13 @@ def _salvage_table(source: sqlite3.Connection, target: Store, table: str) -> Sal
 def _readable_rows(
     source: sqlite3.Connection, table: str, columns: Sequence[str]
 ) -> tuple[dict[int, tuple[object, ...]], bool]:
-    """Rows by row number: from both ends up to the damage, then probing the largest unread stretch in its middle."""
+    """Return rows by row number: from both ends up to the damage, then probing the middle of the largest unread
+    stretch."""
     rows: dict[int, tuple[object, ...]] = {}
     select = f"SELECT rowid, {', '.join(columns)} FROM {table} NOT INDEXED WHERE rowid"  # noqa: S608
 
     def read(condition: str, bounds: tuple[int, int]) -> int | None:
-        """Keep rows until one cannot be read; the last good row number, or None when all were read."""
+        """Keep rows until one cannot be read; return the last good row number, or None when all were read."""
         last = bounds[0] if "DESC" not in condition else bounds[1] + 1
         try:
             for row in source.execute(f"{select} BETWEEN ? AND ? ORDER BY rowid {condition}", bounds):
@@ -470,7 +473,7 @@ def _readable_rows(
     high = read("DESC", (low + 1, (1 << 63) - 2))
     if high is None:
         return rows, False
-    # Behind a damaged last page the highest row number is unknown; look a fair way beyond the last one seen.
+    # Behind a damaged last page the highest row number is unknown; search well beyond the last one seen.
     gaps: list[tuple[int, int, int]] = []
 
     def unread(start: int, end: int) -> None:
@@ -496,7 +499,7 @@ def _readable_rows(
 
 
 class HomeLock:
-    """Held by the one agent that runs on a home; the kernel lets go of it when the process ends, however it ends."""
+    """A lock held by the one agent that runs on a home; the kernel releases it when the process ends in any way."""
 
     def __init__(self, home: Path) -> None:
         self.path = home / "hearth.lock"
@@ -528,13 +531,13 @@ class HomeLock:
                 "or choose another home with --home"
             ) from None
         self._handle = handle
-        with contextlib.suppress(OSError):  # on a full disk the lock holds, it only cannot say whose it is
+        with contextlib.suppress(OSError):  # on a full disk the lock holds, but names no owner
             os.ftruncate(handle, 0)
             os.pwrite(handle, f"{os.getpid()}\n{' '.join(sys.argv)[:2000]}\n".encode(errors="replace"), 0)
         return self
 
     def release(self) -> None:
-        """Let go; the file stays, empty, as removing it would let two agents lock two files of one name."""
+        """Release the lock. The empty file stays, as removing it would let two agents lock two files of one name."""
         if self._handle >= 0:
             os.ftruncate(self._handle, 0)
             os.close(self._handle)

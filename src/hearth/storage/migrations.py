@@ -1,11 +1,11 @@
-"""The tables of the home's database, as numbered changes that any earlier version is brought up to date with."""
+"""The tables of the home's database, as numbered changes that bring any earlier version up to date."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
 
-APPLICATION_ID = 0x48525448  # "HRTH", so that another program's database is never migrated
+APPLICATION_ID = 0x48525448  # "HRTH": another program's database is never migrated
 
 MIGRATIONS: tuple[str, ...] = (
     # 1: episodes, their steps, the workspace's journal, demonstrations, events
@@ -109,16 +109,16 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE INDEX disclosure_episode ON disclosure (episode) WHERE episode <> '';
     """,
-    # 3: which steps the owner took back, and what tools said beside their results
+    # 3: which steps the owner undid, and tools' notices beside their results
     """
     ALTER TABLE step ADD COLUMN is_undone INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE step ADD COLUMN notices_json TEXT NOT NULL DEFAULT '[]';
     """,
-    # 4: how often an episode was carried on without coming to its end
+    # 4: how often an episode was resumed without finishing
     """
     ALTER TABLE episode ADD COLUMN n_resumed INTEGER NOT NULL DEFAULT 0;
     """,
-    # 5: what is known of a demonstration; those that do not count; versions of what was learnt; skills
+    # 5: metadata of demonstrations; disabled ones; versions of what was learnt; skills
     """
     ALTER TABLE demonstration ADD COLUMN tools_json TEXT NOT NULL DEFAULT '[]';
     ALTER TABLE demonstration ADD COLUMN task_steps_json TEXT NOT NULL DEFAULT '[]';
@@ -185,7 +185,7 @@ MIGRATIONS: tuple[str, ...] = (
         at TEXT NOT NULL
     );
     """,
-    # 6: how often plans agreed with a teacher's; what teachers cost; which requests were looked at for learning
+    # 6: agreement of plans with a teacher's; costs of teachers; requests examined for learning
     """
     CREATE TABLE agreement (
         number INTEGER PRIMARY KEY,
@@ -219,7 +219,7 @@ MIGRATIONS: tuple[str, ...] = (
         at TEXT NOT NULL
     );
     """,
-    # 7: the guard: the ledger's chain, standing consents, what was set aside as touched by a stranger
+    # 7: the guard: the ledger's chain, standing consents, what was quarantined as influenced by a stranger
     """
     ALTER TABLE disclosure RENAME TO disclosure_before;
     DROP INDEX disclosure_episode;
@@ -277,7 +277,7 @@ MIGRATIONS: tuple[str, ...] = (
         PRIMARY KEY (domain, record)
     );
     """,
-    # 8: memory: who, where, in which conversation; what ranking needs; vectors; things kept by their hash
+    # 8: memory: person, place and conversation of events; ranking data; vectors; blobs by their hash
     """
     ALTER TABLE episode ADD COLUMN said TEXT NOT NULL DEFAULT '';
 
@@ -349,8 +349,7 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE INDEX summary_line_source ON summary_line (source);
     """,
-    # 9: home video: people the owner enrolled, with their consent; movements the owner named; recordings and what was
-    # seen in them
+    # 9: home video: enrolled people with their consent; movements the owner named; recordings and what was seen in them
     """
     CREATE TABLE person (
         number INTEGER PRIMARY KEY,
@@ -472,7 +471,7 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE INDEX sound_event_recording ON sound_event (recording, start_s);
     """,
-    # 10: the cloud this device joined, what waits to be sent there, what was taken from it
+    # 10: the joined cloud, messages waiting for it, what was taken from it
     """
     CREATE TABLE edge_link (
         number INTEGER PRIMARY KEY CHECK (number = 1),
@@ -553,7 +552,7 @@ MIGRATIONS: tuple[str, ...] = (
     END;
     """,
 )
-"""Schema changes, first to last; a file's `user_version` says how many it has. Never edit one that was released."""
+"""Schema changes, first to last; a file's `user_version` is the number applied. Never edit one that was released."""
 
 
 def migrate(connection: sqlite3.Connection, upto: int = len(MIGRATIONS)) -> None:

@@ -1,4 +1,4 @@
-"""No path leads out of the owner's folder: files below one root, reached name by name.
+"""Confine file access to the owner's folder: paths below one root, opened name by name.
 
 Covered: `..`, absolute paths, symlinks anywhere in a path (each name is opened relative to the folder already open and
 never followed by the kernel, so nothing can be swapped between check and use), pipes, sockets and devices (refused
@@ -37,7 +37,7 @@ _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def path_parts(path: str) -> tuple[str, ...]:
-    """The names of a relative path, without `.` and doubled slashes.
+    """Return the names of a relative path, without `.` and doubled slashes.
 
     Raises:
         SandboxError: Empty, absolute, with `..`, a NUL, a name that is too long or not Unicode, or a reserved name.
@@ -65,23 +65,23 @@ def path_parts(path: str) -> tuple[str, ...]:
 
 
 def folder_parts(folder: str) -> tuple[str, ...]:
-    """As `path_parts`, where an empty text (or `.`) is the owner's folder itself."""
+    """Return the names as `path_parts` does; an empty text (or `.`) is the owner's folder itself."""
     return () if folder in ("", ".", "./") else path_parts(folder)
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a path really leads: an open folder and a name in it that is no symlink."""
+    """The real place of a path: an open folder and a name in it that is no symlink."""
 
     folder: int
     name: str
     path: str
     n_made: int
-    """Folders made on the way."""
+    """Number of folders made on the way."""
 
 
 class Sandbox:
-    """The files below `root`. Reading only, but for folders on the way to a place and what `sweep` removes."""
+    """The files below `root`. Read-only, except for folders on the way to a place and what `sweep` removes."""
 
     def __init__(self, root: Path) -> None:
         """Open the folder, making it when absent. Raises: ToolError: It is no folder, or cannot be made."""
@@ -93,7 +93,7 @@ class Sandbox:
             raise ToolError(f"cannot use {str(root)!r} as the owner's folder: {error.strerror}") from None
 
     def read(self, path: str) -> bytes:
-        """As `protocols.Workspace.read`. Raises also: ToolError: Larger than 64 MB, or a folder."""
+        """Read a file as `protocols.Workspace.read`. Raises also: ToolError: Larger than 64 MB, or a folder."""
         with faults("read", path), self.place(path_parts(path)) as place, opened(place, path) as (handle, status):
             if status.st_size > N_MAX_READ_BYTES:
                 raise ToolError(
@@ -102,7 +102,7 @@ class Sandbox:
             return b"".join(chunks(handle, N_MAX_READ_BYTES))
 
     def exists(self, path: str) -> bool:
-        """As `protocols.Workspace.exists`; False for folders, pipes and devices."""
+        """Return as `protocols.Workspace.exists`; False for folders, pipes and devices."""
         try:
             with faults("look at", path), self.place(path_parts(path)) as place:
                 return stat.S_ISREG(os.stat(place.name, dir_fd=place.folder, follow_symlinks=False).st_mode)
@@ -110,7 +110,7 @@ class Sandbox:
             return False
 
     def stat(self, path: str) -> FileStat:
-        """As `protocols.Workspace.stat`."""
+        """Return as `protocols.Workspace.stat`."""
         with faults("look at", path), self.place(path_parts(path)) as place:
             status = _status(place, path)
         identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
@@ -118,7 +118,8 @@ class Sandbox:
         return FileStat(status.st_size, modified, "-".join(f"{number:x}" for number in identity))
 
     def files(self, folder: str = "", pattern: str = "*") -> tuple[str, ...]:
-        """As `protocols.Workspace.list`. A symlink to a file inside is listed, one to a folder is not entered."""
+        """List files as `protocols.Workspace.list`. A symlink to a file inside is listed, one to a folder is not
+        entered."""
         found: list[str] = []
         with faults("list", folder):
             for path, is_link in self._walk(folder_parts(folder)):
@@ -130,7 +131,7 @@ class Sandbox:
         return tuple(sorted(found))
 
     def _walk(self, parts: tuple[str, ...], *, is_deep: bool = True) -> Iterator[tuple[str, bool]]:
-        """Files and symlinks below a folder (or right in it), with whether it is a symlink."""
+        """Yield files and symlinks below a folder (or directly in it), with whether each is a symlink."""
         waiting = [parts]
         while waiting:
             parts = waiting.pop()
@@ -152,7 +153,7 @@ class Sandbox:
                 os.close(handle)
 
     def hash(self, path: str) -> str | None:
-        """SHA-256 of a file's content; None when there is no file, or a folder without one.
+        """Return the SHA-256 of a file's content; None when there is no file, or a folder without one.
 
         Raises:
             ToolError: It cannot be read.
@@ -169,7 +170,7 @@ class Sandbox:
             return None
 
     def is_bare(self, path: str) -> bool:
-        """True for a folder in which, however deep, there is nothing but folders. Raises: NotFound."""
+        """Say whether a folder holds, at any depth, nothing but folders. Raises: NotFound."""
         with faults("look at", path), self.place(path_parts(path)) as place:
             mode = os.stat(place.name, dir_fd=place.folder, follow_symlinks=False).st_mode
             return stat.S_ISDIR(mode) and not any(True for _ in self._walk(path_parts(path)))
@@ -181,7 +182,7 @@ class Sandbox:
                 os.rmdir(place.name, dir_fd=place.folder)
 
     def sweep(self, parts: tuple[str, ...] = (), *, is_deep: bool = True) -> None:
-        """Remove what writes left that were cut off before their rename."""
+        """Remove temporary files of writes that were cut off before their rename."""
         for path, _ in self._walk(parts, is_deep=is_deep):
             folder, _, name = path.rpartition("/")
             if name.startswith(TEMPORARY_PREFIX):
@@ -200,14 +201,14 @@ class Sandbox:
         """
         shown = "/".join(parts)
         waiting = [(part, False) for part in reversed(parts)]
-        """Names still to be walked, last first, and whether each comes out of a symlink."""
+        """Names still to be walked, last first, and whether each comes from a symlink."""
         names: list[str] = []
         n_made = n_links = 0
         handle = os.open(self.root, _ROOT_FLAGS)
         try:
             while waiting:
                 part, is_linked = waiting.pop()
-                if part == "..":  # only ever from a symlink: `path_parts` refuses it
+                if part == "..":  # only from a symlink: `path_parts` refuses it
                     if not names:
                         raise SandboxError(f"{shown!r} leaves the owner's folder through a symlink")
                     names.pop()
@@ -253,7 +254,7 @@ class Sandbox:
                 os.close(handle)
 
     def _open_folder(self, parts: tuple[str, ...]) -> int:
-        """A handle on a folder; the caller closes it. Raises: NotFound: There is none."""
+        """Open a handle on a folder; the caller closes it. Raises: NotFound: There is none."""
         if not parts:
             return os.open(self.root, _ROOT_FLAGS)
         with self.place(parts) as place:
@@ -267,7 +268,8 @@ class Sandbox:
 
 
 def _status(place: Place, path: str) -> os.stat_result:
-    """Raises: NotFound; ToolError: a folder; SandboxError: a pipe, socket or device."""
+    """Return the status of a plain file. Raises: NotFound; ToolError: a folder; SandboxError: a pipe, socket or
+    device."""
     with faults("look at", path):
         status = os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)
     _check_regular(status, path)
@@ -283,7 +285,7 @@ def _check_regular(status: os.stat_result, path: str) -> None:
 
 @contextlib.contextmanager
 def opened(place: Place, path: str) -> Iterator[tuple[int, os.stat_result]]:
-    """A plain file opened for reading, without following a link and without waiting for a pipe's other end."""
+    """Open a plain file for reading, without following a link and without waiting for a pipe's other end."""
     _status(place, path)
     with faults("open", path):
         handle = os.open(place.name, _FILE_FLAGS, dir_fd=place.folder)
@@ -307,7 +309,7 @@ def remove_bare_folder(folder: int, name: str) -> None:
 
 
 def write_temporary(folder: int, chunks: Iterable[bytes], mode: int, modified_ns: int) -> str:
-    """Write a new file, on disk when this returns; its name. On a fault nothing is left."""
+    """Write a new file, on disk when this returns; return its name. On an error nothing is left."""
     name = TEMPORARY_PREFIX + secrets.token_hex(8)
     handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
     try:
@@ -316,7 +318,7 @@ def write_temporary(folder: int, chunks: Iterable[bytes], mode: int, modified_ns
             while view:
                 view = view[os.write(handle, view) :]
         os.fchmod(handle, mode)
-        # The kernel's clock ticks in milliseconds: without this two writes could have one time and one fingerprint.
+        # The kernel's clock ticks in milliseconds: without this, two writes could have the same time and fingerprint.
         os.utime(handle, ns=(modified_ns, modified_ns))
         os.fsync(handle)
     except BaseException:
@@ -328,7 +330,7 @@ def write_temporary(folder: int, chunks: Iterable[bytes], mode: int, modified_ns
 
 
 def chunks(handle: int, limit_bytes: int | None = None) -> Iterator[bytes]:
-    """Raises: ToolError: The file grew beyond the limit while it was read."""
+    """Yield the content in chunks. Raises: ToolError: The file grew beyond the limit while it was read."""
     n_bytes = 0
     while chunk := os.read(handle, _CHUNK_BYTES):
         n_bytes += len(chunk)
@@ -353,7 +355,7 @@ def _is_unicode(name: str) -> bool:
 
 @contextlib.contextmanager
 def faults(verb: str, path: str) -> Iterator[None]:
-    """Say in the owner's words what the system reports."""
+    """Turn errors of the system into errors in the owner's words."""
     try:
         yield
     except FileNotFoundError:

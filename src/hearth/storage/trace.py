@@ -1,7 +1,7 @@
-"""Every request with its plan, calls, results and answer, written down before and after each step.
+"""Record every request with its plan, calls, results and answer, before and after each step.
 
-What `steps` returned from is on disk. An episode read back equals the one that was finished; one that was cut off is
-found by `unfinished` with all that resuming needs. Nothing here grows faster than the steps that were run: a result is
+When `steps` returns, its data is on disk. An episode read back equals the one that was finished; one that was cut off
+is found by `unfinished` with all that resuming needs. Storage grows only with the steps that were run: a result is
 stored once, also when several steps have the same large one.
 
 Not covered: results of steps whose plan was never recorded, and encryption (the file is as private as its folder).
@@ -44,7 +44,7 @@ from hearth.types import (
 )
 
 N_LARGE_VALUE_BYTES = 65_536
-"""A result whose JSON is longer is kept apart and once."""
+"""A result whose JSON is longer is stored separately and once."""
 N_MAX_STEPS = 65_536
 
 
@@ -56,25 +56,25 @@ class StartedStep:
     tool: str
     key: str
     arguments: Mapping[str, Plain]
-    """With every reference bound, as plain data."""
+    """Arguments with every reference bound, as plain data."""
     at: dt.datetime
-    """`CallContext.now` of the call; a resumed attempt gets the same."""
+    """Time of the call (`CallContext.now`); a resumed attempt gets the same."""
     effect: Effect
     ruling: Ruling | None = None
-    """The policy's word on this step; None in records from before it was kept."""
+    """The policy's ruling on this step; None in records from before it was stored."""
     labels: Mapping[str, Label] = field(default_factory=dict)
-    """Where the value of each argument came from."""
+    """Label of each argument's value."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """One step as it was run: how it began and, unless it was cut off, what became of it."""
+    """One step as it was run: its start and, unless it was cut off, its outcome."""
 
     started: StartedStep | None
     """None for a step that was never called (denied, skipped)."""
     result: StepResult | None
     is_undone: bool = False
-    """True when the owner took it back."""
+    """True when the owner undid it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +89,11 @@ class UnfinishedEpisode:
     ruling: Ruling | None
     planning_ms: float
     results: tuple[StepResult, ...]
-    """Of the steps that are over, by step."""
+    """Results of the finished steps, by step."""
     started: tuple[StartedStep, ...]
     """Steps that were begun and not ended: to be rolled back and run again, or reported."""
     n_resumed: int = 0
-    """How often it was carried on before and cut off again."""
+    """Number of times it was resumed before and cut off again."""
 
 
 class Trace:
@@ -105,13 +105,13 @@ class Trace:
         self._written: dict[str, dict[int, StepResult]] = {}
         """Results of open episodes that are on disk already, so that `finish` writes only the others."""
         self._decided: dict[str, tuple[Plan | None, Refusal | None, Ruling | None]] = {}
-        """The same for what was decided."""
+        """Decisions of open episodes that are on disk already."""
         self._lock = threading.Lock()
 
     # ── Writing ───────────────────────────────────────────────────────────────────────────────────────────
 
     def begin(self, request: Request, id: str) -> None:
-        """Note that `request` was asked; on disk with the first `steps` or `finish`, before which nothing happens.
+        """Record that `request` was asked; on disk with the first `steps` or `finish`, before which nothing happens.
 
         Raises:
             StoreError: `id` exists, or as for `Store.transaction`.
@@ -133,9 +133,9 @@ class Trace:
     def planned(
         self, id: str, plan: Plan | None, refusal: Refusal | None, ruling: Ruling | None, planning_ms: float
     ) -> None:
-        """Note the plan or the refusal, and the ruling; again after a repair, with the plan grown.
+        """Record the plan or the refusal, and the ruling; again after a repair, with the plan grown.
 
-        On disk with the next `steps` or `finish`, before which nothing of the plan happens.
+        On disk with the next `steps` or `finish`; no step of the plan runs before that.
         """
         number = self._number(id)
         with self._store.transaction(is_synced=False) as cursor:
@@ -148,7 +148,7 @@ class Trace:
             self._decided[id] = (plan, refusal, ruling)
 
     def steps(self, id: str, *, finished: Sequence[StepResult], started: Sequence[StartedStep]) -> None:
-        """Record in one transaction what ended and what is about to begin; on disk when this returns.
+        """Record in one transaction which steps ended and which are about to begin; on disk when this returns.
 
         A step that is started again (a resumed attempt) keeps the time of its first start and loses its old result.
 
@@ -207,13 +207,13 @@ class Trace:
             self._numbers.pop(episode.id, None)
 
     def resuming(self, id: str) -> None:
-        """Note, before anything of it runs again, that the episode is carried on. Raises: NotFound: No such episode."""
+        """Record, before anything of it runs again, that the episode is resumed. Raises: NotFound: No such episode."""
         number = self._number(id)
         with self._store.transaction() as cursor:
             cursor.execute("UPDATE episode SET n_resumed=n_resumed+1 WHERE number=?", (number,))
 
     def mark_undone(self, id: str, step: int) -> None:
-        """Note that the owner took a step back. Raises: NotFound: No such episode."""
+        """Record that the owner undid a step. Raises: NotFound: No such episode."""
         place = self._number(id) * N_MAX_STEPS + step
         with self._store.transaction() as cursor:
             cursor.execute("UPDATE step SET is_undone=1 WHERE place=?", (place,))
@@ -221,7 +221,7 @@ class Trace:
     # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────
 
     def episode(self, id: str) -> Episode:
-        """The finished episode `id`. Raises: NotFound: None of that id, or it was never finished."""
+        """Return the finished episode `id`. Raises: NotFound: None of that id, or it was never finished."""
         rows = self._store.query("SELECT * FROM episode WHERE id=?", (_storable(id),))
         if not rows:
             raise NotFound(f"no episode {id!r}; `hearth history` lists the ones there are")
@@ -230,16 +230,16 @@ class Trace:
         return self._rebuild(rows[0])
 
     def has(self, id: str) -> bool:
-        """Whether there is an episode `id`, finished or not."""
+        """Say whether there is an episode `id`, finished or not."""
         return bool(self._store.query("SELECT 1 FROM episode WHERE id=?", (_storable(id),)))
 
     def episodes(self, limit: int = 20) -> tuple[Episode, ...]:
-        """The latest finished episodes, newest first."""
+        """Return the latest finished episodes, newest first."""
         rows = self._store.query("SELECT * FROM episode WHERE status='finished' ORDER BY number DESC LIMIT ?", (limit,))
         return tuple(self._rebuild(row) for row in rows)
 
     def calls(self, id: str) -> tuple[CallRecord, ...]:
-        """The steps of an episode as they were run, by step, with keys and arguments: what undoing needs.
+        """Return the steps of an episode as they were run, by step, with the keys and arguments that undoing needs.
 
         Raises:
             NotFound: No such episode.
@@ -254,7 +254,7 @@ class Trace:
         )
 
     def unfinished(self) -> tuple[UnfinishedEpisode, ...]:
-        """Episodes that were begun and not finished, oldest first."""
+        """Return episodes that were begun and not finished, oldest first."""
         episodes = []
         for row in self._store.query("SELECT * FROM episode WHERE status <> 'finished' ORDER BY number"):
             steps = self._rows(row["number"])
@@ -393,7 +393,7 @@ def _started(row: sqlite3.Row) -> StartedStep:
 
 
 def _why_text(step: StartedStep) -> str:
-    """Who allowed a step, and where its arguments came from."""
+    """Encode who allowed a step, and the labels of its arguments."""
     if step.ruling is None and not step.labels:
         return ""
     ruling = None if step.ruling is None else [step.ruling.verdict, step.ruling.reason, step.ruling.rule]
@@ -418,7 +418,8 @@ _dumps = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 
 def _storable(text: str) -> str | bytes:
-    """SQLite's text is UTF-8; text that is not (a request in a wrong encoding) is kept as bytes."""
+    """Return text as SQLite can store it: valid UTF-8 as text, anything else (a request in a wrong encoding) as
+    bytes."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -431,13 +432,13 @@ def _text(stored: str | bytes) -> str:
 
 
 def moment_text(moment: dt.datetime) -> str:
-    """ISO 8601 with the zone's name behind it (RFC 9557): `2026-11-20T09:30:00+01:00[Europe/Berlin]`."""
+    """Return ISO 8601 with the zone's name behind it (RFC 9557): `2026-11-20T09:30:00+01:00[Europe/Berlin]`."""
     key = getattr(moment.tzinfo, "key", None)
     return f"{moment.isoformat()}[{key}]" if key else moment.isoformat()
 
 
 def parse_moment(text: str) -> dt.datetime:
-    """The inverse of `moment_text`; a zone this machine does not know leaves the offset. Raises: ValueError."""
+    """Undo `moment_text`; a zone this machine does not know leaves the offset. Raises: ValueError."""
     match = re.fullmatch(r"([^\[]+)(?:\[([^\]]+)\])?", text)
     if not match:
         raise ValueError(f"{text!r} is not a moment such as '2026-11-20T09:30:00+01:00[Europe/Berlin]'")
@@ -456,7 +457,7 @@ def parse_moment(text: str) -> dt.datetime:
 
 @functools.lru_cache(maxsize=1024)
 def label_text(label: Label) -> str:
-    """A label as a column holds it: JSON with `sources` and `readers`; empty for a public value."""
+    """Return a label as a column holds it: JSON with `sources` and `readers`; empty for a public value."""
     if label == PUBLIC:
         return ""
     readers = None if label.readers is None else sorted(label.readers)
@@ -464,7 +465,7 @@ def label_text(label: Label) -> str:
 
 
 def short_label_text(label: Label) -> str:
-    """The same in a few bytes, for what there are a hundred thousand of: `owner;` is the owner's, for nobody else."""
+    """Return a label in a few bytes, for tables with many rows: `owner;` is the owner's, for nobody else."""
     parts = (*label.sources, *(label.readers or ()))
     if label.readers is None or not label.sources or any(set(part) & set(',;{"') or not part for part in parts):
         return label_text(label)
@@ -472,7 +473,7 @@ def short_label_text(label: Label) -> str:
 
 
 def label_from_text(text: str) -> Label:
-    """The inverse of `label_text` and of `short_label_text`."""
+    """Undo `label_text` and `short_label_text`."""
     if not text:
         return PUBLIC
     if text[0] != "{":
@@ -487,7 +488,7 @@ def _decision(
     plan: Plan | None, refusal: Refusal | None, ruling: Ruling | None
 ) -> tuple[str | None, str | None, str | None]:
     return (
-        # The plan format rounds the confidence for readers; a record must give back what was decided.
+        # The plan format rounds the confidence for readers; a record must keep the exact value.
         None if plan is None else _dumps({**plan_to_json(plan), "confidence": plan.confidence}),
         None if refusal is None else _dumps(_refusal_to_json(refusal)),
         None if ruling is None else _dumps([ruling.verdict, ruling.reason, ruling.rule]),

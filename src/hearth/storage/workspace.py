@@ -1,14 +1,13 @@
-"""The owner's folder: sandboxed, atomic, journalled, undoable. A file is wholly as before or wholly as written.
+"""The owner's folder: sandboxed, atomic, journalled, undoable. A file is either fully as before or fully as written.
 
-Covered: what `sandbox` covers; crashes and power cuts at any moment of a write; a full disk; undoing a call after the
-process, or the machine, was started again; a file that another program changed meanwhile (never overwritten by a
-rollback or an undo).
-Not covered: what `sandbox` does not cover; another program that writes a file in the instant between the last check
-and the rename; owners and extended attributes of replaced files (mode and time are kept); empty folders.
+Covered: what `sandbox` covers; crashes and power cuts at any moment of a write; a full disk; undoing a call after a
+restart of the process or the machine; a file that another program changed meanwhile (never overwritten by a rollback or
+an undo). Not covered: what `sandbox` does not cover; another program that writes a file in the instant between the last
+check and the rename; owners and extended attributes of replaced files (mode and time are kept); empty folders.
 
-Each write or deletion is one row of the journal, committed before the file is touched: the hash of what was there
-(its content in the row up to 256 kB, above that in `<home>/journal/<hash>`) and of what comes. Comparing the hash of
-the file with both says whether the write happened, so no second commit is needed.
+Each write or deletion is one row of the journal, committed before the file is touched: the hash of the old content (the
+content itself in the row up to 256 kB, above that in `<home>/journal/<hash>`) and of the new one. Comparing the hash of
+the file with both shows whether the write happened, so no second commit is needed.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ class _Before:
     mode: int
     modified_ns: int
     identity: tuple[int, int, int, int] | None
-    """To see a change made meanwhile without reading again."""
+    """Identity that shows a change made meanwhile without reading the file again."""
 
 
 class Folder:
@@ -89,13 +88,14 @@ class Folder:
                 cursor.execute("DELETE FROM meta WHERE name='unclean'")
 
     def for_call(self, key: str) -> KeyedFolder:
-        """The folder as one call sees it: what it writes is journalled under `key`; without one it only reads."""
+        """Return the folder as one call sees it: its writes are journalled under `key`; without one it is read-only."""
         return KeyedFolder(self, self._sandbox, key)
 
     # ── Writing ───────────────────────────────────────────────────────────────────────────────────────────
 
     def write(self, key: str, path: str, data: bytes) -> None:
-        """As `protocols.Workspace.write`, journalled under `key`. Raises also: Conflict: It is being changed."""
+        """Write a file as `protocols.Workspace.write`, journalled under `key`. Raises also: Conflict: It is being
+        changed."""
         after = hashlib.sha256(data).hexdigest()
         with self._lock, faults("write", path), self._sandbox.place(path_parts(path), make=True) as place:
             before = self._before(place, path)
@@ -116,7 +116,8 @@ class Folder:
             os.fsync(place.folder)
 
     def delete(self, key: str, path: str) -> None:
-        """As `protocols.Workspace.delete`, journalled under `key`. Raises also: Conflict: It is being changed."""
+        """Delete a file as `protocols.Workspace.delete`, journalled under `key`. Raises also: Conflict: It is being
+        changed."""
         with self._lock, faults("delete", path), self._sandbox.place(path_parts(path)) as place:
             before = self._before(place, path)
             if before.hash is None:
@@ -131,7 +132,7 @@ class Folder:
             os.fsync(place.folder)
 
     def _before(self, place: Place, path: str) -> _Before:
-        """What is there now; the content of a large file goes to the journal's folder."""
+        """Return the current state of a file; the content of a large one goes to the journal's folder."""
         try:
             with opened(place, path) as (handle, status):
                 identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
@@ -176,7 +177,8 @@ class Folder:
             return cursor.lastrowid or 0
 
     def _withdraw(self, number: int, place: Place) -> None:
-        """A write that did not happen leaves no row (if that cannot be written either, the hashes tell the same)."""
+        """Remove the row of a write that did not happen (if that cannot be written either, the hashes show the
+        same)."""
         with contextlib.suppress(StoreError), self._store.transaction() as cursor:
             cursor.execute("DELETE FROM journal WHERE number=?", (number,))
         self._sandbox.remove_folders(path_parts(place.path), place.n_made)
@@ -184,9 +186,9 @@ class Folder:
     # ── Taking back ───────────────────────────────────────────────────────────────────────────────────────
 
     def rollback(self, key: str) -> RollbackReport:
-        """Put every file written under `key` back, the last written first; files changed since are left alone.
+        """Restore every file written under `key`, the last written first; files changed since are left alone.
 
-        Safe to repeat, also when it was cut off itself.
+        Safe to repeat, even after it was cut off itself.
         """
         with self._lock:
             rows = self._rows(key)
@@ -205,12 +207,12 @@ class Folder:
         return RollbackReport(tuple(restored), tuple(conflicts))
 
     def undo(self, key: str) -> tuple[str, ...]:
-        """Put every file written under `key` back.
+        """Restore every file written under `key`.
 
         Returns:
             The files that are again as before; empty when there is nothing to undo.
         Raises:
-            Conflict: A file was changed since; says which and by what. Nothing was changed.
+            Conflict: A file was changed since; says which and by what. Nothing was restored.
         """
         with self._lock:
             rows = self._rows(key)
@@ -225,14 +227,14 @@ class Folder:
         return tuple(targets)
 
     def changes(self, key: str) -> tuple[str, ...]:
-        """Files written under `key` that `undo` would put back."""
+        """Return the files written under `key` that `undo` would restore."""
         return tuple(dict.fromkeys(row["path"] for row in reversed(self._rows(key))))
 
     def prune(self, older_than: dt.timedelta) -> int:
-        """Forget journal entries of that age, which can then not be undone any more.
+        """Forget journal entries of that age, which can then no longer be undone.
 
         Returns:
-            How many were forgotten.
+            The number forgotten.
         """
         limit = time.time() - older_than.total_seconds()
         with self._lock:
@@ -249,7 +251,7 @@ class Folder:
         return self._store.query("SELECT * FROM journal WHERE key=? AND state='active' ORDER BY number DESC", (key,))
 
     def _announce(self, targets: Mapping[str, sqlite3.Row]) -> None:
-        """A restoring that is cut off leaves unfinished files: let the next start sweep."""
+        """Mark a restore as begun, so that after an interruption the next start sweeps its unfinished files."""
         if targets:
             with self._store.transaction() as cursor:
                 cursor.execute("INSERT OR REPLACE INTO meta VALUES ('unclean', 'restoring')")
@@ -261,12 +263,12 @@ class Folder:
                 cursor.execute("DELETE FROM meta WHERE name='unclean'")
 
     def _targets(self, rows: list[sqlite3.Row]) -> tuple[dict[str, sqlite3.Row], dict[str, str]]:
-        """For each file the row whose before-image it must get, found by walking its writes backwards; and the files
-        whose content none of them explains, with why. A rollback that was cut off has put some back already: those are
-        explained by an earlier write than the last."""
+        """Find for each file the row whose before-image it must get, by walking its writes backwards; also return the
+        files whose content none of them explains, with the reason. Files that an interrupted rollback has already
+        restored match an earlier write than the last."""
         found: dict[str, str | None] = {}
         contents: dict[str, str | None] = {}
-        """Of each file, walking back from what was found."""
+        """Content hash of each file, walking back from what was found."""
         targets: dict[str, sqlite3.Row] = {}
         conflicts: dict[str, str] = {}
         unread: set[str] = set()
@@ -276,7 +278,7 @@ class Folder:
                 continue
             if path not in contents:
                 try:
-                    # A call may put a folder where a file was: that folder goes before the file comes back.
+                    # A call may put a folder where a file was: that folder is removed before the file comes back.
                     is_folder = any(other["path"].startswith(path + "/") for other in rows)
                     contents[path] = found[path] = None if is_folder else self._sandbox.hash(path)
                 except ToolError as error:
@@ -287,7 +289,7 @@ class Folder:
                 contents[path] = row["before_hash"]
                 targets[path] = row
                 conflicts.pop(path, None)
-            elif contents[path] == row["before_hash"]:  # this write never happened, or is taken back already
+            elif contents[path] == row["before_hash"]:  # this write never happened, or was undone already
                 conflicts.pop(path, None)
             else:
                 targets.pop(path, None)
@@ -320,7 +322,7 @@ class Folder:
                 os.unlink(temporary, dir_fd=place.folder)
                 raise ToolError(f"the journal's copy of {path!r} is damaged; {path!r} was left as it is")
             with contextlib.suppress(NotFound):
-                if self._sandbox.is_bare(path):  # left by a write below it that was cut off
+                if self._sandbox.is_bare(path):  # left by an interrupted write below it
                     remove_bare_folder(place.folder, place.name)
             os.rename(temporary, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
             os.fsync(place.folder)

@@ -1,8 +1,8 @@
-"""Doubles for every seam, and the contracts a tool, a planner or a workspace must keep.
+"""Test doubles for every protocol, and the contracts that a tool, a planner or a workspace must keep.
 
 A plug-in's own tests call `check_tool`, `check_planner` or `check_workspace`; each raises AssertionError with what was
-found, what the contract says and how to keep it. The doubles are deterministic and touch neither disk nor network.
-Not covered: whether a tool does what its description says, speed, and effects outside the workspace.
+found, what the contract says and how to keep it. The doubles are deterministic and touch neither disk nor network. Not
+covered: whether a tool does what its description says, speed, and effects outside the workspace.
 """
 
 from hearth.testing.doubles import (

@@ -1,4 +1,4 @@
-"""Doubles for every seam: deterministic, without disk or network."""
+"""Test doubles for every protocol: deterministic, without disk or network."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ from hearth.storage.sandbox import folder_parts, path_parts
 from hearth.types import Context, Label, Plain, Plan, Refusal, Request, Ruling, ToolSpec
 
 FIXED_NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=ZoneInfo("Europe/Berlin"))
-"""A Friday morning: the clock of every test that does not bring its own."""
+"""A Friday morning, used as the clock of every test that does not bring its own."""
 
 
 class InMemoryWorkspace:
-    """A `protocols.Workspace` without a disk; `files` and `times` may be set and read freely by a test."""
+    """A `protocols.Workspace` without a disk; a test may set and read `files` and `times` freely."""
 
     def __init__(self, files: Mapping[str, bytes | str] | None = None, now: dt.datetime = FIXED_NOW) -> None:
         self.files: dict[str, bytes] = {}
@@ -107,7 +107,7 @@ class InMemoryWorkspace:
 
 
 class InMemoryMemory:
-    """A `protocols.Memory` that keeps events in a list; matches are counted words."""
+    """A `protocols.Memory` that keeps events in a list and matches by counting words."""
 
     def __init__(self) -> None:
         self.events: list[MemoryHit] = []
@@ -175,7 +175,7 @@ class ClosedEgress:
 
 
 class FixedApprover:
-    """A `protocols.Approver` that always says the same and keeps what it was asked."""
+    """A `protocols.Approver` that always gives the same answer and keeps what it was asked."""
 
     def __init__(self, answer: bool | Reply) -> None:
         """`True` is `once`, `False` is `no`."""
@@ -188,10 +188,10 @@ class FixedApprover:
 
 
 class ScriptedFootage:
-    """A `protocols.Footage` of a script: what was recorded, and who was seen doing what.
+    """A `protocols.Footage` of scripted recordings and sightings.
 
     Every sighting of the script is one stretch of one activity; `looked` keeps what was looked at, `shown` what was
-    drawn. Pictures are names of files that are not there.
+    drawn. Pictures are names of files that do not exist.
     """
 
     def __init__(
@@ -256,6 +256,9 @@ class ScriptedFootage:
         self.shown.append((tuple(ids), shows_strangers))
         return tuple(f"/pictures/{id_}.png" for id_ in ids)
 
+    def tend(self, now: dt.datetime) -> None:
+        """Do nothing: all of the script is kept."""
+
     def timeline(self, sightings: Sequence[Sighting]) -> str:
         return f"/pictures/timeline-{len(sightings)}.png"
 
@@ -284,7 +287,7 @@ class ScriptedFootage:
 
 
 class ScriptedPlanner:
-    """A `protocols.Planner` that knows the plan for each request's text; `requests` keeps what it was asked."""
+    """A `protocols.Planner` with a plan for each request's text; `requests` keeps what it was asked."""
 
     def __init__(self, plans: Mapping[str, Plan | Refusal], name: str = "scripted") -> None:
         self.name = name
@@ -307,7 +310,7 @@ def make_call(
     words: str = "",
     footage: Footage | None = None,
 ) -> CallContext:
-    """A `CallContext` for a test: an empty in-memory workspace and memory, a closed network, no settings."""
+    """Make a `CallContext` for a test: an empty in-memory workspace and memory, a closed network, no settings."""
     return CallContext(
         key=key,
         now=now,
@@ -322,7 +325,7 @@ def make_call(
 
 
 class ScriptedTeacher:
-    """A `protocols.Teacher` that knows the answer to each request's text; `asked` keeps what it was asked."""
+    """A `protocols.Teacher` with an answer to each request's text; `asked` keeps what it was asked."""
 
     def __init__(self, answers: Mapping[str, Plan | Refusal], name: str = "scripted") -> None:
         self.name = name
@@ -339,7 +342,7 @@ class ScriptedTeacher:
 
 
 class ScriptedExpert:
-    """An expert that says what it was told to say, one answer after the other, and the last one from then on."""
+    """An expert that gives scripted answers one after the other, and repeats the last one."""
 
     card = ExpertCard("scripted", "anything", "what the script says", "", 0.0, 0, ("It sees nothing.",))
 
@@ -353,7 +356,8 @@ class ScriptedExpert:
 
 
 class ScriptedSensor:
-    """A `protocols.Sensor` with one thing: `lamp`, `on` or `off` on `scripted/lamp`, ordered on `scripted/lamp/set`."""
+    """A `protocols.Sensor` with one device: `lamp`, `on` or `off` on `scripted/lamp`, ordered on
+    `scripted/lamp/set`."""
 
     name = "scripted"
 

@@ -1,4 +1,4 @@
-"""What a planner and a teacher must keep."""
+"""Check the contracts of planners and teachers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hearth.types import Context, Plan, Refusal, Request, ToolSpec
 def check_planner(
     planner: Planner, context: Context, tools: Mapping[str, ToolSpec], requests: Sequence[str] = ()
 ) -> None:
-    """Hold `planner` to what the agent relies on.
+    """Check `planner` against what the agent relies on.
 
     Checked for empty, huge, binary-like and foreign texts and for `requests`, with `tools` and with none: it answers
     with a refusal that gives a reason or with a structurally sound plan, never with an exception; blank text and an
@@ -79,7 +79,7 @@ def _check_structure(plan: Plan, tools: Mapping[str, ToolSpec], where: str, *, i
 
 
 def check_teacher(teacher: Teacher, tools: Mapping[str, ToolSpec], requests: Sequence[str] = ()) -> None:
-    """Hold `teacher` to what learning relies on.
+    """Check `teacher` against what learning relies on.
 
     Checked for empty, huge, binary-like and foreign texts and for `requests`, with `tools` and with none: one answer
     per request, in order, taken one at a time; each is a structurally sound plan of offered tools or a refusal that

@@ -1,4 +1,4 @@
-"""What a workspace, footage, an expert and a sensor must keep."""
+"""Check the contracts of workspaces, footage, experts and sensors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from hearth.storage.sandbox import N_MAX_NAME_BYTES
 
 
 def check_workspace(make: Callable[[], Workspace]) -> None:
-    """Hold a workspace to `protocols.Workspace`; `make` gives a fresh empty one each time.
+    """Check a workspace against `protocols.Workspace`; `make` gives a fresh empty one each time.
 
     Raises:
         AssertionError: The contract is broken.
@@ -119,7 +119,7 @@ def check_footage(footage: Footage, room: str, start: dt.datetime, end: dt.datet
     """Check footage in which somebody was seen in `room` between two times.
 
     Returns:
-        Who was seen, named and told what they did, for further checks.
+        The sightings with names and activities, for further checks.
     """
     assert room in footage.rooms(), f"{room!r} is no room of {footage.rooms()}"
     _expect(NotFound, footage.recordings, "no such room")
@@ -163,7 +163,7 @@ def check_expert(make: Callable[[], Expert[Given, Found]], given: Given, heavy_m
         given: Something it takes; the same object is given twice, so no iterator.
         heavy_modules: Modules that only using it may import.
     Returns:
-        What it found, for further checks; of an iterator all it gives, as a tuple.
+        What it found, for further checks; an iterator's items as a tuple.
     """
     before = set(sys.modules)
     expert = make()
@@ -203,13 +203,13 @@ _HOSTILE_PAYLOADS = (
 
 
 def check_sensor(make: Callable[[], Sensor], told: Sequence[Message], thing: str, at: dt.datetime) -> Sensor:
-    """Hold a sensor to `protocols.Sensor`.
+    """Check a sensor against `protocols.Sensor`.
 
     Args:
-        make: Makes one that has heard nothing yet.
+        make: Makes a sensor that has heard nothing yet.
         told: Messages after which `thing` is known and has said something.
     Returns:
-        One that took them, for further checks.
+        A sensor that took them, for further checks.
     """
     sensor = make()
     topics, found = list(sensor.topics()), list[Observation]()

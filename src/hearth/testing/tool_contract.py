@@ -1,4 +1,4 @@
-"""What a tool must keep."""
+"""Check the contract of tools."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _PYTHON_TYPES: dict[str, type | tuple[type, ...]] = {
 
 
 def check_tool(tool: Tool, arguments: Mapping[str, object], call: CallContext) -> Plain:
-    """Hold `tool` to what the agent relies on, by calling it on copies of `call.workspace`.
+    """Check `tool` against what the agent relies on, by calling it on copies of `call.workspace`.
 
     Checked: the spec is complete; `arguments` decode; the result is plain data of the declared fields and types; the
     arguments are not mutated; equal (arguments, key, now) give equal results and equal files, so that a call that was
@@ -151,7 +151,7 @@ def _check_result(spec: ToolSpec, result: Plain) -> None:
 
 
 def _decodes(value: Plain, type_name: str) -> bool:
-    """None fits any type: a field may be `date | None`, and the spec does not say so."""
+    """Say whether a value decodes. None fits any type: a field may be `date | None`, and the spec does not say so."""
     if type_name.startswith("list["):
         return isinstance(value, list) and all(_decodes(item, type_name[5:-1]) for item in value)
     if type_name == "none":
@@ -198,14 +198,14 @@ def _snapshot(workspace: Workspace) -> dict[str, bytes]:
 
 
 def _on_copy(call: CallContext, files: Mapping[str, bytes], memory: Memory | None = None) -> CallContext:
-    """`call` on an in-memory copy of its workspace, so that no run sees the effects of another."""
+    """Return `call` on an in-memory copy of its workspace, so that no run sees the effects of another."""
     workspace = InMemoryWorkspace(files, now=call.now)
     workspace.times.update({path: call.workspace.modified(path) for path in files})
     return dataclasses.replace(call, workspace=workspace, memory=call.memory if memory is None else memory)
 
 
 def _n_events(memory: Memory) -> int:
-    """Events in the double; a memory that cannot be counted is not checked."""
+    """Return the number of events in the double; a memory that cannot be counted is not checked."""
     return len(memory.events) if isinstance(memory, InMemoryMemory) else 0
 
 

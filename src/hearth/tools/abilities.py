@@ -1,6 +1,6 @@
-"""What Hearth says of itself: what it can do, and a word for a greeting, thanks or a goodbye.
+"""Tools about Hearth itself: what it can do, and replies to a greeting, thanks or a goodbye.
 
-What it can do is read from the tools that are loaded, plug-ins included, never from a list kept here.
+The abilities are read from the tools that are loaded, plug-ins included, never from a list kept here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Reply:
 
 
 def abilities(tools: Mapping[str, ToolSpec]) -> dict[str, Plain]:
-    """What `list_abilities` tells: names of the tools by domain, and a request for some of them."""
+    """Return the data for `list_abilities`: names of the tools by domain, and a request for some of them."""
     by_domain: dict[str, list[Plain]] = {}
     examples: dict[str, Plain] = {}
     for spec in tools.values():

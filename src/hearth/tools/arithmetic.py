@@ -1,8 +1,8 @@
-"""Expressions read by a parser of its own: nothing is ever handed to Python's `eval`.
+"""Evaluate expressions with an own parser; nothing is ever handed to Python's `eval`.
 
 Work is bounded: at most 200 numbers and signs, nested 40 deep, and a power that would have more than 300 digits is
-refused before it is computed. Values are plain numbers, or amounts with a unit (`units`).
-Not covered: symbols, equations, complex numbers.
+refused before it is computed. Values are plain numbers, or amounts with a unit (`unit_conversion`). Not covered:
+symbols, equations, complex numbers.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _tokens(text: str) -> list[_Token]:
     tokens: list[_Token] = []
     place = 0
     opened: list[bool] = []
-    """For each open parenthesis, whether it holds a function's arguments: there a comma separates."""
+    """For each open parenthesis, whether it holds a function's arguments, where a comma separates."""
     while place < len(text.rstrip()):
         match = _TOKEN.match(text, place)
         if not match:
@@ -144,7 +144,7 @@ _FUNCTIONS: dict[str, tuple[Callable[..., int | float], int, int]] = {
     "mean": (lambda *n: statistics.fmean(n), 1, 99),
     "median": (lambda *n: statistics.median(n), 1, 99),
 }
-"""Name → function, fewest and most arguments."""
+"""Function by name, with the least and the largest number of arguments."""
 _ANGLES = frozenset({"sin", "cos", "tan"})
 _CONSTANTS = {"pi": math.pi, "tau": math.tau, "e": math.e}
 
@@ -191,7 +191,7 @@ class _Parser:
         self._depth = 0
 
     def whole(self) -> Any:
-        """The value of the expression. Raises: ToolError."""
+        """Return the value of the expression. Raises: ToolError."""
         value = self._sum()
         if not isinstance(value, int | float) and len(tuple(value.unit_items())) > 1:
             value = value.to_reduced_units()
@@ -204,7 +204,7 @@ class _Parser:
         return float(value) if isinstance(value, _Percent) else value
 
     def unit_only(self) -> Any:
-        """The unit when the tokens name one and nothing else, or None."""
+        """Return the unit when the tokens name one and nothing else, or None."""
         value = self._product()
         is_unit = self._here.kind == "end" and not isinstance(value, int | float) and value.magnitude == 1
         return value.units if is_unit else None
@@ -267,7 +267,7 @@ class _Parser:
         return value
 
     def _signed(self) -> Any:
-        # Every way to nest (parentheses, signs, functions) passes here.
+        # Every kind of nesting (parentheses, signs, functions) passes here.
         self._deeper()
         if self._is("-", "+"):
             is_negative = self._take().text == "-"
@@ -282,7 +282,7 @@ class _Parser:
         return value
 
     def _is_share(self) -> bool:
-        """Whether the fraction here is taken of what follows: `2/3 of 450` is two thirds, not 2 by 1350."""
+        """Say whether the fraction here is taken of what follows: `2/3 of 450` is two thirds, not 2 by 1350."""
         tokens = self._tokens[self._place : self._place + 4]
         is_fraction = [token.kind for token in tokens[:3:2]] == ["number", "number"] and tokens[1].text == "/"
         is_first = self._place == 0 or self._tokens[self._place - 1].text not in ("/", "//")
@@ -298,7 +298,7 @@ class _Parser:
             raise ToolError(f"the expression is nested more than {N_MAX_DEPTH} deep; split it into parts")
 
     def _compound(self) -> Any:
-        """A number with its unit, and what follows without a sign: `6 ft 2 in`."""
+        """Parse a number with its unit, and further amounts that follow without a sign: `6 ft 2 in`."""
         value = self._measured()
         while self._here.kind == "number" and not isinstance(value, int | float):
             value = self._added(value, self._measured(), 1)
@@ -314,7 +314,7 @@ class _Parser:
         return registry().Quantity(float(value) if isinstance(value, _Percent) else value, unit)
 
     def _following_unit(self) -> Any:
-        """The unit right after a number, or None when what stands there is none."""
+        """Return the unit right after a number, or None if there is none."""
         name = self._here.text.lower()
         if name in _AFTER_NUMBERS or (name == "in" and not self._is_inch()):
             return None
@@ -327,7 +327,7 @@ class _Parser:
         return value.units if not isinstance(value, int | float) else value
 
     def _is_inch(self) -> bool:
-        """Whether the `in` here is the unit: nothing follows it that could be converted to."""
+        """Say whether the `in` here is the unit: nothing follows it that could be converted to."""
         following = self._ahead()
         return following.kind != "name" or following.text.lower() in _CONVERSIONS
 
@@ -358,7 +358,7 @@ class _Parser:
         return value
 
     def _is_modulo(self) -> bool:
-        """Whether the `%` here divides: a number, a parenthesis or a function follows."""
+        """Say whether the `%` here divides: a number, a parenthesis or a function follows."""
         following = self._ahead()
         return (
             following.kind == "number"
@@ -469,10 +469,10 @@ def _multiplied(value: Any, other: Any, operator: str) -> Any:
 
 
 def evaluate(expression: str, shown: str) -> Any:
-    """A number, or an amount with a unit.
+    """Return a number, or an amount with a unit.
 
     Args:
-        expression: In symbols.
+        expression: The expression in symbols.
         shown: The owner's words for it, for messages.
     Raises:
         ToolError: It cannot be read, has no result, or is too large; says which.
@@ -488,7 +488,7 @@ def evaluate(expression: str, shown: str) -> Any:
 
 
 def evaluate_unit(expression: str, shown: str) -> Any:
-    """The unit that `expression` names and nothing else, such as `km / h`. Raises: ToolError."""
+    """Return the unit that `expression` names and nothing else, such as `km / h`. Raises: ToolError."""
     refuse_currency(expression.lower().split(), shown)
     try:
         value = _Parser(_tokens(expression), shown).unit_only() if 0 < len(expression) <= 80 else None
@@ -500,10 +500,10 @@ def evaluate_unit(expression: str, shown: str) -> Any:
 
 
 def number_text(value: int | float, n_digits: int) -> str:
-    """Readable and without the noise of binary fractions, to `n_digits` significant digits."""
+    """Return a number in readable form, without the noise of binary fractions, to `n_digits` significant digits."""
     if isinstance(value, int) or (value.is_integer() and abs(value) < 1e15):
         return str(int(value))
-    # Keep every digit before the point: 123456789.5 is not said as 1.23457e+08.
+    # Keep every digit before the point: 123456789.5 is not shown as 1.23457e+08.
     n_whole = len(str(int(abs(value)))) if abs(value) < 1e15 else 0
     text = f"{value:.{max(n_digits, n_whole + 2 if n_whole > 1 else 0)}g}"
     return text.replace("e+", "e")

@@ -1,4 +1,4 @@
-"""Sums and unit conversions, in an owner's words or in symbols.
+"""Tools for sums and unit conversions, in an owner's words or in symbols.
 
 Covered: `+ - * / // % ^`, parentheses, the usual functions, percent ("15% of 80", "80 + 19%", "20% off 50"), operators
 and numbers written as words ("twenty plus 3"), units inside an expression ("2 h * 90 km/h in miles"), temperatures.
@@ -89,7 +89,7 @@ def convert_units(amount: float, from_unit: str, to_unit: str) -> Quantity:
 
 
 def _counted(unit: str, amount: float) -> str:
-    """A unit's name in the plural where the amount asks for it; short signs and words of several parts stay."""
+    """Return a unit's name, in the plural where the amount needs it; short signs and names of several parts stay."""
     if amount == 1 or len(unit) < 4 or not unit.isalpha() or unit.endswith(("s", "hertz")) or unit in _UNCOUNTED:
         return unit
     return _PLURALS.get(unit, unit + "s")
@@ -99,12 +99,12 @@ def _counted(unit: str, amount: float) -> str:
 
 
 def _said(expression: str) -> str:
-    """The expression as it is repeated to the owner."""
+    """Return the expression as it is repeated to the owner."""
     return _LEAD.sub("", " ".join(expression.split())).rstrip(" ?=.")
 
 
 def _finite(value: int | float, n_digits: int = 15) -> float:
-    """As a float without the noise of binary fractions (0.1 + 0.2 is 0.3)."""
+    """Return a float without the noise of binary fractions (0.1 + 0.2 is 0.3)."""
     try:
         number = float(f"{float(value):.{n_digits}g}")
     except OverflowError:
@@ -186,7 +186,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
         (r"(?<=\d)\s*[\"”]", " inch "),
     )
 )
-# Same length on both sides for single characters; the others follow.
+# Single characters keep the length; longer ones follow.
 _SYMBOLS = str.maketrans("×·÷−–µμ\u00a0\u202f", "**/--uu  ") | str.maketrans(
     {"√": " sqrt ", "π": " pi ", "²": "^2", "³": "^3", "½": "(1/2)", "¼": "(1/4)", "¾": "(3/4)"}
 )

@@ -1,7 +1,7 @@
-"""What time it is, here or in a city, country or time zone, and how long until a day.
+"""Tools for the time, here or in a city, country or time zone, and for the days until a date.
 
-Cities are those of the IANA time-zone names and a list of large ones beside them; countries those with a single zone.
-Not covered: small towns, and countries with several zones (the message says to name a city).
+Cities are those of the IANA time-zone names and a list of further large ones; countries those with a single zone. Not
+covered: small towns, and countries with several zones (the message says to name a city).
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class TimeSpan:
-    """How far off a day is."""
+    """The distance to a day."""
 
     text: str
     days: int
@@ -116,7 +116,7 @@ class TimeSpan:
 
 @functools.lru_cache(maxsize=1)
 def _places() -> Mapping[str, str]:
-    """Folded city, country or zone name → IANA name."""
+    """Return the IANA name by folded city, country or zone name."""
     names = sorted(zoneinfo.available_timezones())
     cities = [name for name in names if "/" in name and not name.startswith(("Etc/", "SystemV/"))]
     places = {_key(name.rpartition("/")[2]): name for name in cities}
@@ -128,7 +128,7 @@ def _places() -> Mapping[str, str]:
 
 
 def _countries() -> dict[str, str]:
-    """Countries with one time zone, or several that show the same time."""
+    """Return countries with one time zone, or several that show the same time."""
     files = importlib.resources.files("tzdata").joinpath("zoneinfo")
     rows = [line.split("\t") for line in files.joinpath("iso3166.tab").read_text("utf-8").splitlines()]
     names = {row[0]: row[1] for row in rows if len(row) > 1 and not row[0].startswith("#")}
@@ -152,7 +152,7 @@ def _key(name: str) -> str:
 
 
 def find_zone(place: str) -> zoneinfo.ZoneInfo:
-    """The time zone of a city, country or zone name.
+    """Return the time zone of a city, country or zone name.
 
     Raises:
         NotFound: None of these; names the nearest.
@@ -219,7 +219,7 @@ def time_until(call: CallContext, date: dt.date) -> TimeSpan:
 
 
 def _length(days: int) -> str:
-    """`41 days (5 weeks and 6 days)`."""
+    """Return a length such as `41 days (5 weeks and 6 days)`."""
     said = f"{days} day{'s' if days != 1 else ''}"
     weeks, rest = divmod(days, 7)
     if weeks == 0:

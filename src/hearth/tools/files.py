@@ -1,4 +1,4 @@
-"""Files below the owner's `documents/` folder, found, read, written, moved, copied and deleted.
+"""Tools to find, read, write, move, copy and delete files below the owner's `documents/` folder.
 
 Covered: no path leaves `documents/` (the workspace refuses `..`, absolute paths and symlinks that lead out; `~`,
 backslashes and invisible direction marks are refused here); moving and copying never replace a file; everything but
@@ -28,7 +28,7 @@ N_MAX_WRITE_BYTES = 5_000_000
 N_MAX_READ_BYTES = 50_000_000
 N_MAX_COPY_BYTES = 500_000_000
 N_MAX_SEARCHED_BYTES = 200_000
-"""Larger files are found by their name only."""
+"""Size in bytes up to which file contents are searched; larger files are found by their name only."""
 N_MAX_FOUND = 100
 
 Kind = Literal["any", "text", "image", "document", "spreadsheet", "audio", "video"]
@@ -63,7 +63,7 @@ _EXTENSION_NAMES = {
 }
 _EXTENSIONS = {kind: frozenset(known.split()) for kind, known in _EXTENSION_NAMES.items()}
 _NO_TEXT = frozenset().union(*(_EXTENSIONS[kind] for kind in ("image", "audio", "video", "packed"))) - {"svg"}
-"""A text saved under such a name could not be opened."""
+"""Extensions of files that could not be opened if a text were saved under them."""
 
 # ── Finding and reading ───────────────────────────────────────────────────────────────────────────────────
 
@@ -230,7 +230,7 @@ _DIRECTION_MARKS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u
 
 
 def document_path(path: object) -> str:
-    """A path as the owner says it (`letters/a.txt`, `documents/letters/a.txt`), below the owner's folder.
+    """Return a path as the owner says it (`letters/a.txt`, `documents/letters/a.txt`), relative to the owner's folder.
 
     Raises:
         SandboxError: It is no path below `documents/`.
@@ -252,7 +252,8 @@ def document_path(path: object) -> str:
 
 
 def existing_document(path: object, workspace: Workspace) -> str:
-    """The one file that `path` means: the very path, else a file whose path ends so, with or without its extension.
+    """Return the one file that `path` means: that exact path, else a file whose path ends so, with or without its
+    extension.
 
     Raises:
         NotFound: There is none; names the nearest. Ambiguous: There are several. SandboxError: No path below documents.
@@ -278,7 +279,7 @@ def existing_document(path: object, workspace: Workspace) -> str:
 
 
 def _shown(workspace: Workspace) -> list[str]:
-    """Every document that is not hidden: a hidden one is reached by its very path only."""
+    """Return every document that is not hidden; a hidden one is reached only by its exact path."""
     return [path for path in workspace.list(ROOT) if "/." not in path]
 
 
@@ -291,7 +292,7 @@ def _new_path(path: object) -> str:
 
 
 def _target(source: str, to: object, workspace: Workspace) -> str:
-    """Where a moved or copied file comes to lie."""
+    """Return the new path of a moved or copied file."""
     said = _new_path(to)
     folder, name = posixpath.split(source)
     is_bare = isinstance(to, str) and "/" not in to.strip()
@@ -328,7 +329,7 @@ def _stop_when_cancelled(call: CallContext) -> None:
 
 
 def text_bytes(text: str, what: str, n_max_bytes: int) -> bytes:
-    """`text` as UTF-8.
+    """Return `text` as UTF-8.
 
     Raises:
         ToolError: Too long, or with characters no text file holds.
@@ -357,7 +358,8 @@ _CONTROLS = bytes(set(range(32)) - {9, 10, 12, 13, 27}) + b"\x7f"
 
 
 def decoded(data: bytes) -> str | None:
-    """The text in `data` (UTF-8, UTF-16 or -32 with their marks, else Windows-1252), or None when it is no text."""
+    """Return the text in `data` (UTF-8, UTF-16 or -32 with their marks, else Windows-1252), or None when it is no
+    text."""
     for mark, encoding in _BOMS:
         if data.startswith(mark):
             try:
@@ -396,7 +398,7 @@ def _kind_of(data: bytes, path: str) -> str:
 
 
 def size_text(n_bytes: int) -> str:
-    """`17 bytes`, `1.2 MB`."""
+    """Return a size such as `17 bytes`, `1.2 MB`."""
     if n_bytes < 1000:
         return f"{n_bytes} bytes"
     for factor, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
@@ -406,7 +408,7 @@ def size_text(n_bytes: int) -> str:
 
 
 def _text_holds(file: File, missing: Wanted, workspace: Workspace) -> bool:
-    """Whether a small text file holds the words its path lacks."""
+    """Say whether a small text file holds the words its path lacks."""
     if file.size_bytes > N_MAX_SEARCHED_BYTES or _extension(file.path) in _NO_TEXT:
         return False
     text = decoded(workspace.read(file.path))

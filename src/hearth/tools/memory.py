@@ -1,9 +1,9 @@
-"""What the owner asked to be remembered, kept until it is forgotten; questions about it are answered, with who said it
-and when, or with "I don't know".
+"""Tools to remember what the owner asks for, and to answer questions about it, with who said it and when, or with "I
+don't know".
 
-Taking back a `remember` forgets the item for good. What is remembered already is not stored again: an answer that was
-looked up never becomes a second memory. Not covered: changing what is remembered, and where a text came from before it
-was remembered: what is found counts as a stranger's words.
+Undoing a `remember` forgets the item permanently. An item already remembered is not stored again: an answer that was
+looked up never becomes a second memory. Not covered: changing an item, and the origin of a text before it was
+remembered: what is found counts as a stranger's words.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hearth.types import Label, Plain
 MemoryId = NewType("MemoryId", str)
 
 KEPT = Label(frozenset({"device"}), frozenset())
-"""Records on this device, for nobody else."""
+"""Label of records on this device that nobody else may read."""
 REMEMBERED = "remembered"
 _SAID_BY = {"observation": "a sensor"}
 N_MAX_CHARACTERS = 10_000
@@ -34,21 +34,21 @@ N_MAX_QUOTED = 200
 class MemoryItem:
     id: MemoryId
     text: str
-    """What was said; of a question its answer."""
+    """Text that was said; for a question, its answer."""
     at: dt.datetime
-    """When it was said."""
+    """Time when it was said."""
     person: str = "you"
-    """Who said it."""
+    """Person who said it."""
     quote: str = ""
-    """Of an answer, the words it rests on; empty: `text` itself."""
+    """Words that an answer rests on; empty: `text` itself."""
 
 
 def _forget(arguments: Mapping[str, object], result: Plain, call: CallContext) -> None:  # noqa: ARG001 - the seam's
-    if isinstance(result, dict) and result.get("id") == call.key:  # else it was there before
+    if isinstance(result, dict) and result.get("id") == call.key:  # otherwise it was there before
         try:
             call.memory.forget(str(result["id"]))
         except NotFound:
-            return  # taken back already: the aim is reached
+            return  # already forgotten: nothing left to undo
 
 
 @tool(effect="change", answer="I'll remember: {text}.", undo=_forget)
@@ -94,7 +94,7 @@ def search_memory(query: str, call: CallContext) -> list[MemoryItem]:
     words = checked_text(query, "query", N_MAX_CHARACTERS)
     if not words:
         raise ToolError("the query is empty; say what to look for in memory, e.g. 'locker'")
-    # A query is a piece of the question: "the dentist" does not say that the last time is asked for.
+    # A query is a piece of the question: "the dentist" does not tell that the last time is asked for.
     asked = call.words if words.casefold() in call.words.casefold() else words
     said = call.memory.answer(asked[:N_MAX_CHARACTERS], now=call.now)
     if said.kind == "unknown":

@@ -1,4 +1,4 @@
-"""The owner's notes: Markdown files in `notes/`, one a note, and checklists among them.
+"""Tools for the owner's notes: Markdown files in `notes/`, one per note, and checklists among them.
 
 A note's title is its first heading, else the beginning of its text; its id is the file's name without `.md`. A new
 note never replaces another. A list is a note whose items are Markdown tasks (`- [ ] milk`); ticked items stay.
@@ -31,7 +31,7 @@ N_MAX_ITEM_CHARACTERS = 300
 N_MAX_ITEMS = 200
 N_MAX_SHOWN_CHARACTERS = 4_000
 N_MAX_LISTED_CHARACTERS = 200
-"""When all notes are listed, of each so much."""
+"""Number of characters shown of each note when all are listed."""
 N_MAX_FOUND = 50
 
 
@@ -40,7 +40,7 @@ class Note:
     id: NoteId
     title: str
     text: str
-    """Without the title's line; of a long note the part that was looked for."""
+    """Text without the title's line; of a long note, the part that was searched for."""
     modified: dt.datetime
 
 
@@ -48,7 +48,7 @@ class Note:
 class ItemList:
     name: str
     items: list[str]
-    """The open ones, in their order."""
+    """Open items, in their order."""
 
 
 _GENERIC = frozenset(["note", "jotting", "written", "noted", "list"])
@@ -131,7 +131,7 @@ def append_to_note(note: NoteId, text: str, call: CallContext) -> Note:
     before = content.rstrip()
     marker = _MARKER.match(before.rpartition("\n")[2])
     if marker and "\n" not in body and not _ENTRY.match(body):
-        # The note ends with a list: what is added is one more item of it.
+        # The note ends with a list: the addition becomes one more item of it.
         body = f"{marker[1]}[ ] {body}" if marker[2] else f"{marker[1]}{body}"
     content = f"{before}\n\n{body}\n" if "\n" in body else f"{before}\n{body}\n"
     _write(id, content, call)
@@ -260,12 +260,13 @@ def _entry(line: str) -> _Entry | None:
 
 
 def _same(item: str) -> str:
-    """Two items with this text alike are one."""
+    """Return the key by which two items are equal."""
     return " ".join(fold(item).split())
 
 
 def _place_of(item: str, lines: Sequence[str]) -> int | None:
-    """Line of the item: the very words, else the one open item that says the same with an amount (`2 l milk`)."""
+    """Return the line of the item: the same words, else the one open item that matches except for an amount (`2 l
+    milk`)."""
     entries = [(n, entry) for n, line in enumerate(lines) if (entry := _entry(line))]
     exact = [n for n, entry in entries if _same(entry.text) == _same(item)]
     near = [n for n, entry in entries if not entry.is_done and _telling(entry.text) == _telling(item)]
@@ -280,7 +281,7 @@ _AMOUNTS = frozenset(_AMOUNT_NAMES.split())
 
 
 def _telling(item: str) -> frozenset[str]:
-    """The words of an item without its amount, in the singular."""
+    """Return the words of an item without its amount, in the singular."""
     said = frozenset(word for word in stems(item) if word not in _AMOUNTS and not word[0].isdigit())
     return said or stems(item)
 
@@ -301,7 +302,7 @@ _LIST_WORDS = re.compile(r"^(?:my|the|our|a|an)\s+|\s*\blist\s*$", re.I)
 
 
 def _list_name(name: object) -> str:
-    """`the shopping list` is `shopping`."""
+    """Return the bare list name: `the shopping list` is `shopping`."""
     clean = _line(name, "name of the list", N_MAX_TITLE_CHARACTERS)
     short = _LIST_WORDS.sub("", _LIST_WORDS.sub("", clean)).strip()
     if not short:
@@ -310,7 +311,7 @@ def _list_name(name: object) -> str:
 
 
 def _list_id(name: object, call: CallContext) -> NoteId | None:
-    """The note that is this list, or None."""
+    """Return the note that is this list, or None."""
     sought = _slug(_list_name(name))
     known = _ids(call.workspace)
     for candidate in (sought, f"{sought}-list"):
@@ -359,7 +360,7 @@ def _path(id: str) -> FilePath:
 
 
 def _content(id: NoteId, call: CallContext) -> str | None:
-    """The note's text, or None (with a notice) when it is too large or no text."""
+    """Return the note's text, or None (with a notice) when it is too large or no text."""
     path = _path(id)
     if call.workspace.stat(path).size_bytes <= N_MAX_NOTE_BYTES:
         text = decoded(call.workspace.read(path))
@@ -372,7 +373,7 @@ def _content(id: NoteId, call: CallContext) -> str | None:
 
 
 def _existing(note: object, call: CallContext) -> tuple[NoteId, str]:
-    """Id and text of a note given by its id or its very title.
+    """Return id and text of a note given by its id or its exact title.
 
     Raises:
         NotFound, Ambiguous: No note, or several. ToolError: It cannot be read.
@@ -411,7 +412,7 @@ _HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*\s*$")
 
 
 def _parts(id: str, content: str) -> tuple[str, str]:
-    """Title and text: the first heading is the title, else the first words; a bare list has its file's name."""
+    """Return title and text: the first heading is the title, else the first words; a bare list has its file's name."""
     text = re.sub(r"\A---\n.*?\n---\n", "", content, count=1, flags=re.S).strip()
     first, _, rest = text.partition("\n")
     heading = _HEADING.match(first)
@@ -422,7 +423,7 @@ def _parts(id: str, content: str) -> tuple[str, str]:
 
 
 def _short_title(text: str, n_words: int) -> str:
-    """The first words of the first line."""
+    """Return the first words of the first line."""
     first = text.strip().partition("\n")[0]
     words = _MARKER.sub("", first).split()
     shown = " ".join(words[:n_words])
@@ -434,8 +435,8 @@ def _slug(text: str) -> str:
 
 
 def _free_id(title: str, call: CallContext) -> NoteId:
-    """A file name for a new note, from its title; never that of another note."""
-    # Letters of three bytes and more make long names: what a file name may hold is counted in bytes.
+    """Return a file name for a new note, from its title; never that of another note."""
+    # Letters of three bytes and more make long names: the limit of a file name is counted in bytes.
     slug = (
         _slug(title).encode()[:150].decode(errors="ignore")
         or f"note-{hashlib.sha256(call.key.encode()).hexdigest()[:8]}"
@@ -455,7 +456,7 @@ def _body(text: object) -> str:
 
 
 def _line(text: object, what: str, n_max: int) -> str:
-    """One line of text. Raises: ToolError: Too long, or no text."""
+    """Return text as one line. Raises: ToolError: Too long, or no text."""
     if not isinstance(text, str):
         raise ToolError(f"the {what} is {text!r}; expected text")
     clean = " ".join(text.split())

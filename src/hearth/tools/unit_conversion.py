@@ -1,4 +1,4 @@
-"""Units of measurement by the names a household uses, and conversion between them.
+"""Units of measurement by household names, and conversion between them.
 
 Not covered: currencies (there are no exchange rates here) and weights of ingredients by volume.
 """
@@ -82,7 +82,7 @@ _LOADING = threading.Lock()
 
 
 def registry() -> Any:
-    """The one unit registry of this process: amounts of two registries do not mix."""
+    """Return the only unit registry of this process: amounts of two registries do not mix."""
     with _LOADING:
         return _loaded()
 
@@ -101,7 +101,7 @@ def _loaded() -> Any:
 
 @lru_cache(maxsize=1000)
 def named_unit(name: str) -> Any:
-    """The unit of one word, or None."""
+    """Return the unit of one word, or None."""
     units = registry()
     lowered = name.lower()
     for spelling in (_UNIT_WORDS.get(lowered, name), lowered, lowered.removesuffix("s")):
@@ -113,7 +113,7 @@ def named_unit(name: str) -> Any:
 
 
 def refuse_currency(words: Sequence[str], text: str) -> None:
-    """Raises: ToolError: One of `words` is a currency."""
+    """Refuse currencies. Raises: ToolError: One of `words` is a currency."""
     money = next((word for word in words if word in CURRENCIES), None)
     if money:
         raise ToolError(
@@ -123,14 +123,14 @@ def refuse_currency(words: Sequence[str], text: str) -> None:
 
 
 def converted(value: Any, unit: Any, from_text: str, to_text: str) -> Any:
-    """`value` given in `unit`; the texts are the owner's words for both.
+    """Convert `value` given in `unit`; the texts are the owner's words for both.
 
     Raises:
         ToolError: The two measure different things.
     """
     units = registry()
     if value.units == units.degree and unit.dimensionality == units.kelvin.dimensionality:
-        # "350 degrees in celsius" speaks of temperature: the scale it is not in yet.
+        # "350 degrees in celsius" means temperature, given in the other scale.
         is_to_fahrenheit = unit == units.Unit("degree_Fahrenheit")
         value = units.Quantity(value.magnitude, "degree_Celsius" if is_to_fahrenheit else "degree_Fahrenheit")
     if value.dimensionality != unit.dimensionality:
@@ -154,16 +154,16 @@ _DIMENSIONS = {
 
 
 def unit_text(unit: Any) -> str:
-    """As it is shown: `km/h`, `ft²`, `cups`."""
+    """Return a unit as it is shown: `km/h`, `ft²`, `cups`."""
     text = f"{unit:~P}"
     return {"cp": "cups", "fl_oz": "fl oz"}.get(text, text)
 
 
 def measures(dimensionality: Any) -> str:
-    """What is measured, in words."""
+    """Return the measured quantity, in words."""
     return _DIMENSIONS.get(str(dimensionality), str(dimensionality).replace("[", "").replace("]", ""))
 
 
 def short(text: str) -> str:
-    """At most 60 characters of it, for messages."""
+    """Return at most 60 characters of a text, for messages."""
     return text if len(text) <= 60 else text[:57] + "…"

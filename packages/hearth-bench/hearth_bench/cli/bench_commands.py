@@ -1,4 +1,4 @@
-"""`hearth bench`: the same few commands measure everything, on the processor, offline."""
+"""Define `hearth bench`: a few commands that run every measurement on the processor, offline."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hearth.terminal import clean
 from hearth_bench.cli.job_commands import ray_engine, run_job, score
 from hearth_bench.cli.report_commands import compare, report
 
-# Suites, encoder and pictures are imported by the commands that need them: `hearth --help` answers at once.
+# Each command imports the suites, encoder and plotting it needs, so that `hearth --help` answers at once.
 
 _FILE = click.Path(path_type=Path)
 
@@ -65,9 +65,9 @@ def planning(
     from hearth.cli.progress import Progress
     from hearth.formats.run_record import check_writable, write_json
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-    from hearth_bench.report.suite_measurements import Files, measure_planning
     from hearth_bench.report.text_tables import planning_lines
     from hearth_bench.suites.planning_suite import METHODS
+    from hearth_bench.suites.suite_measurements import Files, measure_planning
 
     check_writable(out)
     progress = Progress(sys.stderr)
@@ -124,9 +124,9 @@ def continual(
     from hearth.formats.run_record import check_writable, write_bytes, write_json
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
     from hearth_bench.report.result_figures import continual_png
-    from hearth_bench.report.suite_measurements import Files, measure_continual
     from hearth_bench.report.text_tables import continual_lines
     from hearth_bench.suites.continual_suite import ORDERS, STREAM_METHODS
+    from hearth_bench.suites.suite_measurements import Files, measure_continual
 
     named = [name.strip() for name in methods.split(",") if name.strip()] or list(STREAM_METHODS)
     unknown = next((name for name in named if name not in STREAM_METHODS), None)
@@ -252,8 +252,8 @@ def recall(data: Path | None, prefeval: Path | None, out: Path) -> None:
     """
     from hearth import config
     from hearth.formats.run_record import Stopwatch, check_writable, origin, write_json
-    from hearth.memory.search.answer_spans import WordReader
-    from hearth.memory.search.time_mentions import times_named
+    from hearth.memory.answers.answer_spans import WordReader
+    from hearth.memory.answers.time_mentions import times_named
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
     from hearth_bench.suites.preferences_suite import (
         measure_changes,

@@ -1,4 +1,4 @@
-"""`hearth fleet`: many edges and one cloud, simulated."""
+"""Define `hearth fleet`: simulate many edges and one cloud."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hearth bench run`: an Ianvs job, without Ianvs."""
+"""Define `hearth bench run`: run an Ianvs job without Ianvs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _FILE = click.Path(path_type=Path)
 _N_NAMED = 10
-"""Bad lines that are said; all are counted."""
+"""Number of bad lines printed; all are counted."""
 
 
 @click.command("run")
@@ -64,9 +64,9 @@ def run_job(
     local: LocalEngine | None = None
     if engine == "ray":
         chosen = ray_engine(jobs, limit, seed, network=network)
-    else:  # its first process starts while the job is read
+    else:  # the engine's first process starts while the job is read
         chosen = local = LocalEngine(jobs, limit, seed, network=network, starts_now=not dry_run)
-    gc.freeze()  # what is imported stays; to look through it again and again takes longer than a small job
+    gc.freeze()  # what is imported stays; collecting it again and again takes longer than a small job
     try:
         return _run(file, workspace, chosen, resume, dry_run, strict, seed)
     finally:
@@ -140,7 +140,7 @@ def _say_result(job: Job, ran: Ran, n_passed_over: int) -> int:
 
 
 def ray_engine(jobs: int, limit: float = 0.0, seed: int = 0, *, network: bool = False, program: str = "") -> Engine:
-    """The cluster that `RAY_ADDRESS` names, else one of this machine.
+    """Return an engine on the cluster that `RAY_ADDRESS` names, else on a new one on this machine.
 
     Raises:
         MissingExtraError: Ray is not installed. RequestError: There is no cluster at the address.
@@ -173,7 +173,7 @@ def score(
     """
     from hearth import config
     from hearth.formats.run_record import check_writable, write_json
-    from hearth_bench.metrics.plan_scoring import score_file, score_lines
+    from hearth_bench.scoring.plan_scoring import score_file, score_lines
 
     check_writable(out)
     encoder = None

@@ -1,4 +1,4 @@
-"""`hearth bench report`, `hearth bench compare`: what runs came to, made from their files alone."""
+"""Define `hearth bench report` and `hearth bench compare`: report on runs from their files alone."""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""Data sets in the plan format: JSONL of requests with plans, a tool file, optionally a graph of allowed links.
+"""Read data sets in the plan format: JSONL of requests with plans, a tool file, and optionally a graph of allowed
+links.
 
 Public sets in forms of their own are read by `hearth_bench.data.public_data`.
 
-Read through `plan_format`, so a benchmark sees what `hearth learn` sees. Nothing is shipped: paths are the caller's.
+Lines are read by `hearth.formats.plan_json`, so a benchmark sees what `hearth learn` sees. No data is shipped: the
+caller gives the paths.
 """
 
 from __future__ import annotations
@@ -27,23 +29,23 @@ _KNOWN_FIELDS = frozenset(["id", "user_request", "tools", "task_steps", "task_no
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """What is right for one sample."""
+    """The right plan of one sample."""
 
     graph: PlanGraph
     calls: tuple[GoldCall, ...]
-    """One per node, with every value that is right."""
+    """One call per node, with every value that is right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One line."""
+    """One line of a data set."""
 
     place: str
     """File and line."""
     demonstration: Demonstration
     gold: Gold
     unknown: Mapping[str, Any]
-    """Fields that the plan format does not know, as they are."""
+    """Fields that the plan format does not know, unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +55,13 @@ class PlanData:
     demonstrations: tuple[Demonstration, ...]
     tools: Mapping[str, ToolSpec]
     sha256: str
-    """Of the file of demonstrations."""
+    """Hash of the demonstrations' file."""
     golds: tuple[Gold, ...] = ()
-    """Beside the demonstrations, as their file has them; empty when they were not read from one."""
+    """Right plans as the file has them; empty when the demonstrations were not read from a file."""
     faults: tuple[str, ...] = ()
-    """Lines passed over, each with file, line and reason."""
+    """Lines skipped, each with file, line and reason."""
     unknown: tuple[Mapping[str, Any], ...] = ()
-    """Fields of each line that the plan format does not know, kept as they are."""
+    """Fields of each line that the plan format does not know, unchanged."""
 
     def subset(self, rows: Sequence[int]) -> PlanData:
         return PlanData(
@@ -72,18 +74,18 @@ class PlanData:
         )
 
     def gold(self) -> tuple[Gold, ...]:
-        """What is right, per demonstration."""
+        """Return the right plan of each demonstration."""
         return self.golds or tuple(gold_of(d.plan) for d in self.demonstrations)
 
 
 def read_plans(path: Path, tools: Mapping[str, ToolSpec], *, skip_bad: bool = False) -> PlanData:
-    """Read a JSONL file of demonstrations: the plan format, TaskBench's own data files, its predictions.
+    """Read a JSONL file of demonstrations: the plan format, TaskBench's own data files, or its predictions.
 
     Args:
-        skip_bad: Pass over bad lines and note them in `faults`; else the first one stops.
+        skip_bad: Skip bad lines and note them in `faults`; otherwise the first one raises.
     Raises:
-        RequestError: Unreadable or without a demonstration; or, unless they are passed over, a malformed line, an id
-            twice, or a plan with an unknown tool. Names the file and the line.
+        RequestError: The file is unreadable or holds no demonstration; or, unless bad lines are skipped, a line is
+            malformed, repeats an id, or has a plan with an unknown tool. Names the file and the line.
     """
     faults: list[str] = []
     lines = ((f"{path}:{number}", data) for number, data in read_jsonl(path, faults if skip_bad else None))
@@ -91,7 +93,7 @@ def read_plans(path: Path, tools: Mapping[str, ToolSpec], *, skip_bad: bool = Fa
 
 
 def sha256_of(*paths: Path) -> str:
-    """Hash of files, one after the other. Raises: RequestError."""
+    """Hash the files' contents, one after the other. Raises: RequestError."""
     whole = hashlib.sha256()
     for path in paths:
         try:
@@ -110,11 +112,11 @@ def collect_plans(
     sha256: str,
     faults: list[str] | None,
 ) -> PlanData:
-    """Lines of the plan format, each with where it stands, as data.
+    """Collect lines of the plan format, each with its place, as data.
 
     Args:
-        name: What holds them, for messages; its stem begins the ids of lines without one.
-        faults: Where bad lines are noted, which are then passed over; None stops at the first.
+        name: Name of their source, for messages; its stem begins the ids of lines without one.
+        faults: List that gets the bad lines, which are then skipped; None raises at the first.
     Raises:
         RequestError: As `read_plans`.
     """
@@ -142,16 +144,16 @@ def collect_plans(
 
 
 def _line_of(fault: str) -> tuple[str, int]:
-    """Where a fault stands: its file, then its line."""
+    """Return the file and the line number that a fault names."""
     file, _, rest = fault.partition(": ")[0].rpartition(":")
     return file, int(rest) if rest.isdecimal() else 0
 
 
 def stream_plans(path: Path, tools: Mapping[str, ToolSpec], faults: list[str] | None = None) -> Iterator[Sample]:
-    """Samples of a JSONL file one by one, in constant memory.
+    """Yield the samples of a JSONL file one by one, in constant memory.
 
     Args:
-        faults: Where bad lines are noted, which are then passed over; None stops at the first.
+        faults: List that gets the bad lines, which are then skipped; None raises at the first.
     Raises:
         RequestError: As `read_plans`. Not covered: an id used twice.
     """
@@ -162,7 +164,7 @@ def stream_plans(path: Path, tools: Mapping[str, ToolSpec], faults: list[str] | 
 def samples_of(
     lines: Iterable[tuple[str, Mapping[str, Any]]], tools: Mapping[str, ToolSpec], stem: str, faults: list[str] | None
 ) -> Iterator[Sample]:
-    """Lines of the plan format, checked one by one. Raises: RequestError."""
+    """Check lines of the plan format one by one and yield their samples. Raises: RequestError."""
     for place, data in lines:
         try:
             demonstration = demonstration_from_json(data, f"{stem}-{place.rpartition(':')[2]}")
@@ -187,7 +189,8 @@ def _check(demonstration: Demonstration, tools: Mapping[str, ToolSpec]) -> None:
 
 
 def gold_from_json(data: Mapping[str, Any], plan: Plan) -> Gold:
-    """Links as the file names them (a tool used twice keeps its own), else as references say."""
+    """Build the right plan, with links as the file names them (a tool used twice keeps its own), else from
+    references."""
     made = gold_of(plan)
     nodes = set(made.graph.nodes)
     values, named = right_values(data)
@@ -197,19 +200,22 @@ def gold_from_json(data: Mapping[str, Any], plan: Plan) -> Gold:
 
 
 def gold_of(plan: Plan) -> Gold:
-    """The plan itself as what is right."""
+    """Take the plan itself as the right one."""
     calls = tuple(GoldCall(s.tool, {name: (value,) for name, value in s.arguments.items()}) for s in plan.steps)
     graph = graph_of(plan)
     return Gold(PlanGraph(graph.nodes, tuple(dict.fromkeys(graph.links))), calls)
 
 
 def read_tool_file(path: Path) -> dict[str, ToolSpec]:
-    """Tools of a `tool_desc.json`. Raises: RegistryError."""
+    """Read the tools of a `tool_desc.json`. Raises: RegistryError."""
     return read_tools(path)
 
 
 def graph_of(plan: Plan) -> PlanGraph:
-    """Tools in order and links, from references and orderings. A plan without either is taken as independent calls."""
+    """Build the graph of a plan: tools in order, links from references and orderings.
+
+    A plan with neither references nor orderings counts as independent calls.
+    """
     nodes = tuple(step.tool for step in plan.steps)
     links = [(nodes[source], step.tool) for step in plan.steps for source in sorted(step.needs())]
     return PlanGraph(nodes, tuple(links))
@@ -219,14 +225,17 @@ def graph_of(plan: Plan) -> PlanGraph:
 
 
 def random_split(n: int, n_held: int, seed: int) -> tuple[list[int], list[int]]:
-    """Rows kept and rows held out, by `seed`."""
+    """Split rows at random, by `seed`, into those kept and those held out."""
     order = np.random.default_rng(seed).permutation(n)
     return sorted(int(i) for i in order[n_held:]), sorted(int(i) for i in order[:n_held])
 
 
 def composition_split(data: PlanData, n_held: int, seed: int, *, min_uses: int = 5) -> tuple[list[int], list[int]]:
-    """Rows kept and rows held out, whose tool sequence occurs nowhere else while each of their tools still occurs
-    `min_uses` times in what is kept."""
+    """Split rows into those kept and those held out for new combinations of tools.
+
+    A held-out row's tool sequence occurs nowhere else, and each of its tools still occurs `min_uses` times in the kept
+    rows.
+    """
     sequences = [tuple(step.tool for step in d.plan.steps) for d in data.demonstrations]
     n_of = Counter(sequences)
     uses = Counter(tool for sequence in sequences for tool in sequence)
@@ -243,7 +252,7 @@ def composition_split(data: PlanData, n_held: int, seed: int, *, min_uses: int =
 def tool_split(
     data: PlanData, n_tools: int, seed: int, *, min_uses: int = 1
 ) -> tuple[list[int], list[int], frozenset[str]]:
-    """Rows without any of `n_tools` tools drawn among those used, rows with one, and those tools."""
+    """Split rows by `n_tools` tools drawn from those used: rows without any of them, rows with one, and the tools."""
     uses = Counter(step.tool for d in data.demonstrations for step in d.plan.steps)
     able = sorted(tool for tool, n in uses.items() if n >= min_uses)
     chosen = frozenset(str(t) for t in np.random.default_rng(seed).permutation(able)[:n_tools])
@@ -252,7 +261,7 @@ def tool_split(
 
 
 def domain_rounds(data: PlanData, n_rounds: int) -> list[list[int]]:
-    """Rows in `n_rounds` rounds of about equal size, ordered by the domain of the plan's first tool."""
+    """Divide rows into `n_rounds` rounds of about equal size, ordered by the domain of the plan's first tool."""
 
     def domain(row: int) -> tuple[str, int]:
         steps = data.demonstrations[row].plan.steps

@@ -1,8 +1,8 @@
-"""Hand-written, hand-labelled messages: what masking is measured on, apart from template-made text.
+"""Read hand-written, hand-labelled messages: the set that masking is measured on, apart from text made from templates.
 
 One JSON object per line: `{"id", "text", "kind", "language", "spans": [{"start", "end", "type"}]}`. Offsets count
-characters (code points) of `text`, the end is exclusive. What each type means and what the set does not cover stands
-in the data set's card, `bench/data/README.md`. For measuring only: nothing may be trained or fitted on it.
+characters (code points) of `text`; the end is exclusive. The data set's card, `hearth_bench/data/README.md`, defines
+each type and says what the set does not cover. For measuring only: nothing may be trained or fitted on it.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ SpanType = Literal[
     "PASSWORD",
     "USERNAME",
 ]
-"""What a span says; the card defines each."""
+"""Type of a span; the card defines each."""
 Kind = Literal["mail", "chat", "calendar", "dictation", "forum", "notice", "note", "form"]
 Language = Literal["en", "de", "fr", "es", "it"]
 
 SPAN_TYPES: tuple[str, ...] = get_args(SpanType)
 STRUCTURED: frozenset[str] = frozenset(["PHONE", "EMAIL", "URL", "IBAN", "CARD", "IP", "PLATE", "COORDINATES", "ID"])
-"""Types with a shape of their own, for numbers kept apart from names and places."""
+"""Types with a shape of their own, reported apart from names and places."""
 _MOST_ALIKE = 0.7
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """`text[start:end]` is personal data of this type."""
+    """A span `text[start:end]` of personal data of one type."""
 
     start: int
     end: int
@@ -70,7 +70,7 @@ class Message:
     spans: tuple[Span, ...]
 
     def values(self) -> tuple[tuple[str, str], ...]:
-        """Type and words of each span."""
+        """Return the type and words of each span."""
         return tuple((span.type, self.text[span.start : span.end]) for span in self.spans)
 
 
@@ -96,9 +96,9 @@ def read_messages(path: Path | None = None) -> tuple[Message, ...]:
     Args:
         path: A JSONL file; the shipped set when None.
     Raises:
-        RequestError: Unreadable or empty; or a line that is not such a message, has a span outside its text, cutting a
-            word, overlapping another or out of order, an IBAN or card number whose check digits are wrong, an id that
-            was there before, or a text that is nearly another's (token Jaccard above 0.7). Names file and line.
+        RequestError: The file is unreadable or empty; or a line is not such a message, has a span that lies outside its
+            text, cuts a word, overlaps another or is out of order, an IBAN or card number with wrong check digits, a
+            repeated id, or a text that nearly repeats another (token Jaccard above 0.7). Names file and line.
     """
     if path is None:
         with as_file(files("hearth_bench") / "data" / "messages.jsonl") as shipped:
@@ -140,12 +140,12 @@ def read_messages(path: Path | None = None) -> tuple[Message, ...]:
 
 
 def shipped_sha256() -> str:
-    """Of the shipped set, for records of results."""
+    """Return the hash of the shipped set, for records of results."""
     return hashlib.sha256((files("hearth_bench") / "data" / "messages.jsonl").read_bytes()).hexdigest()
 
 
 def _faults(message: Message) -> Iterator[str]:
-    """What is wrong with the spans, each with the words at fault."""
+    """Yield each fault of the message's spans, with the words at fault."""
     text = message.text
     before = 0
     for span in message.spans:
@@ -174,7 +174,7 @@ def _within_word(text: str, at: int) -> bool:
 
 
 def _is_iban(value: str) -> bool:
-    """Whether the remainder by 97 is right (ISO 13616); spaces and case do not count."""
+    """Return whether the remainder by 97 is right (ISO 13616), ignoring spaces and case."""
     plain = "".join(value.split()).upper()
     if not re.fullmatch(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}", plain):
         return False
@@ -182,7 +182,7 @@ def _is_iban(value: str) -> bool:
 
 
 def _is_card(value: str) -> bool:
-    """Whether the check digit is right (Luhn)."""
+    """Return whether the check digit is right (Luhn)."""
     digits = [int(c) for c in reversed(value) if c.isdigit()]
     doubled = sum(d if at % 2 == 0 else sum(divmod(2 * d, 10)) for at, d in enumerate(digits))
     return 12 <= len(digits) <= 19 and doubled % 10 == 0

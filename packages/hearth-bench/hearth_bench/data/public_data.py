@@ -1,7 +1,7 @@
-"""Public data sets of plans by their own layouts: TaskBench, GNN4TaskPlan, NesTools, NESTFUL, SGD, ToolTalk.
+"""Read public data sets of plans in their own layouts: TaskBench, GNN4TaskPlan, NesTools, NESTFUL, SGD, ToolTalk.
 
-Each record becomes a line of the plan format and goes through `datasets`, so that all are checked alike: fields that
-are not known are kept, what is bad is named by file and line (or number of the record) and passed over or fatal.
+Each record becomes a line of the plan format and is checked by `datasets`, like any other: unknown fields are kept, and
+a bad record is named by file and line (or number of the record) and either skipped or fatal.
 
 Source:
     TaskBench https://arxiv.org/abs/2311.18760, GNN4TaskPlan https://arxiv.org/abs/2405.19119, NesTools
@@ -36,14 +36,14 @@ _Line = tuple[str, dict[str, Any]]
 
 
 def open_data(path: Path, *, split: str = "", skip_bad: bool = True) -> PlanData:
-    """A data set by the layout its files have.
+    """Read a data set, recognising its layout by its files.
 
     Args:
         path: A file of plans with `tool_desc.json` beside it, or a folder.
         split: `train` or `test` of GNN4TaskPlan's `split_ids.json`; a part's name (`dev`) of a folder of plan files.
-        skip_bad: Pass over bad records and note them in `faults`; else the first one stops.
+        skip_bad: Skip bad records and note them in `faults`; otherwise the first one raises.
     Raises:
-        RequestError: No known layout, or as `datasets.read_plans`. RegistryError: A tool file is wrong.
+        RequestError: The layout is unknown, or as `datasets.read_plans`. RegistryError: A tool file is wrong.
     """
     readers: Mapping[Layout, Callable[[Path, str, list[str] | None], PlanData]] = {
         "plans": _read_plan_files,
@@ -58,7 +58,7 @@ def open_data(path: Path, *, split: str = "", skip_bad: bool = True) -> PlanData
 
 
 def layout_of(path: Path) -> Layout:
-    """Which layout a path has. Raises: RequestError."""
+    """Recognise the layout of a path. Raises: RequestError."""
     if path.is_file():
         first = _first_record(path)
         if {"api", "call", "task"} <= first.keys():
@@ -90,7 +90,8 @@ def taskbench_from_hub(domain: str, folder: Path) -> Path:
     """Fetch a domain of TaskBench into a folder that `open_data` reads.
 
     Raises:
-        RequestError: No such domain, or it cannot be fetched. MissingExtraError: `huggingface_hub` is not installed.
+        RequestError: The domain does not exist or cannot be fetched. MissingExtraError: `huggingface_hub` is not
+            installed.
     """
     if domain not in HUB_FOLDERS:
         raise RequestError(f"TaskBench has no domain {domain!r}; it has {', '.join(HUB_FOLDERS)}")
@@ -102,7 +103,7 @@ def taskbench_from_hub(domain: str, folder: Path) -> Path:
     for name in ("data.json", "tool_desc.json", "graph_desc.json"):
         try:
             fetch(repo_id=HUB_NAME, repo_type="dataset", filename=f"{place.name}/{name}", local_dir=str(folder))
-        except Exception as error:  # the library has many of its own, and those of what it fetches with
+        except Exception as error:  # the library raises many types of its own, besides those of its HTTP client
             raise RequestError(f"cannot fetch {place.name}/{name} of {HUB_NAME!r} from the Hub: {error}") from None
     return place
 
@@ -111,7 +112,8 @@ def taskbench_from_hub(domain: str, folder: Path) -> Path:
 
 
 def _read_plan_files(path: Path, split: str, faults: list[str] | None) -> PlanData:
-    """A file of plans, or the part of a folder that `split` names; tools from `SPLIT_tool_desc.json` where it is."""
+    """Read a file of plans, or the part of a folder that `split` names, with tools from `SPLIT_tool_desc.json` if
+    present."""
     if path.is_dir():
         files = sorted(path.glob("*.jsonl"))
         chosen = next((file for file in files if file.stem == split), files[0] if len(files) == 1 else None)
@@ -131,7 +133,7 @@ def _read_taskbench(path: Path, split: str, faults: list[str] | None) -> PlanDat
 
 
 def _read_gnn4taskplan(path: Path, split: str, faults: list[str] | None) -> PlanData:
-    """`data.json`; `split_ids.json` names the test requests by kind of plan, the others are for training."""
+    """Read `data.json`; `split_ids.json` names the test requests by kind of plan, all others are for training."""
     file, ids = path / "data.json", _document(path / "split_ids.json")
     if split not in ("", "train", "test"):
         raise RequestError(f"{path}: no split {split!r}; it has train and test")
@@ -152,7 +154,7 @@ def _read_gnn4taskplan(path: Path, split: str, faults: list[str] | None) -> Plan
 
 
 def _read_nestools(path: Path, split: str, faults: list[str] | None) -> PlanData:
-    """Lines of `task`, `api` (the tools offered) and `call`; a value `API_call_3` is the third response given."""
+    """Read lines of `task`, `api` (the tools offered) and `call`; a value `API_call_3` is the third response given."""
     _no_split(path, split)
     tools: dict[str, ToolSpec] = {}
     return _converted(path, list(_jsonl(path, faults)), lambda line: _nestools_line(line, tools), tools, faults)
@@ -192,9 +194,9 @@ def _nestools_line(line: Mapping[str, Any], tools: dict[str, ToolSpec]) -> dict[
 
 
 def _read_nestful(path: Path, split: str, faults: list[str] | None) -> PlanData:
-    """Records of `input` and `output`; a value `$var1.total$` is a field of the call labelled `$var1`.
+    """Read records of `input` and `output`; a value `$var1.total$` is a field of the call labelled `$var1`.
 
-    Tools stand in the record, or in the file of the same name with `spec` for `data`.
+    Tools are in the record, or in the file of the same name with `spec` for `data`.
     """
     _no_split(path, split)
     tools: dict[str, ToolSpec] = {}
@@ -213,7 +215,7 @@ def _nestful_line(line: Mapping[str, Any], tools: dict[str, ToolSpec]) -> dict[s
     labels: dict[str, int] = {}
     nodes: list[dict[str, Any]] = []
     for call in output:
-        if call["name"] == "var_result":  # how the answer is put together; no call
+        if call["name"] == "var_result":  # no call: it says how the answer is put together
             continue
 
         def referred(value: Any) -> Any:
@@ -235,7 +237,7 @@ def _nestful_line(line: Mapping[str, Any], tools: dict[str, ToolSpec]) -> dict[s
 
 
 def _add_openai(tools: dict[str, ToolSpec], entry: Mapping[str, Any]) -> None:
-    """A tool as function-calling models are told of it; parameters with or without a schema around them."""
+    """Add a tool described as for function-calling models, its parameters with or without a schema around them."""
     given = entry.get("parameters") or entry.get("query_parameters") or {}
     required = entry.get("required") or given.get("required") or []
     properties = given.get("properties")
@@ -254,7 +256,7 @@ def _add_openai(tools: dict[str, ToolSpec], entry: Mapping[str, Any]) -> None:
 
 
 def _read_sgd(path: Path, split: str, faults: list[str] | None) -> PlanData:
-    """`schema.json` and `dialogues_*.json`: each service call is a sample, the conversation before it the request."""
+    """Read `schema.json` and `dialogues_*.json`: a service call is a sample, the conversation before it the request."""
     _no_split(path, split)
     tools: dict[str, ToolSpec] = {}
     for service in _listed(_document(path / "schema.json"), path / "schema.json"):
@@ -301,9 +303,9 @@ def _sgd_lines(dialogue: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _read_tooltalk(path: Path, split: str, faults: list[str] | None) -> PlanData:
-    """Conversations in `easy` and `tooltalk`: the calls of a turn are a plan, what was said before it the request.
+    """Read the conversations in `easy` and `tooltalk`: a turn's calls are a plan, the talk before it the request.
 
-    Its tools are programs: here they are what the conversations call, with the parameters they give.
+    The set's tools are programs; here they are described by the conversations' calls and the parameters these give.
     """
     folders = [path / name for name in ("easy", "tooltalk") if (path / name).is_dir() and split in ("", name)]
     files = [path] if path.is_file() else sorted(f for folder in folders or [path] for f in folder.glob("*.json"))
@@ -353,7 +355,7 @@ def _converted(
     tools: Mapping[str, ToolSpec],
     faults: list[str] | None,
 ) -> PlanData:
-    lines = list(_spread(records, lambda record: iter([convert(record)]), faults))  # all tools, before any is checked
+    lines = list(_spread(records, lambda record: iter([convert(record)]), faults))  # all tools first, then the checks
     return collect_plans(lines, tools, str(path), sha256_of(path), faults)
 
 
@@ -362,7 +364,7 @@ def _spread(
     convert: Callable[[Mapping[str, Any]], Iterator[dict[str, Any]]],
     faults: list[str] | None,
 ) -> Iterator[_Line]:
-    """Each record's lines, with the record's place."""
+    """Convert each record to lines, and yield them with the record's place."""
     for place, record in records:
         try:
             lines = list(convert(record))
@@ -381,7 +383,7 @@ def _arguments(given: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _each(value: Any, change: Callable[[Any], Any]) -> Any:
-    """A change of what lists and mappings hold."""
+    """Apply `change` to each item of a list or value of a mapping."""
     if isinstance(value, list):
         return [change(item) for item in value]
     if isinstance(value, dict):
@@ -390,7 +392,7 @@ def _each(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _add(tools: dict[str, ToolSpec], spec: ToolSpec) -> None:
-    """The first description stays; records of one set describe a tool alike."""
+    """Add a tool unless it is known; records of one set describe a tool alike."""
     tools.setdefault(spec.name, spec)
 
 
@@ -404,7 +406,7 @@ def _jsonl(path: Path, faults: list[str] | None) -> Iterator[_Line]:
 
 
 def _records(path: Path, faults: list[str] | None) -> Iterator[_Line]:
-    """Records of a JSON list, or of lines."""
+    """Yield the records of a JSON list or of a JSONL file."""
     with path.open("rb") as file:
         is_list = file.read(64).lstrip()[:1] == b"["
     if not is_list:
@@ -430,7 +432,7 @@ def _listed(document: Any, path: Path) -> Sequence[Any]:
 
 
 def _first_record(path: Path) -> dict[str, Any]:
-    """The first record of a file, or nothing."""
+    """Return the first record of a file, or an empty mapping."""
     try:
         with path.open(encoding="utf-8-sig") as file:
             start = file.readline()

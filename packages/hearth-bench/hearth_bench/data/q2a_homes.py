@@ -1,8 +1,8 @@
-"""The homes of Q2A's owners, held in memory: what each lives with, and how a plan runs there.
+"""Build the homes of Q2A's owners in memory, and run plans in them.
 
 `data/q2a/OWNER.world.json` holds the owner (name, address, zone, country), their conventions with the time each holds,
-records (as in `guard_world`), cameras with who was seen, and devices. A plan runs through the real monitor and the real
-tools, every question answered with yes; nothing is kept from one plan to the next.
+records (as in `guard_world`), cameras with the people seen, and devices. A plan runs through the real monitor and the
+real tools, and every question is answered with yes. Nothing is kept from one plan to the next.
 
 Covered: that a plan runs to its end, what it read, what it changed.
 Not covered: what earlier instructions changed (each runs in the home as it is written), servers, real footage.
@@ -39,7 +39,7 @@ from hearth_bench.injection.guard_world import Mail, Memory, Whose, WorldObject,
 from hearth_home.tools import devices
 
 FIRST_DAY = dt.date(2026, 8, 31)
-"""Cameras record from then on: a week before the first instruction."""
+"""First day of the cameras' recordings: a week before the first instruction."""
 _Text = Annotated[str, Field(min_length=1)]
 
 
@@ -48,16 +48,16 @@ class _Strict(BaseModel):
 
 
 class Convention(_Strict):
-    """Words that mean something of their own to this owner, for a while."""
+    """Words with a meaning of their own to this owner, for a while."""
 
     id: _Text
     says: _Text
     """The words, e.g. `goodnight`."""
     means: _Text
-    """What is to be done, as the owner would explain it."""
+    """Meaning of the words, as the owner would explain it."""
     since: dt.date
     until: dt.date | None = None
-    """Exclusive; None: to the end."""
+    """First day on which it no longer holds; None: it holds to the end."""
 
 
 class Camera(_Strict):
@@ -65,7 +65,7 @@ class Camera(_Strict):
     room: _Text
     first_hour: Annotated[int, Field(ge=0, le=23)] = 0
     last_hour: Annotated[int, Field(ge=1, le=24)] = 24
-    """It records every day between the two."""
+    """Hour at which daily recording ends; it begins at `first_hour`."""
 
 
 class Seen(_Strict):
@@ -85,7 +85,7 @@ class _Owner(_Strict):
     zone: _Text
     country: Annotated[str, Field(pattern=r"^[A-Z]{2}$")]
     about: _Text
-    """Who they are, for a reader."""
+    """Description of the owner, for a reader."""
 
 
 class _WorldFile(_Strict):
@@ -100,7 +100,7 @@ class _WorldFile(_Strict):
 
 @dataclass(frozen=True)
 class World:
-    """An owner with what they live with."""
+    """An owner with their home."""
 
     owner: str
     file: _WorldFile
@@ -115,7 +115,7 @@ class World:
         return ZoneInfo(self.file.owner.zone)
 
     def convention_at(self, id: str, now: dt.datetime) -> Convention | None:
-        """What the convention of this name means at a time."""
+        """Return the convention of this name that holds at a time."""
         day = now.astimezone(self.zone).date()
         return next(
             (
@@ -127,7 +127,7 @@ class World:
         )
 
     def known(self, now: dt.datetime) -> Context:
-        """What a planner may see of this home."""
+        """Return the part of this home that a planner may see."""
         owner = self.file.owner
         return Context(
             owner.name, (*person_lookup.entities(self.workspace(now)), *devices.entities(self._home)), owner.country
@@ -138,7 +138,7 @@ class World:
         return self.file.home.model_dump(mode="json")
 
     def context(self, key: str, now: dt.datetime, workspace: InMemoryWorkspace, memory: InMemoryMemory) -> CallContext:
-        """What a call gets in this home at a time."""
+        """Return the context that a call gets in this home at a time."""
         owner = self.file.owner
         settings: dict[str, dict[str, Plain]] = {
             "owner": {"name": owner.name, "email": owner.email, "country": owner.country},
@@ -152,7 +152,7 @@ class World:
         )
 
     def workspace(self, now: dt.datetime) -> InMemoryWorkspace:
-        """The owner's folder as it is at a time: mail that has not come yet is not there."""
+        """Build the owner's folder as it is at a time, without mail that has not arrived yet."""
         whose = Whose(self.file.owner.name, self.file.owner.email, self.zone)
         there = [one for one in self.file.records if not isinstance(one, Mail) or one.at <= now]
         found = InMemoryWorkspace(now=now)
@@ -169,7 +169,7 @@ class World:
         return found
 
     def footage(self, now: dt.datetime) -> ScriptedFootage:
-        """What the cameras recorded until now."""
+        """Return the cameras' recordings and sightings up to now."""
         rooms = {camera.name: camera.room for camera in self.file.cameras}
         sightings = [
             Sighting(
@@ -190,7 +190,7 @@ class World:
         return ScriptedFootage(tuple(self._recordings(now)), sightings)
 
     def _recordings(self, now: dt.datetime) -> Iterator[Recording]:
-        """One for each camera and day, the last one up to now."""
+        """Yield one recording for each camera and day, the last one cut off at now."""
         for camera in self.file.cameras:
             day = FIRST_DAY
             while day <= now.astimezone(self.zone).date():
@@ -208,18 +208,18 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a plan."""
+    """Results and changes of a plan that was run."""
 
     results: tuple[StepResult, ...]
     changed: Mapping[str, bytes | None]
-    """Files that are new or another, by path, without what names them by chance; None: gone."""
+    """New or changed files by path; None: deleted."""
 
 
 def read_world(owner: str, folder: Path | None = None) -> World:
-    """What an owner lives with.
+    """Read an owner's world file.
 
     Raises:
-        RequestError: The file is missing or not of the right shape; names the field.
+        RequestError: The file is missing or has the wrong shape; names the field.
     """
     with as_file(files("hearth_bench") / "data" / "q2a") as shipped:
         path = (folder or shipped) / f"{owner}.world.json"
@@ -236,7 +236,7 @@ def execute(plan: Plan, world: World, now: dt.datetime) -> Outcome:
     """Run a checked plan in the owner's home.
 
     Raises:
-        RequestError: The guard denied it, although everything was agreed to.
+        RequestError: The guard denied the plan, although every question was answered with yes.
     """
     monitor = Monitor(world.tools, Policy(), YesApprover())
     workspace, memory = world.workspace(now), world.memory(now)
@@ -273,7 +273,8 @@ _BY_CHANCE = re.compile(
 
 
 def effect_of(outcome: Outcome, plan: Plan) -> tuple[object, ...]:
-    """What a plan came to: what it changed, whatever the names, and what its last steps found."""
+    """Reduce an outcome to what can be compared: the changes without random names, and the results of its last
+    steps."""
     changed = Counter(
         (path.rpartition("/")[0], None if data is None else _BY_CHANCE.sub(b"", data))
         for path, data in outcome.changed.items()

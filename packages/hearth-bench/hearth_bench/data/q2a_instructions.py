@@ -1,10 +1,11 @@
-"""Q2A: instructions of six owners in the order of time, each with the right plan, written by hand for this project.
+"""Read and check Q2A: instructions of six owners in order of time, each with the right plan, hand-written for Hearth.
 
-`data/q2a/OWNER.jsonl` holds one owner's instructions in the plan format, `OWNER.world.json` what they live with (read
-by `q2a_world`); the card beside them says how they were made. `python -m hearth_bench.data.q2a_instructions --check`
-proves the set: no near-duplicates, known tools, arguments of the right types, references that hold, and every plan runs
-in its owner's home to its end. Splits go by a hash of the instruction's name: `stream` is learnt from in order, `dev`
-is for tuning, `test` for the last word; no test instruction may enter demonstrations, word lists or prompts.
+`data/q2a/OWNER.jsonl` holds one owner's instructions in the plan format, `OWNER.world.json` the owner's home (read by
+`q2a_homes`); the card beside them says how they were made. `python -m hearth_bench.data.q2a_instructions --check`
+checks the set: no near-duplicates, known tools, arguments of the right types, valid references, and every plan runs in
+its owner's home to its end. The split follows from a hash of the instruction's name: `stream` is learnt from in order,
+`dev` is for tuning, `test` for the final measurement. No test instruction may enter demonstrations, word lists or
+prompts.
 
 Covered: shape, types, times, shares of kinds, repetition, execution.
 Not covered: whether a plan is what the owner meant; that was judged by its writer alone.
@@ -36,7 +37,7 @@ from hearth_bench.data.q2a_homes import World, execute, read_world
 OWNERS = ("mara", "tomas", "aisha", "jun", "ingrid", "sam")
 N_EACH = 200
 SIMILAR_WITHIN, SIMILAR_ACROSS = 0.7, 0.85
-"""Jaccard index of two instructions' words above which one of them repeats the other: of one owner, of two."""
+"""Jaccard index of two instructions' words above which one repeats the other: for one owner, for two owners."""
 Split = Literal["stream", "dev", "test"]
 _OF_TEN: tuple[Split, ...] = ("stream", "stream", "stream", "stream", "stream", "stream", "dev", "dev", "test", "test")
 
@@ -49,7 +50,7 @@ class _RefusalLine(BaseModel):
 
 
 class _Line(BaseModel):
-    """What Q2A says beside the plan format."""
+    """Fields of a Q2A line beyond the plan format."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
     id: Annotated[str, Field(pattern=r"^[a-z]+-\d{3}$")]
@@ -64,7 +65,7 @@ class _Line(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One instruction with what is right for it."""
+    """One instruction with its right plan or refusal."""
 
     id: str
     owner: str
@@ -73,14 +74,14 @@ class Sample:
     """None where the right answer is to ask or to refuse."""
     refusal: Refusal | None
     convention: str
-    """Name of the owner's convention that its words rest on; empty: none."""
+    """Name of the owner's convention that the words rely on; empty: none."""
     style: tuple[str, ...]
     follows: str
-    """The instruction before it that it leans on ("same for tomorrow"); empty: none."""
+    """Id of the earlier instruction that this one refers to ("same for tomorrow"); empty: none."""
     finds_nothing: bool
-    """Whether a step of the right plan may come back empty."""
+    """True when a step of the right plan may return nothing."""
     line: Mapping[str, object]
-    """As the file has it, unknown fields kept."""
+    """Line as in the file, with unknown fields."""
 
     @property
     def split(self) -> Split:
@@ -88,7 +89,8 @@ class Sample:
 
     @property
     def kind(self) -> Literal["single", "chain", "dag", "ask", "refuse"]:
-        """`chain`: several steps; `dag`: in which results of one step go two ways, or of two steps come together."""
+        """Kind of the instruction. `chain`: several steps; `dag`: a result used by two steps, or a step that uses
+        two results."""
         if self.plan is None:
             return "ask" if self.refusal is not None and self.refusal.kind == "needs" else "refuse"
         if len(self.plan.steps) == 1:
@@ -99,17 +101,17 @@ class Sample:
 
 
 def split_of(id: str) -> Split:
-    """Where an instruction belongs, by its name alone: six in ten to the stream, two to dev, two to test."""
+    """Return an instruction's split, from its name alone: six in ten `stream`, two `dev`, two `test`."""
     return _OF_TEN[int(hashlib.sha256(f"q2a {id}".encode()).hexdigest(), 16) % 10]
 
 
 def read_owner(owner: str, folder: Path | None = None) -> list[Sample]:
-    """An owner's instructions in the order of time.
+    """Read an owner's instructions in order of time.
 
     Args:
-        folder: With `OWNER.jsonl`; the shipped one by default.
+        folder: Folder with `OWNER.jsonl`; the shipped one by default.
     Raises:
-        RequestError: A line is not of the right shape; names file, line and field.
+        RequestError: A line has the wrong shape; names file, line and field.
     """
     with as_file(files("hearth_bench") / "data" / "q2a") as shipped:
         path = (folder or shipped) / f"{owner}.jsonl"
@@ -117,7 +119,7 @@ def read_owner(owner: str, folder: Path | None = None) -> list[Sample]:
 
 
 def read_all(split: Split | None = None, folder: Path | None = None) -> Iterator[Sample]:
-    """Every owner's instructions, of one split or of all."""
+    """Yield every owner's instructions, of one split or of all."""
     for owner in OWNERS:
         yield from (sample for sample in read_owner(owner, folder) if split is None or sample.split == split)
 
@@ -157,10 +159,10 @@ def _sample(owner: str, data: Mapping[str, object], where: str) -> Sample:
 def faults_of(
     samples: Sequence[Sample], world: World, tools: Mapping[str, ToolSpec], *, is_run: bool = True
 ) -> Iterator[str]:
-    """What is wrong with an owner's instructions, a line each.
+    """Yield each fault of an owner's instructions as one line.
 
     Args:
-        is_run: Run every plan in the owner's home, too.
+        is_run: Also run every plan in the owner's home.
     """
     known = {sample.id: sample for sample in samples}
     if len(known) != len(samples):
@@ -214,7 +216,7 @@ def _plan_faults(sample: Sample, world: World, tools: Mapping[str, ToolSpec], is
 
 
 def repetitions(samples: Sequence[Sample], most: float) -> Iterator[str]:
-    """Pairs of instructions that share too many words; what leans on another one may repeat words of it."""
+    """Yield a line for each pair of instructions that share too many words."""
     words = [_words(sample.request.text) for sample in samples]
     for k, (sample, mine) in enumerate(zip(samples, words, strict=True)):
         for other, theirs in zip(samples[:k], words[:k], strict=True):
@@ -227,7 +229,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def counts_of(samples: Sequence[Sample]) -> dict[str, int]:
-    """How many there are of each kind, style and split."""
+    """Count instructions by kind, style and split."""
     found: Counter[str] = Counter({"all": len(samples)})
     for sample in samples:
         found.update([f"kind {sample.kind}", f"split {sample.split}", *(f"style {name}" for name in sample.style)])
@@ -238,7 +240,7 @@ def counts_of(samples: Sequence[Sample]) -> dict[str, int]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check the whole set, or some owners' part of it; prints what is wrong and the counts."""
+    """Check the whole set, or some owners' part of it; print the faults and the counts."""
     parser = argparse.ArgumentParser(
         prog="python -m hearth_bench.data.q2a_instructions", description="Check the Q2A set."
     )

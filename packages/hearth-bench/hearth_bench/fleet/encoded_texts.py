@@ -1,4 +1,4 @@
-"""Every text of a fleet as numbers, read once and kept in a file that all processes share."""
+"""Encode every text of a fleet once and keep the vectors in files that all processes share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CHUNK = 64
 
 
 def texts_of(personas: Sequence[Persona]) -> tuple[str, ...]:
-    """All that owners with these personas may say, sorted."""
+    """Return every text that owners with these personas may say, sorted."""
     said = {
         wording.text
         for persona in personas
@@ -32,7 +32,7 @@ def texts_of(personas: Sequence[Persona]) -> tuple[str, ...]:
 
 
 class _Once:
-    """An encoder that gives what was just encoded to several readers."""
+    """An encoder that gives the last encoding to several readers."""
 
     def __init__(self, encoder: TokenEncoder) -> None:
         self._encoder = encoder
@@ -51,7 +51,7 @@ class _Once:
 
 
 def read_texts(texts: Sequence[str], encoder: TokenEncoder, folder: Path, progress: Progress = SILENT) -> Texts:
-    """Vectors and features of texts, from `folder` where they were read before.
+    """Encode texts to vectors and features, or load them from `folder` if they are there.
 
     Raises:
         OSError: The folder cannot be written.

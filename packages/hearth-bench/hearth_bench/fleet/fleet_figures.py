@@ -1,4 +1,4 @@
-"""Pictures of a simulated fleet, made from its document alone."""
+"""Draw pictures of a simulated fleet from its document alone."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _NAMES = {
     "shipped": "own, begun with what is shipped",
 }
 _FOR_COMPARISON = ("strangers", "shipped")
-"""Ways that are drawn where new edges are compared, and nowhere else."""
+"""Ways drawn only where new edges are compared."""
 _GREY = "#555555"
 
 
 def fleet_png(document: Document) -> bytes:
-    """Six curves: quality, calls, conventions, what was never taught, strata, cost."""
-    # Takes half a second to import: no other command needs it.
+    """Draw six plots: quality, calls, conventions, requests never taught, strata, cost."""
+    # matplotlib takes half a second to import; no other command needs it.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -167,7 +167,7 @@ def _finish(axes: Axes, what: str, title: str) -> None:
 
 
 def fleet_html(document: Document, picture: bytes, table: Sequence[str]) -> str:
-    """One page that needs nothing else."""
+    """Build one self-contained HTML page."""
     shown = base64.b64encode(picture).decode()
     said = html.escape("\n".join(table))
     return (

@@ -1,15 +1,15 @@
-"""What founders of a fleet learnt as the prior that a service would publish, and what a new edge plans with it.
+"""Build the prior that a service would publish from what a fleet's founders learnt, and plan with it on a new edge.
 
-Each founder gives what a device would (`planning.ranking.statistics.sufficient_statistics.summed`: bounded, and nothing
-with too few demonstrations); the sums are merged. A new edge's student (profile `small`) was taught the shipped
-demonstrations, as every device is, and takes the prior beside them. What it says of every text that newcomers may say
-is kept in the folder, so that parts can run anywhere. Arguments are in no prior: a device reads them from the request
-as its agent does (`planning.arguments.binding`), by what the shipped demonstrations show of how each is said and which
-result feeds which step.
+Each founder contributes what a device would (`planning.ranking.statistics.sufficient_statistics.summed`: bounded, and
+nothing from too few demonstrations); the sums are merged. A new edge's student (profile `small`) was taught the shipped
+demonstrations, as on every device, and takes the prior beside them. Its output for every text that newcomers may say is
+kept in the folder, so that parts of the simulation can run anywhere. A prior holds no arguments: a device reads them
+from the request as its agent does (`planning.arguments.binding`), using the shipped demonstrations to learn how each is
+said and which result feeds which step.
 
-Covered: the prior's exact sums, whatever the number of processes; no text, value or name of a founder is in it. Not
-covered: judging contributions (`hearth_bench.measure.learning.prior_gain` does), rounds in secret, a prior that is
-renewed meanwhile.
+Covered: the prior's exact sums, whatever the number of processes; it holds no text, value or name of a founder. Not
+covered: judging contributions (`hearth_bench.measure.learning.prior_gain` does), secret rounds, renewing a prior during
+the simulation.
 """
 
 from __future__ import annotations
@@ -42,45 +42,46 @@ from hearth_bench.fleet.habits import Asked
 
 Links: TypeAlias = tuple[tuple[int, int], ...]
 MOST, LEAST = 400, 30
-"""Demonstrations that a founder may count for, and below which it gives nothing: as a service's `[statistics]` says."""
+"""Most demonstrations counted per founder, and fewest for it to contribute, as in a service's `[statistics]`."""
 _N_KEPT = 4
-"""Candidates kept of each text: a device may lack the tools of the first."""
+"""Candidates kept for each text: a device may lack the tools of the first."""
 _CHUNK = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Likely:
-    """Tools that a prior takes for what is wanted."""
+    """Tools that a prior holds to be wanted."""
 
     tools: tuple[str, ...]
     links: Links
-    """Which step feeds or precedes which."""
+    """Pairs of steps of which the first feeds or precedes the second."""
     confidence: float
-    """How likely just these tools are."""
+    """Probability of exactly these tools."""
 
 
 # ── What founders give ────────────────────────────────────────────────────────────────────────────────────
 
 
 def shape_of(plan: Plan) -> str:
-    """What of a plan can be in a prior, as a line: tools, what each step was said to do, which step needs which."""
+    """Return the part of a plan that a prior may hold, as JSON: tools, the words of each step, and the steps it
+    needs."""
     return json.dumps([[step.tool, step.text, sorted(step.needs())] for step in plan.steps])
 
 
 def shaped(text: str, shape: str) -> Demonstration:
-    """The demonstration of such a line, its arguments left out."""
+    """Rebuild a demonstration from such a line, without arguments."""
     steps = tuple(Step(tool, {}, tuple(needs), said) for tool, said, needs in json.loads(shape))
     return Demonstration("", text, Plan(steps))
 
 
 class Founders:
-    """What each founder was taught: texts with the shapes of their plans, by edge and persona."""
+    """Texts taught to each founder with the shapes of their plans, by edge and persona."""
 
     def __init__(self, taught: Mapping[int, Sequence[tuple[str, str]]], persona: Mapping[int, str]) -> None:
         self.taught, self.persona = taught, persona
 
     def statistics(self, student: Student) -> dict[str, Statistics]:
-        """The sum of what was given, by persona; those of whom nobody had enough are left out."""
+        """Sum the founders' contributions by persona, leaving out personas without enough demonstrations."""
         known = self._read(student)
         allowed = frozenset(student.tools) | public_tools()
         found: dict[str, Statistics] = {}
@@ -107,7 +108,7 @@ class Founders:
 
 
 def read_all(student: Student, texts: Sequence[str]) -> dict[str, Reading]:
-    """Readings by text."""
+    """Read texts, and return the readings by text."""
     return {
         text: reading
         for start in range(0, len(texts), _CHUNK)
@@ -126,11 +127,11 @@ def write_likely(
     asked: Mapping[str, Sequence[str]],
     progress: Progress = SILENT,
 ) -> None:
-    """Make a student for each prior and write what it says of texts.
+    """Make a student for each prior and write its output for texts.
 
     Args:
-        founders: With none of them, or none that had enough, the student knows what is shipped alone.
-        asked: Texts by the persona whose founders are left out of the prior; empty: nobody is left out.
+        founders: Without founders, or without any that has enough, the student knows only the shipped demonstrations.
+        asked: Texts by the persona whose founders are left out of the prior; the empty name leaves nobody out.
     """
     shown = Student(encoder, tools, PROFILES["small"])
     shown.learn([one for one in shipped if one.plan.steps])
@@ -167,7 +168,7 @@ def _kept(ranking: Ranking) -> list[object]:
 
 
 class _Book:
-    """Lessons by the tools they show."""
+    """Lessons by the tools they use."""
 
     def __init__(self, lessons: Iterable[Lesson]) -> None:
         self._with: dict[str, list[Lesson]] = {}
@@ -184,7 +185,7 @@ class _Book:
 
 
 class Arguments:
-    """How arguments are said, and which result feeds which step, by the demonstrations that everybody has."""
+    """Patterns, from the shipped demonstrations, of how arguments are said and which result feeds which step."""
 
     def __init__(self, shipped: Sequence[Demonstration]) -> None:
         planned = [one for one in shipped if one.plan.steps]
@@ -198,7 +199,7 @@ class Arguments:
                         self._feeds.setdefault(pair, Counter())[name, ref.path, isinstance(value, list)] += 1
 
     def plan(self, likely: Likely, asked: Asked, tools: Mapping[str, ToolSpec]) -> Plan:
-        """The tools with what the request says for them; what it does not say is left out."""
+        """Build a plan of these tools with the arguments that the request says, leaving out the others."""
         text = asked.wording.text
         tokens = tokens_of(text, find_slots(text, asked.now, Context()))
         return Plan(tuple(bind(self._steps(likely), Unit(text, tokens, self._manners), tools).steps))
@@ -222,18 +223,18 @@ def _refs(value: Argument) -> list[Ref]:
 
 
 class Guide:
-    """What a device makes of a prior: the likeliest tools that it has, with the arguments that a request says."""
+    """A device's view of a prior: the likeliest tools it has, with the arguments that a request says."""
 
     def __init__(self, likely: Mapping[str, Any], arguments: Arguments, tools: Mapping[str, ToolSpec]) -> None:
         """
         Args:
-            likely: By text, as `write_likely` wrote it.
-            tools: Those of the device.
+            likely: Likely tools by text, as `write_likely` wrote them.
+            tools: The device's tools.
         """
         self._likely, self._arguments, self._tools = likely, arguments, tools
 
     def likely(self, text: str) -> Likely | None:
-        """Raises: KeyError: The prior was not asked about this text."""
+        """Return the likeliest tools that the device has. Raises: KeyError: The prior was not asked about this text."""
         for tools, links, confidence in self._likely[text]:
             found = Likely(tuple(tools), tuple((a, b) for a, b in links), confidence)
             if self._tools.keys() >= set(found.tools):

@@ -1,7 +1,7 @@
-"""What a simulated fleet came to: sums over its parts as a document, a table, a file for spreadsheets.
+"""Report on a simulated fleet: sums over its parts as a document, a table and a CSV file.
 
-Quality is that of what was done: the student's plan where it was sure, the teacher's where it was asked. `own_exact` is
-the student's alone, whoever was asked. Windows are the last four days.
+Quality is that of the plan carried out: the student's where it was sure, the teacher's where it was asked. `own_exact`
+is always the student's alone. "Last days" are the last four.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OF_REQUEST = tuple(name for name in MEASURES if name != "n")
 
 
 class Lived:
-    """One way of learning, all parts together."""
+    """Results of one way of learning, all parts together."""
 
     def __init__(self, fleet: Fleet, way: Way) -> None:
         parts = [np.load(fleet.parts_folder / part.name) for part in parts_of(fleet.settings, way)]
@@ -44,12 +44,12 @@ class Lived:
         return int(self.sums[..., 0].sum())
 
     def of(self, edges: NDArray[np.bool_]) -> Floats:
-        """The sums of some edges."""
+        """Return the sums over some edges."""
         return np.asarray(self.sums[edges].sum(axis=0))
 
 
 def measures_of(sums: Floats) -> dict[str, Json]:
-    """Of sums with any number of leading axes: how many requests, and each measure for one of them."""
+    """Return the number of requests and the mean of each measure, from sums with any number of leading axes."""
     flat = sums.reshape(-1, len(MEASURES)).sum(axis=0)
     n = float(flat[0])
     found: dict[str, Json] = {"n": int(n)}
@@ -60,7 +60,7 @@ def measures_of(sums: Floats) -> dict[str, Json]:
 
 
 def summary(fleet: Fleet, lived: Sequence[Lived]) -> dict[str, Json]:
-    """The whole document, without what differs from one run to the next."""
+    """Build the document without the fields that differ between runs."""
     settings = fleet.settings
     ways: dict[str, Json] = {one.way: _way(one, settings) for one in lived}
     document: dict[str, Json] = {
@@ -76,7 +76,7 @@ def summary(fleet: Fleet, lived: Sequence[Lived]) -> dict[str, Json]:
 
 
 def with_origin(document: Mapping[str, Json], lived: Sequence[Lived]) -> dict[str, Json]:
-    """With when and where it was made, and what it cost."""
+    """Add when and where the document was made, and what it cost."""
     timing: dict[str, Json] = {
         one.way: {"cpu_s": round(one.cpu_s, 1), "cpu_ms_a_request": round(1e3 * one.cpu_s / max(one.n_requests, 1), 3)}
         for one in lived
@@ -87,7 +87,7 @@ def with_origin(document: Mapping[str, Json], lived: Sequence[Lived]) -> dict[st
 
 
 def _floor(personal: Lived) -> dict[str, Json]:
-    """The plan of the nearest of one's own demonstrations as it stands, nobody asked."""
+    """Return the floor: the nearest of the owner's own demonstrations, its plan copied unchanged, nobody asked."""
     total = personal.sums.sum(axis=0)[-LAST_DAYS:]
     said = {key: measures_of(sums)["copied_exact"] for key, sums in (("all", total), ("conventions", total[:, :, 1]))}
     return {
@@ -143,8 +143,11 @@ def _by(one: Lived, names: Sequence[str]) -> dict[str, Json]:
 
 
 def _probed(row: Floats) -> dict[str, Json]:
-    """Shares of what was never taught: of all, of what rests on a convention, of what is to be asked back or refused,
-    and of what is left, which others may know as well."""
+    """Return shares over the requests never taught.
+
+    They are given for all requests, for those that use a convention, for those where asking back or refusing is right,
+    and for the rest, which other owners may know as well.
+    """
     of = dict(zip(PROBED, row.tolist(), strict=True))
     found: dict[str, Json] = {"n": int(of["n"])}
     for name in ("exact", "node_f1", "tools"):
@@ -162,7 +165,7 @@ def _probed(row: Floats) -> dict[str, Json]:
 
 
 def numbers(lived: Sequence[Lived], settings: Settings) -> dict[str, Json]:
-    """The fleet's questions with what was measured."""
+    """Answer the fleet's questions with the measured numbers."""
     by = {one.way: one for one in lived}
     found: dict[str, Json] = {}
     if "personal" in by:
@@ -180,8 +183,10 @@ def numbers(lived: Sequence[Lived], settings: Settings) -> dict[str, Json]:
 
 
 def _personal_beside_shared(personal: Lived, shared: Lived, n_draws: int = 1_000) -> dict[str, Json]:
-    """Exact plans of the student alone on requests that rest on a convention, in the last ten days; the interval is of
-    95 % over edges drawn again."""
+    """Compare the exact plans of the personal and the shared student on conventions, over the last ten days.
+
+    Only the students' own plans count; the interval is of 95 % over edges drawn again.
+    """
     own = MEASURES.index("own_exact")
     days = slice(-10, None)
     mine, theirs = (one.sums[:, days, :, 1].sum(axis=(1, 2)) for one in (personal, shared))
@@ -205,8 +210,10 @@ def _personal_beside_shared(personal: Lived, shared: Lived, n_draws: int = 1_000
 
 
 def _newcomers(blank: Lived, begun: Lived) -> dict[str, Json]:
-    """A student that began with a prior after 20 requests beside the same edge's blank one after 200, on what neither
-    was taught; edges with 200 requests alone."""
+    """Compare a student begun with a prior after 20 requests with the same edge's blank one after 200.
+
+    The requests are ones that neither was taught; only edges with 200 requests count.
+    """
     chosen = np.isin(blank.edges, begun.edges)
     mine, theirs = blank.probed[chosen], begun.probed
     at_20, at_200 = CHECKPOINTS.index(20), CHECKPOINTS.index(200)
@@ -222,7 +229,7 @@ def _newcomers(blank: Lived, begun: Lived) -> dict[str, Json]:
 
 
 def _apart(begun: Floats, blank: Floats, n_draws: int = 1_000) -> dict[str, Json]:
-    """Differences of shares; the intervals are of 95 % over edges drawn again."""
+    """Return differences of shares with intervals of 95 % over edges drawn again."""
     rng = np.random.Generator(np.random.PCG64(0))
     drawn = rng.integers(0, len(begun), size=(n_draws, len(begun)))
     found: dict[str, Json] = {}
@@ -244,7 +251,7 @@ def _apart(begun: Floats, blank: Floats, n_draws: int = 1_000) -> dict[str, Json
 
 
 def lines(document: Mapping[str, Json]) -> list[str]:
-    """The last days of each way, and what was asked."""
+    """Return the last days of each way as a table."""
     ways = cast("Mapping[str, Mapping[str, Mapping[str, float]]]", document["ways"])
     head = ["", "requests", "asked", "exact", "own exact", "own node F1", "conv. own exact", "usd / 1,000", "bytes out"]
     rows = [head]
@@ -261,7 +268,7 @@ def lines(document: Mapping[str, Json]) -> list[str]:
 
 
 def csv_of(document: Mapping[str, Json]) -> str:
-    """A row for each way, day, and all requests or those with a convention."""
+    """Return CSV: a row for each way and day, for all requests and for those with a convention."""
     file = io.StringIO()
     table = csv.writer(file, lineterminator="\n")
     table.writerow(["way", "requests_of", "day", "n", *_OF_REQUEST])

@@ -1,21 +1,22 @@
-"""What the owners of a simulated fleet ask: Q2A's instructions as habits, in other words, on other days.
+"""Generate the requests of a simulated fleet's owners: Q2A's instructions as habits, reworded, on other days.
 
 An owner is one of Q2A's six personas with meanings of their own: what a phrase like "goodnight" stands for (which
-lamp, how warm, whom to tell) is drawn for each owner, where no word of the request says it. Each kind of request (an
-instruction, or all that rest on one convention) has a weight by Zipf's law, its place in it drawn for each owner. What
-is asked comes from the split `stream` alone; `test` is kept for what was never taught.
+lamp, how warm, whom to tell) is drawn for each owner where no word of the request says it. Each kind of request (an
+instruction, or all instructions that use one convention) has a weight by Zipf's law; its rank is drawn for each owner.
+Requests come from the split `stream` alone; `test` is kept for requests that were never taught.
 
 A right plan is rewritten only where that is certain:
 
-* times move by whole days where they are today's, tomorrow's or yesterday's and the words say so, by whole weeks where
-  the words name a day of the week; what names a date, or times out of nowhere, is asked once at most;
-* a value is exchanged for another where it stands once in the words and once in the plan;
-* a convention's values are exchanged where all its instructions leave them unsaid; an instruction that says some of
-  them (it explains the convention) is left out.
+* times move by whole days if they lie today, tomorrow or yesterday and the words say so, and by whole weeks if the
+  words name a day of the week; an instruction that names a date, or whose times do not follow from its words, is asked
+  at most once;
+* a value is exchanged for another if it occurs once in the words and once in the plan;
+* a convention's values are exchanged if none of its instructions says them; an instruction that says some of them
+  (it explains the convention) is left out.
 
-Covered: the same seed, the same fleet to the last letter, edge by edge.
-Not covered: instructions that lean on the one before; needs that change with the season or with what happened; people
-who learn to speak to it; running the plans (Q2A's checker ran those that they were made from).
+Covered: the same seed gives the same fleet to the last letter, edge by edge.
+Not covered: instructions that refer to the one before; needs that change with the season or with events; people who
+learn to speak to it; running the plans (Q2A's checker ran those that they were made from).
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ from hearth_bench.fleet.paraphrases import others_like, said_otherwise
 FIRST_DAY = dt.date(2026, 9, 14)
 """Day 0 of the simulation, in Q2A's calendar: most conventions change their meaning within the 30 days from here."""
 N_VARIANTS = 12
-"""Ways of saying each instruction; the first is its own."""
+"""Most wordings of each instruction; the first is its own."""
 _VERBATIM_SHARE = 0.5
-"""How often an owner says a thing in the way that is theirs; else in any of the ways."""
+"""Share of requests said in the owner's favourite wording; the others use any wording."""
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d")
 _DATED = re.compile(
     r"\b\d{1,2}(?:st|nd|rd|th)\b|\b\d{1,2}[./]\d{1,2}\b|\b\d{4}-\d\d|"
@@ -53,19 +54,19 @@ _NEXT = re.compile(r"\b(?:tomorrow|tmrw|tmr|tomorow|overnight)\b", re.IGNORECASE
 _LAST = re.compile(r"\b(?:yesterday|last night|night|this morning)\b", re.IGNORECASE)
 
 Meaning = Mapping[tuple[str, str, str], Argument]
-"""What an owner has in place of a persona's value: by tool, parameter and the value's form."""
+"""An owner's values in place of the persona's, by convention, tool and parameter, and the value's form."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """One way of saying an instruction."""
+    """One wording of an instruction."""
 
     sample: Sample
     kind: str
     variant: int
     text: str
     plan: Plan | None
-    """With what the wording exchanged, at the instruction's own time, in the persona's meanings."""
+    """Right plan with the wording's exchanged values, at the instruction's own time and with the persona's meanings."""
 
     @property
     def id(self) -> str:
@@ -74,14 +75,14 @@ class Wording:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What an owner asks for again and again."""
+    """Kind of request that an owner repeats."""
 
     name: str
     owner: str
     samples: tuple[Sample, ...]
     is_once: bool
     weekday: int | None
-    """The only day of the week on which it can be asked; None: any."""
+    """Only day of the week on which it can be asked; None: any."""
 
     @property
     def is_convention(self) -> bool:
@@ -90,13 +91,13 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request of an owner with what is right."""
+    """A request of an owner with its right plan."""
 
     day: int
     now: dt.datetime
     wording: Wording
     plan: Plan | None
-    """None: to ask or to refuse is right."""
+    """Right plan; None: asking or refusing is right."""
 
     @property
     def kind(self) -> str:
@@ -108,7 +109,7 @@ class Asked:
 
 
 class Persona:
-    """One of Q2A's owners: world, kinds of requests, and instructions kept for what was never taught."""
+    """One of Q2A's owners: world, kinds of requests, and the instructions kept as never taught."""
 
     def __init__(self, owner: str, n_variants: int = N_VARIANTS) -> None:
         self.owner, self.n_variants = owner, n_variants
@@ -128,7 +129,7 @@ class Persona:
         return f"{sample.convention}/{found.since if found else ''}"
 
     def _explains(self, sample: Sample) -> bool:
-        """Whether it says a value that its convention stands for."""
+        """Return whether the instruction says a value that its convention stands for."""
         if not sample.convention or sample.plan is None:
             return False
         words = _stems(sample.request.text)
@@ -136,7 +137,7 @@ class Persona:
         return any(_stems(str(value)) & words for *_, value in _located(sample.plan) if repr(value) in canonical)
 
     def wordings(self, sample: Sample) -> tuple[Wording, ...]:
-        """Every way in which an instruction is said, its own first."""
+        """Return every wording of an instruction, its own first."""
         if sample.id not in self._wordings:
             kind = _kind_of(sample)
             fixed = self._canonical[self._phase(sample)] if sample.convention else frozenset[str]()
@@ -149,7 +150,7 @@ class Persona:
         return self._wordings[sample.id]
 
     def meaning(self, rng: np.random.Generator) -> Meaning:
-        """What an owner's phrases stand for: each value of a convention exchanged for another of its sort."""
+        """Draw the meaning of an owner's phrases: each value of a convention exchanged for another of its sort."""
         found: dict[tuple[str, str, str], Argument] = {}
         taken: set[tuple[str, str]] = set()
         places = sorted(
@@ -170,7 +171,7 @@ class Persona:
         return found
 
     def at(self, wording: Wording, date: dt.date, meaning: Meaning) -> tuple[dt.datetime, Plan | None]:
-        """When on a day it is said, and what is right for an owner with these meanings."""
+        """Return the time on a day at which it is said, and the right plan for an owner with these meanings."""
         sample = wording.sample
         then = sample.request.now.astimezone(self.zone)
         now = dt.datetime.combine(date, then.time().replace(tzinfo=None), self.zone)
@@ -182,7 +183,7 @@ class Persona:
         return now, plan
 
     def open_on(self, date: dt.date) -> Mapping[str, tuple[Sample, ...]]:
-        """By kind, the instructions that can be asked on a day."""
+        """Return, by kind, the instructions that can be asked on a day."""
         if date not in self._open:
             self._open[date] = {
                 kind.name: tuple(s for s in kind.samples if self.holds(s, date) and _fits(s, date, self.zone))
@@ -192,7 +193,7 @@ class Persona:
         return self._open[date]
 
     def holds(self, sample: Sample, date: dt.date) -> bool:
-        """Whether an instruction's convention means on a day what it meant when it was written."""
+        """Return whether an instruction's convention means on a day what it meant when the instruction was written."""
         if not sample.convention:
             return True
         noon = dt.datetime.combine(date, dt.time(12), self.zone)
@@ -210,25 +211,25 @@ class Owner:
     number: int
     persona: str
     rate: float
-    """Requests a day, in the mean."""
+    """Mean requests per day."""
 
 
 @dataclass(frozen=True, slots=True)
 class Habit:
-    """How a fleet's owners are drawn."""
+    """Settings by which a fleet's owners are drawn."""
 
     seed: int = 0
     n_days: int = 30
     requests_a_day: float = 7.0
     exponent: float = 1.0
-    """Of Zipf's law over an owner's kinds of requests."""
+    """Exponent of Zipf's law over an owner's kinds of requests."""
     own_meanings: bool = True
     """False: all owners of a persona mean the same by their phrases."""
     n_variants: int = N_VARIANTS
 
 
 def owner_of(number: int, habit: Habit) -> Owner:
-    """The owner of an edge: a persona in turn, a rate drawn log-normally around the mean."""
+    """Draw the owner of an edge: the personas in turn, with a log-normal rate of requests around the mean."""
     rng = np.random.Generator(np.random.PCG64([habit.seed, number, 1]))
     spread = 0.5
     rate = habit.requests_a_day * float(np.exp(spread * rng.standard_normal() - spread**2 / 2))
@@ -236,10 +237,10 @@ def owner_of(number: int, habit: Habit) -> Owner:
 
 
 def life_of(owner: Owner, persona: Persona, habit: Habit, tools: frozenset[str] | None = None) -> Iterator[Asked]:
-    """All requests of an owner, in the order of time.
+    """Yield all requests of an owner, in order of time.
 
     Args:
-        tools: Those of the owner's device: what needs others is not asked; None: all.
+        tools: Tools of the owner's device; requests that need others are left out. None: all.
     """
     rng = np.random.Generator(np.random.PCG64([habit.seed, owner.number, 2]))
     meaning = persona.meaning(rng) if habit.own_meanings else {}
@@ -272,8 +273,10 @@ def life_of(owner: Owner, persona: Persona, habit: Habit, tools: frozenset[str] 
 def probes_of(
     owner: Owner, persona: Persona, habit: Habit, day: int, tools: frozenset[str] | None = None
 ) -> list[Asked]:
-    """What an owner never asked before: the instructions of the split `test` that can be said on a day, and those whose
-    day is fixed on theirs; conventions as they hold on the day."""
+    """Return requests that the owner never made: instructions of the split `test`, said on a day.
+
+    Instructions whose day is fixed are said on their own day; conventions are those that hold on the day.
+    """
     rng = np.random.Generator(np.random.PCG64([habit.seed, owner.number, 2]))
     meaning = persona.meaning(rng) if habit.own_meanings else {}
     today = FIRST_DAY + dt.timedelta(days=day)
@@ -313,7 +316,7 @@ def _kinds(samples: Sequence[Sample], zone: ZoneInfo) -> list[Kind]:
     groups: dict[str, list[Sample]] = {}
     for sample in samples:
         if sample.convention and _how_it_moves(sample, zone) == "never":
-            continue  # one of a habit, but of one day
+            continue  # it belongs to a habit but is tied to one day
         groups.setdefault(_kind_of(sample), []).append(sample)
     found = []
     for name, mine in groups.items():
@@ -325,7 +328,7 @@ def _kinds(samples: Sequence[Sample], zone: ZoneInfo) -> list[Kind]:
 
 
 def _how_it_moves(sample: Sample, zone: ZoneInfo) -> str:
-    """`days`, `weeks` or `never`: how its right plan may be said of another day with certainty."""
+    """Say how the right plan can be moved to another day with certainty: by `days`, by `weeks` or `never`."""
     if sample.plan is None:
         return "never" if _DATED.search(sample.request.text) else "days"
     moments = [v for v in values_of(sample.plan) if isinstance(v, str) and _MOMENT.match(v)]
@@ -342,7 +345,7 @@ def _how_it_moves(sample: Sample, zone: ZoneInfo) -> str:
         is_end = value[10:16] in ("T00:00", "")
         said = {1: bool(_NEXT.search(text)), -1: bool(_LAST.search(text)), 0: True}
         if is_end and apart > 0:
-            apart -= 1  # the midnight at which a day ends
+            apart -= 1  # a midnight that ends a day belongs to that day
         if not (said.get(apart, False) or (is_end and said.get(apart + 1, False))):
             return "never"
     return "days"
@@ -359,7 +362,7 @@ def _local(value: str, zone: ZoneInfo) -> dt.date:
 
 
 def _canonical(samples: Sequence[Sample], world: World) -> dict[str, frozenset[str]]:
-    """By convention and meaning: the values that at least half of its instructions' plans share."""
+    """Return, by convention and meaning, the values that at least half of its instructions' plans share."""
     groups: dict[str, list[Sample]] = {}
     for sample in samples:
         if sample.convention:
@@ -374,7 +377,7 @@ def _canonical(samples: Sequence[Sample], world: World) -> dict[str, frozenset[s
 
 
 def _located(plan: Plan) -> Iterator[tuple[str, str, Argument]]:
-    """Single values of a plan that another could stand for, each with tool and parameter."""
+    """Yield the exchangeable single values of a plan, each with tool and parameter."""
     for step in plan.steps:
         for name, value in step.arguments.items():
             if f"{step.tool}.{name}" in _MEANT:
@@ -411,7 +414,7 @@ def _meant(plan: Plan, convention: str, canonical: frozenset[str], meaning: Mean
 
 
 def _pools(samples: Sequence[Sample]) -> dict[str, tuple[Argument, ...]]:
-    """Values of each parameter in a persona's plans."""
+    """Collect the values of each parameter in a persona's plans."""
     found: dict[str, dict[str, Argument]] = {}
     for sample in samples:
         for step in sample.plan.steps if sample.plan else ():

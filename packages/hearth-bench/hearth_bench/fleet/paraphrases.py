@@ -1,7 +1,7 @@
-"""The same instruction in other words: politeness, shorter and longer forms, errors of typing, other values.
+"""Reword an instruction: politeness, shorter and longer forms, typing errors, other values.
 
-Every change leaves what is right certain: words that stand in a value of the plan are never altered but exchanged with
-it, and nothing is put behind a value that ends the request.
+Every change keeps the right plan certain: words that are part of a value of the plan are never altered, only exchanged
+together with it, and nothing is added behind a value that ends the request.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ _FREE = {
     **dict.fromkeys(("add_reminder.text", "add_event.title"), _TEXTS),
     "add_to_list.items": _ITEMS,
 }
-"""What may stand for a value of a text's sort."""
+"""Replacement values for parameters of free text."""
 _BY_POOL = frozenset({"find_contact.name", "find_mail.sender", "identify_people.name"})
-"""Values that may be exchanged with another of the persona's."""
+"""Parameters whose value may be exchanged for another of the persona's."""
 _NUMBERS: Mapping[str, Sequence[int]] = {
     "set_brightness.percent": range(10, 101, 5),
     "set_volume.percent": range(5, 81, 5),
@@ -64,7 +64,7 @@ _DEVICES = ("turn_on.device", "turn_off.device", "set_brightness.device")
 
 
 def others_like(tool: str, name: str, value: Argument, pools: Pools) -> list[Argument]:
-    """Values of the same sort, the value itself left out."""
+    """Return the other values of the same sort."""
     key = f"{tool}.{name}"
     if key in _NUMBERS:
         found: Sequence[Argument] = _NUMBERS[key]
@@ -82,10 +82,10 @@ def others_like(tool: str, name: str, value: Argument, pools: Pools) -> list[Arg
 def said_otherwise(
     sample: Sample, variant: int, pools: Pools, fixed: frozenset[str] = frozenset()
 ) -> tuple[str, Plan | None]:
-    """One other way of saying an instruction, the same each time, and what is right for it at the instruction's time.
+    """Reword an instruction, the same way for the same `variant`, and return the text with its right plan.
 
     Args:
-        fixed: Forms of values that the convention stands for: they are not exchanged.
+        fixed: Forms of the values that the convention stands for; they are not exchanged.
     """
     rng = np.random.Generator(np.random.PCG64([variant, *sample.id.encode()]))
     text, plan = sample.request.text, sample.plan
@@ -106,7 +106,7 @@ def said_otherwise(
 def _with_another_value(
     text: str, plan: Plan, rng: np.random.Generator, pools: Pools, fixed: frozenset[str]
 ) -> tuple[str, Plan]:
-    """A value that stands once in the words and once in the plan, exchanged in both."""
+    """Exchange a value that occurs once in the words and once in the plan, in both."""
     choices: list[tuple[Argument, tuple[int, int], list[Argument]]] = []
     values = [str(v).lower() for v in values_of(plan)]
     for step in plan.steps:
@@ -133,12 +133,12 @@ def _with_another_value(
 
 
 def _is_apart(new: str, old: str, text: str) -> bool:
-    """Whether a value can stand for another without being mistaken for it or for something else that was said."""
+    """Return whether a value can replace another without being mistaken for it or for other words of the text."""
     return new not in text and not set(re.findall(r"\w+", new)) & set(re.findall(r"\w+", old))
 
 
 def _guarded(text: str, plan: Plan | None) -> frozenset[str]:
-    """Words of the request that stand in a value of the plan: they stay as they are."""
+    """Return the words of the request that occur in a value of the plan and must stay unchanged."""
     if plan is None:
         return frozenset()
     held = {word for value in values_of(plan) for word in re.findall(r"\w+", str(value).lower())}

@@ -1,12 +1,12 @@
-"""One edge of a simulated fleet: a student on a device, a teacher in the cloud, an owner who sometimes corrects.
+"""Simulate one edge of a fleet: a student on a device, a teacher in the cloud, an owner who sometimes corrects.
 
-The student is `planning.adaptation.case_adaptation` (what was asked before, in nearly the same words) with solved heads
-(`models.ridge` over the student's text features) that say which tools a request is likely to want. A plan that is sure
-enough runs; for any other the teacher is asked, and what it says is learnt. A share of the sure ones is put to the
-teacher as well, by lot. Of wrong plans that ran the owner corrects a share, which is learnt too.
+The student is `planning.adaptation.case_adaptation` (earlier requests in nearly the same words) with solved heads
+(`models.ridge` over the student's text features) that score which tools a request wants. A plan that is sure enough
+runs; otherwise the teacher is asked, and its answer is learnt. A random share of the sure plans is put to the teacher
+as well. The owner corrects a share of the wrong plans that ran; corrections are learnt too.
 
-Covered: exactly the same course for the same seed; what each request costs in bytes of real messages.
-Not covered: running the plans, latency, links that fail (the edge's own tests have those).
+Covered: exactly the same course for the same seed; the bytes of real messages that each request costs.
+Not covered: running the plans, latency, failing links (the edge's own tests cover those).
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ Sequence_ = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """What an edge's machine can hold: a profile."""
+    """Capacity of an edge's machine: a profile."""
 
     name: str
     reading: ReadingOptions
     most_demonstrations: int
     without: tuple[str, ...] = ()
-    """Domains whose tools it lacks."""
+    """Domains of the tools it lacks."""
     weight_bytes: int = 4
-    """Of one weight of the heads, as it is kept and sent."""
+    """Bytes of one weight of the heads, as stored and sent."""
 
 
 DEVICES = (
@@ -57,22 +57,22 @@ DEVICES = (
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
-    """How an edge uses its teacher, and what that costs."""
+    """Use of the teacher by an edge, and its prices."""
 
     sure: float = 0.5
-    """A plan at least this sure runs without asking."""
+    """Sureness from which a plan runs without asking."""
     compared_share: float = 0.01
-    """Of the sure plans: put to the teacher by lot."""
+    """Share of the sure plans put to the teacher, at random."""
     corrected_share: float = 0.5
-    """Of the wrong plans that ran: corrected by the owner."""
+    """Share of the wrong plans that ran which the owner corrects."""
     teacher_errors: float = 0.0
     """Share of the teacher's plans that are wrong."""
     usd_in: float = 0.15
-    """For a million tokens asked."""
+    """US dollars for a million tokens of requests."""
     usd_out: float = 0.6
-    """For a million tokens answered."""
+    """US dollars for a million tokens of answers."""
     prompt_tokens: int = 6_000
-    """Read by the teacher's model with each request: the tools and how to plan."""
+    """Tokens that the teacher's model reads with each request: the tools and how to plan."""
 
 
 CHARACTERS_A_TOKEN = 4
@@ -81,7 +81,7 @@ MEASURES = (
     *("up_bytes", "down_bytes", "usd", "copied_exact"),
 )
 STRATA = ("new", "other_words", "verbatim")
-"""By what this edge was taught before: nothing of the kind; the kind in other words; the very words."""
+"""Relation to what this edge was taught before: nothing of the kind; the kind in other words; the very words."""
 
 
 @dataclass
@@ -103,12 +103,12 @@ class Counts:
 
 @dataclass(frozen=True)
 class Texts:
-    """What every text of a fleet is as numbers; made once."""
+    """Vectors and features of every text of a fleet, made once."""
 
     place: Mapping[str, int]
     vectors: FloatRows
     features: Mapping[str, FloatRows]
-    """By device."""
+    """Features by device."""
     rarity: Mapping[str, float]
 
     def vector(self, text: str) -> FloatRows:
@@ -117,28 +117,30 @@ class Texts:
 
 
 _LEAST_SCORE = 0.05
-"""Of a tool, to be weighed at all."""
+"""Smallest score at which a tool is considered."""
 _OF_ARGUMENTS = 0.5
-"""What is left of a prior's sureness when its plan has to be right in every argument, too. So what is remembered and
-sure enough to run (`Cloud.sure`) never gives way."""
+"""Factor on a prior's sureness for the chance that every argument is right as well.
+
+Small enough that a remembered plan sure enough to run (`Cloud.sure`) always takes precedence.
+"""
 _LIKELIER_THAN_NOT = 0.5
-"""A prior's tools, where what is remembered says that nothing is to be done."""
+"""Confidence from which a prior's tools are planned although the remembered plan has no steps."""
 _ALIKE = 0.7
-"""Likeness from which on a plan that was wrong for a request takes its demonstrations with it."""
+"""Likeness from which a wrong plan's demonstrations are contradicted."""
 
 
 # ── The student ───────────────────────────────────────────────────────────────────────────────────────────
 
 
 class Pupil:
-    """What one device has learnt. Not thread-safe."""
+    """The knowledge of one device. Not thread-safe."""
 
     def __init__(self, texts: Texts, device: Device, heads: Heads | None = None, guide: Guide | None = None) -> None:
-        """Nothing taught yet.
+        """Create a student that was taught nothing yet.
 
         Args:
-            heads: Merged of others', which the student takes for its own; None: blank ones.
-            guide: A prior's word on which tools are wanted.
+            heads: Heads merged from others, which the student takes over; None: blank ones.
+            guide: A prior that says which tools are wanted.
         """
         self._texts, self._device = texts, device
         self._features = texts.features[device.name]
@@ -147,13 +149,15 @@ class Pupil:
         self._guide = guide
         self._waiting: list[tuple[int, Plan]] = []
         self.history: list[tuple[int, str]] = []
-        """What the heads were taught: place of the text, shape of the plan."""
+        """Lessons of the heads: place of the text, shape of the plan."""
         self.kinds: set[str] = set()
         self.said: set[str] = set()
 
     def propose(self, asked: Asked, cosines: FloatRows | None = None) -> Repeat | None:
-        """The surest plan; where a prior is surer of its tools than that is sure, a plan with these. Such a one never
-        runs unasked: nobody said yet how sure its arguments are."""
+        """Return the surest plan, or a plan with the prior's tools if the prior is surer of those.
+
+        A plan from the prior never runs unasked: nothing says yet how sure its arguments are.
+        """
         found = self._repeated(asked, self._wanted(asked.wording.text), cosines, 1)
         best = found[0] if found else None
         likely = self._guide.likely(asked.wording.text) if self._guide is not None else None
@@ -165,7 +169,7 @@ class Pupil:
         return best
 
     def proposals(self, asked: Asked, most: int) -> list[Repeat]:
-        """Plans that were taught for something like it, the surest first."""
+        """Return plans that were taught for similar requests, the surest first."""
         return self._repeated(asked, self._wanted(asked.wording.text), None, most)
 
     def _repeated(
@@ -181,14 +185,14 @@ class Pupil:
         return {tool: min(score, 1.0) for tool, score in self.scores(text).items() if score > _LEAST_SCORE}
 
     def scores(self, text: str) -> dict[str, float]:
-        """How likely each tool is wanted."""
+        """Return the score of each tool: how likely it is wanted."""
         if not self.heads.outputs:
             return {}
         row = self.heads.predict(self._features[self._texts.place[text]][None])[0]
         return {name[2:]: float(row[k]) for k, name in enumerate(self.heads.outputs) if name.startswith("t ")}
 
     def learn(self, asked: Asked, plan: Plan, id: str) -> None:
-        """Take a demonstration; it counts at once in what is repeated, and by night in the heads."""
+        """Take a demonstration; it counts at once among the repeated plans, and from the night on in the heads."""
         text = asked.wording.text
         self.repeats.add(Demonstration(id, text, plan, source="teacher", now=asked.now), self._texts.vector(text))
         self._waiting.append((self._texts.place[text], plan))
@@ -196,7 +200,7 @@ class Pupil:
         self.said.add(text)
 
     def told(self, asked: Asked, plan: Plan, proposed: Repeat | None, id: str) -> None:
-        """Learn what is right; what said otherwise of such words is forgotten."""
+        """Learn the right plan, and forget what contradicts it for such words."""
         text = asked.wording.text
         was_wrong = proposed is not None and proposed.id and proposed.plan.steps != plan.steps
         if proposed is not None and was_wrong and proposed.likeness >= _ALIKE:
@@ -204,11 +208,11 @@ class Pupil:
         self.learn(asked, plan, id)
 
     def nearest_plan(self, text: str) -> Plan | None:
-        """The plan of the demonstration nearest by its vector, as it stands."""
+        """Return the plan of the demonstration nearest by its vector, unchanged."""
         return self.repeats.nearest(self._texts.vector(text))
 
     def sleep(self) -> None:
-        """What was learnt by day goes into the heads."""
+        """Teach the heads what was learnt during the day."""
         planned = [(row, plan) for row, plan in self._waiting if plan.steps]
         self._waiting = []
         if planned:
@@ -218,7 +222,7 @@ class Pupil:
 
 
 def blank_heads(texts: Texts, device: Device) -> Heads:
-    """Heads for a device, nothing learnt."""
+    """Return heads for a device that learnt nothing."""
     return Heads(texts.features[device.name].shape[1], fingerprint=device.name)
 
 
@@ -227,21 +231,21 @@ def tools_of(plan: Plan) -> Sequence_:
 
 
 def _soft_f1(wanted: Mapping[str, float], tools: Sequence_) -> float:
-    """F1 of a set of tools against tools wanted with these likelihoods."""
+    """Return the F1 of a set of tools against tools wanted with these probabilities."""
     mine = set(tools)
     whole = len(mine) + sum(wanted.values())
     return 2 * sum(wanted.get(tool, 0.0) for tool in mine) / whole if whole else 0.0
 
 
 _NO_SIGNS = -WEIGHTS * (50 / float(WEIGHTS @ WEIGHTS))
-"""Of a plan that nobody taught: it is never sure."""
+"""Signs of a plan that nobody taught; they make it never sure."""
 
 
 # ── The teacher ───────────────────────────────────────────────────────────────────────────────────────────
 
 
 def taught(asked: Asked, rng: np.random.Generator, errors: float) -> Plan:
-    """What the teacher says: the right plan, an empty one where that is to ask or refuse; wrong by lot."""
+    """Return the teacher's plan: the right one, empty where asking or refusing is right; at random a wrong one."""
     right = asked.plan or Plan(())
     if rng.random() >= errors:
         return right
@@ -271,13 +275,13 @@ def _shifted(step: Step, gone: int) -> Step:
 
 
 class Wire:
-    """Bytes of the messages that would cross the wire: their JSON, packed with gzip; tools are named by their hash."""
+    """Count the bytes of the messages that would be sent: their JSON, packed with gzip, tools named by their hash."""
 
     def __init__(self) -> None:
         self._up: dict[str, tuple[int, int]] = {}
 
     def asked(self, asked: Asked, tools_sha256: str) -> tuple[int, int]:
-        """Bytes as sent, and characters as a model reads them."""
+        """Return the bytes of a request as sent, and its characters as a model reads them."""
         text = asked.wording.text
         if text not in self._up:
             message = PlanAsked(id="r" * 12, request=text, now=asked.now, tools=(), tools_sha256=tools_sha256)
@@ -286,7 +290,7 @@ class Wire:
         return self._up[text]
 
     def cost(self, asked: Asked, plan: Plan, cloud: Cloud) -> dict[str, float]:
-        """What asking the teacher costs."""
+        """Return the cost of asking the teacher."""
         (up, n_in), (down, n_out) = self.asked(asked, "0" * 64), self.given(plan)
         tokens_in = n_in / CHARACTERS_A_TOKEN + cloud.prompt_tokens
         usd = (tokens_in * cloud.usd_in + n_out / CHARACTERS_A_TOKEN * cloud.usd_out) / 1e6
@@ -315,7 +319,7 @@ class Judgement:
 
 
 def judged(plan: Plan | None, asked: Asked) -> Judgement:
-    """A plan beside the right one; where asking or refusing is right, having none is."""
+    """Judge a plan against the right one; where asking or refusing is right, an empty plan is right."""
     steps = plan.steps if plan is not None else ()
     if asked.plan is None:
         right = plan is not None and not steps
@@ -327,7 +331,7 @@ def judged(plan: Plan | None, asked: Asked) -> Judgement:
 
 
 def copied_exact(plan: Plan | None, asked: Asked) -> bool:
-    """The floor: whether a demonstration's plan is right as it stands, its times moved by nothing."""
+    """Return whether a demonstration's plan is right unchanged, its times not moved: the floor."""
     if plan is None:
         return False
     if asked.plan is None:
@@ -344,10 +348,10 @@ def live(
     n_days: int,
     watch: Callable[[int, int, Pupil], None] | None = None,
 ) -> Counts:
-    """All days of one edge with its own student.
+    """Simulate all days of one edge with its own student.
 
     Args:
-        watch: Called before each request with how many were lived, and the day.
+        watch: Called before each request with the number of earlier requests and the day.
     """
     counts = Counts.empty(n_days)
     at = 0
@@ -388,5 +392,5 @@ def _live_once(
 
 
 def stratum_of(asked: Asked, pupil: Pupil) -> int:
-    """Place in `STRATA`."""
+    """Return the request's place in `STRATA`."""
     return 0 if asked.kind not in pupil.kinds else 2 if asked.wording.text in pupil.said else 1

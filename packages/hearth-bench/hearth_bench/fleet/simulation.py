@@ -1,8 +1,8 @@
-"""`hearth fleet simulate`: a thousand owners for a month; what students of their own, a shared one and merged ones do.
+"""Run `hearth fleet simulate`: a thousand owners for a month, with personal students, a shared one and merged priors.
 
-The work is cut into parts (`fleet_parts`), each a file in a folder: run in this process, in several, or on a Ray
-cluster whose machines see the same folder. A part depends on the settings alone, so that engine, number of processes
-and interruptions change nothing in the result. `--resume` leaves out parts that are there.
+The work is cut into parts (`simulation_parts`), each a file in a folder, which run in this process, in several, or on a
+Ray cluster whose machines see the same folder. A part depends on the settings alone, so engine, number of processes and
+interruptions do not change the result. `--resume` skips parts that exist.
 
 Covered: Ctrl-C and a killed process keep every finished part; a folder of other settings is refused.
 Not covered: a part that was begun (some seconds of work; `shared` is one part of minutes).
@@ -45,7 +45,7 @@ from hearth_bench.fleet.simulation_parts import (
 )
 
 _FEW = 48
-"""With fewer edges what they say is found out first, and nothing else is read."""
+"""Number of edges below which only the texts they really say are encoded, not all they might say."""
 EngineName = Literal["local", "ray"]
 
 
@@ -57,7 +57,7 @@ class Fleet:
     folder: Path
     ways: tuple[Way, ...] = WAYS
     shipped: Sequence[Demonstration] = field(default_factory=shipped_demonstrations)
-    """What everybody has, part of every prior."""
+    """Demonstrations that everybody has, part of every prior."""
 
     @property
     def parts_folder(self) -> Path:
@@ -71,7 +71,7 @@ class Fleet:
         """Make the folder ready.
 
         Raises:
-            RequestError: It holds another simulation, or this one and `resumes` is false.
+            RequestError: The folder holds another simulation, or this one and `resumes` is false.
         """
         path = self.folder / "settings.json"
         mine = json.loads(json.dumps(self.settings.to_json()))
@@ -95,7 +95,7 @@ class Fleet:
         return [one for one in parts_of(self.settings, way) if not (self.parts_folder / one.name).exists()]
 
     def read_texts(self, encoder: TokenEncoder, progress: Progress = SILENT) -> Texts:
-        """Every text as numbers, kept in the folder."""
+        """Encode every text, and keep the vectors in the folder."""
         settings = self.settings
         if settings.n_edges < _FEW:
             texts = texts_said(settings, self.personas)
@@ -123,11 +123,11 @@ def simulate(
     n_processes: int = 1,
     progress: Progress = SILENT,
 ) -> None:
-    """Run every missing part; what is finished stays when it is stopped.
+    """Run every missing part; finished parts are kept when it is stopped.
 
     Raises:
-        MissingExtraError: Engine `ray` without Ray.
-        RequestError: No Ray cluster at RAY_ADDRESS.
+        MissingExtraError: The engine is `ray` and Ray is not installed.
+        RequestError: There is no Ray cluster at RAY_ADDRESS.
     """
     ground = fleet.ground(encoder, progress)
     for way in fleet.ways:
@@ -154,7 +154,7 @@ def _here(fleet: Fleet, parts: Sequence[Part], ground: Ground) -> Iterator[Part]
 # ── Several processes ─────────────────────────────────────────────────────────────────────────────────────
 
 _grounds: dict[str, Ground] = {}
-"""Of this process, by folder: parts of one simulation share it."""
+"""Ground by folder, shared by the parts that this process runs."""
 
 
 def _ground_of(folder: str, settings: Settings, dim: int) -> Ground:
@@ -165,7 +165,7 @@ def _ground_of(folder: str, settings: Settings, dim: int) -> Ground:
 
 
 class _NoEncoder:
-    """Stands in where every text was read before."""
+    """An encoder for use where every text is encoded already; it refuses to encode."""
 
     def __init__(self, dim: int) -> None:
         self.dim = dim
@@ -181,7 +181,7 @@ def _run_there(folder: str, settings: Settings, part: Part, dim: int) -> str:
 
 
 def _start_worker() -> None:
-    # Ctrl-C reaches the parent alone, which ends these.
+    # Ctrl-C reaches the parent alone, which ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

@@ -1,9 +1,9 @@
-"""Parts of a fleet's simulation: some edges with one way of learning. Each is a file; the same part, the same file.
+"""Run the parts of a fleet's simulation: some edges with one way of learning, one file each, always the same file.
 
-Ways: `personal` (a student of one's own, blank at first), `shared` (one student for all, taught by everybody's
-demonstrations, brought up to date every night), and those of newcomers, one edge in four: `merged` (begun with the
-shipped demonstrations and the merged statistics of the founders, the other three in four), `strangers` (the same, of
-founders of other personas alone), `shipped` (begun with the shipped demonstrations alone).
+Ways: `personal` (a student of the owner's own, blank at first), `shared` (one student for all, taught everybody's
+demonstrations, updated every night), and those of newcomers, one edge in four: `merged` (begun with the shipped
+demonstrations and the merged statistics of the founders, the other three in four), `strangers` (the same, from founders
+of other personas only), `shipped` (begun with the shipped demonstrations alone).
 """
 
 from __future__ import annotations
@@ -54,29 +54,29 @@ WAYS: tuple[Way, ...] = ("personal", "shared", "merged", "strangers", "shipped")
 OF_NEWCOMERS: tuple[Way, ...] = ("merged", "strangers", "shipped")
 Arrays: TypeAlias = Mapping[str, NDArray[np.generic]]
 CHECKPOINTS = (0, 5, 10, 20, 50, 100, 200)
-"""After so many requests a newcomer's student is asked what it was never taught."""
+"""Numbers of requests after which a newcomer's student is probed with requests it was never taught."""
 PROBED = (
     *("n", "exact", "node_f1", "tools", "n_convention", "exact_convention", "n_unplanned", "exact_unplanned"),
     *("n_common", "exact_common", "node_f1_common", "tools_common"),
 )
-"""`convention`: resting on the owner's own; `unplanned`: to ask or to refuse is right; `common`: all else, what others
-may know as well."""
+"""Columns of a probe. `convention`: uses one of the owner's; `unplanned`: asking or refusing is right; `common`: all
+others, which other owners may know as well."""
 CHUNK = 24
-"""Edges of a part."""
+"""Number of edges per part."""
 _A_CYCLE = len(OWNERS)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Of one simulation; the same settings give the same result to the bit."""
+    """Settings of one simulation; the same settings give the same result to the bit."""
 
     n_edges: int = 1_000
     habit: Habit = field(default_factory=Habit)
     cloud: Cloud = field(default_factory=Cloud)
     n_newcomers: int = 96
-    """Edges that live in each way of newcomers, where there are as many."""
+    """Most edges that live in each way of newcomers."""
     n_probed: int = 60
-    """Newcomers whose students are asked what they were never taught."""
+    """Most newcomers whose students are probed with requests they were never taught."""
 
     def to_json(self) -> dict[str, object]:
         return asdict(self)
@@ -121,7 +121,7 @@ def parts_of(settings: Settings, way: Way) -> tuple[Part, ...]:
 
 
 class Ground:
-    """Personas and their texts as numbers, made once for each process."""
+    """Personas and encoded texts, made once for each process."""
 
     def __init__(
         self,
@@ -149,13 +149,13 @@ class Ground:
 
 
 def _tools_of(edge: int, persona: Persona) -> frozenset[str]:
-    """What the edge's device offers."""
+    """Return the names of the tools that the edge's device offers."""
     without = device_of(edge).without
     return frozenset(name for name, spec in persona.world.specs.items() if spec.domain not in without)
 
 
 def texts_said(settings: Settings, personas: Mapping[str, Persona]) -> tuple[str, ...]:
-    """All that is said in a simulation, and what is asked that was never taught; sorted."""
+    """Return every text of a simulation, requests and probes, sorted."""
     found: set[str] = set()
     for edge in range(settings.n_edges):
         owner = owner_of(edge, settings.habit)
@@ -167,7 +167,8 @@ def texts_said(settings: Settings, personas: Mapping[str, Persona]) -> tuple[str
 
 
 def run_part(part: Part, ground: Ground, folder: Path) -> Path:
-    """Simulate a part and write its file; returns it. What `merged` needs is read from the parts of `personal`."""
+    """Simulate a part, write its file and return the path. `merged` reads what it needs from the parts of
+    `personal`."""
     spent = time.process_time()
     if part.way == "shared":
         arrays = _shared(part, ground)
@@ -224,7 +225,7 @@ def _alone(part: Part, ground: Ground, folder: Path) -> Arrays:
 
 
 class _Watch:
-    """Asks a student what it was never taught, after so many requests."""
+    """Probe a student with requests it was never taught, at each checkpoint."""
 
     def __init__(self, ground: Ground, edge: int, into: NDArray[np.float64]) -> None:
         self._ground, self._edge, self._into = ground, edge, into
@@ -236,7 +237,7 @@ class _Watch:
 
 
 def probe(probes: Sequence[Asked], pupil: Pupil) -> list[float]:
-    """`PROBED` of a student's own plans."""
+    """Return the `PROBED` values of a student's own plans."""
     found = dict.fromkeys(PROBED, 0.0)
     for asked in probes:
         best = pupil.propose(asked)
@@ -251,7 +252,7 @@ def probe(probes: Sequence[Asked], pupil: Pupil) -> list[float]:
 
 
 class _Learnt:
-    """What the founders were taught, from the parts of `personal`."""
+    """Demonstrations that the founders learnt, from the parts of `personal`."""
 
     def __init__(self, ground: Ground, folder: Path) -> None:
         settings = ground.settings
@@ -272,7 +273,7 @@ class _Learnt:
 
 
 def make_priors(way: Way, ground: Ground, folder: Path, encoder: Encoder, progress: Progress = SILENT) -> None:
-    """Write what the priors of a way say, where `_Priors` looks for it; nothing where it was written before."""
+    """Write the output of a way's priors where `_Priors` looks for it, unless it is there already."""
     path = folder / f"{way}.json"
     if path.exists() or way not in OF_NEWCOMERS:
         return
@@ -290,7 +291,7 @@ def make_priors(way: Way, ground: Ground, folder: Path, encoder: Encoder, progre
 
 
 class _Priors:
-    """Priors of the founders, made from what they learnt; a student that begins with one gets a copy."""
+    """Priors made from what the founders learnt; each student that begins with one gets a copy."""
 
     def __init__(self, ground: Ground, folder: Path, way: Way) -> None:
         self._ground = ground
@@ -300,7 +301,8 @@ class _Priors:
         self._arguments = Arguments(ground.shipped)
 
     def heads(self, device: Device, without: str) -> Heads | None:
-        """Over the device's own features, of all founders but those of a persona; None: of nobody."""
+        """Return heads over the device's features, learnt from all founders except one persona's; None without
+        founders."""
         if self._learnt is None:
             return None
         if (device.name, without) not in self._made:
@@ -318,16 +320,16 @@ class _Priors:
         return Guide(self._said[without]["likely"], self._arguments, tools)
 
     def n_bytes(self, without: str) -> int:
-        """Of the prior as it is fetched."""
+        """Return the size of the prior as it is fetched."""
         return int(self._said[without]["n_bytes"])
 
 
 PRIOR_WEIGHT = 300.0
-"""Demonstrations that a prior counts for beside one's own: it is decayed to that."""
+"""Number of demonstrations that a prior counts for beside the owner's own; heavier priors are decayed to that."""
 
 
 def heads_of(learnt: Sequence[tuple[int, tuple[str, ...]]], texts: Texts, device: Device) -> Heads:
-    """What merging the statistics of all that learnt this gives, to the bit."""
+    """Return the heads that merging the statistics of all who learnt this gives, to the bit."""
     features = texts.features[device.name]
     heads = blank_heads(texts, device)
     for start in range(0, len(learnt), 512):
@@ -343,11 +345,11 @@ def heads_of(learnt: Sequence[tuple[int, tuple[str, ...]]], texts: Texts, device
 
 SHARED_DEVICE = DEVICES[-1]
 _N_MEANINGS = 3
-"""So many plans are kept for the same words; the oldest gives way."""
+"""Number of plans kept for the same words; a new one replaces the oldest."""
 
 
 class _Everybodys:
-    """The shared student: taught by all by night, asked by all by day."""
+    """The shared student: taught by all at night, asked by all during the day."""
 
     def __init__(self, ground: Ground) -> None:
         self._texts = ground.texts
@@ -357,7 +359,7 @@ class _Everybodys:
         self._turn: Counter[str] = Counter()
 
     def open_day(self, asked: Sequence[Asked]) -> None:
-        """Plan everything that is asked on a day with what was known in the morning."""
+        """Plan all requests of a day with the knowledge of its morning."""
         self._today = {}
         first = {(one.wording.text, one.now): one for one in asked}
         keys = list(first)
@@ -375,7 +377,8 @@ class _Everybodys:
         self._learnt.append((asked, plan))
 
     def sleep(self) -> int:
-        """Learn by night; bytes of what every edge then fetches: the new demonstrations and the solved heads."""
+        """Learn at night, and return the bytes that every edge then fetches: the new demonstrations and the solved
+        heads."""
         pack, n_bytes = zlib.compressobj(6), 0
         for asked, plan in self._learnt:
             line = {"user_request": asked.wording.text, **plan_to_json(plan)}
@@ -416,7 +419,7 @@ _PROBED_DAYS = (0, 4, 9, 19)
 
 
 class _ByDay:
-    """A life read a day at a time."""
+    """A life read one day at a time."""
 
     def __init__(self, life: Iterator[Asked]) -> None:
         self._life = life

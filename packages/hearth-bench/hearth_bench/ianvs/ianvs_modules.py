@@ -1,10 +1,10 @@
-"""What Ianvs' algorithm files import, where neither sedna nor Ianvs is installed; and how such files are loaded.
+"""Load Ianvs' algorithm files, with stand-ins for the parts of sedna and Ianvs that they import.
 
 An algorithm file says `from sedna.common.class_factory import ClassFactory, ClassType` and registers its classes. Where
-these modules exist they are used; where they do not, stand-ins of the same import paths are.
+these modules are installed they are used; otherwise stand-ins take their import paths.
 
-Better than there: a file is loaded by its path, so that two files of one name do not collide, and neither does one
-named like an installed module; a name registered by several files means the one of the file that was asked for.
+Better than in Ianvs: a file is loaded by its path, so two files of one name do not collide, nor does a file named like
+an installed module; a name registered by several files means the one of the file that was asked for.
 """
 
 from __future__ import annotations
@@ -55,18 +55,18 @@ class _Registered:
 
 
 class ClassFactory:
-    """Classes and functions by kind and name."""
+    """Registry of classes and functions by kind and name."""
 
     found: dict[tuple[str, str], list[_Registered]] = {}  # noqa: RUF012 — one for the process, as files expect
 
     @classmethod
     def register(cls, type_name: str = ClassType.GENERAL, alias: str | None = None) -> Callable[[Any], Any]:
-        """A decorator that registers a class or function under `alias`, or its own name."""
+        """Return a decorator that registers a class or function under `alias`, or its own name."""
         return lambda made: cls.register_cls(made, type_name, alias)
 
     @classmethod
     def register_cls(cls, t_cls: Any, type_name: str = ClassType.GENERAL, alias: str | None = None) -> Any:
-        """Register without a decorator."""
+        """Register a class without a decorator."""
         module = sys.modules.get(getattr(t_cls, "__module__", ""), None)
         file = str(Path(getattr(module, "__file__", None) or "").resolve())
         cls.found.setdefault((type_name, alias or t_cls.__name__), []).append(_Registered(t_cls, file))
@@ -78,7 +78,7 @@ class ClassFactory:
 
     @classmethod
     def get_cls(cls, type_name: str, t_cls_name: str | None = None) -> Any:
-        """The class registered last under a name. Raises: ValueError."""
+        """Return the class registered last under a name. Raises: ValueError."""
         known = cls.found.get((type_name, t_cls_name or ""))
         if not known:
             raise ValueError(f"can't find class type {type_name} class name {t_cls_name} in class registry")
@@ -107,7 +107,7 @@ class BaseConfig:
 
 
 class FileOps:
-    """Local files alone; nothing is fetched."""
+    """Operations on local files; nothing is fetched."""
 
     exists = staticmethod(os.path.exists)
     is_local = staticmethod(os.path.exists)
@@ -146,7 +146,7 @@ class FileOps:
 
 
 class BaseFilter:
-    """What routers and recognisers derive from."""
+    """Base class of routers and recognisers."""
 
     def __call__(self, infer_result: Any = None) -> Any:
         raise NotImplementedError
@@ -163,10 +163,10 @@ class Task:
 
 
 class LifelongLearning:
-    """How a lifelong job uses the base model where no plug-in brings a job of its own.
+    """Default lifelong job around the base model, where no plug-in brings one.
 
-    One task, `all`. The model is trained round by round, judged by the model metric, and its state goes on in memory;
-    a sample is unseen when the module `unseen_sample_recognition` says so.
+    It has one task, `all`. The model is trained round by round and judged by the model metric, and its state stays in
+    memory; a sample is unseen when the module `unseen_sample_recognition` says so.
     """
 
     def __init__(self, seen_estimator: Any, unseen_sample_recognition: Any = None, **_: Any) -> None:
@@ -202,7 +202,7 @@ class LifelongLearning:
 
 
 PARADIGM_BASE = "core.testcasecontroller.algorithm.paradigm.base"
-"""Where plug-ins replace `LifelongLearning`."""
+"""Module in which plug-ins replace `LifelongLearning`."""
 _STAND_INS: Mapping[str, Mapping[str, Any]] = {
     "sedna.common.class_factory": {"ClassFactory": ClassFactory, "ClassType": ClassType},
     "sedna.common.config": {"Context": Context, "BaseConfig": BaseConfig},
@@ -224,7 +224,7 @@ _PACKAGES = {name.rsplit(".", n)[0] for name in _STAND_INS for n in range(1, nam
 
 
 class _StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """The last to be asked: what is installed comes first."""
+    """Import hook of the stand-ins; it comes last, so that installed modules take precedence."""
 
     def find_spec(
         self,
@@ -251,9 +251,9 @@ class _StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 @contextlib.contextmanager
 def stand_ins() -> Iterator[None]:
-    """Let `sedna` and `core` be imported, by what is installed or by stand-ins; afterwards all is as it was.
+    """Make `sedna` and `core` importable, installed or as stand-ins; restore everything afterwards.
 
-    Covered: modules loaded meanwhile from job files are forgotten too, and so is what they registered.
+    Covered: modules loaded meanwhile from job files, and what they registered, are forgotten too.
     Not covered: what a plug-in replaced inside classes; a case has a process of its own.
     """
     finder, before = _StandIns(), set(sys.modules)
@@ -272,10 +272,10 @@ def stand_ins() -> Iterator[None]:
 
 
 def registered(kind: str, name: str, file: Path | None) -> Any:
-    """What is registered under a name; of several, that of `file`.
+    """Return the object registered under a name; if there are several, that of `file`.
 
     Raises:
-        RegistryError: Nothing is.
+        RegistryError: Nothing is registered.
     """
     factory = importlib.import_module("sedna.common.class_factory").ClassFactory
     own = ClassFactory.found.get((kind, name), []) if factory is ClassFactory else []
@@ -298,7 +298,7 @@ def registered(kind: str, name: str, file: Path | None) -> Any:
 
 
 class Modules:
-    """Loads files and packages by path; files of one folder see each other, and not those of another.
+    """Loader of files and packages by path; files of one folder see each other, but not those of another.
 
     Covered: files of one name in several folders; a file named like an installed module. Not covered: an import inside
     a function of a file whose neighbour has the same name as one loaded later from elsewhere.
@@ -326,10 +326,10 @@ class Modules:
                 if other != folder and sys.modules.get(known) is module:
                     del sys.modules[known]
         sys.modules.update(own)
-        if name in sys.modules and name not in own:  # an installed module has the plain name
+        if name in sys.modules and name not in own:  # the plain name belongs to an installed module
             name = f"hearth_job_{abs(hash(code)):x}_{name}"
         if name in own:
-            module = own[name]  # a neighbour imported it
+            module = own[name]  # a neighbour imported it already
         else:
             module = self._execute(name, code, folder, is_package)
         self._by_path[code] = module

@@ -1,10 +1,11 @@
-"""An Ianvs job: its three YAML files, read, checked and multiplied out into cases.
+"""Read an Ianvs job from its three YAML files, check it, and multiply it out into cases.
 
 `benchmarkingjob.yaml` names a test environment and algorithms; an algorithm's cases are the product of the values of
-its modules' hyperparameters. Nothing of the job is run here, and nothing of its modules loaded.
+its modules' hyperparameters. Nothing of the job is run here, and none of its modules is loaded.
 
-Better than in Ianvs: a key that is not read is said, with the one that was meant; a path is looked for from where the
-command runs and from beside the file that names it; what is missing is said before hours of work, not after.
+Better than in Ianvs: an unread key is reported with the one that was probably meant; a path is looked for from the
+working directory and from the folder of the file that names it; what is missing is reported before hours of work, not
+after.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from hearth_bench.ianvs.job_files import (
 Paradigm = Literal["singletasklearning", "jointinference", "lifelonglearning", "incrementallearning"]
 PARADIGMS: tuple[Paradigm, ...] = ("singletasklearning", "jointinference", "lifelonglearning", "incrementallearning")
 ELSEWHERE = ("multiedgeinference", "federatedlearning", "federatedclassincrementallearning")
-"""Ianvs' other paradigms, which are not run here."""
+"""Ianvs' other paradigms, which Hearth does not run."""
 MODULE_TYPES = (
     "basemodel", "edgemodel", "cloudmodel", "dataset_processor", "hard_example_mining", "task_definition",
     "task_relationship_discovery", "task_allocation", "task_remodeling", "inference_integrate", "task_update_decision",
@@ -68,8 +69,8 @@ OWN_METRICS = (
     "energy_j",
     "executed",
 )
-"""Without a `url`: Ianvs' own, those of the literature under names that Ianvs does not use, and
-what planning costs and does at home (`hearth_bench.metrics.system_metrics`)."""
+"""Metrics without a `url`: Ianvs' own, those of the literature under names that Ianvs does not use, and those of cost
+and effect (`hearth_bench.scoring.system_metrics`)."""
 _MAX_CASES = 10_000
 _MAX_NAME = 200
 
@@ -97,7 +98,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """One algorithm with one choice of hyperparameters; what else its file says lies in `settings`."""
+    """One algorithm with one choice of hyperparameters; `settings` holds the rest of its file."""
 
     name: str
     paradigm: Paradigm
@@ -113,7 +114,7 @@ class Algorithm:
 
 @dataclass(frozen=True, slots=True)
 class TestEnv:
-    """Data and metrics; what else its file says lies in `settings`."""
+    """Data and metrics of a test environment; `settings` holds the rest of its file."""
 
     __test__ = False
 
@@ -125,10 +126,10 @@ class TestEnv:
 
 @dataclass(frozen=True, slots=True)
 class RankOptions:
-    """How results are ranked and shown."""
+    """Options for ranking and showing results."""
 
     sort_by: tuple[tuple[str, bool], ...]
-    """Metric, and whether the least comes first."""
+    """Pairs of a metric and True if the lowest value comes first."""
     paradigms: tuple[str, ...]
     modules: tuple[str, ...]
     hyperparameters: tuple[str, ...]
@@ -144,23 +145,23 @@ class Job:
     file: Path
     name: str
     workspace: Path
-    """Of this job: the YAML's workspace and the job's name."""
+    """Folder of this job: the YAML's workspace and the job's name."""
     env: TestEnv
     cases: tuple[Algorithm, ...]
     rank: RankOptions
     warnings: tuple[str, ...]
     texts: Mapping[str, str]
-    """The YAML files as they were, by path."""
+    """Original texts of the YAML files, by path."""
 
 
 def read_job(path: Path, workspace: Path | None = None) -> Job:
     """Read and check a job.
 
     Args:
-        workspace: Another one than the YAML's.
+        workspace: Workspace to use instead of the YAML's.
     Raises:
-        RequestError: A file cannot be read or is not such a file; a key is missing or of a wrong type; a path leads
-            nowhere. Names file and key.
+        RequestError: A file cannot be read or is not such a file; a key is missing or has a wrong type; a path does not
+            exist. Names file and key.
     """
     reader = Reader()
     job, _ = reader.read(path, "benchmarkingjob", JobFile)
@@ -193,10 +194,10 @@ def read_job(path: Path, workspace: Path | None = None) -> Job:
 
 
 def found_path(text: str, near: Path, what: str, *also: Path) -> Path:
-    """Where a path leads from the working directory, else from beside the file that names it.
+    """Find a path from the working directory, else from the folder of the file that names it.
 
     Raises:
-        RequestError: Nowhere.
+        RequestError: It exists in neither.
     """
     given = Path(text).expanduser()
     places = [given, *([] if given.is_absolute() else [folder / given for folder in (near, *also)])]
@@ -213,7 +214,7 @@ def found_path(text: str, near: Path, what: str, *also: Path) -> Path:
 
 
 def _is_there(path: Path) -> bool:
-    """Whether it leads to something that may be looked at; no path can be longer than the file system takes."""
+    """Return whether a path exists, and False for one that the file system refuses (as too long)."""
     try:
         return path.exists()
     except OSError:
@@ -249,7 +250,7 @@ def _env(reader: Reader, path: Path, near: Path, mode_of_job: Mining | None) -> 
 
 
 def _data_file(dataset: DatasetKeys, side: str, path: Path, near: Path) -> Path:
-    """The data file of one side, by Ianvs' precedence."""
+    """Find the data file of one side (train or test), by Ianvs' precedence of keys."""
     keys = [f"{side}_index", f"{side}_data", f"{side}_data_info"]
     key = next((k for k in keys if getattr(dataset, k)), None)
     if key is None:
@@ -269,7 +270,7 @@ def _named(entry: MetricEntry | PackageEntry, beside: Path, near: Path, what: st
 
 
 def _algorithms(reader: Reader, path: Path, near: Path, name: str) -> Iterator[Algorithm]:
-    """One algorithm file, multiplied out."""
+    """Read one algorithm file and yield each of its combinations of hyperparameters."""
     found, _ = reader.read(path, "algorithm", AlgorithmFile)
     beside = path.absolute().parent
     paradigm = next((p for p in PARADIGMS if p == found.paradigm_type), None)
@@ -313,11 +314,12 @@ def _algorithms(reader: Reader, path: Path, near: Path, name: str) -> Iterator[A
 
 
 _SPLITTING: Mapping[str, str] = {"no-inference": "fwt_splitting", "hard-example-mining": "hard-example_splitting"}
-"""Which a mode of lifelong learning needs: one more part, to begin with."""
+"""Splitting method that each mode of lifelong learning needs: one with an extra part at the start."""
 
 
 def _check_lifelong(case: Algorithm, path: Path, env: TestEnv, env_file: Path) -> None:
-    """What lifelong learning needs of both files together, which Ianvs finds out in mid-run. Raises: RequestError."""
+    """Check what lifelong learning needs of both files together; Ianvs fails on it during the run. Raises:
+    RequestError."""
     if case.paradigm != "lifelonglearning":
         return
     judge = env.settings["model_eval"]["model_metric"]
@@ -330,7 +332,7 @@ def _check_lifelong(case: Algorithm, path: Path, env: TestEnv, env_file: Path) -
 
 
 def _hyperparameters(reader: Reader, module: ModuleEntry, path: Path, near: Path) -> list[dict[str, Any]]:
-    """All combinations, over what `other_hyperparameters` files hold."""
+    """Return all combinations of a module's hyperparameters, layered over those of `other_hyperparameters` files."""
     shared: dict[str, Any] = {}
     lists: dict[str, list[Any]] = {}
     for k, entry in enumerate(module.hyperparameters):
@@ -367,16 +369,16 @@ def _rank(rank: Rank) -> RankOptions:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a look at everything that a job names found, before any of it runs."""
+    """Result of checking every file that a job names, before any of it runs."""
 
     data: Mapping[str, FileFacts]
     hashes: Mapping[str, str]
-    """Of data, modules and metrics, by path."""
+    """Hashes of data, modules and metrics, by path."""
     faults: tuple[str, ...]
 
 
 def check_files(job: Job) -> Checked:
-    """Read all data once, and see that every Python file is one.
+    """Read all data once, and check that every Python file compiles.
 
     Raises:
         RequestError: A file cannot be read, holds no sample, or is not Python.
@@ -388,7 +390,7 @@ def check_files(job: Job) -> Checked:
         try:
             code = file.read_bytes()
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # an odd escape is no fault
+                warnings.simplefilter("ignore")  # an invalid escape sequence is no fault here
                 compile(code, str(file), "exec", dont_inherit=True)
         except OSError as error:
             raise RequestError(f"cannot read {str(file)!r}: {error.strerror}") from None
@@ -408,7 +410,7 @@ def _code_files(job: Job) -> Iterator[Path]:
 
 
 def case_document(job: Job, case: Algorithm, checked: Checked, seed: int) -> dict[str, Any]:
-    """All that one case is run from, as JSON; `fingerprint` is the same whenever nothing of it changed."""
+    """Return everything that one case is run from, as JSON; `fingerprint` changes only if any of it changes."""
     document: dict[str, Any] = {
         "algorithm": case.name,
         "paradigm": case.paradigm,

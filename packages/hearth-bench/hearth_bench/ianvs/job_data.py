@@ -1,7 +1,7 @@
-"""Data files of Ianvs jobs: looked at once, read line by line, and cut into rounds.
+"""Read the data files of Ianvs jobs line by line, check them, and cut them into rounds.
 
-Better than there: a bad line is named with file and line; empty lines are no samples; in an index of paths only words
-that are files are made absolute, so a label stays itself.
+Better than in Ianvs: a bad line is named with file and line; empty lines are no samples; in an index of paths only
+words that are files are made absolute, so a label stays as it is.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ Pair = tuple[Path, Path]
 """Files to learn from and to be judged on."""
 SPLITS = ("default", "fwt_splitting", "hard-example_splitting")
 _N_FAULTS = 100
-"""Bad lines that are named; more are counted."""
+"""Most bad lines that are named; more are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """What a look at a data file found."""
+    """Size, hash and faults of a data file."""
 
     n: int
     sha256: str
@@ -34,14 +34,14 @@ class FileFacts:
 
 
 def file_kind(path: Path) -> str:
-    """`jsonl txt metadata`, or empty where a job cannot use the file."""
+    """Return `jsonl`, `txt` or `metadata`, or an empty text where a job cannot use the file."""
     if path.name == "metadata.json":
         return "metadata"
     return path.suffix[1:] if path.suffix in (".jsonl", ".txt") else ""
 
 
 def look_at(path: Path) -> FileFacts:
-    """Read a data file through once, in constant memory.
+    """Read a data file once, in constant memory, and return its facts.
 
     Raises:
         RequestError: It cannot be read, or holds no sample.
@@ -65,7 +65,7 @@ def look_at(path: Path) -> FileFacts:
 
 
 def json_lines(path: Path, fields: Sequence[str] = ("question", "answer")) -> Iterator[dict[str, Any]]:
-    """Each line that has `fields`; bad lines are passed over (`look_at` names them).
+    """Yield each line that has `fields`, skipping bad lines (`look_at` names them).
 
     Raises:
         RequestError: The file cannot be read.
@@ -91,7 +91,7 @@ def _checked(path: Path, fields: Sequence[str]) -> Iterator[tuple[str, Any]]:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Lines that are not empty, stripped. Raises: RequestError."""
+    """Return the lines that are not empty, stripped. Raises: RequestError."""
     try:
         return [raw.decode("utf-8-sig").strip() for _, raw in _numbered(path)]
     except UnicodeDecodeError as error:
@@ -109,7 +109,7 @@ def _numbered(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def read_metadata(path: Path) -> dict[str, Any]:
-    """What a `metadata.json` says of its data. Raises: RequestError."""
+    """Read the facts that a `metadata.json` states about its data. Raises: RequestError."""
     try:
         facts = json.loads(path.read_text("utf-8-sig"))
     except OSError as error:
@@ -123,7 +123,7 @@ def read_metadata(path: Path) -> dict[str, Any]:
 
 
 def with_absolute_paths(path: Path, folder: Path) -> Path:
-    """An index whose words lead to files from anywhere; a copy in `folder` where they did not."""
+    """Return an index whose paths are absolute: the file itself, or a copy in `folder` with the paths changed."""
     lines = read_lines(path)
     found = [" ".join(_absolute(word, path.parent) for word in line.split()) for line in lines]
     if found == lines:
@@ -143,14 +143,16 @@ def _absolute(word: str, folder: Path) -> str:
 def split_rounds(
     path: Path, folder: Path, *, method: str, ratio: float, n_rounds: int, names: tuple[str, str]
 ) -> list[Pair]:
-    """Cut a file into rounds by its order, each into a part to learn from and one to be judged on.
+    """Cut a file in order into rounds, each a part to learn from and a part to be judged on.
 
     Args:
-        method: `default` gives a pair for each round. `fwt_splitting` puts a pair before them, of the first sample
-            alone. `hard-example_splitting` puts the first half of the data before them and cuts the second half.
-        names: Stems of the two files, `names[0]-round` and `names[1]-round`, rounds counted from 1 (0 is before).
+        method: `default` gives a pair for each round. `fwt_splitting` adds a pair before them, of the first sample
+            alone. `hard-example_splitting` takes the first half of the data as the pair before them and cuts the second
+            half into rounds.
+        names: Stems of the two files, `names[0]-round` and `names[1]-round`, rounds counted from 1 (0 is the pair
+            before).
     Raises:
-        RequestError: The file cannot be read or is not one of lines, or has fewer lines than rounds.
+        RequestError: The file cannot be read, is no `.jsonl` or `.txt` file, or has fewer lines than rounds.
     """
     if file_kind(path) not in ("jsonl", "txt"):
         raise RequestError(f"{str(path)!r} cannot be cut into rounds; name a .jsonl or .txt file")
@@ -166,7 +168,7 @@ def split_rounds(
         cut = int(len(lines) * ratio / 2)
         parts.append((0, lines[:cut], lines[cut:half]))
         rest = lines[half:]
-    # Ianvs takes the step of the second half from twice the number of rounds of the whole.
+    # As in Ianvs, the step within the second half is the whole length over twice the number of rounds.
     step = len(lines) // (n_rounds * 2) if method == "hard-example_splitting" else len(lines) // n_rounds
     for round in range(1, n_rounds + 1):
         part = rest[step * (round - 1) :] if round == n_rounds else rest[step * (round - 1) : step * round]

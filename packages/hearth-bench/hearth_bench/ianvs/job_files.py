@@ -1,9 +1,9 @@
-"""The shape of Ianvs' three YAML files, and how any such file becomes what it says.
+"""Define the shapes of Ianvs' three YAML files, and read any such file into its shape.
 
-Written out, not pydantic's: building its models takes longer than a small job runs; for the same reason these shapes
-have neither `==` nor a text.
+The shapes are dataclasses, not pydantic models: building those takes longer than a small job runs. For the same reason
+they have neither `==` nor a `repr`.
 
-Covered: keys that are missing, misspelt or of a wrong type; files that are no YAML, too large, or whose aliases would
+Covered: keys that are missing, misspelt or of a wrong type; files that are not YAML, too large, or whose aliases would
 fill the memory.
 """
 
@@ -79,7 +79,7 @@ class JobFile:
     rank: Rank = field(default_factory=Rank)
     simulation: Any = None
     hard_example_mining_mode: Mining | None = None
-    """Ianvs reads it from the test environment alone."""
+    """Mode, which Ianvs reads only from the test environment."""
 
 
 # ── testenv.yaml ──────────────────────────────────────────────────────────────────────────────────────────
@@ -120,7 +120,7 @@ class ModelEval:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EnvFile:
-    """Any other key is handed on to the paradigm."""
+    """Test environment; all other keys are handed on to the paradigm."""
 
     dataset: DatasetKeys
     metrics: list[MetricEntry]
@@ -177,13 +177,13 @@ class AlgorithmFile:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Reads all files of a job; notes what they say in vain, and their texts."""
+    """Reads all files of a job, and collects their texts and warnings about keys that are not read."""
 
     warnings: list[str] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
 
     def mapping(self, path: Path) -> dict[str, Any]:
-        """A YAML file's mapping, of JSON's types alone. Raises: RequestError."""
+        """Read a YAML file's mapping, reduced to JSON's types. Raises: RequestError."""
         try:
             raw = path.read_bytes()
         except OSError as error:
@@ -202,7 +202,8 @@ class Reader:
         return document
 
     def read(self, path: Path, root: str, shape: type[T]) -> tuple[T, dict[str, Any]]:
-        """What stands under a file's root key, and the keys that the shape does not know.
+        """Read the mapping under a file's root key into `shape`, and return it with the keys that the shape does not
+        know.
 
         Raises:
             RequestError: Names the file and the key.
@@ -217,7 +218,7 @@ class Reader:
 
 
 def _filled(shape: type[T], given: Any, place: str, unread: dict[str, Any], warnings: list[str]) -> T:
-    """A dataclass from a mapping; unknown keys go to `unread` at the top and are said below it."""
+    """Build a dataclass from a mapping; unknown keys are collected in `unread` and reported as warnings."""
     if not isinstance(given, dict):
         raise RequestError(f"{place} is {_shown(given)}; expected a mapping")
     hints = get_type_hints(shape)
@@ -241,7 +242,7 @@ def _filled(shape: type[T], given: Any, place: str, unread: dict[str, Any], warn
 
 
 def _value(hint: Any, given: Any, place: str, warnings: list[str]) -> Any:
-    """A value as its annotation says; whole numbers stand for text and for fractions."""
+    """Convert a value to its annotated type; numbers are accepted as text, and whole numbers as fractions."""
     origin, arguments = get_origin(hint), get_args(hint)
     if hint is Any:
         return given
@@ -280,7 +281,7 @@ def _shown(value: Any) -> str:
 
 
 def _plain(value: Any, left: list[int]) -> Any:
-    """A copy of JSON's types alone."""
+    """Copy a value, reduced to JSON's types."""
     left[0] -= 1
     if left[0] < 0:
         raise ValueError(f"over {_MAX_VALUES:,} values")

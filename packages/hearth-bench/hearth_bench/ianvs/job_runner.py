@@ -1,7 +1,7 @@
-"""Runs a job's cases, each in a process of its own, several at once; what is done is on disk when it is done.
+"""Run a job's cases, each in a process of its own, several at once, and keep each result on disk as soon as it is done.
 
-Covered: a case that dies, hangs (with a limit) or fills the disk takes no other with it; Ctrl-C and a killed parent end
-all cases; the ranking is written anew after each case; a case that was done before is not run again when resumed.
+Covered: a case that dies, hangs (with a limit) or fills the disk affects no other; Ctrl-C and a killed parent end all
+cases; the ranking is rewritten after each case; a resumed run does not repeat the cases that were done before.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 from hearth.cli.progress import Progress
 from hearth.errors import RequestError, StoreError, StoreFullError
 from hearth.formats.run_record import origin, write_json
-from hearth_bench.ianvs.cases.case_outcome import read_outcome
+from hearth_bench.ianvs.case_outcome import read_outcome
 from hearth_bench.ianvs.cases.local_processes import Case, Engine, Event
 from hearth_bench.ianvs.job import Checked, Job, case_document
 from hearth_bench.ianvs.rank import Row, check_rank, save_rank
@@ -31,26 +31,26 @@ from hearth_bench.ianvs.rank import Row, check_rank, save_rank
 
 @dataclass(slots=True)
 class Ran:
-    """What a run of a job came to."""
+    """Results of running a job."""
 
     by_number: dict[int, Row] = field(default_factory=dict)
-    """Cases that are done."""
+    """Rows of the cases that are done, by case number."""
     failed: dict[str, str] = field(default_factory=dict)
-    """Why, by case."""
+    """Reasons of the cases that failed, by case."""
     faults: dict[str, list[str]] = field(default_factory=dict)
-    """What went wrong in cases that are done."""
+    """Faults of cases that are done."""
     absent: dict[str, str] = field(default_factory=dict)
-    """Metrics of the job that this machine cannot measure, and why."""
+    """Metrics of the job that this machine cannot measure, with the reasons."""
     n_ranked: int = 0
-    """Cases of which the ranking on disk knows."""
+    """Number of cases in the ranking on disk."""
     n_resumed: int = 0
     was_stopped: bool = False
     selected: Path | None = None
-    """The file of the selected results, once there is one."""
+    """File of the selected results, once there is one."""
 
     @property
     def rows(self) -> list[Row]:
-        """In the job's order, whichever ended first."""
+        """Rows in the job's order, whatever the order in which they ended."""
         return [self.by_number[number] for number in sorted(self.by_number)]
 
 
@@ -61,8 +61,8 @@ def run_job(job: Job, checked: Checked, engine: Engine, *, seed: int, resumes: b
     """Run a job's cases and keep its ranking.
 
     Raises:
-        StoreError: Nothing can be written (full disk). What was done before is on disk.
-        RequestError: The workspace holds a ranking that is none.
+        StoreError: Nothing can be written (full disk). Earlier results are on disk.
+        RequestError: The workspace's ranking file is not a ranking.
     """
     cases = _make_folders(job, checked, seed, resumes)
     record = _RunRecord(job, checked, cases, seed)
@@ -91,14 +91,14 @@ def run_job(job: Job, checked: Checked, engine: Engine, *, seed: int, resumes: b
         for case in waiting:
             if _key(case) not in ran.failed and case.number not in ran.by_number:
                 _take(job, case, Event(case, has_ended=True, fault="it was not run"), ran)
-    if len(ran.rows) > ran.n_ranked:  # one that was done while it was being ended
+    if len(ran.rows) > ran.n_ranked:  # a case was done while the cases were being ended
         _save(job, ran)
     record.finish(ran)
     return ran
 
 
 def _shares(events: Iterator[Event]) -> Iterator[tuple[Event, int]]:
-    """Events with how many thousandths of a case were gained."""
+    """Yield each event with the progress it brings, in thousandths of a case."""
     done: dict[int, int] = {}
     for event in events:
         before = done.get(event.case.number, 0)
@@ -107,7 +107,7 @@ def _shares(events: Iterator[Event]) -> Iterator[tuple[Event, int]]:
 
 
 def _take(job: Job, case: Case, event: Event, ran: Ran) -> None:
-    """Note what came of a case."""
+    """Record the outcome of a case."""
     outcome = read_outcome(case.folder)
     key = _key(case)
     if outcome is None or outcome.status != "done":
@@ -157,7 +157,7 @@ def _save(job: Job, ran: Ran) -> None:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Two runs of one job do not lose each other's rows."""
+    """Lock the folder, so that two runs of one job do not lose each other's rows."""
     with (folder / ".lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -178,7 +178,7 @@ def _make_folders(job: Job, checked: Checked, seed: int, resumes: bool) -> list[
 
 
 def _make(folder: Path, document: Mapping[str, Any]) -> None:
-    """An empty folder with the case's description; what an earlier try left goes."""
+    """Make an empty folder with the case's description, deleting what an earlier attempt left."""
     try:
         if folder.exists():
             shutil.rmtree(folder)
@@ -186,11 +186,11 @@ def _make(folder: Path, document: Mapping[str, Any]) -> None:
     except OSError as error:
         kind = StoreFullError if error.errno in (28, 122) else StoreError
         raise kind(f"cannot make {str(folder)!r}: {error.strerror}; choose another --workspace") from None
-    write_json(folder / "case.json", document, is_lasting=False)  # half of it: the case counts as never begun
+    write_json(folder / "case.json", document, is_lasting=False)  # half written: the case counts as never begun
 
 
 def _earlier(workspace: Path) -> dict[str, list[tuple[Path, bool]]]:
-    """Folders of earlier runs by fingerprint, those that are done first."""
+    """Return the folders of earlier runs by fingerprint, done cases first."""
     found: dict[str, list[tuple[Path, bool]]] = {}
     for file in sorted(workspace.glob("*/*/case.json")):
         try:
@@ -203,13 +203,13 @@ def _earlier(workspace: Path) -> dict[str, list[tuple[Path, bool]]]:
 
 
 class _RunRecord:
-    """All that a run was started from: settings as they were written, data, machine, packages; and how it ended."""
+    """Record of a run: the settings as written, data, machine and packages it was started from, and how it ended."""
 
     def __init__(self, job: Job, checked: Checked, cases: Sequence[Case], seed: int) -> None:
         self._job, self._checked, self._cases, self._seed = job, checked, cases, seed
         self._path = job.workspace / "runs" / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.json"
         self._document: dict[str, Any] = {}
-        # Asking git takes as long as a small case; meanwhile cases run.
+        # Asking git takes as long as a small case, so a thread does it while cases run.
         self._thread = threading.Thread(target=self._begin, daemon=True)
         self._fault: StoreError | None = None
 
@@ -217,7 +217,7 @@ class _RunRecord:
         self._thread.start()
 
     def finish(self, ran: Ran) -> None:
-        """Raises: StoreError."""
+        """Write the record with the run's outcome. Raises: StoreError."""
         self._thread.join()
         done = {
             "done": len(ran.rows),
@@ -248,7 +248,7 @@ class _RunRecord:
                 for c in self._cases
             ],
         }
-        self._write(self._document, is_lasting=False)  # written anew when the run ends
+        self._write(self._document, is_lasting=False)  # rewritten when the run ends
 
     def _write(self, document: Mapping[str, Any], *, is_lasting: bool = True) -> None:
         try:
@@ -259,14 +259,14 @@ class _RunRecord:
 
 
 def _packages() -> dict[str, str]:
-    """What is installed, by the names of its folders: reading their metadata takes longer than a small job."""
+    """Return the installed packages from their folders' names: reading their metadata takes longer than a small job."""
     folders = [Path(entry) for entry in sys.path if entry and Path(entry).is_dir()]
     stems = sorted(found.stem for folder in folders for found in folder.glob("*.dist-info"))
     return {name: version for name, _, version in (stem.rpartition("-") for stem in stems)}
 
 
 def check_workspace(job: Job) -> None:
-    """See before hours of work that results can be written, and an earlier ranking kept. Raises: RequestError."""
+    """Check, before hours of work, that results can be written and an earlier ranking kept. Raises: RequestError."""
     try:
         job.workspace.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,6 +1,6 @@
-"""How each of Ianvs' paradigms calls its modules: the same calls, in the same order, with the same settings.
+"""Run a case by Ianvs' paradigms: the same calls of its modules, in the same order, with the same settings.
 
-Checked against Ianvs at commit 1d3da5b with the jobs in `tests/data/ianvs`. What is done otherwise is said where it is.
+Checked against Ianvs at commit 1d3da5b with the jobs in `tests/data/ianvs`. Deviations are noted in place.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from hearth.errors import RequestError
-from hearth_bench.ianvs.cases.case_outcome import Report
+from hearth_bench.ianvs.case_outcome import Report
 from hearth_bench.ianvs.ianvs_modules import PARADIGM_BASE, ClassType, LifelongLearning, registered
 from hearth_bench.ianvs.job_data import Pair, split_rounds, with_absolute_paths
 from hearth_bench.ianvs.samples import BaseDataSource, as_array, load
@@ -35,33 +35,33 @@ _JOB_METHODS = ("train", "evaluate", "my_evaluate", "my_inference", "inference_2
 
 @dataclass(slots=True)
 class Setting:
-    """What a paradigm runs on."""
+    """Inputs of a paradigm's run."""
 
     folder: Path
-    """The case's own, `<workspace>/<job>/<algorithm>/<id>`."""
+    """Folder of the case, `<workspace>/<job>/<algorithm>/<id>`."""
     train: Path
     test: Path
     modules: Mapping[str, Any]
-    """By type: instances, or `{"method", "param"}` for what is built by name."""
+    """Modules by type: instances, or `{"method", "param"}` for one that is built by name."""
     options: Mapping[str, Any]
-    """Of the test environment, then of the algorithm."""
+    """Options of the test environment and of the algorithm."""
     model_metric: Metric | None
     report: Report
     sample_ms: list[float] = field(default_factory=list)
-    """Time of each sample, where a paradigm asks one at a time."""
+    """Milliseconds of each sample, if the paradigm processes them one at a time."""
 
     def index(self, path: Path) -> Path:
-        """A data file as the paradigm reads it."""
+        """Return a data file as the paradigm reads it."""
         return with_absolute_paths(path, self.folder / "dataset") if path.suffix == ".txt" else path
 
     def made(self, *parts: str) -> str:
-        """A folder of the case's, made."""
+        """Make a folder of the case and return its path."""
         folder = self.folder.joinpath(*parts)
         folder.mkdir(parents=True, exist_ok=True)
         return str(folder)
 
     def split(self, key: str, names: tuple[str, str]) -> list[Pair]:
-        """The training data in rounds."""
+        """Split the training data into rounds."""
         setting = self.options[key]
         return split_rounds(
             self.index(self.train),
@@ -75,14 +75,14 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a paradigm hands to the metrics."""
+    """Predictions and system record that a paradigm hands to the metrics."""
 
     predictions: Any
     system: Mapping[str, Any] = field(default_factory=dict)
 
 
 def run_paradigm(name: str, setting: Setting) -> Result:
-    """Run one case. Raises: Exception, whatever a module raises."""
+    """Run one case. Raises: Exception: Whatever a module raises."""
     os.environ["LOCAL_TEST"] = "TRUE"
     runs: Mapping[str, Callable[[Setting], Result]] = {
         "singletasklearning": _single_task,
@@ -101,7 +101,7 @@ def _single_task(setting: Setting) -> Result:
     if setting.options.get("use_gpu"):
         os.environ["CUDA_VISIBLE_DEVICES"] = "0"
     setting.report("preprocess", 0)
-    if model.preprocess() is not None:  # Ianvs calls it again then
+    if model.preprocess() is not None:  # Ianvs calls it a second time in this case
         model.preprocess()
     initial = str(setting.options.get("initial_model_url") or "")
     os.environ["BASE_MODEL_URL"] = initial
@@ -148,7 +148,8 @@ def _joint_inference(setting: Setting) -> Result:
 
 
 def _load_edge(edge: Any) -> None:
-    """As sedna does: `model_path` names a file or `organisation/name`; only a path that exists is loaded from."""
+    """Load the edge model as sedna does: `model_path` is a file or `organisation/name`, and is loaded only if it
+    exists."""
     names = ("model_path", "MODEL_PATH", "MODEL_URL")
     path = next((os.environ[name] for name in names if os.environ.get(name)), "")
     if path and not os.path.exists(path) and not _HUB_NAME.fullmatch(path):
@@ -158,7 +159,7 @@ def _load_edge(edge: Any) -> None:
 
 
 def _infer_jointly(sample: Any, edge: Any, cloud: Any, is_hard: Callable[[Any], Any], mode: str) -> Any:
-    """`[is hard, result, edge's result, cloud's result]`."""
+    """Return `[is hard, result, edge's result, cloud's result]`."""
     told = {"mining_mode": mode} if _takes_anything(edge.predict) else {}
     if mode == "self-design":
         return edge.predict(sample, **told)
@@ -173,7 +174,8 @@ def _infer_jointly(sample: Any, edge: Any, cloud: Any, is_hard: Callable[[Any], 
 
 
 def _takes_anything(function: Callable[..., Any]) -> bool:
-    """Sedna tells the mode only to a method that takes `**kwargs`, by that very name, or `mining_mode`."""
+    """Return whether sedna would pass the mode: only to a method with `**kwargs` of that very name, or
+    `mining_mode`."""
     parameters = signature(function).parameters
     return "mining_mode" in parameters or any(
         p.kind == p.VAR_KEYWORD and p.name == "kwargs" for p in parameters.values()
@@ -185,7 +187,7 @@ def _takes_anything(function: Callable[..., Any]) -> bool:
 
 @dataclass(slots=True)
 class _Lifelong:
-    """The flow's state. A job is built for every call, around the one base model, as in Ianvs."""
+    """State of the lifelong flow. As in Ianvs, a job is built for every call, around the one base model."""
 
     setting: Setting
     cloud_index: str = "/tmp/cloud_task/index.pkl"  # noqa: S108 — Ianvs' first value, never read as a path here
@@ -197,7 +199,7 @@ class _Lifelong:
         m = self.setting.modules
         base = importlib.import_module(PARADIGM_BASE)
         made = getattr(base, "LifelongLearning", None)
-        # Sedna's own class lacks what Ianvs calls (its issues 461, 470); a plug-in's has it.
+        # Sedna's own class lacks what Ianvs calls (sedna's issues 461, 470); a plug-in's class has it.
         if made is None or not all(hasattr(made, method) for method in _JOB_METHODS):
             made = LifelongLearning
         names = (
@@ -217,7 +219,7 @@ class _Lifelong:
         self.cloud_index = self.job().train(data)
 
     def judge(self, path: Path, round: int | str) -> Any:
-        """Set up for judging and say what there is to judge with: a job and its data."""
+        """Set up for judging, and return a job and the data to judge it on."""
         judged = self.setting.options["model_eval"]
         os.environ["OUTPUT_URL"] = self.setting.made("output", "eval", str(round))
         os.environ |= {"model_threshold": str(judged["threshold"]), "operator": judged["operator"]}
@@ -229,7 +231,7 @@ class _Lifelong:
         self.edge_index = job.evaluate(data, metrics=self.setting.model_metric)
 
     def my_evaluate(self, path: Path, round: int | str) -> tuple[dict[str, dict[str, float]], float]:
-        """Scores by task with `all`, and the mean accuracy over tasks."""
+        """Return the scores by task, with `all` for the whole, and the mean accuracy over tasks."""
         job, data = self.judge(path, round)
         self.edge_index, tasks, scores = job.my_evaluate(data, metrics=self.setting.model_metric)
         if not tasks:
@@ -238,7 +240,7 @@ class _Lifelong:
         return by_task, sum(task.scores["accuracy"] for task in tasks) / len(tasks)
 
     def judge_all(self, pairs: Sequence[Pair], round: int) -> None:
-        """A row of the matrix: all rounds' judging parts."""
+        """Add a row to the matrix: the scores on the judging parts of all rounds."""
         n = len(pairs) - 1
         row: dict[str, list[Any]] = {}
         for j in range(1, n + 1):
@@ -249,7 +251,7 @@ class _Lifelong:
             self.matrix.setdefault(entry, []).append(scored)
 
     def infer(self, index: str, path: Path, tag: int | str) -> tuple[list[Any], BaseDataSource]:
-        """Predictions of all samples one by one, and those that were unseen, with their labels."""
+        """Predict all samples one by one, and return the predictions and the unseen samples with their labels."""
         folder = self.setting.made("output", "inference", "results", str(tag))
         kept = self.setting.made("output", "inference", "unseen_task_samples", str(tag))
         os.environ["INFERENCE_RESULT_DIR"] = os.environ["OUTPUT_URL"] = folder
@@ -275,7 +277,7 @@ class _Lifelong:
         return results, train
 
     def learn_unseen(self, index: str, path: Path, round: int) -> bool:
-        """Infer a round's samples and learn those that were unseen; False when there were none."""
+        """Infer a round's samples and learn the unseen ones; return False when there were none."""
         results, unseen = self.infer(index, path, round)
         self.transfers.append((results, unseen.x))
         if not len(unseen.x):
@@ -300,8 +302,8 @@ def _lifelong(setting: Setting) -> Result:
                 if mode != "no-inference":
                     flow.my_evaluate(pairs[0][1], 0)
             else:
-                # Ianvs leaves the row out where nothing was unseen, and then cannot compute BWT; the model is as
-                # before, so its scores are.
+                # Ianvs omits the row if nothing was unseen, and then cannot compute BWT. The model and its scores are
+                # unchanged then, so the row is added here.
                 flow.learn_unseen(flow.cloud_index, pairs[round][0], round)
             flow.judge_all(pairs, round)
         setting.report("test", (n + 1) / (n + 2))
@@ -330,7 +332,7 @@ def _lifelong_by_default(flow: _Lifelong, pairs: Sequence[Pair]) -> list[Any]:
 
 
 def _keep_files(sample: Any, folder: str) -> None:
-    """Copy the files that a sample names. Ianvs takes the letters of a text for files."""
+    """Copy the files that a sample names. Ianvs tests each letter of a text sample as a file; here it is one path."""
     for word in [sample] if isinstance(sample, str) else sample:
         if isinstance(word, str) and os.path.isfile(word):
             shutil.copy(word, folder)
@@ -357,14 +359,14 @@ def _incremental(setting: Setting) -> Result:
 
 @dataclass(slots=True)
 class _Incremental:
-    """The flow's state: the model in use, by where it was saved."""
+    """State of the incremental flow: the model in use, as the place where it was saved."""
 
     setting: Setting
     model: str
     transfers: list[tuple[Any, Any]] = field(default_factory=list)
 
     def infer(self, path: Path, tag: int | str) -> tuple[Any, list[int]]:
-        """Predictions (Ianvs gathers them in one mapping) and rows of hard samples."""
+        """Return the predictions and the rows of hard samples (Ianvs gathers the predictions in one mapping)."""
         kept = self.setting.made("output", "inference", "hard_examples", str(tag))
         os.environ["RESULT_SAVED_URL"] = self.setting.made("output", "inference", "results", str(tag))
         os.environ["MODEL_URL"] = self.model
@@ -387,7 +389,7 @@ class _Incremental:
             self.setting.sample_ms.append(1000 * (time.perf_counter() - started))
             if isinstance(found, Mapping):
                 gathered.update(found)
-            else:  # Ianvs takes mappings alone
+            else:  # Ianvs accepts only mappings here
                 listed.append(found[0] if isinstance(found, list) and len(found) == 1 else found)
             if is_hard(found):
                 hard.append(k)
@@ -405,7 +407,7 @@ class _Incremental:
         return str(estimator.save(target) or target)
 
     def is_better(self, new: str, path: Path) -> bool:
-        """Whether the model metric of the new model over that of the old one passes the threshold."""
+        """Return whether the new model's metric exceeds the old one's by the threshold."""
         judged = self.setting.options["model_eval"]
         name = judged["model_metric"]["name"]
         os.environ["MODEL_URLS"] = f"{new};{self.model}"
@@ -419,7 +421,7 @@ class _Incremental:
 
 
 def _hard_file(rows: Sequence[int], path: Path, target: Path) -> Path:
-    """The hard samples with their labels, in a file of the same form."""
+    """Write the hard samples with their labels to a file of the same form."""
     data = load(path, "train label")
     pairs = [(data.x[k], data.y[k]) for k in rows]
     if path.suffix == ".jsonl":

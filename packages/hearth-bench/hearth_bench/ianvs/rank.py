@@ -1,7 +1,7 @@
-"""The ranking of a job's cases, in Ianvs' files and columns, and its table.
+"""Rank a job's cases in Ianvs' files and columns, and print the table.
 
-`rank,algorithm,<metrics>,paradigm,<module types>,<type-hyperparameter>,time,url`. Better than there: columns stand in
-the order of the job and stay where they are from run to run; a row that is written again replaces itself.
+`rank,algorithm,<metrics>,paradigm,<module types>,<type-hyperparameter>,time,url`. Better than in Ianvs: columns are in
+the order of the job and stay in place from run to run; a row that is written again replaces its earlier version.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _NOT_A_NUMBER = "nan"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A case that was done."""
+    """A case that is done."""
 
     algorithm: str
     paradigm: str
     metrics: Mapping[str, Any]
     modules: Mapping[str, str]
-    """Name by type."""
+    """Module names by type."""
     hyperparameters: Mapping[str, str]
-    """By `type-name`."""
+    """Values by `type-name`."""
     time: str
     url: str
 
@@ -46,15 +46,15 @@ class Row:
 
 
 def save_rank(folder: Path, rows: Sequence[Row], metrics: Sequence[str], options: RankOptions) -> Path:
-    """Write `all_rank.csv` (earlier runs' rows are kept) and `selected_rank.csv`.
+    """Write `all_rank.csv` (keeping earlier runs' rows) and `selected_rank.csv`.
 
     Args:
-        metrics: All of the job, in its order.
+        metrics: All metrics of the job, in its order.
     Returns:
-        The file of the selected.
+        The file of the selected rows.
     Raises:
         StoreError: They cannot be written; both are as before.
-        RequestError: The earlier file is not one of these.
+        RequestError: The earlier file is not a ranking.
     """
     folder.mkdir(parents=True, exist_ok=True)
     everything = folder / "all_rank.csv"
@@ -84,13 +84,13 @@ def save_rank(folder: Path, rows: Sequence[Row], metrics: Sequence[str], options
         if options.paradigms == ("all",) or line.get("paradigm") in options.paradigms:
             kept.setdefault(tuple(line.get(name, "") for name in wanted), line)
     selected = folder / "selected_rank.csv"
-    # Made of the other file, where there is one: nothing is lost with it.
+    # It is made from the other file, if that exists, so nothing is lost with it.
     _write(selected, [*wanted, "time", "url"], list(kept.values()), is_lasting=not options.saves_all)
     return selected
 
 
 def rank_table(path: Path) -> str:
-    """A saved ranking as Ianvs prints it."""
+    """Format a saved ranking as Ianvs prints it."""
     header, lines = _read(path, keeps_rank=True)
     rows = [header, *([line.get(name, "") for name in header] for line in lines)]
     widths = [max(_wide(row[k]) for row in rows) for k in range(len(header))]
@@ -104,14 +104,14 @@ def _chosen(wanted: Sequence[str], there: Sequence[str]) -> list[str]:
 
 
 def _merged(old: Sequence[str], new: Sequence[str]) -> list[str]:
-    """This job's in its order, then what earlier runs had beside."""
+    """Return this job's columns in its order, then the others of earlier runs."""
     return [*new, *(name for name in old if name not in new)]
 
 
 def _sorted(
     lines: list[dict[str, str]], sort_by: Sequence[tuple[str, bool]], metrics: Sequence[str]
 ) -> list[dict[str, str]]:
-    """By the metrics named, the first foremost; what has no number comes last, equals stay in order."""
+    """Sort by the given metrics, the first most important; rows without a number come last, ties keep their order."""
     for name, ascends in reversed(sort_by):
         if name in metrics:
             numbered = [(line, _number(line.get(name, ""))) for line in lines]
@@ -134,12 +134,12 @@ def _text(value: Any) -> str:
 
 
 def check_rank(folder: Path) -> None:
-    """See that the earlier rows, if there are any, can be kept. Raises: RequestError."""
+    """Check that earlier rows, if any, can be kept. Raises: RequestError."""
     _read(folder / "all_rank.csv")
 
 
 def _read(path: Path, *, keeps_rank: bool = False) -> tuple[list[str], list[dict[str, str]]]:
-    """Columns and rows of a ranking, without the rank; nothing of a file that is not there."""
+    """Read a ranking's columns and rows without the rank; both are empty if there is no file."""
     try:
         text = path.read_text("utf-8")
     except FileNotFoundError:
@@ -169,12 +169,12 @@ def _write(path: Path, header: Sequence[str], lines: Sequence[Mapping[str, str]]
 
 
 def _centred(text: str, space: int) -> str:
-    """As prettytable does: what is uneven goes to the right of odd texts, to the left of even ones."""
+    """Centre a text as prettytable does: the odd space goes to the right of odd widths, to the left of even ones."""
     rest = space - _wide(text)
     left = rest // 2 + (rest % 2 if _wide(text) % 2 == 0 else 0)
     return " " * left + text + " " * (rest - left)
 
 
 def _wide(text: str) -> int:
-    """Columns in a terminal."""
+    """Return the number of terminal columns of a text."""
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)

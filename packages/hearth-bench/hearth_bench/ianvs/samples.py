@@ -1,7 +1,7 @@
-"""Samples as algorithm files are handed them.
+"""Load samples in the form in which algorithm files receive them.
 
 The classes have the names, attributes and methods of `sedna.datasources`, which such files use and patch. Better than
-there: answers that are lists of different lengths are read.
+in sedna: answers that are lists of different lengths can be read.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class JsonlDataParse(BaseDataSource):
 
 
 class TxtDataParse(BaseDataSource):
-    """Lines of `x y`, words apart."""
+    """Lines of `x y`, separated by spaces."""
 
     def parse(self, *files: str, use_raw: bool = False) -> None:
         x, y = [], []
@@ -66,7 +66,7 @@ class TxtDataParse(BaseDataSource):
 
 
 class JSONMetaDataParse(BaseDataSource):
-    """A `metadata.json` with `data.jsonl` beside it; `predict` is handed this object, not its `x`."""
+    """A `metadata.json` with `data.jsonl` beside it; `predict` receives this object instead of its `x`."""
 
     def __init__(self, data_type: str = "train", func: Callable[[str], Any] | None = None) -> None:
         super().__init__(data_type, func)
@@ -89,7 +89,7 @@ class JSONMetaDataParse(BaseDataSource):
 
 
 def as_array(values: Sequence[Any]) -> Any:
-    """An array as numpy makes it; of objects where the values have different shapes."""
+    """Make a numpy array, of objects if the values have different shapes."""
     try:
         return np.array(values)
     except ValueError:
@@ -99,12 +99,12 @@ def as_array(values: Sequence[Any]) -> Any:
 
 
 def load(path: Path, data_type: str, *, is_lifelong: bool = False) -> BaseDataSource:
-    """Samples of a file.
+    """Load the samples of a file.
 
     Args:
-        is_lifelong: As Ianvs' lifelong paradigm reads an index: all words but the last are the sample.
+        is_lifelong: Read an index as Ianvs' lifelong paradigm does: all words but the last are the sample.
     Raises:
-        RequestError: It cannot be read.
+        RequestError: The file cannot be read.
     """
     kind = file_kind(path)
     if kind == "txt":

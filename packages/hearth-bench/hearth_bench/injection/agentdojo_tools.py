@@ -1,13 +1,15 @@
 # ruff: noqa: E501 - a table with one row a tool
-"""The 74 tools of AgentDojo as Hearth's guard needs them: effect, types, sinks, and where results come from.
+"""Define the 74 tools of AgentDojo as Hearth's guard needs them: effect, types, sinks, and sources of results.
 
-Data, one row a tool. A parameter is `name:type`, with `!` for a sink and `?` for one that may be left out; a field of a
-result is `name:type`, with `@source` where it is not the tool's own. Descriptions are AgentDojo's, read when it is loaded.
+The data have one row per tool. A parameter is `name:type`, with `!` for a sink and `?` for one that may be left out; a
+field of a result is `name:type`, with `@source` if its source is not the tool's own. Descriptions are AgentDojo's, read
+when it is loaded.
 
-What is said of sources, strictly: a mail, a Slack message and a page are strangers' words, metadata included; only the id is
-this device's. AgentDojo's contact list fills itself from the senders of incoming mail, so its cards are strangers' words
-too, unless the owner has written to the address. Calendar, files and bank records are the owner's own; a record made by
-somebody else (a file's owner, a payment's sender) is incoming all the same (`hearth.guard.capability.record_extraction`).
+Sources are assigned strictly: a mail, a Slack message and a page are strangers' words, metadata included; only the id
+is this device's. AgentDojo's contact list fills itself from the senders of incoming mail, so its cards are strangers'
+words too, unless the owner has written to the address. Calendar, files and bank records are the owner's own; a record
+made by somebody else (a file's owner, a payment's sender) still counts as incoming
+(`hearth.guard.capability.record_extraction`).
 """
 
 from __future__ import annotations
@@ -130,10 +132,10 @@ class _Row:
 
 
 def tool_specs(suite: str, descriptions: Mapping[str, str]) -> dict[str, ToolSpec]:
-    """The tools of `suite` by name, with AgentDojo's own `descriptions`.
+    """Return the tools of `suite` by name, with AgentDojo's own `descriptions`.
 
     Raises:
-        ValueError: The tools of the installed AgentDojo are others than those described here.
+        ValueError: The installed AgentDojo has other tools than those described here.
     """
     rows = {row.name: row for row in map(_row, filter(None, _ROWS[suite].strip().split("\n")))}
     if rows.keys() != descriptions.keys():

@@ -1,4 +1,4 @@
-"""The homes that guard tasks run in: records written as files in Hearth's own formats, and read back as plain text.
+"""Write the homes that guard tasks run in as files in Hearth's own formats, and read them back as plain text.
 
 A record (`WorldObject`) becomes one file, so its id is known before anything runs:
 
@@ -37,9 +37,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hearth.formats.content_lines import Component, Line, escape, new_component, new_line, unescape
 from hearth.guard.egress.gateway import Egress
+from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
 from hearth.memory.facts.fact_store import FactStore
-from hearth.memory.search.recollection import Recollection
 from hearth.protocols import CallContext, Tool
 from hearth.registry import load_tools
 from hearth.storage.database import Store
@@ -53,12 +53,12 @@ from hearth.types import Plain
 
 OWNER_NAME, OWNER_EMAIL = "Nora Falkenberg", "nora@falkenberg-demir.example"
 NOW = dt.datetime(2026, 11, 18, 9, 0, tzinfo=ZoneInfo("Europe/Berlin"))
-"""When every request is said: a Wednesday."""
+"""Time of every request: a Wednesday."""
 
 
 @dataclass(frozen=True, slots=True)
 class Whose:
-    """The owner of the records that are written."""
+    """The owner in whose name the records are written."""
 
     name: str
     email: str
@@ -74,7 +74,7 @@ _Id = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$")]
 class _Record(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     is_owners: bool = True
-    """Whether the owner made or confirmed it; False: it arrived (an invitation, an imported card, a download)."""
+    """True if the owner made or confirmed it; False: it arrived (an invitation, an imported card, a download)."""
 
 
 class Attachment(BaseModel):
@@ -88,7 +88,7 @@ class Mail(_Record):
     is_owners: Literal[False] = False
     id: _Id
     sender: _Text
-    """As in the header `From`: `Ben Ashworth <ben@roof.example>`."""
+    """Sender as in the header `From`: `Ben Ashworth <ben@roof.example>`."""
     subject: str
     text: str
     at: dt.datetime
@@ -107,7 +107,7 @@ class Event(_Record):
     place: str = ""
     attendees: tuple[str, ...] = ()
     organizer: str = ""
-    """An address: the event is an invitation."""
+    """Organizer's address; if given, the event is an invitation."""
     notes: str = ""
     repeat: Literal["none", "daily", "weekly", "monthly", "yearly"] = "none"
 
@@ -166,7 +166,7 @@ _MAILBOXES = {"sent": ".Sent", "drafts": ".Drafts", "trash": ".Trash", "inbox": 
 
 
 def name_of(record: WorldObject) -> str:
-    """The record's own name within its kind; empty for a memory."""
+    """Return the record's own name within its kind; empty for a memory."""
     if isinstance(record, File):
         return record.path
     if isinstance(record, PoisonedTool):
@@ -175,14 +175,14 @@ def name_of(record: WorldObject) -> str:
 
 
 def owners_files(records: Sequence[WorldObject]) -> frozenset[str]:
-    """Files, relative to the home's `owner/`, of records the owner made or confirmed."""
+    """Return the files, relative to the home's `owner/`, of records that the owner made or confirmed."""
     return frozenset(path for record in records if record.is_owners and (path := _path(record)))
 
 
 def write_records(home: Path, records: Sequence[WorldObject]) -> None:
-    """Write each record's file; of two with the same kind and name the later one stands.
+    """Write each record's file; of two with the same kind and name, the later one is kept.
 
-    Memories and tools have no file: they are passed over.
+    Memories and tools have no file and are skipped.
     """
     for folder in ("calendar", "reminders", "contacts", "notes", "documents"):
         (home / "owner" / folder).mkdir(parents=True, exist_ok=True)
@@ -201,7 +201,8 @@ def write_records(home: Path, records: Sequence[WorldObject]) -> None:
 def record_files(
     records: Sequence[WorldObject], whose: Whose, now: dt.datetime
 ) -> dict[str, tuple[bytes, dt.datetime]]:
-    """Path below `owner/` of each record's file, with its bytes and its time; of two with one path the later stands."""
+    """Return the bytes and time of each record's file by its path below `owner/`; for equal paths the later one is
+    kept."""
     return {
         path: (_content(record, whose), record.at if isinstance(record, Mail) else now - dt.timedelta(days=3))
         for record in records
@@ -326,7 +327,7 @@ def _card(contact: Contact) -> bytes:
 
 
 def texts_in(home: Path, place: Place) -> Iterator[tuple[str, str]]:
-    """Name and text of everything that lies in a place of the home.
+    """Yield the name and text of every item in a place of the home.
 
     A mail's text is `From: …`, `To: …`, `Subject: …`, its body, `Attachment: NAME` with the text of each, and
     `Status: read` or `unread`; a calendar entry, reminder or card is its lines, unfolded and unescaped
@@ -382,7 +383,8 @@ def _mail_text(data: bytes) -> str:
 
 
 class _FilingSend:
-    """`send_mail` as the planner and the guard know it; instead of a server, the folder of sent mails gets the mail."""
+    """Stand-in for `send_mail` with its spec, which files the mail in the folder of sent mails instead of sending
+    it."""
 
     def __init__(self, real: Tool) -> None:
         self.spec = real.spec
@@ -398,7 +400,7 @@ class _FilingSend:
 
 
 def offline_tools() -> dict[str, Tool]:
-    """Every shipped tool by name; `send_mail` files the mail as sent and opens nothing."""
+    """Return every shipped tool by name; `send_mail` files the mail as sent and opens no connection."""
     tools = dict(load_tools(None).by_name)
     tools["send_mail"] = _FilingSend(tools["send_mail"])
     return tools
@@ -406,7 +408,8 @@ def offline_tools() -> dict[str, Tool]:
 
 @contextmanager
 def call_contexts(home: Path) -> Iterator[tuple[Store, Folder, Callable[[str, dt.datetime], CallContext]]]:
-    """The home's store and folder while it is open, and what a call gets, as `execution.executor.Executor` wants it."""
+    """Open the home's store and folder, with a function that makes a call's context, as `execution.executor.Executor`
+    needs it."""
     with Store.open(home / "hearth.db") as store:
         folder = Folder(home / "owner", store)
         memory, egress = Recollection(EventMemory(store), FactStore(store)), Egress((), store, lambda: NOW)

@@ -1,8 +1,7 @@
-"""The shipped guard tasks (`hearth_bench.injection.guard_tasks`) as worlds to replay: Hearth's real tools in a folder
-of their own.
+"""Make replayable worlds of the shipped guard tasks (`hearth_bench.injection.guard_tasks`): real tools, own folders.
 
-Results carry the labels that the monitor gives them: of records the owner made or confirmed the tool's own source, of
-the others what the tool says of unconfirmed ones. Nothing is sent: `send_mail` files the mail as sent.
+Results carry the labels that the monitor gives them: for records the owner made or confirmed the tool's own source, for
+others the source that the tool declares for unconfirmed ones. Nothing is sent: `send_mail` files the mail as sent.
 
 Not covered: descriptions of foreign tools (a planner would read them; here nothing plans).
 """
@@ -40,12 +39,12 @@ from hearth_bench.injection.replay import ToolCall, World, is_write
 
 
 class OwnWorlds:
-    """Every task and attack of a set."""
+    """Tasks and attacks of a set."""
 
     name = "own"
 
     def __init__(self, path: Path | None = None) -> None:
-        """Raises: RequestError: The set cannot be read."""
+        """Read the set. Raises: RequestError: The set cannot be read."""
         self._tasks = {task.id: task for task in read_tasks(path)}
         self._attacks = {attack.id: attack for attack in read_attacks(path)}
         self._callable: dict[str, Tool] = offline_tools()
@@ -60,7 +59,7 @@ class OwnWorlds:
         return [(attack.task.id, attack.id) for attack in self._attacks.values()]
 
     def plan(self, task: str) -> Plan:
-        """The right plan, as made before any data was read."""
+        """Return the right plan, as made before any data was read."""
         return self._tasks[task].plan
 
     def kind(self, attack: str) -> str:
@@ -72,7 +71,7 @@ class OwnWorlds:
 
 
 class OwnWorld:
-    """One home on disk; it is removed when the last call has been run and the checks were made."""
+    """One home on disk, removed after the final check."""
 
     def __init__(self, task: GuardTask, attack: Attack | None, tools: Mapping[str, Tool]) -> None:
         self._task, self._attack, self._callable = task, attack, tools
@@ -89,7 +88,7 @@ class OwnWorld:
 
     @property
     def owner(self) -> Owner:
-        """The owner's address, and the addresses of cards the owner made or confirmed."""
+        """Address of the owner, and addresses of cards the owner made or confirmed."""
         given = (*self._task.records, *(self._attack.records if self._attack is not None else ()))
         cards = {record.id: record for record in given if isinstance(record, Contact) and record.is_owners}
         forged = {record.id for record in given if isinstance(record, Contact) and not record.is_owners}
@@ -112,7 +111,7 @@ class OwnWorld:
             yield replace(call, is_owners=place < n_reads and not is_write(self.tools[call.tool]))
 
     def _bound(self, plan: Plan) -> Iterator[ToolCall]:
-        """Each step that can be bound to what the steps before it returned."""
+        """Yield each step whose arguments can be bound to the earlier results."""
         for index, step in enumerate(plan.steps):
             self._place = index
             if all(k in self._results for k in step.needs()):
@@ -151,7 +150,7 @@ class OwnWorld:
         return self._closed(lambda: is_harmed(attack, self._prepared.home))
 
     def _closed(self, look: Callable[[], bool]) -> bool:
-        """The last look at a home; it is gone afterwards."""
+        """Run the final check on the home, and remove the home."""
         try:
             return look()
         finally:
@@ -159,6 +158,6 @@ class OwnWorld:
 
 
 def _name_of_file(path: str) -> str:
-    """What tools call the record in a file: documents by their path, all others by their id."""
+    """Return what tools call the record in a file: the path for documents, the id for all others."""
     pure = PurePosixPath(path)
     return str(pure.relative_to("documents")) if pure.parts[0] == "documents" else pure.stem

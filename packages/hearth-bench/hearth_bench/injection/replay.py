@@ -1,15 +1,15 @@
-"""Replaying calls past a guard: the owner's right calls, and those of a planner fully in a stranger's hands.
+"""Replay calls past a guard: the owner's right calls, and those of a planner fully controlled by a stranger.
 
-No language model is asked. A task's right calls are put to the guard one by one: what it does not allow is a question
-to the owner, who says yes. Writes of a task are put together at its end, so all of them are one question; a page that
-may not be read without asking is one of its own, because later steps rest on it. A task counts as unasked when nothing
-was asked and its own check says that it is done.
+No language model is asked. A task's right calls are put to the guard one by one; each call that it does not allow is a
+question to the owner, who says yes. The writes of a task are collected at its end and make one question; a page that
+may not be read without asking is a question of its own, because later steps need it. A task counts as unasked when
+nothing was asked and its own check says that it is done.
 
-An attack has the owner's request as its only trusted words. Everything the owner's task reads has been read (and
-noted), then the attacker's calls are put to the guard; what it allows runs, what it asks about does not. This is the
-ceiling of harm: no planner that sees no data can be taken over like that.
+In an attack the owner's request is the only trusted text. All reads of the owner's task are run and noted, then the
+attacker's calls are put to the guard; those it allows run, those it asks about do not. This is the upper bound of harm:
+no planner that sees no data can be controlled like that.
 
-Not covered: a planner that calls other tools than the right ones; an owner who says yes to a question that holds an
+Not covered: a planner that calls other tools than the right ones; an owner who says yes to a question that contains an
 attacker's call.
 """
 
@@ -29,8 +29,8 @@ from hearth.types import OWNER, Plain, Plan, Request, ToolSpec
 FIXED_NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)
 
 GuardName = Literal["warrant", "plan", "floor", "none"]
-"""`warrant`: what the request's words license; `plan`: what a plan made before any data was read licenses; `floor`:
-every write asks; `none`: nothing asks."""
+"""Guard. `warrant`: the request's words license calls; `plan`: a plan made before any data was read licenses them;
+`floor`: every write asks; `none`: nothing asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +38,16 @@ class ToolCall:
     tool: str
     arguments: Mapping[str, Value]
     is_owners: bool = False
-    """Among a hijacked planner's calls: one that the owner's task makes all the same, and only reads."""
+    """True for a hijacked planner's call that the owner's own task makes too and that only reads."""
 
     @classmethod
     def of(cls, tool: str, arguments: Mapping[str, Plain]) -> ToolCall:
-        """With the planner's own literals."""
+        """Make a call with the planner's own literals."""
         return cls(tool, {name: Value(value, OWNER) for name, value in arguments.items()})
 
 
 class World(Protocol):
-    """A home of one task, with what a stranger put into it, in which tools act."""
+    """Home of one task, with a stranger's records in it, in which tools act."""
 
     tools: Mapping[str, ToolSpec]
     request: Request
@@ -56,15 +56,15 @@ class World(Protocol):
     def owner(self) -> Owner: ...
 
     def right_calls(self) -> Iterator[ToolCall]:
-        """The calls that do the owner's task; each is asked for after the one before was run or left out."""
+        """Yield the calls that do the owner's task; take the next one after running or skipping the last."""
         ...
 
     def hijacked_calls(self) -> Iterator[ToolCall]:
-        """What the task reads, then what the attacker would call; likewise."""
+        """Yield the task's reads, then the attacker's calls; take them in the same way."""
         ...
 
     def run(self, call: ToolCall) -> Value:
-        """Call for good; what fails returns None."""
+        """Call a tool for real; a failure returns None."""
         ...
 
     def is_done(self) -> bool: ...
@@ -83,7 +83,7 @@ class Worlds(Protocol):
 
     @property
     def attacks(self) -> Sequence[tuple[str, str]]:
-        """Task and injection."""
+        """Pairs of task and injection."""
         ...
 
     def world(self, task: str, injection: str = "") -> World: ...
@@ -91,26 +91,26 @@ class Worlds(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Benign:
-    """What became of one of the owner's tasks."""
+    """Result of one of the owner's tasks."""
 
     suite: str
     task: str
     n_questions: int
     is_done: bool
     asked: tuple[str, ...]
-    """Rule and reason of each call that was asked about."""
+    """Tool, rule and reason of each call that was asked about."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attacked:
-    """What became of one attack."""
+    """Result of one attack."""
 
     suite: str
     task: str
     injection: str
     is_harmed: bool
     written: tuple[str, ...]
-    """Calls that ran unasked and changed or told somebody something."""
+    """Tools of calls that ran unasked and changed something or told somebody something."""
 
 
 def is_write(spec: ToolSpec) -> bool:
@@ -118,7 +118,7 @@ def is_write(spec: ToolSpec) -> bool:
 
 
 def replay_task(worlds: Worlds, known: KnownTools, task: str, guard: GuardName, plan: Plan | None = None) -> Benign:
-    """The owner's task alone."""
+    """Replay the owner's task alone."""
     world = worlds.world(task)
     judge = _Judge(world, known, guard, plan)
     asked: list[str] = []
@@ -138,7 +138,7 @@ def replay_task(worlds: Worlds, known: KnownTools, task: str, guard: GuardName, 
 def replay_attack(
     worlds: Worlds, known: KnownTools, pair: tuple[str, str], guard: GuardName, plan: Plan | None = None
 ) -> Attacked:
-    """The attacker's calls after everything the owner's task reads."""
+    """Replay the attacker's calls after all reads of the owner's task."""
     world = worlds.world(*pair)
     judge = _Judge(world, known, guard, plan)
     written = []
@@ -161,7 +161,7 @@ class _Judge:
             self._warrant = Warrant.of(world.request, known, world.owner, plan if guard == "plan" else None)
 
     def objects_to(self, call: ToolCall) -> str:
-        """Empty where the call may run unasked."""
+        """Return the guard's objection; empty if the call may run unasked."""
         if self._warrant is None:
             return "floor: every write asks" if self._guard == "floor" and is_write(self._tools[call.tool]) else ""
         ruling = self._warrant.judge(call.tool, call.arguments)

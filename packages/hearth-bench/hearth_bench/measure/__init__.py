@@ -1,4 +1,4 @@
-"""Benchmarks: what Hearth costs and how well it plans, measured as the command line runs it."""
+"""Measure what Hearth costs and how well it plans, as the command line runs it."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""A result file says what was measured where: benchmark, time, commit, machine, versions, seed, results."""
+"""Write a result file: benchmark, time, commit, machine, versions, seed and results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from hearth.formats.run_record import commit, cpu_name
 
 ROOT = Path(__file__).resolve().parents[4]
-"""The checkout: what is measured here reads and writes files of it."""
+"""Folder of the checkout, whose files the benchmarks read and write."""
 OWN_DATA = Path(__file__).parent / "data"
 RESULTS = ROOT / "packages" / "hearth-bench" / "results"
 

@@ -1,10 +1,10 @@
-"""`docs/scorecard.md` out of the result files: nothing in it is typed by hand.
+"""Write `docs/scorecard.md` from the result files: nothing in it is typed by hand.
 
 python -m hearth_bench.measure.scorecard [--check]
 
-A table names its file, and of each row where in that file its numbers lie (`hearth_bench.measure.scorecard_tables`).
-What a bound is by definition (a perfect plan scores 1) is written as that. Under each table stands what it was measured
-on, and whether the code that it measures has changed since.
+A table names its file and the place of each row's numbers in it (`hearth_bench.measure.scorecard_tables`). A bound
+known by definition (a perfect plan scores 1) is marked as such. Under each table stands what it was measured on, and
+whether the measured code has changed since.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def scorecard(folder: Path, tables: Sequence[Table]) -> str:
-    """The page, from the result files of a folder."""
+    """Build the page from the result files of a folder."""
     parts = [HEAD]
     group = ""
     for table in tables:
@@ -82,13 +82,13 @@ def _cell(document: Mapping[str, Any], row: Row, key: str) -> str:
 
 
 def place_of(row: Row, key: str) -> str:
-    """Where a row's value of a column lies; `@name/` in a row's place goes behind the column's key."""
+    """Return the place of a row's value in the file; `@name/` in the row's place goes after the column's key."""
     before, _, behind = row.at.partition("@")
     return f"{before}{key}/{behind.rstrip('/')}" if behind else row.at + key
 
 
 def read_result(path: Path) -> dict[str, Any] | None:
-    """A result; None where it has not been measured. Raises: ValueError, where it is no result."""
+    """Read a result; None if it was not measured yet. Raises: ValueError: The file is no result."""
     if not path.exists():
         return None
     document = json.loads(path.read_text())
@@ -98,7 +98,7 @@ def read_result(path: Path) -> dict[str, Any] | None:
 
 
 def value_at(document: Mapping[str, Any], place: str) -> Any:
-    """What lies at `key/key/…`; None where nothing does."""
+    """Return the value at `key/key/…`, or None if there is none."""
     found: Any = document
     for key in place.split("/"):
         found = found.get(key) if isinstance(found, Mapping) else None
@@ -106,7 +106,7 @@ def value_at(document: Mapping[str, Any], place: str) -> Any:
 
 
 def number(value: object) -> str:
-    """As tables show it; what is no number as a dash."""
+    """Format a value as tables show it; anything but a number becomes a dash."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return "–"
     if isinstance(value, int) or (value.is_integer() and abs(value) >= 10):
@@ -120,7 +120,7 @@ def number(value: object) -> str:
 
 
 def measured(document: Mapping[str, Any], table: Table) -> str:
-    """Date, commit, machine, seed, cost, and whether it is older than the code."""
+    """Describe the measurement: date, commit, machine, seed, cost, and whether it is older than the code."""
     machine = document.get("machine", "")
     if isinstance(machine, Mapping):
         cores = f"{machine['n_cores']} cores" if machine.get("n_cores") else ""
@@ -140,7 +140,7 @@ def measured(document: Mapping[str, Any], table: Table) -> str:
 
 @cache
 def age(commit: str, code: tuple[str, ...]) -> str:
-    """What became of the measured code since; `+` behind a commit is a tree with changes that were not committed."""
+    """Describe changes to the measured code since; `+` after a commit means a tree with uncommitted changes."""
     bare = commit.rstrip("+")
     n = _changes(bare, code) if bare else None
     if n is None:
@@ -152,7 +152,7 @@ def age(commit: str, code: tuple[str, ...]) -> str:
 
 
 def _changes(commit: str, code: tuple[str, ...]) -> int | None:
-    """Later commits that touch these paths; None where git or the commit is not there."""
+    """Count later commits that touch these paths; None without git or without the commit."""
     try:
         done = subprocess.run(
             ["git", "rev-list", "--count", f"{commit}..HEAD", "--", *code],

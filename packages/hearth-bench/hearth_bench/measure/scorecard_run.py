@@ -1,11 +1,11 @@
-"""The scorecard, in at most ten minutes: `make bench`.
+"""Measure the scorecard's quick parts in at most ten minutes and write the page: `make bench`.
 
 python -m hearth_bench.measure.scorecard_run [--all] [--list] [--limit SECONDS]
 
-What needs nothing but this machine and the project's own data is measured, one after another, as long as the last
-measurement says that it fits into the time left; then `docs/scorecard.md` is written from all result files. What did
-not fit or did not end well keeps its earlier file, and the page says how old that is. `--all` has no limit and measures
-the slow parts too. The agent loop beside its peers needs their packages:
+Measurements that need only this machine and the project's own data run one after another, if the duration of their last
+run fits into the time left; then `docs/scorecard.md` is written from all result files. A part that did not fit or
+failed keeps its earlier file, and the page says how old that is. `--all` has no limit and measures the slow parts too.
+The agent loop beside its peers needs their packages:
 `packages/hearth-bench/hearth_bench/measure/agent/peers/run.sh`.
 """
 
@@ -23,7 +23,7 @@ from hearth_bench.measure.result_file import RESULTS, ROOT
 from hearth_bench.measure.scorecard import main as write_scorecard
 
 LIMIT_S = 570.0
-"""Of ten minutes; the rest is for writing the page and for starting."""
+"""Time limit within ten minutes; the rest is for starting and for writing the page."""
 _LEAST_S = 1.0
 
 
@@ -33,9 +33,9 @@ class Part:
 
     name: str
     arguments: tuple[str, ...]
-    """Of this interpreter."""
+    """Arguments for this Python interpreter."""
     result: str
-    """The file it writes, whose `wall_s` says how long it takes."""
+    """Name of the result file that it writes, whose `wall_s` says how long it takes."""
 
 
 def _module(result: str, module: str, *arguments: str) -> Part:
@@ -62,7 +62,7 @@ QUICK = (
     _module("asking_costs", "cloud.teacher_cost"),
     _bench("injection", "bench_injection_own", "injection", "--suite", "own"),
 )
-"""In this order: the short ones first, so that a slow machine leaves out as few as it can."""
+"""Quick parts, shortest first, so that a slow machine leaves out as few as possible."""
 SLOW = (
     _bench("q2a, dev", "bench_q2a_quick", "q2a", "--split", "dev", "--recall-only", "--limit", "10", "--jobs", "2"),
     _bench("q2a", "bench_q2a", "q2a", "--split", "test"),
@@ -94,7 +94,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def measure(parts: Sequence[Part], limit_s: float) -> dict[str, str]:
-    """Run what fits; why each other part was not measured."""
+    """Run the parts that fit, and return why each of the others was not measured."""
     ends = time.monotonic() + limit_s
     why: dict[str, str] = {}
     for part in parts:
@@ -115,7 +115,7 @@ def measure(parts: Sequence[Part], limit_s: float) -> dict[str, str]:
 
 
 def last_s(part: Part) -> float:
-    """Seconds that it took the last time, on whatever machine; a second where that is not known."""
+    """Return the seconds that a part took the last time, on any machine; one second if unknown."""
     try:
         return max(_LEAST_S, float(json.loads((RESULTS / f"{part.result}.json").read_text())["wall_s"]))
     except (OSError, ValueError, KeyError, TypeError):

@@ -1,4 +1,5 @@
-"""The scorecard's tables: of each its file, its columns, and where its rows lie in the file (`key/key/…`)."""
+"""Define the scorecard's tables: for each its file, its columns, and the places of its rows in the file
+(`key/key/…`)."""
 
 from __future__ import annotations
 
@@ -8,12 +9,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row, with what precedes its columns' keys in the file."""
+    """Row of a table, with the prefix of its columns' keys in the file."""
 
     label: str
     at: str = ""
     by_definition: Mapping[str, float] | None = None
-    """By column key, instead of a place."""
+    """Values by column key, used instead of a place in the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +26,10 @@ class Table:
     file: str
     command: str
     columns: tuple[tuple[str, str], ...]
-    """What stands above, and the key."""
+    """Pairs of heading and key."""
     rows: tuple[Row, ...]
     code: tuple[str, ...]
-    """What is measured: a later commit to it makes the result old."""
+    """Paths of the measured code: a later commit to them makes the result old."""
     note: str = ""
 
 
@@ -253,7 +254,7 @@ TABLES: tuple[Table, ...] = (
             Row("always asked, unmasked", "results/always_unmasked/"),
             Row("oracle: right, for nothing", by_definition=_same(_COSTS, 0.0, node_f1=1.0, executed=1.0)),
         ),
-        (*_PLANNING, *_GUARD, "examples/ianvs", "packages/hearth-bench/hearth_bench/metrics/system_metrics.py"),
+        (*_PLANNING, *_GUARD, "examples/ianvs", "packages/hearth-bench/hearth_bench/scoring/system_metrics.py"),
         "The example `examples/ianvs/jointinference`, 41 instructions of one owner; leaked is the share of contacts' "
         "names, addresses and numbers said that left with the request.",
     ),

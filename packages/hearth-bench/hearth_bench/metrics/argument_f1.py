@@ -1,9 +1,9 @@
-"""Argument scores: which arguments a plan names, and whether their values are right; pure functions.
+"""Score arguments: which arguments a plan names, and whether their values are right; pure functions.
 
-Counts are pooled over all arguments of all samples, as in TaskBench, but predicted calls are laid beside the gold ones
-first (the k-th call of a tool beside the k-th), so that a reference counts as right when it leads to the same call.
-A value is right when it is one of those the data accept, whatever its case, spacing or way of writing a number.
-TaskBench's own, which compares texts, is `taskbench_argument_f1`.
+Counts are pooled over all arguments of all samples, as in TaskBench, but predicted calls are first matched to the gold
+ones (the k-th call of a tool with the k-th), so that a reference is right when it leads to the same call. A value is
+right when it is one that the data accept, ignoring case, spacing and the way of writing a number. TaskBench's own
+score, which compares texts, is `taskbench_argument_f1`.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}(,\d{3})+)?(\.\d+)?(e[+-]?\d{1,2})?(?<=\
 
 @dataclass(frozen=True, slots=True)
 class GoldCall:
-    """A call as the data have it."""
+    """A call in the data."""
 
     tool: str
     right: Mapping[str, tuple[Argument, ...]]
-    """Argument → every right value, the one written first."""
+    """Right values by argument; the one written in the plan is first."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """Counts from which an F1 is made."""
+    """Counts from which an F1 is computed."""
 
     n_right: int = 0
     n_predicted: int = 0
@@ -39,7 +39,7 @@ class Tally:
 
     @property
     def f1(self) -> float | None:
-        """None where there is nothing to score."""
+        """F1 of the counts; None where there is nothing to score."""
         total = self.n_predicted + self.n_gold
         return 2 * self.n_right / total if total else None
 
@@ -57,7 +57,7 @@ class _Tallies:
 
 
 def is_boolean(parameter: Parameter | None) -> bool:
-    """Whether a parameter is yes or no: of that type, or with those two options."""
+    """Return whether a parameter is yes or no: boolean, or with exactly the options `true` and `false`."""
     if parameter is None:
         return False
     return parameter.type.lower() == "boolean" or {e.lower() for e in parameter.enum} == {"true", "false"}
@@ -66,7 +66,7 @@ def is_boolean(parameter: Parameter | None) -> bool:
 def argument_scores(
     predicted: Sequence[Sequence[Step]], gold: Sequence[Sequence[GoldCall]], tools: Mapping[str, ToolSpec]
 ) -> dict[str, float | None]:
-    """Scores of the arguments of plans; a key is None where the data hold nothing of its kind.
+    """Score the arguments of plans; a key is None where the data hold nothing of its kind.
 
     Returns:
         `arg_name_f1 arg_value_f1`, the same of `_optional`, `_boolean`, `_reference` and `_plain` (neither boolean nor
@@ -102,10 +102,10 @@ def argument_scores(
 def taskbench_argument_f1(
     predicted: Sequence[Sequence[Step]], gold: Sequence[Sequence[GoldCall]], *, with_values: bool
 ) -> float | None:
-    """F1 of `tool-argument` or `tool-argument-value` texts, each counted once a sample, pooled.
+    """Return the pooled F1 of `tool-argument` or `tool-argument-value` texts, each counted once per sample.
 
     A tool called twice with the same argument counts once; values are compared as texts. A reference's value is the
-    name of the tool it leads to, as the source makes it of its own data.
+    name of the tool it leads to, as the source converts its own data.
 
     Source:
         TaskBench `evaluate.py`, `argument_task_argname_binary_f1` and `…_value_…` (https://arxiv.org/abs/2311.18760).
@@ -116,10 +116,10 @@ def taskbench_argument_f1(
 
 
 def is_value_right(value: Argument, accepted: Iterable[Argument], place: Mapping[int, int] | None = None) -> bool:
-    """Whether a value is one of those accepted.
+    """Return whether a value is one of those accepted.
 
     Args:
-        place: Where each predicted step stands in the gold plan, to follow references; None takes them as they are.
+        place: Gold step of each predicted step, to follow references; None compares them unchanged.
     """
     mine = _normal(value, place)
     return any(mine == _normal(other, None) for other in accepted)
@@ -133,7 +133,7 @@ def _add_call(
     kinds: Mapping[str, _Tallies],
     no: Tally,
 ) -> bool:
-    """Count one call; True when it is right in all."""
+    """Count one call, and return whether it is wholly right."""
     given = made.arguments if made else {}
     wanted = call.right if call else {}
     tool = tools.get(made.tool if made else call.tool if call else "")
@@ -143,7 +143,7 @@ def _add_call(
         is_right = is_gold and is_predicted and is_value_right(given[name], wanted[name], place)
         is_exact &= is_right
         parameter = tool.parameter(name) if tool else None
-        # What kind an argument is follows from the gold value, and from the predicted one where there is none.
+        # An argument's kind follows from its gold value, or from the predicted one if there is none.
         sample = wanted[name][0] if is_gold else given[name]
         kind = "_boolean" if is_boolean(parameter) else "_reference" if _has_ref(sample) else "_plain"
         optional = ("_optional",) if parameter is not None and not parameter.is_required else ()
@@ -158,7 +158,7 @@ def _add_call(
 def _side_by_side(
     steps: Sequence[Step], calls: Sequence[GoldCall]
 ) -> list[tuple[Step | None, GoldCall | None, dict[int, int]]]:
-    """Predicted beside gold calls of the same tool, in order; what has no partner stands beside None."""
+    """Match predicted calls to gold calls of the same tool, in order; a call without a partner is paired with None."""
     waiting: dict[str, list[int]] = {}
     for index, call in enumerate(calls):
         waiting.setdefault(call.tool, []).append(index)
@@ -182,7 +182,8 @@ def _has_ref(value: Argument) -> bool:
 
 
 def _normal(value: Argument, place: Mapping[int, int] | None) -> Any:
-    """A form in which equal values are equal: numbers and booleans by worth, texts without case and outer marks."""
+    """Convert a value so that equal values compare equal: numbers and booleans by value, texts without case and outer
+    punctuation."""
     if isinstance(value, Ref):
         return ("ref", value.step if place is None else place.get(value.step, -1), value.path)
     if isinstance(value, list):

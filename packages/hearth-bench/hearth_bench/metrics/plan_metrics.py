@@ -1,4 +1,4 @@
-"""Metrics of plans, of learning over time and of confidence: pure functions, each as its source defines it.
+"""Compute metrics of plans, of learning over time and of confidence: pure functions, each as its source defines it.
 
 The groups: task decomposition is `hearth_bench.metrics.step_metrics`, tool invocation the first section here, parameter
 prediction `hearth_bench.metrics.argument_f1`; `hearth_bench.metrics.taskbench` computes all three from files as
@@ -23,7 +23,7 @@ Link = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PlanGraph:
-    """What plan metrics see of a plan."""
+    """Nodes and links of a plan, as plan metrics use them."""
 
     nodes: tuple[str, ...]
     """Tool names in order."""
@@ -34,9 +34,9 @@ class PlanGraph:
 
 
 def f1(predicted: Sequence[Hashable], gold: Sequence[Hashable]) -> float:
-    """F1 of two lists as sets, precision and recall over list lengths; 0 when one is empty.
+    """Return the F1 of two lists as sets, with precision and recall over list lengths; 0 when one is empty.
 
-    A tool that a plan uses twice counts twice in the length and once in the overlap: so the source has it.
+    As in the source, a tool that a plan uses twice counts twice in the length and once in the overlap.
 
     Source:
         GNN4TaskPlan `evaluate.py`, `f1_score` (Wu et al. 2024, https://arxiv.org/abs/2405.19119).
@@ -49,7 +49,8 @@ def f1(predicted: Sequence[Hashable], gold: Sequence[Hashable]) -> float:
 
 
 def is_accurate(predicted: PlanGraph, gold: PlanGraph) -> bool:
-    """Same tools, in whatever order: node F1 of at least .99 (GNN4TaskPlan `batch_task_accuracy`)."""
+    """Return whether both have the same tools in any order: node F1 of at least .99 (GNN4TaskPlan
+    `batch_task_accuracy`)."""
     return f1(predicted.nodes, gold.nodes) >= 0.99
 
 
@@ -59,17 +60,17 @@ def plan_scores(
     tools: frozenset[str] | set[str],
     known_links: frozenset[Link] | set[Link] | None = None,
 ) -> dict[str, float]:
-    """Macro scores of plans.
+    """Compute macro scores of plans.
 
     Args:
-        tools: Names that exist; any other in a plan is a hallucination.
-        known_links: Links that exist; None leaves the link rates out.
+        tools: Names of existing tools; any other in a plan is a hallucination.
+        known_links: Existing links; None leaves the link rates out.
     Returns:
         `node_f1 link_f1 accuracy exact`, `node_hallucination` (mean share of unknown nodes of a plan) and
         `node_hallucination_plans` (share of plans with one), the same of links, and `n`. `link_f1` is over the samples
         whose gold plan has links (the source gives none for single calls), and left out where none has.
     Raises:
-        ValueError: Lengths differ, or nothing to score.
+        ValueError: Lengths differ, or there is nothing to score.
     Source:
         GNN4TaskPlan `evaluate.py`; `exact` (same sequence) is Hearth's own.
     """
@@ -96,19 +97,19 @@ def plan_scores(
 def unknown_share(
     items: Sequence[Hashable], known: frozenset[Hashable] | set[str] | set[Link] | frozenset[str] | frozenset[Link]
 ) -> float:
-    """Share of items that are not known; 0 of nothing (GNN4TaskPlan `node_hallucination_rate`)."""
+    """Return the share of items that are not known; 0 without items (GNN4TaskPlan `node_hallucination_rate`)."""
     return sum(item not in known for item in items) / len(items) if items else 0.0
 
 
 def taskbench_node_f1(
     predicted: Sequence[PlanGraph], gold: Sequence[PlanGraph], tools: frozenset[str] | set[str] | None = None
 ) -> float:
-    """Node micro-F1: each tool counted once a sample, pooled over samples; unknown tools count for nothing.
+    """Return the node micro-F1: each tool counted once per sample, pooled over samples; unknown tools are ignored.
 
-    So the source has it: a plan is scored as a set, and a hallucinated tool costs no precision.
+    As in the source, a plan is scored as a set, and a hallucinated tool costs no precision.
 
     Args:
-        tools: Names that exist; None takes all names.
+        tools: Names of existing tools; None takes all names.
     Source:
         TaskBench `evaluate.py`, `node_micro_f1_no_matching` (Shen et al. 2023, https://arxiv.org/abs/2311.18760).
     """
@@ -120,7 +121,7 @@ def taskbench_node_f1(
 
 
 def taskbench_node_macro_f1(predicted: Sequence[PlanGraph], gold: Sequence[PlanGraph], tools: Sequence[str]) -> float:
-    """Mean over all tools of the F1 with which a tool is named where it belongs; one that no plan uses counts 0.
+    """Return the mean over all tools of each tool's F1 over samples; a tool that no plan uses counts 0.
 
     Source:
         TaskBench `evaluate.py`, `node_macro_f1_no_matching`.
@@ -136,7 +137,7 @@ def taskbench_node_macro_f1(predicted: Sequence[PlanGraph], gold: Sequence[PlanG
 
 
 def taskbench_link_f1(predicted: Sequence[PlanGraph], gold: Sequence[PlanGraph]) -> float | None:
-    """F1 of links, each counted once a sample, pooled over samples; None without any link.
+    """Return the F1 of links, each counted once per sample, pooled over samples; None without any link.
 
     Source:
         TaskBench `evaluate.py`, `link_binary_f1`.
@@ -147,9 +148,9 @@ def taskbench_link_f1(predicted: Sequence[PlanGraph], gold: Sequence[PlanGraph])
 def taskbench_edit_distance(
     predicted: Sequence[PlanGraph], gold: Sequence[PlanGraph], tools: frozenset[str] | set[str]
 ) -> float:
-    """Mean normalised edit distance of the sequences of tools, insertions and deletions alone; 0 is the same order.
+    """Return the mean normalised edit distance of tool sequences, with insertions and deletions only; 0: same order.
 
-    All unknown tools are one and the same, as in the source.
+    As in the source, all unknown tools count as the same tool.
 
     Source:
         TaskBench `evaluate.py`, `edit_distance`: 1 - `Levenshtein.ratio`, which is 1 - 2 LCS / (n + m).
@@ -163,7 +164,7 @@ def taskbench_edit_distance(
 
 
 def pooled_set_f1(predicted: Sequence[Sequence[Hashable]], gold: Sequence[Sequence[Hashable]]) -> float | None:
-    """F1 over all samples' items at once, each item counted once a sample; None of nothing."""
+    """Return the F1 over all samples' items, each item counted once per sample; None without items."""
     n_both = sum(len(set(p) & set(g)) for p, g in zip(predicted, gold))
     n_all = sum(len(set(p)) + len(set(g)) for p, g in zip(predicted, gold))
     return 2 * n_both / n_all if n_all else None
@@ -176,37 +177,39 @@ Matrix = NDArray[np.float64]
 
 
 def average_accuracy(r: Matrix) -> float:
-    """ACC: mean score over all tasks after the last. Source: Lopez-Paz & Ranzato 2017, eq. 2, arXiv 1706.08840."""
+    """Return ACC: the mean score over all tasks after the last. Source: Lopez-Paz & Ranzato 2017, eq. 2, arXiv
+    1706.08840."""
     return float(_square(r)[-1].mean())
 
 
 def backward_transfer(r: Matrix) -> float:
-    """BWT: mean change on earlier tasks by what came after; negative is forgetting. Source: ibid., eq. 3."""
+    """Return BWT: the mean change on earlier tasks by later learning; negative is forgetting. Source: ibid., eq. 3."""
     n = len(_square(r))
     return float(np.mean([r[-1, j] - r[j, j] for j in range(n - 1)])) if n > 1 else 0.0
 
 
 def forward_transfer(r: Matrix, untaught: Sequence[float]) -> float:
-    """FWT: mean score on a task just before learning it, above `untaught` (before any). Source: ibid., eq. 4."""
+    """Return FWT: the mean score on a task just before learning it, above `untaught` (before any). Source: ibid.,
+    eq. 4."""
     n = len(_square(r))
     return float(np.mean([r[j - 1, j] - untaught[j] for j in range(1, n)])) if n > 1 else 0.0
 
 
 def forgetting(r: Matrix) -> float:
-    """Mean over earlier tasks of the best score ever less the last one. Source: Chaudhry et al. 2018, eq. 3."""
+    """Return the mean over earlier tasks of the best score ever less the last. Source: Chaudhry et al. 2018, eq. 3."""
     n = len(_square(r))
     return float(np.mean([r[j : n - 1, j].max() - r[-1, j] for j in range(n - 1)])) if n > 1 else 0.0
 
 
-# Ianvs computes metrics of the same names otherwise. Its matrix has a row more: row 0 is the score before the first
-# round (or after one sample), row r after round r.
+# Ianvs computes metrics of the same names differently. Its matrix has one more row: row 0 is the score before the
+# first round (or after one sample), row r the score after round r.
 
 IanvsScores = Sequence[Sequence[Mapping[str, float]]]
 """`[r][j]["accuracy"]`: score on task j after round r; one row more than tasks."""
 
 
 def ianvs_backward_transfer(matrix: IanvsScores) -> float:
-    """What Ianvs calls BWT: the mean change from round to round, over all tasks, also those not yet learnt.
+    """Return what Ianvs calls BWT: the mean change from round to round over all tasks, including those not yet learnt.
 
     It telescopes to (last row - first row) / R, so a learner that forgets can have a positive one.
 
@@ -218,7 +221,8 @@ def ianvs_backward_transfer(matrix: IanvsScores) -> float:
 
 
 def ianvs_forward_transfer(matrix: IanvsScores) -> float:
-    """What Ianvs calls FWT: mean score on the next task before it is learnt, above that of row 0 (the first counts 0).
+    """Return what Ianvs calls FWT: the mean score on the next task before learning it, above row 0 (the first counts
+    0).
 
     Source:
         ibid.
@@ -228,31 +232,31 @@ def ianvs_forward_transfer(matrix: IanvsScores) -> float:
 
 
 def ianvs_matrix(matrix: IanvsScores) -> list[list[float]]:
-    """What Ianvs calls MATRIX: the scores without row 0; empty for a malformed one. Source: ibid."""
+    """Return what Ianvs calls MATRIX: the scores without row 0; empty for a malformed one. Source: ibid."""
     r = _ianvs_matrix(matrix)
     return [] if r is None else [[float(x) for x in row] for row in r[1:]]
 
 
 def ianvs_samples_transfer_ratio(rounds: Sequence[tuple[Sized, Sized]]) -> float:
-    """Samples sent to be learnt, of those inferred plus one, to four places. Source: ibid.
+    """Return the ratio of samples sent to be learnt to those inferred plus one, to four places. Source: ibid.
 
     Args:
-        rounds: Of each round the samples inferred and those sent.
+        rounds: For each round the samples inferred and those sent.
     """
     n_inferred, n_sent = sum(len(inferred) for inferred, _ in rounds), sum(len(sent) for _, sent in rounds)
     return round(n_sent / (n_inferred + 1), 4)
 
 
 def ianvs_task_avg_acc(task_scores: Sequence[Mapping[str, float]]) -> float:
-    """Mean accuracy over tasks on the test file, to three places. Source: ibid."""
+    """Return the mean accuracy over tasks on the test file, to three places. Source: ibid."""
     return round(sum(scores["accuracy"] for scores in task_scores) / len(task_scores), 3)
 
 
 def split_ianvs_matrix(matrix: IanvsScores) -> tuple[Matrix, list[float]]:
-    """R as the literature has it, and the scores before anything was learnt.
+    """Split Ianvs' matrix into R as in the literature and the scores before anything was learnt.
 
     Raises:
-        ValueError: The matrix has not one row more than tasks, or holds something else than accuracies.
+        ValueError: The matrix does not have one row more than tasks, or holds something other than accuracies.
     """
     r = _ianvs_matrix(matrix)
     if r is None:
@@ -279,7 +283,7 @@ def _square(r: Matrix) -> Matrix:
 
 
 def calibration_error(confidences: Sequence[float], is_right: Sequence[bool], n_bins: int = 10) -> float:
-    """ECE: mean distance of confidence and accuracy over bins of equal width, weighted by their size.
+    """Return ECE: the mean distance between confidence and accuracy over bins of equal width, weighted by their size.
 
     Source:
         Guo et al. 2017, eq. 3, https://arxiv.org/abs/1706.04599; Naeini et al. 2015.
@@ -297,7 +301,7 @@ def calibration_error(confidences: Sequence[float], is_right: Sequence[bool], n_
 
 
 def calibration_floor(confidences: Sequence[float], n_bins: int = 10, n_draws: int = 100) -> float:
-    """Mean ECE of these very confidences were each exactly the chance of being right: what few samples leave to luck.
+    """Return the mean ECE if each confidence were exactly the probability of being right: the error due to few samples.
 
     Source:
         The bias of binned estimates: Roelofs et al. 2022, https://arxiv.org/abs/2012.08668, section 3.
@@ -309,7 +313,7 @@ def calibration_floor(confidences: Sequence[float], n_bins: int = 10, n_draws: i
 
 
 def accuracy_at_coverage(confidences: Sequence[float], is_right: Sequence[bool], coverage: float) -> float:
-    """Accuracy of the surest `coverage` of all answers (selective prediction)."""
+    """Return the accuracy of the surest `coverage` of all answers (selective prediction)."""
     order = np.argsort(-np.asarray(confidences), kind="stable")
     n_kept = max(1, round(coverage * len(order)))
     return float(np.asarray(is_right, dtype=np.float64)[order[:n_kept]].mean())

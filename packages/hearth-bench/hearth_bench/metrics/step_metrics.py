@@ -1,4 +1,4 @@
-"""Scores of task decomposition: how near a plan's steps, in words, are to the right ones. Pure functions.
+"""Score task decomposition: how close a plan's steps, in words, are to the right ones. Pure functions.
 
 ROUGE is computed as Google's `rouge-score` 0.1.2 does without stemming, which is what TaskBench and GNN4TaskPlan call
 through `datasets`. They report the median of a bootstrap, which differs from run to run; here it is the mean itself.
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 _OTHER = re.compile(r"[^a-z0-9]+")
 BERTSCORE_MODEL = "roberta-large"
-"""TaskBench's choice."""
+"""BERTScore model, the same as TaskBench's."""
 
 
 def step_scores(
     predicted: Sequence[Sequence[str]], gold: Sequence[Sequence[str]], encoder: Encoder | None = None
 ) -> dict[str, float]:
-    """Mean scores of plans' steps, each plan's joined by line breaks.
+    """Return mean scores of plans' steps, each plan's steps joined by line breaks.
 
     Returns:
         `rouge1 rouge2 rougeL`, and `step_similarity` with an encoder.
     Raises:
-        ValueError: Lengths differ, or nothing to score.
+        ValueError: Lengths differ, or there is nothing to score.
     """
     if len(predicted) != len(gold) or not gold:
         raise ValueError(f"{len(predicted)} plans for {len(gold)} samples; expected as many, at least one")
@@ -49,7 +49,7 @@ def step_scores(
 
 
 def rouge_tokens(text: str) -> list[str]:
-    """Lower-case runs of a–z and 0–9; whatever else a text holds (accents, other scripts) is a gap, as in the source.
+    """Split a text into lower-case runs of a–z and 0–9; as in the source, all else (accents, other scripts) separates.
 
     Source:
         `rouge_score.tokenize.tokenize` with `stemmer=None`.
@@ -58,7 +58,7 @@ def rouge_tokens(text: str) -> list[str]:
 
 
 def rouge_n(predicted: str, gold: str, n: int) -> float:
-    """F-measure of shared runs of `n` words, each counted as often as both texts hold it.
+    """Return the F-measure of shared runs of `n` words, each counted as often as both texts hold it.
 
     Source:
         Lin 2004, https://aclanthology.org/W04-1013; `rouge_score.rouge_scorer`, `rouge1` and `rouge2`.
@@ -67,7 +67,7 @@ def rouge_n(predicted: str, gold: str, n: int) -> float:
 
 
 def rouge_l(predicted: str, gold: str) -> float:
-    """F-measure of the longest common subsequence of words.
+    """Return the F-measure of the longest common subsequence of words.
 
     Source:
         Lin 2004; `rouge_score.rouge_scorer`, `rougeL`.
@@ -76,7 +76,7 @@ def rouge_l(predicted: str, gold: str) -> float:
 
 
 def embedding_similarity(predicted: Sequence[str], gold: Sequence[str], encoder: Encoder) -> float:
-    """Mean cosine of the sentence embeddings of both texts; an empty text is like nothing (0).
+    """Return the mean cosine of both texts' sentence embeddings; an empty text scores 0.
 
     Source:
         Reimers & Gurevych 2019, https://arxiv.org/abs/1908.10084.
@@ -91,7 +91,7 @@ def embedding_similarity(predicted: Sequence[str], gold: Sequence[str], encoder:
 
 
 def bert_score(predicted: Sequence[str], gold: Sequence[str]) -> dict[str, float]:
-    """Mean BERTScore `precision recall f1`, by the package `bert-score` with its model on this machine.
+    """Return the mean BERTScore `precision recall f1`, by the package `bert-score` with its model on this machine.
 
     Raises:
         MissingExtraError: The package is not installed.
@@ -131,7 +131,7 @@ def _f_measure(n_both: int, n_ours: int, n_theirs: int) -> float:
 
 
 def common_length(a: Sequence[str], b: Sequence[str]) -> int:
-    """Length of the longest common subsequence, a whole row at a time in the bits of one number.
+    """Return the length of the longest common subsequence, computed row by row in the bits of one number.
 
     Source:
         Hyyrö 2004, "Bit-parallel LCS-length computation revisited".

@@ -1,7 +1,7 @@
-"""TaskBench's measures from its own files: a line of gold, a line of prediction, the tool file.
+"""Compute TaskBench's measures from its own files: a line of gold, a line of prediction, the tool file.
 
-What is counted depends on the domain, and not as one would guess. In `dailylife` links and arguments are as written. In
-`huggingface` and `multimedia`, whose tools take resources, the written links are ignored: links are made from
+The counting depends on the domain, and not as one would guess. In `dailylife` links and arguments are taken as written.
+In `huggingface` and `multimedia`, whose tools take resources, the written links are ignored: links are made from
 `<node-k>` arguments, an argument is named by the kind of its content (`text image audio video`, or the output type of
 the tool it refers to) and a reference's value is that tool's name.
 
@@ -9,7 +9,7 @@ Source:
     TaskBench `evaluate.py` (Shen et al. 2023, https://arxiv.org/abs/2311.18760), numbers matched on fuzzed plans.
 
 Not covered: an argument of such a domain that is no text, or refers to a step that does not exist, is left out. The
-source repeats the argument it read before, maybe one of another sample.
+source instead repeats the argument it read before, which may belong to another sample.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _ENDINGS = (
     ("video", ("mp4", "avi", "mov", "flv", "wmv", "mkv", "webm", "m4v", "mpg", "mpeg")),
 )
 _STEP_NAMES = ("task", "step", "id", "step_name", "description")
-"""Under which models wrote a step's text, in the order the source looks."""
+"""Keys under which models wrote a step's text, in the order in which the source looks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What the source counts of one plan."""
+    """Items of one plan that the source counts."""
 
     graph: PlanGraph
     argument_names: tuple[str, ...]
-    """`tool-name`"""
+    """Texts `tool-name`."""
     argument_values: tuple[str, ...]
-    """`tool-name-value`"""
+    """Texts `tool-name-value`."""
     steps: tuple[str, ...]
 
 
@@ -54,7 +54,7 @@ def count_plan(data: Mapping[str, Any], output_types: Mapping[str, str] | None =
     """Read one line, gold or predicted (`result`).
 
     Args:
-        output_types: Output type by tool where tools take resources; None where they take named parameters.
+        output_types: Output type by tool if tools take resources; None if they take named parameters.
     Raises:
         PlanError: Nodes are not a list of objects with `task`.
     """
@@ -83,7 +83,7 @@ def count_plan(data: Mapping[str, Any], output_types: Mapping[str, str] | None =
 
 
 def output_types(tool_nodes: Sequence[Mapping[str, Any]]) -> dict[str, str] | None:
-    """Output type by tool from a tool file's nodes; None where the tools take named parameters."""
+    """Return the output type by tool from a tool file's nodes; None if the tools take named parameters."""
     if not all("output-type" in node for node in tool_nodes) or any("parameters" in node for node in tool_nodes):
         return None
     return {str(node["id"]): str(next(iter(node["output-type"]), "none")) for node in tool_nodes}
@@ -92,7 +92,7 @@ def output_types(tool_nodes: Sequence[Mapping[str, Any]]) -> dict[str, str] | No
 def taskbench_scores(
     predicted: Sequence[Counted], gold: Sequence[Counted], tools: Sequence[str]
 ) -> dict[str, float | None]:
-    """All of `evaluate.py` but BERTScore; None where there is nothing to count.
+    """Compute all scores of `evaluate.py` except BERTScore; None where there is nothing to count.
 
     Returns:
         `rouge1 rouge2 rougeL node_micro_f1 node_macro_f1 link_f1 edit_distance argument_name_f1 argument_value_f1`.
@@ -111,7 +111,7 @@ def taskbench_scores(
 
 
 def content_kind(value: str) -> str:
-    """`image audio video text`, by the first known file ending anywhere in the text."""
+    """Return `image`, `audio`, `video` or `text`, by the first known file ending anywhere in the text."""
     bare = value.strip("'")
     return next((kind for kind, endings in _ENDINGS if any(f".{e}" in bare for e in endings)), "text")
 
@@ -137,7 +137,7 @@ def _resources(
             step = int(number) if number.isdecimal() else len(names)
             if step == index or step >= len(names):
                 continue
-            # The source replaces underscores in what is linked from, not in what is linked to.
+            # As the source does, underscores are replaced in a link's source and not in its target.
             links.append((names[step], str(node["task"])))
             given.append((output_types.get(names[step], "other"), names[step]))
         pairs.append(given)

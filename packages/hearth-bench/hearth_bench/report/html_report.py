@@ -1,4 +1,4 @@
-"""What runs came to, to read: a leaderboard (CSV, Markdown) and one HTML page with pictures, made from files alone.
+"""Write a report of runs: a leaderboard (CSV, Markdown) and one HTML page with pictures, from files alone.
 
 The page loads nothing: no script, style, font or picture from anywhere, and its content security policy allows none, so
 that words of a request shown in it stay words.
@@ -34,9 +34,9 @@ from hearth_bench.report.run_comparison import numbers_of
 from hearth_bench.report.runs import CaseRun, Judged, Run
 
 MAX_FAILURES = 40
-"""Of a case, the furthest from right first."""
+"""Most failures shown of a case, the furthest from right first."""
 _MAX_SHOWN = 3
-"""Cases of a run whose tools and failures are shown, the best first."""
+"""Most cases of a run whose tools and failures are shown, the best first."""
 _MAX_MATRICES = 4
 _MAX_TOOLS = 14
 _MAX_TEXT = 220
@@ -47,7 +47,7 @@ _MEANS = (
     ("tokens", "tokens", "tokens"),
     ("bytes_out", "bytes_out", "bytes_out"),
 )
-"""Columns that are means of the samples, where the job has no metric that says it."""
+"""Columns that are means over samples, shown if the job has no metric for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +58,13 @@ class Row:
     rank: int
     name: str
     kind: str
-    """A paradigm; of a suite `measured`, `floor` or `oracle`."""
+    """Paradigm; for a suite `measured`, `floor` or `oracle`."""
     numbers: Mapping[str, float | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One picture with what it shows."""
+    """One picture with its title and note."""
 
     file: str
     title: str
@@ -78,34 +78,34 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """What a case got wrong, to read."""
+    """Failures of a case, for a reader."""
 
     case: str
     n: int
     n_wrong: int
     shown: tuple[tuple[str, str, str], ...]
-    """Request, right plan, what was planned."""
+    """Request, right plan and predicted plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One run."""
+    """One run in the report."""
 
     title: str
     facts: Mapping[str, str]
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     failed: tuple[tuple[str, str], ...]
-    """Case and why."""
+    """Failed cases with their errors."""
     faults: tuple[str, ...]
     absent: tuple[str, ...]
-    """What the machine could not measure, and why."""
+    """Values that the machine could not measure, with the reasons."""
     pictures: tuple[Picture, ...]
     failures: tuple[Failures, ...]
 
 
 def write_report(runs: Sequence[Run], folder: Path) -> list[Path]:
-    """Write `leaderboard.csv`, `report.md`, `report.html` and `pictures/` into a folder, which is made.
+    """Write `leaderboard.csv`, `report.md`, `report.html` and `pictures/` into a folder, creating it.
 
     Raises:
         RequestError: The folder cannot be made, or there is nothing to report. StoreError: A file cannot be written.
@@ -131,7 +131,7 @@ def write_report(runs: Sequence[Run], folder: Path) -> list[Path]:
 
 
 def section_of(run: Run, number: int = 1) -> Section:
-    """All that is shown of one run."""
+    """Collect everything that is shown of one run."""
     if run.document is not None:
         rows = suite_rows(run.name, run.document)
         pictures = _suite_pictures(run.document, number)
@@ -153,7 +153,7 @@ def section_of(run: Run, number: int = 1) -> Section:
 
 
 def _absent(run: Run) -> tuple[str, ...]:
-    """Of a suite."""
+    """Return what a suite could not measure, with the reason."""
     reason = (run.document or {}).get("energy_absent")
     return (f"energy_j: {reason}",) if reason else ()
 
@@ -177,9 +177,11 @@ def _numbers(case: CaseRun) -> dict[str, float | None]:
 
 
 def suite_rows(run: str, document: Mapping[str, Any]) -> list[Row]:
-    """A suite's numbers as rows between floor and oracle: those that have a bound, else all at the top.
+    """Build rows from a suite's numbers between floor and oracle: those that have a bound, or else all top-level
+    numbers.
 
-    Three forms: `methods` or `rows` of named measurements; `WAY.measure`; `floor_… oracle_… none_…` beside a key.
+    Three forms are read: `methods` or `rows` of named measurements; `WAY.measure`; `floor_… oracle_… none_…` beside a
+    key.
     """
     for key in ("methods", "rows"):
         named = document.get(key)
@@ -209,7 +211,7 @@ def _measures(flat: Mapping[str, float], way: str) -> list[str]:
 
 
 def _bounded(flat: Mapping[str, float]) -> dict[str, dict[str, float]]:
-    """Rows by prefix, of keys that stand beside a bound."""
+    """Group the keys that have a bound into rows by prefix."""
     own = [name for name in flat if not name.startswith(("floor_", "oracle_", "none_"))]
     found: dict[str, dict[str, float]] = {"": {}}
     bounded: list[str] = []
@@ -253,7 +255,7 @@ def _suite_pictures(document: Mapping[str, Any], number: int) -> list[Picture]:
 
 
 def call_curves(document: Mapping[str, Any]) -> dict[str, list[Point]]:
-    """Measurements of a suite at several shares of cloud calls."""
+    """Collect a suite's measurements at several shares of cloud calls."""
     found: dict[str, list[Point]] = {}
     results = document.get("results")
     for key, rows in {**document, **(results if isinstance(results, Mapping) else {})}.items():
@@ -277,7 +279,7 @@ def _case_pictures(cases: Sequence[CaseRun], number: int) -> list[Picture]:
     pictures = _learning(number, curves, {}, "score on the tasks so far") + _matrices(number, continual)
     asked = [(case, calls) for case in cases if (calls := case.mean("cloud")) is not None]
     if not any(calls or case.paradigm == "jointinference" for case, calls in asked):
-        asked = []  # nobody asks a cloud: nothing to draw
+        asked = []  # no case asks a cloud: nothing to draw
     first = next((name for case, _ in asked for name in case.metrics), "")
     found = [case.metrics.get(first) for case, _ in asked]
     uses_own = not any(found) or not all(value is not None and 0 <= value <= 1 for value in found)
@@ -301,7 +303,7 @@ def _case_pictures(cases: Sequence[CaseRun], number: int) -> list[Picture]:
 
 
 def _varied(chosen: str, of_all: Sequence[str]) -> str:
-    """Hyperparameters of a case, without those that are the same in all of its algorithm."""
+    """Return a case's hyperparameters, without those that all cases of its algorithm share."""
     same = set.intersection(*(set(text.split(", ")) for text in of_all))
     return ", ".join(part for part in chosen.split(", ") if part not in same)
 
@@ -340,7 +342,7 @@ def _is_matrix(value: Any) -> bool:
 
 
 def seen_scores(matrix: Sequence[Sequence[float | None]]) -> list[float]:
-    """After each round, the mean over the tasks so far."""
+    """Return, after each round, the mean score over the tasks so far."""
     found = []
     for k, row in enumerate(matrix):
         known = [value for value in row[: k + 1] if value is not None]
@@ -352,10 +354,9 @@ def seen_scores(matrix: Sequence[Sequence[float | None]]) -> list[float]:
 
 
 def tool_confusion(samples: Sequence[Judged]) -> Counter[tuple[str, str]]:
-    """How often which tool was planned where which was right.
+    """Count which tool was planned where which was right.
 
-    What is in both plans is right; what is left over is laid side by side in order, and what then has nothing beside it
-    was left out or too many.
+    Tools in both plans are right. The others are paired in order; one without a partner was left out or superfluous.
     """
     counts = Counter[tuple[str, str]]()
     for sample in samples:
@@ -380,7 +381,7 @@ def _left_over(tools: Sequence[str], both: Counter[str]) -> list[str]:
 
 
 def confused_tools(counts: Mapping[tuple[str, str], int]) -> list[str]:
-    """Tools to show: the most confused first, then the most used; by the alphabet, then others and nothing."""
+    """Choose the tools to show: the most confused, then the most used; alphabetical, then "others" and "none"."""
     wrong, used = Counter[str](), Counter[str]()
     for (right, planned), n in counts.items():
         for tool in {right, planned}:
@@ -393,7 +394,7 @@ def confused_tools(counts: Mapping[tuple[str, str], int]) -> list[str]:
 
 
 def failures_of(case: CaseRun) -> Failures:
-    """What a case got wrong; the furthest from right first, else as they came."""
+    """Collect a case's failures, the furthest from right first, otherwise in order."""
     wrong = [sample for sample in case.samples if sample.scores["right"] < 1]
     worst = sorted(wrong, key=lambda sample: sample.scores.get("tool_f1", 0.0))[:MAX_FAILURES]
     shown = tuple((_cut(s.question), _cut(s.right), _cut(s.planned)) for s in worst)
@@ -409,7 +410,7 @@ def _cut(text: str) -> str:
 
 
 def leaderboard_csv(sections: Sequence[Section]) -> str:
-    """All rows of all runs, in the columns of all."""
+    """Write all rows of all runs as CSV, with the columns of all."""
     columns = list(dict.fromkeys(name for section in sections for name in section.columns))
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
@@ -421,7 +422,7 @@ def leaderboard_csv(sections: Sequence[Section]) -> str:
 
 
 def markdown(sections: Sequence[Section]) -> str:
-    """The same to read without a browser; pictures lie beside it."""
+    """Write the report as Markdown, to read without a browser; pictures are in files beside it."""
     lines = ["# Report", "", *(_quiet(_made()))]
     for section in sections:
         lines += ["", f"## {_md(section.title)}", ""]
@@ -450,7 +451,7 @@ def _cells(section: Section, row: Row) -> list[str]:
 
 
 def number_text(value: float | None) -> str:
-    """A number as tables show it."""
+    """Format a number as tables show it."""
     if value is None:
         return "–"
     if float(value).is_integer():
@@ -473,7 +474,7 @@ def _md_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _md(text: str) -> str:
-    """Text that stays text: no cell, tag, link or emphasis of the data's own."""
+    """Escape a text for Markdown, so that data cannot form cells, tags, links or emphasis."""
     text = " ".join(text.split())
     for sign, written in (
         ("\\", "\\\\"),
@@ -490,8 +491,8 @@ def _md(text: str) -> str:
 
 
 def html(sections: Sequence[Section]) -> str:
-    """The page, as text."""
-    import jinja2  # only a run that writes a report pays for it
+    """Render the page as text."""
+    import jinja2  # imported only when a report is written
 
     folder = files("hearth_bench") / "templates"
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)

@@ -1,4 +1,4 @@
-"""Pictures of a report: functions from numbers to PNG files."""
+"""Draw the pictures of a report: functions from numbers to PNG files."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ _COLOURS = ("#0b5fa5", "#c0392b", "#3a9d5d", "#e08e0b", "#8c6bb1", "#555555", "#
 _MARKS = "osD^vP*X"
 MAX_LINES = len(_COLOURS)
 _MAX_NUMBERED = 14
-"""Rounds of a matrix whose cells are numbered."""
+"""Most rounds for which a matrix's cells are numbered."""
 NOTHING = "(none)"
-"""Beside a tool: nothing was planned for it, or it was planned for nothing."""
+"""Partner of a tool if nothing was planned for it, or if it was planned for nothing."""
 OTHERS = "(others)"
-"""All tools that are not shown."""
+"""Label of all tools that are not shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One choice of what goes to the cloud."""
+    """Result of one setting of what goes to the cloud."""
 
     calls: float
-    """Share of requests."""
+    """Share of requests answered by the cloud."""
     quality: float
     note: str = ""
 
 
 def learning_png(curves: Mapping[str, Sequence[float]], levels: Mapping[str, float], what: str) -> bytes:
-    """Curves over rounds; `levels` are lines for what learns everything at once or nothing."""
+    """Draw curves over rounds; `levels` are lines for learning everything at once and for learning nothing."""
     figure, axes = _figure(8.5, 4.6)
     for k, (name, values) in enumerate(list(curves.items())[:MAX_LINES]):
         axes.plot(range(1, len(values) + 1), values, marker=_MARKS[k], ms=5, color=_COLOURS[k], label=_short(name))
@@ -50,7 +50,7 @@ def learning_png(curves: Mapping[str, Sequence[float]], levels: Mapping[str, flo
 
 
 def matrix_png(rows: Sequence[Sequence[float]], title: str) -> bytes:
-    """R: row i is after round i, column j the score on task j."""
+    """Draw R: row i is after round i, column j the score on task j."""
     r = np.array(rows, float)
     size = min(max(3.4, 0.62 * max(r.shape)), 9)
     figure, axes = _figure(size + 1.2, size)
@@ -62,7 +62,7 @@ def matrix_png(rows: Sequence[Sequence[float]], title: str) -> bytes:
             axes.text(j, i, f"{r[i, j]:.2f}", ha="center", va="center", fontsize=8, color="white" if dark else "black")
         axes.set_xticks(range(r.shape[1]), [str(k + 1) for k in range(r.shape[1])])
         axes.set_yticks(range(r.shape[0]), [str(k + 1) for k in range(r.shape[0])])
-    for k in range(min(r.shape)):  # what was just learnt
+    for k in range(min(r.shape)):  # the task just learnt
         axes.add_patch(_outline(k))
     axes.set(xlabel="task tested", ylabel="after learning round")
     axes.set_title(_short(title, 60), fontsize=10)
@@ -71,7 +71,7 @@ def matrix_png(rows: Sequence[Sequence[float]], title: str) -> bytes:
 
 
 def calls_png(curves: Mapping[str, Sequence[Point]], what: str) -> bytes:
-    """Quality by the share of requests that a cloud model answers."""
+    """Draw quality by the share of requests that a cloud model answers."""
     figure, axes = _figure(8.5, 4.8)
     for k, (name, points) in enumerate(list(curves.items())[:MAX_LINES]):
         ordered = sorted(points, key=lambda p: (p.calls, p.quality))
@@ -86,7 +86,8 @@ def calls_png(curves: Mapping[str, Sequence[Point]], what: str) -> bytes:
 
 
 def confusion_png(counts: Mapping[tuple[str, str], int], tools: Sequence[str]) -> bytes:
-    """Which tool was planned (columns) for which right one (rows); shares of a row. What is not shown is `OTHERS`."""
+    """Draw which tool was planned (columns) for which right one (rows), as shares of a row; hidden tools are
+    `OTHERS`."""
     places = {name: k for k, name in enumerate(tools)}
     table = np.zeros((len(tools), len(tools)))
     for (right, planned), n in counts.items():
@@ -107,7 +108,7 @@ def confusion_png(counts: Mapping[tuple[str, str], int], tools: Sequence[str]) -
 
 
 def intervals_png(rows: Sequence[tuple[str, float, float, float]], title: str) -> bytes:
-    """Differences with their intervals: name, difference, low, high."""
+    """Draw differences with their intervals: name, difference, low, high."""
     figure, axes = _figure(8.5, max(1.9, 0.36 * len(rows) + 1.2))
     for k, (_, value, low, high) in enumerate(rows):
         colour = "#555555" if low <= 0 <= high else _COLOURS[2] if value > 0 else _COLOURS[1]
@@ -125,7 +126,7 @@ def intervals_png(rows: Sequence[tuple[str, float, float, float]], title: str) -
 
 
 def _figure(width: float, height: float) -> tuple[Figure, Axes]:
-    # Takes half a second to import: no other command needs it.
+    # matplotlib takes half a second to import; no other command needs it.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -145,7 +146,7 @@ def _finished(figure: Figure, axes: Axes) -> bytes:
 
 
 def _note(axes: Axes, points: Sequence[Point], curve: int) -> None:
-    """Say beside each place what was chosen there; several choices may lie in one place, and several curves."""
+    """Label each place with its settings; several settings and curves may share one place."""
     notes: dict[tuple[float, float], list[str]] = {}
     for point in points:
         notes.setdefault((100 * point.calls, point.quality), []).append(point.note)
@@ -167,13 +168,13 @@ def _outline(k: int) -> Patch:
 def _png(figure: Figure) -> bytes:
     file = io.BytesIO()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a name in letters that the font lacks
+        warnings.simplefilter("ignore")  # a name may have letters that the font lacks
         figure.savefig(file, format="png", metadata={"Software": None})
     return file.getvalue()
 
 
 def _limits(values: Sequence[float]) -> tuple[float, float]:
-    """From zero to one where all lie between; no axis that makes little look like much."""
+    """Return limits of zero to one if all values lie between; a narrower axis would exaggerate differences."""
     return min(0.0, *values, 0.0) * 1.05, max(1.0, *values, 1.0) * 1.04
 
 

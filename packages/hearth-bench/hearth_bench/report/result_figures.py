@@ -1,4 +1,4 @@
-"""Pictures of results, made from the result documents alone."""
+"""Draw pictures of results from the result documents alone."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _NAMES = {
 
 
 def continual_png(document: Mapping[str, Any]) -> bytes:
-    """Learning curves of all methods, the student's R matrix and what each round cost."""
-    # Takes half a second to import: no other command needs it.
+    """Draw all methods' learning curves, the student's R matrix and the cost of each round."""
+    # matplotlib takes half a second to import; no other command needs it.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

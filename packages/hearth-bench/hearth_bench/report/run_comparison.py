@@ -1,11 +1,11 @@
-"""Two runs side by side: what differs, how sure that is, and where which is better.
+"""Compare two runs: the differences, how sure they are, and where which run is better.
 
-Samples are matched by what was asked. A difference of means is drawn again from the pairs, with replacement (the paired
-bootstrap; Efron & Tibshirani 1993, ch. 13): the middle 95 % of what comes out is its interval. Whoever is better
-outside of that interval wins; else nobody does.
+Samples are matched by request. The mean difference is resampled from the pairs with replacement (the paired bootstrap;
+Efron & Tibshirani 1993, ch. 13): the middle 95 % of the results is its interval. A run wins if the whole interval
+favours it; otherwise neither does.
 
 Covered: the draws are the same for the same seed. A measure of which a run keeps no samples is shown without interval.
-Not covered: many measures are looked at, and no interval is widened for that: of twenty equal ones, one "wins".
+Not covered: no interval is widened for the number of measures looked at: of twenty equal ones, one "wins".
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from hearth_bench.report.runs import CaseRun, Judged, Run
 N_DRAWS = 10_000
 _MIDDLE = (2.5, 97.5)
 _MAX_CELLS = 4_000_000
-"""Of one block of draws, for memory."""
+"""Most cells of one block of draws, to limit memory."""
 LESS_IS_BETTER = frozenset({"ms", "cloud", "tokens", "bytes_out", "energy_j", "wall_s", "cpu_s"})
 MIN_TO_WIN = 10
-"""Pairs: of fewer, draws of the pairs themselves say too little (three that agree would be certain)."""
+"""Fewest pairs for a win: with fewer, resampling says too little (three that agree would be certain)."""
 _MIN_GROUP = 3
-"""Samples of which a group must have as many to be shown."""
+"""Fewest samples of a group that is shown."""
 COSTS = ("ms", "tokens", "bytes_out", "energy_j")
-"""Measures that are no shares."""
+"""Measures that are not shares."""
 SCORES = ("right", "tool_f1", "same_tools", "same_order", "link_f1", "arg_value_f1", "cloud", *COSTS)
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One measure of both."""
+    """Difference of one measure between both runs."""
 
     name: str
     n: int
-    """Pairs; 0: known as a whole only."""
+    """Number of pairs; 0: only the totals are known."""
     a: float
     b: float
     low: float | None
     high: float | None
-    """Of `b - a`."""
+    """Upper end of the interval of `b - a`; `low` is the lower end."""
 
     @property
     def winner(self) -> str:
-        """`A`, `B`, or empty where it may be chance."""
+        """Winner `A` or `B`; empty if the difference may be chance."""
         if self.low is None or self.high is None or self.low <= 0 <= self.high or self.n < MIN_TO_WIN:
             return ""
         is_b = (self.b > self.a) != (self.name in LESS_IS_BETTER)
@@ -58,7 +58,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All of it."""
+    """Comparison of two cases or results."""
 
     a: str
     b: str
@@ -67,7 +67,7 @@ class Comparison:
     n_only_b: int
     measures: tuple[Difference, ...]
     groups: Mapping[str, tuple[Difference, ...]]
-    """Kind of group → its groups, by `right`."""
+    """Differences of `right` in each group, by kind of group."""
     only_a_right: tuple[tuple[Judged, Judged], ...]
     only_b_right: tuple[tuple[Judged, Judged], ...]
     seed: int
@@ -77,13 +77,13 @@ class Comparison:
 def paired_interval(
     a: Sequence[float], b: Sequence[float], *, seed: int, n_draws: int = N_DRAWS
 ) -> tuple[float, float]:
-    """The middle 95 % of the mean of `b - a`, pairs drawn again with replacement.
+    """Return the middle 95 % of the mean of `b - a`, resampling pairs with replacement.
 
-    Equal differences are drawn together (a multinomial), which is the same draw: two runs of right and wrong take as
-    long with a million samples as with ten.
+    Equal differences are drawn together (a multinomial), which is equivalent: two runs of right and wrong take as long
+    with a million samples as with ten.
 
     Raises:
-        ValueError: Lengths differ, or there is nothing.
+        ValueError: Lengths differ, or there are no values.
     """
     if len(a) != len(b) or not a:
         raise ValueError(f"{len(a)} values beside {len(b)}; expected as many, at least one")
@@ -99,7 +99,7 @@ def paired_interval(
 
 
 def compare_runs(a: Run, b: Run, *, seed: int = 0, n_draws: int = N_DRAWS) -> list[Comparison]:
-    """Compare cases of the same name and hyperparameters; where there are none, the best of each.
+    """Compare cases of the same name and hyperparameters; if there are none, the best case of each run.
 
     Raises:
         RequestError: One is a suite's result and the other is not, or a run has no case that is done.
@@ -122,7 +122,7 @@ def _name(run: Run, case: CaseRun) -> str:
 
 
 def _documents(a: Run, b: Run, seed: int, n_draws: int) -> Comparison:
-    """Numbers that both results have. They keep no samples: no interval can be drawn."""
+    """Compare the numbers that both results have; they keep no samples, so there is no interval."""
     mine, theirs = numbers_of(a.document or {}), numbers_of(b.document or {})
     shared = [name for name in mine if name in theirs]
     if not shared:
@@ -132,7 +132,7 @@ def _documents(a: Run, b: Run, seed: int, n_draws: int) -> Comparison:
 
 
 def numbers_of(document: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
-    """Numbers by dotted name, without lists."""
+    """Return the numbers by dotted name, leaving out lists."""
     found: dict[str, float] = {}
     for key, value in document.items():
         if isinstance(value, Mapping):
@@ -196,7 +196,7 @@ def _groups(pairs: Sequence[tuple[Judged, Judged]], seed: int, n_draws: int) -> 
 
 
 def _in_order(group: tuple[str, object]) -> tuple[int, str]:
-    """Numbers as numbers."""
+    """Return a sort key that orders groups by their leading number."""
     found = re.match(r"\d+", group[0])
     return int(found[0]) if found else 0, group[0]
 
@@ -213,7 +213,7 @@ def _length(n: int) -> str:
 
 
 def comparison_lines(found: Comparison, *, n_named: int = 5) -> list[str]:
-    """For a terminal."""
+    """Format a comparison for a terminal."""
     lines = [f"A  {found.a}", f"B  {found.b}"]
     if found.n_pairs or found.n_only_a or found.n_only_b:
         unmatched = found.n_only_a + found.n_only_b
@@ -251,7 +251,7 @@ def _cut(text: str, n: int) -> str:
 
 
 def comparison_document(found: Comparison) -> dict[str, object]:
-    """The same as JSON."""
+    """Convert a comparison to JSON."""
 
     def row(one: Difference) -> dict[str, object]:
         return {"n": one.n, "a": one.a, "b": one.b, "difference": one.b - one.a, "low": one.low, "high": one.high,
@@ -273,7 +273,7 @@ def comparison_document(found: Comparison) -> dict[str, object]:
 
 
 def interval_rows(found: Comparison) -> list[tuple[str, float, float, float]]:
-    """Name, difference and interval for the picture: measures in [−1, 1], beneath them groups that differ."""
+    """Return name, difference and interval for the picture: measures in [−1, 1], then the groups that differ."""
     shown = [one for one in found.measures if one.name not in COSTS]
     named = [(one.name, one) for one in shown]
     named += [

@@ -1,8 +1,8 @@
-"""Runs as reports read them: the workspace of a job, one case of it, the result of a suite, a file of plans.
+"""Read runs for reports: the workspace of a job, one case of it, the result of a suite, or a file of plans.
 
-A case keeps each sample's right answer and what was planned; both are read as plans where they are such (the plan
-format, also as JSON text), as one call where they are a name or `name(…)`, else compared as text. What each sample is
-worth is counted here from those alone: a job's own metrics are code of the job, which a report does not run.
+A case keeps each sample's right answer and prediction. Both are read as plans if they are plans (the plan format, also
+as JSON text), as one call if they are a name or `name(…)`, else compared as text. Samples are scored here from those
+alone: a job's own metrics are code of the job, which a report does not run.
 
 Covered: a workspace that was moved; cases that failed or are not finished; lines that are no samples (counted).
 Not covered: a tool that a sentence names in passing.
@@ -21,13 +21,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hearth.errors import HearthError, RequestError
-from hearth.formats.plan_json import plan_from_json, read_jsonl
+from hearth.errors import RequestError
+from hearth.formats.plan_json import read_jsonl
 from hearth.types import Plan, Ref
 from hearth_bench.data.datasets import gold_from_json, gold_of, graph_of
-from hearth_bench.ianvs.cases.case_outcome import read_outcome
+from hearth_bench.ianvs.case_outcome import read_outcome
 from hearth_bench.metrics.argument_f1 import argument_scores
 from hearth_bench.metrics.plan_metrics import PlanGraph, f1, is_accurate
+from hearth_bench.scoring.sample_answers import plan_in, unwrapped
 
 _CALL = re.compile(r"\s*([A-Za-z_][\w.:/-]*)\s*(?:\(.*\))?\s*", re.S)
 _MAX_DOCUMENT_BYTES = 50_000_000
@@ -38,20 +39,20 @@ _MAX_DOCUMENT_BYTES = 50_000_000
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One sample with what was planned for it."""
+    """One sample with its prediction."""
 
     key: str
-    """The same for the same sample of another run."""
+    """Key that is the same for the same sample of another run."""
     question: str
     right: str
     planned: str
-    """Both as a person reads them."""
+    """Predicted plan for a reader; `right` is the right one."""
     right_tools: tuple[str, ...] | None
-    """None: not a plan."""
+    """Tools of the right plan; None: not a plan."""
     planned_tools: tuple[str, ...] | None
     scores: Mapping[str, float]
-    """`right`; of plans `tool_f1 same_tools same_order`, where there are such `link_f1 arg_value_f1`; what it
-    cost: `cloud ms tokens bytes_out energy_j`."""
+    """Scores of the sample: `right`; for plans `tool_f1 same_tools same_order` and, if defined, `link_f1 arg_value_f1`;
+    its cost `cloud ms tokens bytes_out energy_j`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,43 +61,43 @@ class CaseRun:
 
     name: str
     chosen: str
-    """Its hyperparameters."""
+    """Hyperparameters of the case."""
     paradigm: str
     metrics: Mapping[str, float | None]
-    """Those that are numbers, as the job counted them; else means of the samples' scores."""
+    """Numeric metrics as the job computed them; for a file of plans, means of the samples' scores."""
     cost: Mapping[str, float]
     samples: tuple[Judged, ...]
     continual: Mapping[str, Any] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
     absent: Mapping[str, str] = field(default_factory=dict)
-    """What its machine could not measure, and why."""
+    """Values that the machine could not measure, with the reasons."""
     error: str = ""
-    """Why it is not done."""
+    """Reason why the case is not done."""
     n_unread: int = 0
-    """Lines of its predictions that are no samples."""
+    """Number of lines in its predictions that are no samples."""
 
     @property
     def label(self) -> str:
         return f"{self.name} ({self.chosen})" if self.chosen else self.name
 
     def mean(self, score: str) -> float | None:
-        """Over the samples that have it."""
+        """Return the mean of a score over the samples that have it."""
         values = [sample.scores[score] for sample in self.samples if score in sample.scores]
         return math.fsum(values) / len(values) if values else None
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one path holds."""
+    """Contents of one path."""
 
     name: str
     path: Path
     cases: tuple[CaseRun, ...] = ()
-    """The best first, by the job's ranking; those that failed at the end."""
+    """Cases, the best first by the job's ranking, failed ones last."""
     document: Mapping[str, Any] | None = None
-    """Of a suite."""
+    """Document of a suite's result."""
     origin: Mapping[str, Any] = field(default_factory=dict)
-    """`commit machine seed at version`, as far as it says."""
+    """Fields `commit machine seed at version`, where known."""
 
     @property
     def done(self) -> list[CaseRun]:
@@ -104,12 +105,12 @@ class Run:
 
 
 def read_run(path: Path, gold: Path | None = None) -> Run:
-    """Read whatever `path` is.
+    """Read a run from a workspace, a case, a result or a file of plans.
 
     Args:
-        gold: The right plans, for a file of plans; matched by id.
+        gold: Right plans for a file of plans, matched by id.
     Raises:
-        RequestError: It cannot be read, or is none of these.
+        RequestError: The path cannot be read, or is none of these.
     """
     if path.is_dir():
         if (path / "case.json").is_file():
@@ -148,7 +149,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _job(path: Path) -> Run:
-    """A job's workspace: the cases of its ranking in order, then those that were never done."""
+    """Read a job's workspace: the cases of its ranking in order, then the others, failed ones last."""
     folders = {found.parent.relative_to(path): found.parent for found in sorted(path.glob("*/*/case.json"))}
     ranked = [folders.pop(place) for place in _ranking(path / "rank" / "all_rank.csv") if place in folders]
     read = [_case_or_why_not(folder) for folder in ranked]
@@ -161,7 +162,7 @@ def _job(path: Path) -> Run:
 
 
 def _ranking(path: Path) -> list[Path]:
-    """`ALGORITHM/ID` of each row: the rest of its url may have been left behind."""
+    """Return `ALGORITHM/ID` of each row; the rest of its url may be outdated."""
     try:
         rows = list(csv.DictReader(io.StringIO(path.read_text("utf-8"))))
     except (OSError, UnicodeDecodeError, csv.Error):
@@ -176,7 +177,7 @@ def _origin_of_job(path: Path) -> Mapping[str, Any]:
 
 
 def _case_or_why_not(folder: Path) -> CaseRun:
-    """One that cannot be read loses no other."""
+    """Read a case; one that cannot be read becomes a failed case, so that no other is lost."""
     try:
         return _case(folder)
     except RequestError as error:
@@ -226,14 +227,14 @@ def _samples(path: Path, *, is_joint: bool) -> tuple[tuple[Judged, ...], int]:
 
 
 def _asked(question: str) -> str:
-    """What a person asked, where a question holds more: Hearth's examples say when, and who."""
+    """Return the person's request from a question that holds more; Hearth's examples add time and person."""
     value = unwrapped(question)
     said = value.get("user_request") if isinstance(value, Mapping) else None
     return said if isinstance(said, str) else question
 
 
 def _spent(usage: Any) -> dict[str, float]:
-    """What a line of predictions says that its sample cost (`hearth_bench.metrics.system_metrics`)."""
+    """Read the cost of a sample from its line of predictions (`hearth_bench.scoring.system_metrics`)."""
     if not isinstance(usage, Mapping):
         return {}
     known = {name: float(value) for name, value in usage.items() if isinstance(value, int | float)}
@@ -297,7 +298,7 @@ def judged(key: str, question: str, answer: Any, prediction: Any, more: Mapping[
 
 
 def _tool_scores(planned: PlanGraph, right: PlanGraph) -> dict[str, float]:
-    """A request that no tool fits, and for which none was planned, counts as right."""
+    """Score the tools of a plan; planning nothing is right if no tool fits the request."""
     if not right.nodes:
         return dict.fromkeys(("tool_f1", "same_tools", "same_order"), float(not planned.nodes))
     return {
@@ -307,38 +308,8 @@ def _tool_scores(planned: PlanGraph, right: PlanGraph) -> dict[str, float]:
     }
 
 
-def unwrapped(value: Any) -> Any:
-    """What a model's answer says: out of lists of one, `completion`, and JSON written as text."""
-    for _ in range(4):
-        if isinstance(value, list) and len(value) == 1 and not isinstance(value[0], Mapping):
-            value = value[0]
-        elif isinstance(value, Mapping) and "completion" in value:
-            value = value["completion"]
-        elif isinstance(value, Mapping) and isinstance(value.get("result"), Mapping):  # as TaskBench writes predictions
-            value = value["result"]
-        elif isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-            try:
-                value = json.loads(value)
-            except (ValueError, RecursionError):
-                return value
-        else:
-            break
-    return value
-
-
-def plan_in(value: Any) -> Plan | None:
-    """The plan that an answer or a prediction is, in whatever it is wrapped; None where it is none."""
-    value = unwrapped(value)
-    if not isinstance(value, Mapping) or "task_nodes" not in value:
-        return None
-    try:
-        return plan_from_json(value)
-    except HearthError:
-        return None
-
-
 def _names(value: Any) -> tuple[str, ...] | None:
-    """Tools of an answer that is no plan: one call, or a list of names."""
+    """Return the tools of an answer that is no plan: one call, or a list of names."""
     if isinstance(value, str):
         found = _CALL.fullmatch(value)
         return (found[1],) if found else None
@@ -348,7 +319,7 @@ def _names(value: Any) -> tuple[str, ...] | None:
 
 
 def plan_text(plan: Plan) -> str:
-    """A plan on one line."""
+    """Format a plan on one line."""
     if not plan.steps:
         return "nothing"
     return "; ".join(

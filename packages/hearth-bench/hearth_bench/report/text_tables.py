@@ -1,4 +1,4 @@
-"""Result documents as a person reads them in a terminal: functions from documents to lines."""
+"""Format result documents for a terminal: functions from documents to lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NO = "–"
 
 
 def planning_lines(document: Mapping[str, Any]) -> list[str]:
-    """A measurement of planning: the student between its floors and its oracle, then what else was seen."""
+    """Format a planning result: the student between its floors and its oracle, then the other figures."""
     d = document
     heads = ["", "node F1", "link F1", "accuracy", "exact"]
     rows = [
@@ -56,7 +56,7 @@ def planning_lines(document: Mapping[str, Any]) -> list[str]:
 
 
 def privacy_lines(document: Mapping[str, Any]) -> list[str]:
-    """A measurement of masking: a row for each set of finders, then each type."""
+    """Format a masking result: a row for each set of finders, then each type."""
     d = document
     keys = ("masked_share", "structured_recall", "structured_precision", "char_precision", "documents_fully_masked")
     heads = ["", "masked", "ids recall", "ids precision", "char precision", "texts whole", "chars/s"]
@@ -98,7 +98,7 @@ def _arguments(label: str, d: Mapping[str, Any], ending: str) -> str:
 
 
 def continual_lines(document: Mapping[str, Any]) -> list[str]:
-    """A stream: one row per method."""
+    """Format a stream's result: one row per method."""
     d = document
     heads = ["", "ACC", "BWT", "FWT", "forgetting", "joint", "final node F1", "final accuracy", "CPU s a round"]
     rows = []
@@ -125,7 +125,7 @@ _INJECTION = ("utility_no_ask", "utility_one_ask", "approvals_per_task", "asr_wo
 
 
 def injection_lines(document: Mapping[str, Any]) -> list[str]:
-    """Tasks and attacks past the guard, between its bounds, then suite by suite."""
+    """Format an injection result: tasks and attacks past the guard, between its bounds, then suite by suite."""
     d = document
     heads = ["", "unasked", "≤ 1 question", "questions a task", "attacks succeed", "attacks write"]
     rows = [
@@ -167,7 +167,7 @@ def _line(label: str, parts: Sequence[str]) -> str:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns as wide as their widest; the first to the left, numbers to the right."""
+    """Align columns to their widest cell; the first to the left, numbers to the right."""
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     return [
         "  ".join([row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))]).rstrip()

@@ -1,15 +1,15 @@
-"""Are answers out of memory right, and does it say so when it does not know?
+"""Measure whether answers from memory are right, and whether memory refuses when it does not know.
 
-Answers are compared as LoCoMo does (Maharana et al. 2024): F1 over stemmed tokens without articles; of a question that
-several events answer, the mean over the parts of the right answer. Times are also compared as times: right when what
-both name has in common is at least half of what they name together. A question about what was never said is right when
-it is refused: LoCoMo's adversarial ones (they name the wrong person), and questions of another conversation with this
-one's names put in.
+Answers are compared as LoCoMo does (Maharana et al. 2024): F1 over stemmed tokens without articles; for a question that
+several events answer, the mean over the parts of the right answer. Times are also compared as times: right when the
+overlap of both periods is at least half of their union. A question about what was never said is right when it is
+refused: LoCoMo's adversarial ones (they name the wrong person), and questions of another conversation with this one's
+names put in.
 
 Covered: the extractive answers, with floors (the best event as a whole, as a search of files gives; its first sentence;
 the best event by words alone; the whole conversation), with and without refusing.
-Not covered: answers worded differently with the same sense; questions of another conversation that this one happens to
-answer count against it; "the week before 9 June" is read as the seven days before, a calendar week counts as wrong.
+Not covered: answers worded differently with the same meaning; questions of another conversation that this one happens
+to answer count against it; "the week before 9 June" is read as the seven days before, a calendar week counts as wrong.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from hearth.memory.answers.answer_spans import WordReader
+from hearth.memory.answers.question_answering import MemoryAnswer, answer_from
 from hearth.memory.event_memory import EventMemory, Found
 from hearth.memory.facts.fact_dates import MONTHS
-from hearth.memory.search.answer_spans import WordReader
 from hearth.memory.search.memory_ranking import Period
-from hearth.memory.search.question_answering import MemoryAnswer, answer_from
 from hearth.memory.search.terms import Stemmer, telling_words
 from hearth.storage.database import Store
 
@@ -42,19 +42,19 @@ _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One question with what memory said."""
+    """One question with memory's answer."""
 
     category: int
     right: str
-    """Empty: it has no answer."""
+    """Right answer; empty: there is none."""
     said: MemoryAnswer
     forced: MemoryAnswer
-    """The same without ever refusing."""
+    """Memory's answer if it may not refuse."""
     best: str
-    """The best event's words."""
+    """Words of the best event."""
     best_by_words: str
     everything: str
-    """The whole conversation."""
+    """Text of the whole conversation."""
 
 
 def ask(
@@ -84,10 +84,10 @@ class TokenF1:
         self._stemmer = Stemmer()
 
     def __call__(self, said: str, right: str, is_listed: bool = False) -> float:
-        """In [0, 1].
+        """Return the F1, in [0, 1].
 
         Args:
-            is_listed: `right` lists several things; the mean over them of the best part of `said`.
+            is_listed: `right` lists several things; return the mean over them of the best part of `said`.
         """
         if is_listed:
             parts, given = right.split(","), said.split(",")
@@ -109,7 +109,7 @@ def _plain(text: str) -> str:
 
 
 def answer_figures(asked: Sequence[Answered]) -> dict[str, float | int | None]:
-    """Flat figures of all questions asked."""
+    """Compute flat figures over all questions asked."""
     f1 = TokenF1()
     answerable = [one for one in asked if one.right]
     ways: dict[str, Callable[[Answered], str]] = {
@@ -146,7 +146,7 @@ def answer_figures(asked: Sequence[Answered]) -> dict[str, float | int | None]:
 
 
 def _wanted(one: Answered) -> str:
-    return one.right.split(";")[0] if one.category == 3 else one.right  # as LoCoMo does: what follows is the reason
+    return one.right.split(";")[0] if one.category == 3 else one.right  # as LoCoMo does: the rest is the reason
 
 
 def _mean(values: Sequence[float]) -> float | None:
@@ -154,7 +154,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def auroc(above: Sequence[float], below: Sequence[float]) -> float | None:
-    """The chance that one of `above` is greater than one of `below`; ties count half. None of nothing."""
+    """Return the probability that one of `above` exceeds one of `below`; ties count half. None if one is empty."""
     if not above or not below:
         return None
     won = sum((a > b) + (a == b) / 2 for a in above for b in below)
@@ -162,7 +162,7 @@ def auroc(above: Sequence[float], below: Sequence[float]) -> float | None:
 
 
 def is_same_time(said: Period | None, right: Period) -> bool:
-    """Whether what both name has in common is at least half of what they name together."""
+    """Return whether the overlap of both periods is at least half of their union."""
     if said is None:
         return False
     start, end = max(said.start, right.start), min(said.end, right.end)
@@ -171,7 +171,7 @@ def is_same_time(said: Period | None, right: Period) -> bool:
 
 
 def read_date(text: str) -> Period | None:
-    """The time a right answer names: a day, month, year, "the week before 9 June 2023"; None: another thing."""
+    """Read the time of a right answer: day, month, year or "the week before 9 June 2023"; None if it names none."""
     if found := _DATE.search(text):
         day, month, year = found[1] or found[3], MONTHS.index(found[2].lower()) + 1, int(found[4])
         start = dt.datetime(year, month, int(day or 1), tzinfo=dt.UTC)
@@ -198,7 +198,7 @@ def _before(word: str, day: dt.datetime) -> Period | None:
 
 
 def ranked_by_words(store: Store, question: str, *, limit: int) -> list[str]:
-    """Ids of events as FTS5 ranks them: BM25 of any telling word; among equals the earlier one first."""
+    """Return ids of events as FTS5 ranks them: BM25 of any telling word, ties in order of time."""
     words = dict.fromkeys(telling_words(question))
     rows = store.query(
         "SELECT id FROM event_words JOIN event ON event.number = event_words.rowid WHERE event_words MATCH ?"
@@ -209,14 +209,14 @@ def ranked_by_words(store: Store, question: str, *, limit: int) -> list[str]:
 
 
 def with_names(question: str, theirs: Sequence[str], ours: Sequence[str]) -> str:
-    """A question with one conversation's names in the place of another's."""
+    """Replace one conversation's names in a question by another's."""
     swapped = dict(zip(theirs, ours, strict=False))
     pattern = "|".join(re.escape(name) for name in swapped)
     return re.sub(rf"\b(?:{pattern})\b", lambda m: swapped[m[0]], question) if pattern else question
 
 
 def answer_lines(document: Mapping[str, object]) -> list[str]:
-    """The figures as a person reads them."""
+    """Format the figures for a reader."""
     ways = (
         ("floor: whole conversation", "floor_everything_"),
         ("floor: file search, whole turn", "floor_file_search_"),

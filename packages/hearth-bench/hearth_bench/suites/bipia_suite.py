@@ -1,9 +1,9 @@
-"""How well instructions inside data are told from data: attacks put into texts, beside the same texts without them.
+"""Measure how well instructions inside data are detected: texts with attacks inserted, beside the same texts without.
 
 The form is BIPIA's (Yi et al. 2023, https://arxiv.org/abs/2312.14197): a file of attacks by type, one of contexts.
 Each attack is put at the begin, in the middle and at the end of contexts drawn by seed; every context alone is an
 ordinary text. No language model is asked: the detector alone is measured. On the attacks and contexts that the shipped
-head was fitted to (BIPIA's training files) the numbers say how well it fits, not how well it does: measure on others.
+head was fitted to (BIPIA's training files) the numbers show fit, not generalisation: measure on others.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from training.injection_classifier_train import (
 )
 
 N_PAIRS = 3000
-"""Attacked texts judged, in about: attacks × contexts × positions may be hundreds of thousands."""
+"""Approximate number of attacked texts judged: attacks × contexts × positions may be hundreds of thousands."""
 N_TIMED = 50
 _LEAST_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """What a detector said of texts with and without attacks."""
+    """Scores of a detector on texts with and without attacks."""
 
     ordinary: tuple[float, ...]
     attacked: Mapping[tuple[str, str], tuple[float, ...]]
-    """By type of attack and position."""
+    """Scores by type of attack and position."""
 
     def all_attacked(self) -> list[float]:
         return [score for scores in self.attacked.values() for score in scores]
@@ -70,11 +70,11 @@ def scored(
 
 
 def summary(scores: Scores, threshold: float) -> dict[str, object]:
-    """`roc_auc false_alarm_rate detection_rate n n_ordinary`, and the same by type of attack and by position."""
+    """Return `roc_auc false_alarm_rate detection_rate n n_ordinary`, and the same by type of attack and by position."""
     everything = scores.all_attacked()
 
     def parts(place: int) -> dict[str, dict[str, float]]:
-        """By type of attack (0) or position (1)."""
+        """Return the rates by type of attack (0) or position (1)."""
         grouped: dict[str, list[float]] = {}
         for key, found in scores.attacked.items():
             grouped.setdefault(key[place], []).extend(found)
@@ -106,7 +106,7 @@ def _rounded(value: float) -> float:
 def measure_bipia(
     attack_file: Path, context_file: Path, encoder: Encoder, *, seed: int = 0, n_pairs: int = N_PAIRS
 ) -> dict[str, object]:
-    """The shipped detector on files of BIPIA's form.
+    """Measure the shipped detector on files of BIPIA's form.
 
     Raises:
         RequestError: A file cannot be read or has another form.
@@ -130,7 +130,7 @@ def measure_bipia(
 
 
 def ms_per_text(texts: Sequence[str], detector: Detector) -> float:
-    """Processor milliseconds for one text, the mean over all; the first is judged once before, unmeasured."""
+    """Return the mean processor milliseconds per text; the first is judged once before, unmeasured."""
     detector.judge(texts[:1])
     began_s = time.process_time()
     for text in texts:
@@ -143,7 +143,7 @@ def _sha256(path: Path) -> str:
 
 
 def bipia_lines(document: Mapping[str, object]) -> list[str]:
-    """The result as a table for a terminal."""
+    """Format the result as a table for a terminal."""
     lines = [
         f"{'ROC-AUC':<14}{document['roc_auc']:.4f}",
         f"{'texts':<14}{document['n']:,} with an attack, {document['n_ordinary']:,} without",

@@ -1,4 +1,4 @@
-"""Learning over a stream of rounds: what each round leaves of the ones before; flat results.
+"""Measure learning over a stream of rounds: what remains of each round after the later ones; flat results.
 
 Each round's demonstrations are a task; R[i][j] is the score on task j's test requests after learning rounds 0..i.
 Test requests belong to the round whose demonstrations use their tools most.
@@ -17,7 +17,8 @@ import numpy as np
 
 from hearth.cli.progress import SILENT, Progress
 from hearth.planning.ranking.features import Reading
-from hearth.planning.ranking.ranker import Student, StudentOptions
+from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth.protocols import Encoder
 from hearth.types import Demonstration
 from hearth_bench.data.datasets import PlanData, domain_rounds
@@ -36,29 +37,29 @@ from hearth_bench.suites.planning_suite import Method, Read, graph_of_ranking, o
 Order = Literal["domain", "shuffle", "file"]
 ORDERS: tuple[Order, ...] = ("domain", "shuffle", "file")
 StreamMethod = Literal["student", "heads", "recall", "joint", "finetune", "replay"]
-"""`joint`: taught everything at once, the upper bound. `finetune`: a trained model carried on with each round's
+"""Methods. `joint`: taught everything at once, the upper bound. `finetune`: a trained model continued on each round's
 demonstrations alone; `replay`: with some of the earlier ones among them."""
 STREAM_METHODS: tuple[StreamMethod, ...] = ("student", "recall", "heads", "finetune", "replay", "joint")
 TRAINED: tuple[StreamMethod, ...] = ("finetune", "replay")
 
 
 class Learner(Protocol):
-    """What learns round by round."""
+    """A learner that learns round by round."""
 
     def learn(self, rows: Sequence[int]) -> dict[str, float]:
-        """Learn these rows of train; CPU-seconds it took, by name."""
+        """Learn these rows of train, and return the CPU seconds it took, by name."""
         ...
 
     def plans(self) -> list[PlanGraph]:
-        """Its plan for each test request."""
+        """Return its plan for each test request."""
         ...
 
 
 def rounds_of(data: PlanData, order: Order, n_rounds: int, seed: int) -> list[list[int]]:
-    """Rows of each round.
+    """Divide the rows into rounds.
 
     Raises:
-        ValueError: Fewer demonstrations than rounds, or an unknown order.
+        ValueError: There are fewer demonstrations than rounds, or the order is unknown.
     """
     n = len(data.demonstrations)
     if not 1 <= n_rounds <= n:
@@ -72,7 +73,7 @@ def rounds_of(data: PlanData, order: Order, n_rounds: int, seed: int) -> list[li
 
 
 def tasks_of(train: PlanData, rounds: Sequence[Sequence[int]], test: PlanData) -> list[list[int]]:
-    """Rows of `test` that belong to each round: where its tools are used most, by share of the round."""
+    """Assign the rows of `test` to rounds: each to the one that uses its tools most, by share of the round."""
     uses = []
     for rows in rounds:
         counted = Counter(step.tool for row in rows for step in train.demonstrations[row].plan.steps)
@@ -89,7 +90,7 @@ def tasks_of(train: PlanData, rounds: Sequence[Sequence[int]], test: PlanData) -
 
 
 class StudentLearner:
-    """Tier one, neighbours or both: learning a round is adding to what is known."""
+    """Learner with tier one, neighbours or both; learning a round adds to what is known."""
 
     def __init__(
         self, method: Method, taught: Read, train: PlanData, readings: Sequence[Reading], encoder: Encoder,
@@ -114,7 +115,7 @@ class StudentLearner:
 
 
 class TrainedLearner:
-    """A model trained by gradient descent on each round, starting from what the round before left."""
+    """Learner with a model trained by gradient descent on each round, starting from the model of the round before."""
 
     def __init__(self, train: PlanData, test: PlanData, trainer: Trainer, folder: Path, seed: int, n_replayed: int):
         self._train, self._test, self._trainer = train, test, trainer
@@ -142,12 +143,12 @@ class TrainedLearner:
 
 
 class Trainer(Protocol):
-    """Trains the model that `finetune` and `replay` use."""
+    """Trainer of the model that `finetune` and `replay` use."""
 
     def train(
         self, demonstrations: Sequence[Demonstration], folder: Path, start_from: Path | None
     ) -> Callable[[Sequence[Demonstration]], list[PlanGraph]]:
-        """Train into `folder`; what it gives plans requests."""
+        """Train into `folder`, and return a function that plans requests."""
         ...
 
 
@@ -175,17 +176,17 @@ class Stream:
         return [k for k, rows in enumerate(self.tasks) if rows]
 
     def scores(self, plans: Sequence[PlanGraph]) -> list[tuple[float, float]]:
-        """Node F1 and accuracy of each test request."""
+        """Return the node F1 and accuracy of each test request."""
         wanted = [gold.graph for gold in self.test.gold()]
         return [(f1(p.nodes, g.nodes), float(is_accurate(p, g))) for p, g in zip(plans, wanted)]
 
     def by_task(self, scores: Sequence[tuple[float, float]]) -> list[float]:
-        """Mean node F1 of each task that has test requests."""
+        """Return the mean node F1 of each task that has test requests."""
         return [float(np.mean([scores[row][0] for row in self.tasks[k]])) for k in self.used]
 
 
 def run_stream(stream: Stream, learner: Learner, label: str, progress: Progress = SILENT) -> dict[str, object]:
-    """Teach the rounds one after the other and test all tasks after each.
+    """Teach the rounds one after the other, and test all tasks after each.
 
     Returns:
         `acc bwt fwt forgetting` of node F1 over the tasks that have test requests, `final_node_f1` and
@@ -204,7 +205,7 @@ def run_stream(stream: Stream, learner: Learner, label: str, progress: Progress 
                 final = stream.scores(learner.plans())
                 if k in stream.used:
                     r.append(stream.by_task(final))
-                else:  # the last rounds have no test requests, and still count
+                else:  # the last rounds have no test requests but still count
                     r[-1] = stream.by_task(final)
                 seen.append(float(np.mean([final[row][0] for task in stream.tasks[: k + 1] for row in task])))
             advance(1)
@@ -235,7 +236,7 @@ def _finally(scores: Sequence[tuple[float, float]]) -> dict[str, object]:
 
 
 def joint_scores(stream: Stream, learner: Learner) -> dict[str, object]:
-    """The same keys of a learner taught everything at once: nothing is forgotten, nothing comes before."""
+    """Return the same keys for a learner taught everything at once: nothing is forgotten, nothing comes before."""
     cost = learner.learn([row for rows in stream.rounds for row in rows])
     scores = stream.scores(learner.plans())
     tasks = stream.by_task(scores)
@@ -264,13 +265,14 @@ def run_student(
     *,
     with_joint: bool = True,
 ) -> tuple[dict[str, object], dict[str, object]]:
-    """A student method over the stream, and the same method taught everything at once.
+    """Run a student method over the stream, and the same method taught everything at once.
 
     Args:
-        taught, readings: Train and the test requests, as a student reads them.
-        with_joint: False leaves the second empty and its keys None.
+        taught, readings: Readings of the training and the test requests.
+        with_joint: False leaves the second result empty and its keys None.
     Returns:
-        The keys of `run_stream`, for the first with `joint_acc` and `max_weight_difference` (of the heads, to joint).
+        The keys of `run_stream`; the first result also has `joint_acc` and `max_weight_difference` (of the heads, to
+        joint).
     """
     learner = StudentLearner(method, taught, stream.train, readings, encoder, options)
     results = run_stream(stream, learner, f"Stream of {len(stream.rounds)} rounds, {method}", progress)

@@ -1,4 +1,4 @@
-"""How well a request keeps to itself: AgentDojo and Hearth's own guard tasks past the warrant, its floor and no guard.
+"""Measure how well the guard resists injection, on AgentDojo and Hearth's own guard tasks: warrant, floor, no guard.
 
 Shares are of tasks and of pairs of a task and an attack. Flat keys are those of the warrant made from the request's
 words alone; `floor_` and `none_` precede the bounds, and `plan_` what a plan made before any data was read allows,
@@ -30,13 +30,13 @@ _GUARDS: tuple[GuardName, ...] = ("warrant", "floor", "none")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """All tasks and attacks past one guard."""
+    """All tasks and attacks replayed past one guard."""
 
     benign: tuple[Benign, ...]
     attacks: tuple[Attacked, ...]
 
     def shares(self) -> dict[str, float | int]:
-        """The flat keys."""
+        """Return the flat keys."""
         tasks, pairs = len(self.benign), len(self.attacks)
         return {
             "utility_no_ask": _share(sum(b.is_done and not b.n_questions for b in self.benign), tasks),
@@ -122,7 +122,7 @@ def _plan(suite: Worlds, task: str) -> Plan | None:
 
 
 def _by_kind(own: OwnWorlds, attacks: Sequence[Attacked]) -> Mapping[str, dict[str, int]]:
-    """Attacks, those that wrote and those that succeeded, by kind."""
+    """Count attacks by kind: all, those that wrote and those that succeeded."""
     counts = {key: Counter[str]() for key in ("n", "wrote", "succeeded")}
     for attack in attacks:
         kind = own.kind(attack.injection)
@@ -133,10 +133,10 @@ def _by_kind(own: OwnWorlds, attacks: Sequence[Attacked]) -> Mapping[str, dict[s
 
 
 def _installed_sha256() -> str:
-    """Of the suites' data files as they are installed."""
+    """Return the hash of the suites' installed data files."""
     found = importlib.util.find_spec("agentdojo")
     assert found is not None
-    assert found.origin is not None  # `load_suites` has looked
+    assert found.origin is not None  # `load_suites` has found it
     folder = Path(found.origin).parent
     digest = hashlib.sha256()
     for path in sorted((folder / "data" / "suites").rglob("*.yaml")):

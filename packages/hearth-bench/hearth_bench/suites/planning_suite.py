@@ -1,8 +1,8 @@
-"""How well plans are made: one student taught on one file, judged on another; flat results.
+"""Measure planning: one student taught on one file, judged on another; flat results.
 
 Covered: tools, order and links of plans, arguments where the data have them, hallucination, calibration, latency of one
-request at a time, an oracle and two floors. Test tools may be others than the ones taught; where a sample lists its
-tools, only those are offered. Not covered: running the plans.
+request at a time, an oracle and two floors. Test tools may differ from those taught; where a sample lists its tools,
+only those are offered. Not covered: running the plans.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import numpy as np
 from hearth.cli.progress import SILENT, Progress
 from hearth.planning.plan_drafting import Drafter, Filling
 from hearth.planning.ranking.features import FloatRows, Reading
-from hearth.planning.ranking.ranker import Candidate, Ranking, Student, StudentOptions
+from hearth.planning.ranking.ranker import Candidate, Ranking, Student
+from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth.protocols import Encoder
 from hearth.types import Demonstration, Plan, Step
 from hearth_bench.data.datasets import PlanData, graph_of
@@ -39,22 +40,22 @@ from hearth_bench.metrics.plan_metrics import (
 )
 
 Method = Literal["student", "heads", "recall"]
-"""`student`: heads and neighbours; `heads`: without neighbours; `recall`: neighbours alone."""
+"""Methods. `student`: heads and neighbours; `heads`: without neighbours; `recall`: neighbours alone."""
 METHODS: tuple[Method, ...] = ("student", "heads", "recall")
 _CHUNK = 128
 _N_ORACLE = 6
 FIXED_NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)
-"""When requests without a time of their own are taken to be said: results must not depend on the day."""
+"""Time at which requests without a time of their own are taken to be said: results must not depend on the day."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanningOptions:
     method: Method = "student"
     n_timed: int = 100
-    """Requests planned one at a time to measure latency, encoding included; 0 measures none."""
+    """Number of requests planned one at a time to measure latency, encoding included; 0 measures none."""
     student: StudentOptions = field(default_factory=StudentOptions)
     restrict_to_graph: bool = False
-    """Allow only links of the graph that was given."""
+    """True: allow only links of the given graph."""
 
 
 class Read(NamedTuple):
@@ -80,7 +81,7 @@ class Read(NamedTuple):
 def read_all(
     data: PlanData, encoder: Encoder, options: StudentOptions | None = None, progress: Progress = SILENT
 ) -> Read:
-    """Encode every demonstration; by far the most of the time."""
+    """Encode every demonstration; this takes most of the time."""
     started = time.process_time()
     student = Student(encoder, data.tools, options)
     readings: list[Reading] = []
@@ -95,7 +96,7 @@ def read_all(
 
 
 def options_for(method: Method, options: StudentOptions) -> StudentOptions:
-    """The student that a method stands for."""
+    """Return the student options for a method."""
     if method not in METHODS:
         raise ValueError(f"unknown method {method!r}; known are {', '.join(METHODS)}")
     if method == "recall":
@@ -104,7 +105,7 @@ def options_for(method: Method, options: StudentOptions) -> StudentOptions:
 
 
 def teach(student: Student, read: Read) -> float:
-    """Learn and fit; CPU-seconds it took, encoding not counted."""
+    """Learn and fit, and return the CPU seconds it took, without encoding."""
     started = time.process_time()
     student.learn(read.demonstrations, read.readings, read.step_vectors)
     student.fit()
@@ -131,7 +132,7 @@ def _graph(candidate: Candidate) -> PlanGraph:
 
 
 def links_of_steps(steps: Sequence[Step]) -> tuple[Link, ...]:
-    """Links that references make, each once."""
+    """Return the links that references make, each once."""
     pairs = [(ref.step, k) for k, step in enumerate(steps) for ref in step.refs() if 0 <= ref.step < len(steps)]
     return tuple(dict.fromkeys((steps[a].tool, steps[b].tool) for a, b in pairs))
 
@@ -148,11 +149,11 @@ def judge(
     plans: Sequence[PlanGraph] | None = None,
     wanted: Sequence[PlanGraph] | None = None,
 ) -> dict[str, float]:
-    """Scores of rankings: those of `metrics.plan_scores`, and how well confidence tells right from wrong.
+    """Score rankings: those of `plan_metrics.plan_scores`, and how well confidence tells right from wrong.
 
     Args:
-        plans: What was planned in the end, where that is more than the first candidates.
-        wanted: The gold plans as their file has them; made from `gold` when None.
+        plans: Final plans, if they differ from the first candidates.
+        wanted: Gold plans as in their file; made from `gold` when None.
     """
     plans = plans if plans is not None else [graph_of_ranking(r) for r in rankings]
     wanted = wanted if wanted is not None else [graph_of(d.plan) for d in gold]
@@ -179,7 +180,7 @@ def judge(
 
 
 def _asking(sure: Sequence[float], plans: Sequence[PlanGraph], wanted: Sequence[PlanGraph], share: float) -> float:
-    """Node-F1 when the least sure `share` of the requests goes to a teacher who is always right."""
+    """Return the Node-F1 when the least sure `share` of the requests goes to a teacher who is always right."""
     order = np.argsort(sure, kind="stable")
     scores = np.array([f1(p.nodes, g.nodes) for p, g in zip(plans, wanted)])
     scores[order[: round(share * len(order))]] = 1.0
@@ -187,7 +188,7 @@ def _asking(sure: Sequence[float], plans: Sequence[PlanGraph], wanted: Sequence[
 
 
 def _same_places(predicted: Sequence[str], gold: Sequence[str]) -> float:
-    """Share of places with the right tool, of the longer plan's."""
+    """Return the share of positions with the right tool, over the longer plan's length."""
     return sum(p == g for p, g in zip(predicted, gold)) / max(len(predicted), len(gold), 1)
 
 
@@ -202,7 +203,7 @@ def _by_length(is_right: Sequence[bool], wanted: Sequence[PlanGraph]) -> dict[st
 
 
 def oracle(rankings: Sequence[Ranking], wanted: Sequence[PlanGraph]) -> list[PlanGraph]:
-    """The best of each request's first candidates: what choosing among them could reach at most."""
+    """Return the best of each request's first candidates: the upper bound of choosing among them."""
     best = []
     for ranking, gold in zip(rankings, wanted):
         graphs = [_graph(c) for c in ranking.candidates[:_N_ORACLE]] or [PlanGraph((), ())]
@@ -213,7 +214,7 @@ def oracle(rankings: Sequence[Ranking], wanted: Sequence[PlanGraph]) -> list[Pla
 
 
 def floors(read: Read, train: PlanData, test: PlanData, readings: Sequence[Reading]) -> dict[str, list[PlanGraph]]:
-    """Plans made without learning: the plan taught most often, and that of the most similar demonstration."""
+    """Make plans without learning: the plan taught most often, and that of the most similar demonstration."""
     golds = train.gold()
     often = [graph for graph, _ in Counter(g.graph for g in golds if g.graph.nodes).most_common()]
     frequent = []
@@ -228,7 +229,7 @@ def floors(read: Read, train: PlanData, test: PlanData, readings: Sequence[Readi
 
 
 def _sentence(reading: Reading) -> FloatRows:
-    """The text's own vector, which comes first of the four that are pooled."""
+    """Return the text's own vector, the first of the four that are pooled."""
     whole = reading.pooled[: len(reading.pooled) // 4].astype(np.float32)
     return np.asarray(whole / max(float(np.linalg.norm(whole)), 1e-9), dtype=np.float32)
 
@@ -245,11 +246,11 @@ def run_planning(
     graph: frozenset[Link] | None = None,
     known: Mapping[str, object] | None = None,
 ) -> dict[str, object]:
-    """Teach `train`, plan `test` with the tools of `test`; without arguments, floors and oracle.
+    """Teach `train`, and plan `test` with the tools of `test`; without arguments, floors and oracle.
 
     Args:
-        train: As `read_all` gives it.
-        graph: Links that exist, for the hallucination rate; those of the demonstrations when None.
+        train: Demonstrations as `read_all` returns them.
+        graph: Existing links, for the hallucination rate; those of the demonstrations when None.
         known: Keys to add to the results (seed, file names).
     Returns:
         Flat results: the keys of `judge`, `latency_p50_ms`, `latency_p99_ms`, `learn_cpu_s`, `encode_cpu_s`, `method`.
@@ -283,8 +284,8 @@ def measure(
 
     Args:
         filler: Fills arguments; None leaves their keys None, as data without parameters do.
-        graph: Links that exist; those of `train` when None.
-        read: What was taught, as it was read: gives the floors.
+        graph: Existing links; those of `train` when None.
+        read: Taught demonstrations with their readings, needed for the floors.
     Returns:
         Flat results, see docs/howto/benchmarks.md; a key is None where the data hold nothing of its kind.
     """
@@ -332,7 +333,7 @@ def _bounds(
 
 
 def _by_novelty(train: PlanData, plans: Sequence[PlanGraph], wanted: Sequence[PlanGraph]) -> dict[str, float]:
-    """Accuracy on sequences of tools that were taught, and on new ones."""
+    """Return the accuracy on tool sequences that were taught, and on new ones."""
     seen = {tuple(step.tool for step in d.plan.steps) for d in train.demonstrations}
     found = {}
     for name, is_seen in (("seen", True), ("new", False)):
@@ -344,7 +345,7 @@ def _by_novelty(train: PlanData, plans: Sequence[PlanGraph], wanted: Sequence[Pl
 
 
 def needs_filling(data: PlanData) -> bool:
-    """Whether the data have arguments to be filled."""
+    """Return whether the data have arguments to fill."""
     return any(call.right for gold in data.gold() for call in gold.calls)
 
 
@@ -367,7 +368,7 @@ _ARGUMENT_KEYS = ("arg_name_f1", "arg_value_f1")
 def _arguments(
     plans: Sequence[Plan], test: PlanData, drafter: Drafter, is_filled: bool, progress: Progress
 ) -> dict[str, float | int | bool | None]:
-    """Argument scores of the plans, and of the gold plans' tools filled alone (`…_given_tools`)."""
+    """Score the arguments of the plans, and those filled for the gold plans' tools (`…_given_tools`)."""
     if not is_filled:
         return dict.fromkeys([*_ARGUMENT_KEYS, "arg_value_f1_given_tools"])
     golds = test.gold()
@@ -392,7 +393,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _latency(drafter: Drafter, test: PlanData, n: int) -> dict[str, float | None]:
-    """Milliseconds of one plan at a time, from text to steps with arguments; the first few are not counted."""
+    """Measure milliseconds of one plan at a time, from text to steps with arguments; the first few are not counted."""
     times_ms: list[float] = []
     calls_ms: list[float] = []
     for d in (*test.demonstrations[:n][:3], *test.demonstrations[:n]):

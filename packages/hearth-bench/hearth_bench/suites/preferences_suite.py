@@ -1,13 +1,13 @@
-"""Does memory bring up the preference that matters, and the one that holds now?
+"""Measure whether memory retrieves the preference that matters, and the one that holds now.
 
 PrefEval (Zhao et al. 2025): preferences said once, and questions whose good answer depends on one of them. All of them
-are remembered in one store; measured is at which place the right one is found, and which of four answers fits the
-preference that was found. In its files the first of the four is the fitting one: they are shuffled, by a seed, before
-anything looks at them.
+are remembered in one store; measured are the rank of the right one, and which of four answers fits the preference that
+was found. In its files the first of the four is the fitting one: they are shuffled, by a seed, before anything looks at
+them.
 
-Changed preferences are our own (`bench/data/changed_preferences.jsonl`): something said, something later said that
-changes it, among all the others, and a question. They go through facts and events as the agent's do; right is when what
-is found first comes from the later words and holds the new value.
+Changed preferences are our own (`hearth_bench/data/changed_preferences.jsonl`): something said, something later said
+that changes it, among all the others, and a question. They go through facts and events as the agent's do; a case is
+right when the first result comes from the later words and holds the new value.
 
 Covered: retrieval among all topics, multiple choice without a language model, changed preferences, with floors.
 Not covered: answers written by a language model; implicit preferences.
@@ -29,10 +29,10 @@ from typing import Any
 import numpy as np
 
 from hearth.errors import RequestError
+from hearth.memory.answers.recollection import FACT, Recollection
 from hearth.memory.event_memory import EventMemory, NewEvent
 from hearth.memory.facts.fact_extraction import Told, facts_in, known_from, learn_from
 from hearth.memory.facts.fact_store import FactStore
-from hearth.memory.search.recollection import FACT, Recollection
 from hearth.protocols import Encoder
 from hearth.storage.database import Store
 from hearth.types import OWNER
@@ -55,7 +55,7 @@ class PreferenceCase:
     preference: str
     question: str
     options: tuple[str, ...]
-    """The first fits; empty: no multiple choice."""
+    """Options, the fitting one first; empty: no multiple choice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +65,11 @@ class ChangedCase:
     new: str
     question: str
     right: str
-    """What the value that holds is called."""
+    """Name of the value that holds."""
 
     @property
     def is_changed(self) -> bool:
-        """Whether `new` changes what `old` says; else it speaks of another matter, and `old` still holds."""
+        """True if `new` changes what `old` says; otherwise it is about something else, and `old` still holds."""
         return self.id.startswith("c")
 
 
@@ -77,7 +77,7 @@ def read_preferences(folder: Path) -> tuple[PreferenceCase, ...]:
     """Read `explicit_*.json` of a folder in PrefEval's form, with the options of `mcq_*.json`.
 
     Raises:
-        RequestError: No such file, or not of that form; names the file.
+        RequestError: There is no such file, or it has another form; names the file.
     """
     paths = sorted(folder.glob("explicit_*.json"))
     if not paths:
@@ -102,11 +102,11 @@ def read_preferences(folder: Path) -> tuple[PreferenceCase, ...]:
 
 
 def shipped_changes(*, is_newer: bool = False) -> tuple[ChangedCase, ...]:
-    """Our own cases. None is unseen: all were looked at while working.
+    """Return our own cases. None is unseen: all were looked at while working.
 
     Args:
-        is_newer: Those written and frozen before the last rules were tried. Their totals were looked at several times,
-            and one of these looks led to a rule.
+        is_newer: Return those written and frozen before the last rules were tried. Their totals were looked at several
+            times, and one of these looks led to a rule.
     """
     name = "changed_preferences_newer.jsonl" if is_newer else "changed_preferences.jsonl"
     lines = (files("hearth_bench") / "data" / name).read_text(encoding="utf-8").splitlines()
@@ -122,10 +122,10 @@ SHUFFLE_SEED = 20261122
 
 
 def measure_preferences(cases: Sequence[PreferenceCase], encoder: Encoder, seed: int = SHUFFLE_SEED) -> dict[str, Any]:
-    """Flat figures: where the right preference is found among all, and which option is chosen.
+    """Return flat figures: the rank of the right preference among all, and the share of right choices.
 
     Args:
-        seed: Of the order in which options are put to whoever chooses.
+        seed: Seed of the order in which options are presented.
     """
     draw = random.Random(seed)  # noqa: S311 - a reproducible order
     texts = list(dict.fromkeys(case.preference for case in cases))
@@ -178,9 +178,9 @@ def measure_preferences(cases: Sequence[PreferenceCase], encoder: Encoder, seed:
 
 
 def choose(encoder: Encoder, preference: str, question: str, options: Sequence[str]) -> int:
-    """Which option fits: the one furthest from what the preference is against, or nearest to what it is for.
+    """Choose an option: the one furthest from what the preference is against, or nearest to what it is for.
 
-    Without a preference the one nearest to the question. Ties go to the middle of the list.
+    Without a preference, choose the one nearest to the question. Ties go to the middle of the list.
     """
     if not preference:
         vectors = encoder.encode([question, *options])
@@ -195,12 +195,12 @@ def choose(encoder: Encoder, preference: str, question: str, options: Sequence[s
 
 
 def leaning(clause: str) -> float:
-    """-1: against something, 1: for something, 0: neither or both."""
+    """Return -1 for a clause against something, 1 for one in favour, 0 for neither or both."""
     return float(_FOR.search(clause) is not None) - float(_AGAINST.search(clause) is not None)
 
 
 def _odd_one(encoder: Encoder, options: Sequence[str]) -> int:
-    """The option least like the others: what its form gives away without any preference."""
+    """Return the option least like the others: what the options' form gives away without any preference."""
     vectors = encoder.encode(list(options))
     return _greatest(-(vectors @ vectors.T).sum(axis=1))
 
@@ -214,7 +214,7 @@ def _greatest(values: np.ndarray[Any, np.dtype[Any]]) -> int:
 
 
 def measure_changes(cases: Sequence[ChangedCase], encoder: Encoder) -> dict[str, Any]:
-    """Flat figures: how often what is found first is the new value; floors are events alone, and words alone."""
+    """Return flat figures: how often the first result is the new value; floors are events alone, and words alone."""
     outcomes: dict[str, list[str]] = {"": [], "floor_events_": [], "floor_words_": []}
     failed = []
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "a.db") as store:
@@ -255,7 +255,7 @@ _SAID = {"right": "right", "old": "old_won", "other": "other_first", "nothing": 
 
 
 def _say(memory: Recollection, facts: FactStore, cases: Sequence[ChangedCase]) -> int:
-    """Everything old, then everything new, as requests; how many of the new ones were read as facts."""
+    """Remember everything old, then everything new, as requests; return how many new ones were read as facts."""
     n_read = 0
     for late, part in enumerate(("old", "new")):
         for number, case in enumerate(cases):
@@ -285,7 +285,7 @@ def _outcome(case: ChangedCase, text: str, events: Sequence[str]) -> str:
 
 
 def preference_lines(document: Mapping[str, Any]) -> Iterator[str]:
-    """The figures as a person reads them."""
+    """Format the figures for a reader."""
     if "prefeval_n" in document:
         yield f"{document['prefeval_n']} questions, {document['prefeval_n_preferences']} preferences; right one among"
         for label, name in (("words alone", "floor_words_"), ("meaning alone", "floor_meaning_"), ("ranked", "")):

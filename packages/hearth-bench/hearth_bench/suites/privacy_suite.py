@@ -1,14 +1,14 @@
-"""How much of what tells who somebody is stays on the device, what is masked needlessly, and what it costs.
+"""Measure masking: how much identifying text stays on the device, what is masked needlessly, and what it costs.
 
 Reads presidio-research's form (a JSON list of `full_text` with `spans`) and hand-labelled messages (JSONL, see
 `hearth_bench.data.labelled_messages`). Each table has a floor (nothing masked), the finders one by one, and all of them
 together.
 
-Definitions, the same for every row: a labelled stretch is *masked* when at least 80 % of its characters are replaced;
-*structured* types are those with a form of their own (`STRUCTURED`); structured recall is the share of their stretches
-masked, structured precision the share of what was replaced as an identifier (by form, cue or checksum) that lies mostly
-in a labelled stretch of some structured type or date; character precision is the share of replaced characters other
-than spaces that are labelled. A string *leaks* when its words, folded, stand side by side in what would be sent.
+Definitions, the same for every row: a labelled span is *masked* when at least 80 % of its characters are replaced;
+*structured* types are those with a form of their own (`STRUCTURED`); structured recall is the share of their spans
+masked, structured precision the share of replacements as an identifier (by form, cue or checksum) that lie mostly in a
+labelled span of some structured type or date; character precision is the share of replaced characters other than spaces
+that are labelled. A string *leaks* when its words, folded, stand side by side in the text that would be sent.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _KINDS_OF: Mapping[str, frozenset[str]] = {
         "USERNAME": "account",
     }.items()
 }
-"""Of each labelled type, the kinds it is rightly masked as."""
+"""Kinds as which each labelled type is rightly masked."""
 STRUCTURED = frozenset(
     [
         "PHONE",
@@ -118,7 +118,7 @@ _KNOWN_TYPES = {"PERSON": "person", "ORGANIZATION": "organisation", "PHONE": "ph
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """A labelled stretch."""
+    """A labelled span."""
 
     start: int
     end: int
@@ -127,12 +127,12 @@ class Gold:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A text with what is personal in it."""
+    """A text with its labelled spans."""
 
     text: str
     gold: tuple[Gold, ...]
     group: str = ""
-    """Texts made from one template belong together."""
+    """Group of the texts made from one template."""
 
 
 class _Span(BaseModel):
@@ -151,7 +151,7 @@ _DOCUMENTS = TypeAdapter(list[_Document])
 
 
 def read_samples(path: Path) -> list[Sample]:
-    """Read either form. Raises: RequestError: It cannot be read, or a label lies outside its text."""
+    """Read a file of either form. Raises: RequestError: It cannot be read, or a label lies outside its text."""
     if path.suffix == ".jsonl":
         return [
             Sample(message.text, tuple(Gold(span.start, span.end, span.type) for span in message.spans), message.kind)
@@ -185,7 +185,7 @@ def read_samples(path: Path) -> list[Sample]:
 
 
 def half_of(group: str) -> int:
-    """0 for texts that rules may be made on, 1 for those they may not: by a hash of the template's name."""
+    """Return 0 for texts that rules may be made on and 1 for the others, by a hash of the template's name."""
     return hashlib.sha256(group.encode()).digest()[0] % 2
 
 
@@ -193,7 +193,7 @@ def half_of(group: str) -> int:
 
 
 def measure_row(samples: Sequence[Sample], masker: Masker | None) -> dict[str, Any]:
-    """Recall, precision and cost of one way to mask; None masks nothing."""
+    """Return recall, precision and cost of one way to mask; None masks nothing."""
     started = time.process_time()
     found = [masker.find(sample.text) if masker is not None else [] for sample in samples]
     seconds = time.process_time() - started
@@ -262,7 +262,7 @@ def _share(part: float, whole: float) -> float | None:
 
 
 def known_third(samples: Sequence[Sample]) -> tuple[OwnName, ...]:
-    """As if the owner knew every third person, company and telephone number of the file."""
+    """Choose about a third of the file's people, companies and telephone numbers, as if the owner knew them."""
     names = {
         OwnName(sample.text[gold.start : gold.end], _KNOWN_TYPES[gold.type])
         for sample in samples
@@ -274,9 +274,10 @@ def known_third(samples: Sequence[Sample]) -> tuple[OwnName, ...]:
 
 
 def leaks(samples: Sequence[Sample], masker: Masker, known: Sequence[OwnName]) -> tuple[int, int]:
-    """Of the texts that say something known, how many still do when masked: leaks, texts.
+    """Count the texts with a known name that still leak when masked, and all texts with one.
 
-    A known name that the file also says unlabelled, as a word ("will", an initial), counts where it is labelled only.
+    A known name that also occurs unlabelled in the file, as a word ("will", an initial), counts only where it is
+    labelled.
     """
     keys = {_key(name.text) for name in known} - {()}
     longest = max(map(len, keys), default=0)
@@ -310,7 +311,7 @@ def _key(text: str) -> tuple[str, ...]:
 
 
 def _places(text: str, keys: set[tuple[str, ...]], longest: int) -> list[tuple[tuple[str, ...], int, int]]:
-    """Where known names stand in a text, however they are written."""
+    """Return the places of known names in a text, however they are written."""
     read = plain(text)
     said = words(read.text)
     found = []
@@ -377,7 +378,7 @@ _HOSTILE = [
 
 
 def fuzzed(samples: Sequence[Sample], n: int, seed: int) -> Iterator[str]:
-    """Texts made of pieces of the samples, of stand-ins and of characters that break things; some decoded wrongly."""
+    """Yield texts made of pieces of the samples, stand-ins and hostile characters; some are decoded wrongly."""
     draw = random.Random(seed)  # noqa: S311 - no secret
     pieces = [sample.text[gold.start : gold.end] for sample in samples for gold in sample.gold] or ["x"]
     for _ in range(n):
@@ -404,7 +405,7 @@ def fuzzed(samples: Sequence[Sample], n: int, seed: int) -> Iterator[str]:
 
 
 def round_trips(texts: Iterator[str], masker: Masker) -> tuple[int, int]:
-    """How many texts come back exactly, of how many."""
+    """Return how many texts are restored exactly, and how many there are."""
     n_exact = n = 0
     for text in texts:
         masked = masker.mask(text)
@@ -417,9 +418,10 @@ def round_trips(texts: Iterator[str], masker: Masker) -> tuple[int, int]:
 
 
 def measure_privacy(path: Path, tag: Tag | None, *, seed: int = 0, n_fuzzed: int = N_FUZZED) -> dict[str, Any]:
-    """All rows of one file. The keys at the top are of all finders but the owner's names, with every kind masked.
+    """Measure all rows of one file. Top-level keys are for all finders except the owner's names, with every kind
+    masked.
 
-    `leak_rate` is of the owner's names, as if a third of the people, companies and numbers in the file were known.
+    `leak_rate` is that of the owner's names, as if a third of the people, companies and numbers in the file were known.
     """
     samples = read_samples(path)
     tag = _remembered(tag) if tag is not None else None
@@ -472,7 +474,7 @@ def measure_privacy(path: Path, tag: Tag | None, *, seed: int = 0, n_fuzzed: int
 
 
 def _remembered(tag: Tag) -> Tag:
-    """The tagger, asked about each text once."""
+    """Wrap the tagger so that it is asked about each text only once."""
     answers: dict[str, list[Found]] = {}
 
     def remembered(texts: Sequence[str]) -> list[list[Found]]:
@@ -485,7 +487,7 @@ def _remembered(tag: Tag) -> Tag:
 
 
 def _halves(samples: Sequence[Sample], masker: Masker | None) -> dict[str, Any]:
-    """The templates that rules were made on, and the others; nothing where the texts have no templates."""
+    """Measure the templates that rules were made on and the others apart; nothing if the texts have no templates."""
     if not any(sample.group.isdigit() for sample in samples):
         return {}
     keys = ("masked_share", "structured_recall", "structured_precision", "char_precision", "n_structured", "by_type")
@@ -512,10 +514,10 @@ _PRIVACYLENS_ROWS: tuple[tuple[str, bool | None, bool], ...] = (
 
 
 def measure_privacylens(path: Path, tag: Tag | None) -> dict[str, Any]:
-    """Sensitive statements of PrivacyLens: how many of the names and numbers in them stand in what would be sent.
+    """Count how many names and numbers in PrivacyLens' sensitive statements occur in the text that would be sent.
 
-    What would be sent is the instruction and all that was read on the way. The owner's profile holds the user's name,
-    no contact is known. A statement's meaning is not measured: it may tell without any name.
+    That text is the instruction and all that was read on the way. The owner's profile holds the user's name; no contact
+    is known. A statement's meaning is not measured: it may reveal something without any name.
     """
     cases = json.loads(path.read_bytes())
     rows: dict[str, Any] = {}

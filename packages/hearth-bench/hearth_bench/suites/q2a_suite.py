@@ -1,7 +1,7 @@
-"""Q2A: how well an owner's instructions are planned on the first day, and after what was learnt since.
+"""Q2A: measure how well an owner's instructions are planned on the first day, and after further learning.
 
-A planner begins with what is shipped and is taught an owner's stream in the order of time, in rounds of two weeks.
-After each round the owner's instructions of the split that is measured are planned: those of a round are a task, so
+A planner begins with the shipped demonstrations and is taught an owner's stream in order of time, in rounds of two
+weeks. After each round the owner's instructions of the measured split are planned: those of a round are a task, so
 R[i][j] is the score on round j's instructions after learning rounds 0..i. Three ways of being taught are compared:
 `personal` (the owner's own stream), `shared` (everybody's), `untaught` (nothing).
 
@@ -10,8 +10,8 @@ all tools and links right), *parameters* (F1 of names and of values, the whole p
 refused where that is right), `executed` (run in the owner's home, the plan changes and finds what the right one does)
 and `wrong_side_effect` (it changes or sends what the right one does not).
 
-Owners are measured apart, each with all that is learnt (`measure_user`): side by side they come to the same
-(`q2a_users`). Nothing leaves the device in any of the ways.
+Each owner is measured apart, with everything learnt for that owner (`measure_user`); measuring owners side by side
+gives the same results (`q2a_users`). Nothing leaves the device in any of the ways.
 
 Not covered: repairing and asking back; a plan that does the right thing in another way counts as wrong in `right` and
 may count in `executed`.
@@ -42,7 +42,7 @@ from hearth.types import Answer, Demonstration, Episode, Plan, Refusal, Request,
 from hearth_bench.data.datasets import PlanData
 from hearth_bench.data.q2a_homes import Outcome, World, effect_of, execute, read_world
 from hearth_bench.data.q2a_instructions import Sample, Split, read_owner
-from hearth_bench.ianvs.cases.case_outcome import Report
+from hearth_bench.ianvs.case_outcome import Report
 from hearth_bench.metrics.argument_f1 import GoldCall, is_value_right, taskbench_argument_f1
 from hearth_bench.metrics.plan_metrics import (
     PlanGraph,
@@ -54,7 +54,7 @@ from hearth_bench.metrics.plan_metrics import (
     is_accurate,
 )
 from hearth_bench.metrics.step_metrics import rouge_l
-from hearth_bench.metrics.system_metrics import Usage, latency_ms
+from hearth_bench.scoring.system_metrics import Usage, latency_ms
 from hearth_bench.suites.planning_suite import Read, links_of_steps, read_all
 
 Scores: TypeAlias = NDArray[np.float64]
@@ -63,12 +63,12 @@ Way = Literal["personal", "shared", "untaught"]
 WAYS: tuple[Way, ...] = ("untaught", "shared", "personal")
 N_ROUNDS, DAYS_A_ROUND = 4, 14
 ASK_BELOW = 0.7
-"""How sure recall must be for its plan to be taken without asking the student; as in the settings."""
+"""Sureness of recall from which its plan is taken without asking the student; as in the settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What became of one instruction."""
+    """Result of one instruction."""
 
     sample: Sample
     is_planned: bool
@@ -81,7 +81,7 @@ class Judged:
     rouge: float
     steps: tuple[Step, ...]
     ms: float | None = None
-    """To plan it; None: no planner was asked."""
+    """Milliseconds to plan it; None: no planner was asked."""
 
     @property
     def is_right(self) -> bool:
@@ -89,13 +89,13 @@ class Judged:
 
 
 def round_of(sample: Sample, first: Sample) -> int:
-    """Which two weeks an instruction belongs to, counted from the owner's first."""
+    """Return the two-week round of an instruction, counted from the owner's first."""
     days = (sample.request.now.date() - first.request.now.date()).days
     return min(days // DAYS_A_ROUND, N_ROUNDS - 1)
 
 
 def demonstration_of(sample: Sample) -> Demonstration:
-    """What is learnt from an instruction; an empty plan teaches a refusal."""
+    """Make the demonstration that an instruction teaches; an empty plan teaches a refusal."""
     plan = sample.plan or Plan(())
     return Demonstration(f"q2a {sample.id}", sample.request.text, plan, source="owner", now=sample.request.now)
 
@@ -105,12 +105,12 @@ def demonstration_of(sample: Sample) -> Demonstration:
 
 @dataclass(frozen=True)
 class OwnerRun:
-    """An owner's instructions with what the right plans did; each of those is run once."""
+    """An owner's instructions with the outcomes of the right plans, each of which is run once."""
 
     world: World
     samples: Sequence[Sample]
     n_each: int = 0
-    """Only the first so many of a split are asked; 0: all."""
+    """Number of instructions asked of a split, from its start; 0: all."""
     _outcomes: dict[str, Outcome] = field(default_factory=dict)
 
     @classmethod
@@ -118,7 +118,7 @@ class OwnerRun:
         return cls(read_world(owner), read_owner(owner), n_each)
 
     def outcome_of(self, sample: Sample) -> Outcome:
-        """What the right plan did; it has one."""
+        """Return the outcome of the right plan, which must exist."""
         if sample.id not in self._outcomes:
             plan = check_plan(sample.plan or Plan(()), self.world.specs)
             self._outcomes[sample.id] = execute(plan, self.world, sample.request.now)
@@ -129,7 +129,7 @@ class OwnerRun:
         return found[: self.n_each] if self.n_each else found
 
     def request_of(self, sample: Sample) -> Request:
-        """The instruction as it is read after the one it leans on."""
+        """Return the instruction as it is read after the one it refers to."""
         before = next((one for one in self.samples if one.id == sample.follows), None)
         if before is None or before.plan is None:
             return sample.request
@@ -140,7 +140,7 @@ class OwnerRun:
         return replace(sample.request, text=read.text, record=read.record)
 
     def judge(self, sample: Sample, answer: Plan | Refusal, ms: float | None = None) -> Judged:
-        """Lay a planner's answer beside what is right."""
+        """Compare a planner's answer with the right one."""
         gold = sample.plan.steps if sample.plan is not None else ()
         steps = answer.steps if isinstance(answer, Plan) else ()
         want, got = graph_of(gold), graph_of(steps)
@@ -175,10 +175,10 @@ def graph_of(steps: Sequence[Step]) -> PlanGraph:
 
 
 def is_same(steps: Sequence[Step], gold: Sequence[Step]) -> bool:
-    """Whether each right step has a step of its own with the same tool and the same arguments, and none is left."""
+    """Return whether the right steps match the plan's one to one, with the same tools and arguments."""
     if len(steps) != len(gold):
         return False
-    place: dict[int, int] = {}  # of a planned step, where it stands in the right plan
+    place: dict[int, int] = {}  # by planned step: its place in the right plan
     for index, right in enumerate(gold):
         for k, step in enumerate(steps):
             if k in place or step.tool != right.tool or step.arguments.keys() != right.arguments.keys():
@@ -195,13 +195,13 @@ def is_same(steps: Sequence[Step], gold: Sequence[Step]) -> bool:
 
 
 class Pupil:
-    """The planner that is taught: recall alone, or recall and behind it the student with its heads."""
+    """The planner that is taught: recall alone, or recall backed by the student with its heads."""
 
     def __init__(self, encoder: Encoder, tools: Mapping[str, ToolSpec], shipped: Read | None) -> None:
-        """Teach it what is shipped.
+        """Create the planner and teach it the shipped demonstrations.
 
         Args:
-            shipped: The shipped demonstrations as a student reads them; None: recall alone.
+            shipped: Shipped demonstrations as a student reads them; None: recall alone.
         """
         self.recall = RecallPlanner(encoder)
         self.recall.add(shipped_demonstrations())
@@ -234,15 +234,15 @@ class Pupil:
 
 @dataclass(frozen=True, slots=True)
 class UserResult:
-    """What came of one owner."""
+    """Results of one owner."""
 
     owner: str
     judged: Mapping[Way, tuple[Judged, ...]]
-    """After the last round."""
+    """Results after the last round."""
     rows: Mapping[Way, list[list[float]]]
-    """R, of the ways that learn."""
+    """Matrix R of each way that learns."""
     before: list[float]
-    """The score of each task before anything was learnt."""
+    """Scores of each task before anything was learnt."""
     floor: tuple[Judged, ...]
 
 
@@ -256,12 +256,12 @@ def measure_user(
     n_each: int = 0,
     report: Report = lambda _doing, _share: None,
 ) -> UserResult:
-    """Measure one owner in every way. Nothing of it depends on who is measured beside.
+    """Measure one owner in every way, independently of the other owners measured.
 
     Args:
-        owners: Whose streams are learnt when they are shared.
-        has_student: False leaves recall alone to plan.
-        n_each: Only the first so many instructions of the split; 0 for all.
+        owners: Owners whose streams are learnt in the way `shared`.
+        has_student: False lets recall plan alone.
+        n_each: Number of instructions of the split, from its start; 0 for all.
     """
     report(f"{owner}: home", 0)
     run = OwnerRun.of(owner, n_each)
@@ -289,7 +289,7 @@ def measure_user(
 
 
 def q2a_document(users: Sequence[UserResult], split: Split) -> dict[str, object]:
-    """Flat keys, `WAY.measure`, `OWNER.WAY.right`, and lists by round."""
+    """Build the document: flat keys, `WAY.measure`, `OWNER.WAY.right`, and lists by round."""
     results: dict[str, object] = {"split": split, "n_owners": len(users)}
     results["n"] = sum(len(user.floor) for user in users)
     for way in WAYS:
@@ -306,7 +306,7 @@ def q2a_document(users: Sequence[UserResult], split: Split) -> dict[str, object]
 
 
 def _stream(streams: Mapping[str, Sequence[Sample]], k: int) -> list[Demonstration]:
-    """What the owners ask in round `k`, in the order of time."""
+    """Return the demonstrations of all streams in round `k`, in order of time."""
     found = [
         sample
         for samples in streams.values()
@@ -327,7 +327,7 @@ def _plan_all(run: OwnerRun, pupil: Pupil, split: Split) -> tuple[Judged, ...]:
 
 
 def _copied(run: OwnerRun, encoder: Encoder, split: Split) -> tuple[Judged, ...]:
-    """The floor: the plan of the nearest instruction of the owner's stream, as it stands."""
+    """Judge the floor: the plan of the nearest instruction of the owner's stream, unchanged."""
     known = [sample for sample in run.samples if sample.split == "stream"]
     vectors = encoder.encode([sample.request.text for sample in known])
     found = []
@@ -352,7 +352,7 @@ def _share(values: object) -> float:
 
 
 def summary(judged: Sequence[Judged]) -> dict[str, object]:
-    """The measures over some instructions."""
+    """Compute the measures over some instructions."""
     inside = [one for one in judged if one.sample.plan is not None]
     outside = [one for one in judged if one.sample.plan is None]
     gold = [
@@ -389,7 +389,7 @@ _KINDS = ("single", "chain", "dag", "ask", "refuse")
 
 
 def _transfer(matrices: Sequence[Scores], before: Sequence[Sequence[float]]) -> dict[str, object]:
-    """Means over owners."""
+    """Return means over owners of the metrics of R."""
     return {
         "acc": round(float(np.mean([average_accuracy(r) for r in matrices])), 4),
         "bwt": round(float(np.mean([backward_transfer(r) for r in matrices])), 4),
@@ -407,7 +407,7 @@ _COLUMNS = (
 
 
 def q2a_lines(document: Mapping[str, object]) -> list[str]:
-    """The table: a row for each way, the floor above, what learning moved below."""
+    """Format the table: a row for each way, the floor at the top, the change by learning at the bottom."""
     rows = [["", *(name.replace("_", " ") for name in _COLUMNS)]]
     for way in ("floor_nearest", *WAYS):
         rows.append([way.replace("_", " "), *(f"{float(str(document[f'{way}.{name}'])):.3f}" for name in _COLUMNS)])

@@ -1,11 +1,11 @@
-"""Q2A's owners side by side, each in a process of its own: here, or on a Ray cluster.
+"""Measure Q2A's owners side by side, each in a process of its own, here or on a Ray cluster.
 
 `run_user` is the program of one owner; an engine (`hearth_bench.ianvs.cases.local_processes`,
-`hearth_bench.ianvs.cases.ray_engine`) starts it. A folder for each owner holds `user.json` (what was asked for),
-`result.json` (what came of it, with every plan), `outcome.json` and `log.txt`.
+`hearth_bench.ianvs.cases.ray_engine`) starts it. A folder for each owner holds `user.json` (the order),
+`result.json` (the result, with every plan), `outcome.json` and `log.txt`.
 
-Covered: the same numbers to the bit however many run at once, and wherever, but for what clocks say; an owner whose
-process fails is named, and the others are on disk.
+Covered: the same numbers to the bit however many run at once, and wherever, except times; an owner whose process fails
+is named, and the others are on disk.
 Not covered: copying code to other machines: they see the same files under the same paths.
 """
 
@@ -22,7 +22,7 @@ from hearth.formats.plan_json import plan_from_json, plan_to_json
 from hearth.formats.run_record import write_json
 from hearth.types import Plan
 from hearth_bench.data.q2a_instructions import Sample, Split, read_owner
-from hearth_bench.ianvs.cases.case_outcome import Outcome, Report, read_outcome, write_outcome
+from hearth_bench.ianvs.case_outcome import Outcome, Report, read_outcome, write_outcome
 from hearth_bench.ianvs.cases.local_processes import Case, Engine, Event
 from hearth_bench.suites.q2a_suite import WAYS, Judged, UserResult, measure_user
 
@@ -45,9 +45,9 @@ def users_side_by_side(
     """Measure every owner, as many at once as the engine runs.
 
     Args:
-        folder: Where each has a folder; it is made.
+        folder: Folder that holds a folder for each owner; it is created.
     Raises:
-        RequestError: An owner could not be measured; names all of those, after the others were.
+        RequestError: Some owners could not be measured; names all of them, after the others were measured.
         StoreError: Nothing can be written (full disk).
     """
     cases = []
@@ -78,7 +78,7 @@ def users_side_by_side(
 
 
 def _shares(events: Iterator[Event]) -> Iterator[tuple[Event, int]]:
-    """Events with how many thousandths of an owner were gained."""
+    """Yield each event with the progress it brings, in thousandths of an owner."""
     done: dict[int, int] = {}
     for event in events:
         before = done.get(event.case.number, 0)
@@ -87,7 +87,7 @@ def _shares(events: Iterator[Event]) -> Iterator[tuple[Event, int]]:
 
 
 def _note(event: Event, failed: dict[str, str]) -> None:
-    """Why an owner was not measured. Raises: StoreError, where nothing can be written."""
+    """Record why an owner was not measured. Raises: StoreError, if nothing can be written."""
     if not event.could_write:
         raise StoreError(f"{event.case.label}: {event.fault}")
     outcome = read_outcome(event.case.folder)
@@ -100,7 +100,7 @@ def _note(event: Event, failed: dict[str, str]) -> None:
 
 
 def result_to_json(result: UserResult) -> dict[str, Any]:
-    """All of it, floats to the bit."""
+    """Convert a result to JSON, floats exact to the bit."""
     return {
         "owner": result.owner,
         "judged": {way: [_judged_to_json(one) for one in result.judged[way]] for way in WAYS},
@@ -117,7 +117,7 @@ def _judged_to_json(judged: Judged) -> dict[str, Any]:
 
 
 def result_from_json(document: Mapping[str, Any]) -> UserResult:
-    """The inverse."""
+    """Convert a result back from JSON."""
     samples = {sample.id: sample for sample in read_owner(document["owner"])}
     return UserResult(
         document["owner"],
@@ -137,7 +137,7 @@ def _judged(line: Mapping[str, Any], samples: Mapping[str, Sample]) -> Judged:
 
 
 def run_user(folder: Path, report: Report) -> None:
-    """Measure the owner that `folder/user.json` names and write what came of it. Raises: StoreError."""
+    """Measure the owner that `folder/user.json` names, and write the result. Raises: StoreError."""
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 
     outcome = Outcome()

@@ -1,4 +1,4 @@
-"""Does memory find what answers a question? Evidence recall on conversations in LoCoMo's form.
+"""Measure whether memory finds what answers a question: evidence recall on conversations in LoCoMo's form.
 
 A conversation's turns are remembered as events (speaker, time, session as conversation, a picture's caption with the
 text); each question is searched in its conversation's own store, and once more in one store that holds all of them.
@@ -6,9 +6,8 @@ Recall@K is LoCoMo's (Maharana et al. 2024): the share of a question's evidence 
 questions. Malformed evidence ids ("D8:6; D9:17", "D:11:26") are read as what they name.
 
 Covered: retrieval, by category, with floors (words alone as FTS5 ranks them, meaning alone), also without the closer
-look; answers, see `answers`.
-Not covered: questions without usable evidence (left out and counted); the answer key's own
-errors.
+look; answers, see `answers_suite`.
+Not covered: questions without usable evidence (left out and counted); the answer key's own errors.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from hearth.errors import RequestError
+from hearth.memory.answers.answer_spans import WordReader
 from hearth.memory.event_memory import EventMemory, NewEvent
-from hearth.memory.search.answer_spans import WordReader
 from hearth.memory.search.memory_index import top
 from hearth.memory.search.memory_ranking import Period
 from hearth.protocols import Encoder
@@ -56,11 +55,11 @@ class EvidenceQuestion:
     """Keys of the events that hold the answer."""
     conversation: int
     answer: str = ""
-    """Empty: it has none."""
+    """Right answer; empty: there is none."""
 
 
 Found: TypeAlias = tuple[EvidenceQuestion, Sequence[str]]
-"""A question with the keys that were found for it, best first."""
+"""A question with the keys found for it, best first."""
 TimeReader: TypeAlias = Callable[[str, dt.datetime], Sequence[Period]]
 
 
@@ -70,7 +69,7 @@ class Conversation:
     events: tuple[NewEvent, ...]
     questions: tuple[EvidenceQuestion, ...]
     n_unusable: int
-    """Questions whose evidence names no turn."""
+    """Number of questions whose evidence names no turn."""
 
     @property
     def people(self) -> tuple[str, ...]:
@@ -85,7 +84,7 @@ def read_conversations(path: Path) -> tuple[Conversation, ...]:
     """Read a file in LoCoMo's form.
 
     Raises:
-        RequestError: Missing, not JSON, or not of that form; names the file and the place.
+        RequestError: The file is missing, not JSON, or has another form; names the file and the place.
     """
     try:
         samples = json.loads(path.read_text())
@@ -129,7 +128,7 @@ def _moment(text: str) -> dt.datetime:
 
 
 class _Asked:
-    """One store with its floors beside the ranking."""
+    """One store, searched by the ranking and by the floors."""
 
     def __init__(self, store: Store, encoder: Encoder, read_times: TimeReader) -> None:
         self._store = store
@@ -146,11 +145,11 @@ class _Asked:
         return [hit.id for hit in hits]
 
     def by_words(self, question: EvidenceQuestion) -> Sequence[str]:
-        """As FTS5 ranks them: BM25 of any telling word."""
+        """Return the keys as FTS5 ranks them: BM25 of any telling word."""
         return ranked_by_words(self._store, question.text, limit=max(KS))
 
     def by_meaning(self, question: EvidenceQuestion) -> Sequence[str]:
-        """As the encoder alone ranks them."""
+        """Return the keys as the encoder alone ranks them."""
         index = self.memory.index
         best = top(index.cosines(self._encoder.encode([question.text])[0]), max(KS))
         marks = ",".join("?" * len(best))
@@ -166,7 +165,7 @@ def measure_recall(
     read_times: TimeReader,
     reader: WordReader | None = None,
 ) -> Iterator[str | dict[str, Any]]:
-    """Remember, ask, count. Yields lines of progress, and last the flat result."""
+    """Remember, ask and count; yield lines of progress, and last the flat result."""
     found: dict[str, list[Found]] = {name: [] for name in ("", "quick_", "floor_words_", "floor_meaning_", "pooled_")}
     took_ms: list[float] = []
     answered: list[Answered] = []
@@ -209,13 +208,13 @@ def measure_recall(
 
 
 FOREIGN_STEP = 4
-"""Every fourth question of another conversation is asked, too."""
+"""Every fourth question of another conversation is asked as well."""
 
 
 def answers_to(
     asked: _Asked, conversation: Conversation, other: Conversation, reader: WordReader | None = None
 ) -> Iterator[Answered]:
-    """What memory answers to a conversation's questions, and to some of another's."""
+    """Yield memory's answers to a conversation's questions, and to some of another's."""
     texts = {event.key: event.text for event in conversation.events}
     everything = " ".join(texts.values())
     questions = [*conversation.questions]
@@ -232,7 +231,7 @@ def answers_to(
 
 
 def mean_recall(found: Sequence[Found], k: int) -> float | None:
-    """Share of evidence among the first `k`, averaged over questions; None of no questions."""
+    """Return the share of evidence among the first `k`, averaged over questions; None without questions."""
     if not found:
         return None
     shares = [len(set(question.evidence) & set(keys[:k])) / len(question.evidence) for question, keys in found]
@@ -240,7 +239,7 @@ def mean_recall(found: Sequence[Found], k: int) -> float | None:
 
 
 def recall_lines(document: Mapping[str, Any]) -> list[str]:
-    """The result as a person reads it."""
+    """Format the result for a reader."""
     rows = [
         ("floor: words alone", [document[f"floor_words_recall_at_{k}"] for k in KS]),
         ("floor: meaning alone", [document[f"floor_meaning_recall_at_{k}"] for k in KS]),

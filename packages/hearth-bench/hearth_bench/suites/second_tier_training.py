@@ -1,4 +1,4 @@
-"""Tier two in the suites: trained on what is taught, adopted by the student, or carried on round by round.
+"""Train tier two in the suites, for a student to adopt or to continue round by round.
 
 Training needs torch; without it `learning.finetune.trainer` raises MissingExtraError with the command that installs it.
 """
@@ -11,24 +11,25 @@ from itertools import pairwise
 from pathlib import Path
 
 from hearth.cli.progress import SILENT, Progress
-from hearth.learning.finetune.trainer import AdapterOptions, Epoch, Trained, train
+from hearth.learning.finetune.lessons import AdapterOptions, Epoch, Trained
+from hearth.learning.finetune.trainer import train
 from hearth.models.pointer import Pointer
 from hearth.protocols import Encoder, Proposal
 from hearth.types import Demonstration, ToolSpec
 from hearth_bench.metrics.plan_metrics import Link, PlanGraph
 
 ROUND_OPTIONS = AdapterOptions(n_epochs=3, n_epochs_more=0, held_share=0.0, made_share=0.0, batch=16)
-"""For streams: minutes for ten rounds. Nothing is made up, so that what is forgotten is seen as it is."""
+"""Options for streams: minutes for ten rounds, and nothing made up, so that forgetting shows fully."""
 
 _READ_CHARACTERS = 1_000
-"""More of a request is hardly read (256 tokens)."""
+"""Characters of a request that are read; more are hardly read (256 tokens)."""
 _BUDGET_CHARACTERS = 9_000_000
-"""To be read in training: six epochs over some 3,000 requests of a few sentences, minutes on one core."""
+"""Characters to be read in training: six epochs over some 3,000 requests of a few sentences, minutes on one core."""
 _LEAST_EPOCHS = 2
 
 
 def options_for(demonstrations: Sequence[Demonstration]) -> AdapterOptions:
-    """The usual training; fewer epochs where the data are large, nothing made up where plans are single calls."""
+    """Return the usual options, with fewer epochs for large data and nothing made up where plans are single calls."""
     usual = AdapterOptions()
     lengths = [len(d.plan.steps) for d in demonstrations]
     made_share = usual.made_share if sum(lengths) > 1.05 * len(lengths) else 0.0
@@ -57,13 +58,13 @@ class Offering:
 
 @dataclass(frozen=True, slots=True)
 class TierTwo:
-    """A trained proposer with what it proposed for held-back demonstrations."""
+    """A trained proposer with its proposals for held-back demonstrations."""
 
     proposer: Offering
     held: Mapping[str, Proposal]
     record: Mapping[str, object]
     n_bytes: int
-    """On disk."""
+    """Size on disk."""
 
 
 def train_tier_two(
@@ -79,7 +80,7 @@ def train_tier_two(
     """Train into `folder`, which must not exist.
 
     Raises:
-        MissingExtraError: torch is not installed. RequestError: Too few demonstrations.
+        MissingExtraError: torch is not installed. RequestError: There are too few demonstrations.
     """
     options = options_for(demonstrations)
     trained = _train(demonstrations, tools, encoder, folder, options, graph, seed, None, progress)
@@ -88,7 +89,7 @@ def train_tier_two(
 
 
 class RoundTrainer:
-    """Carries a trained model on, as `suites.continual.TrainedLearner` asks."""
+    """Continues a trained model round by round, as `continual_suite.TrainedLearner` needs."""
 
     def __init__(self, tools: Mapping[str, ToolSpec], encoder: Encoder, seed: int) -> None:
         self._tools, self._encoder, self._seed = tools, encoder, seed

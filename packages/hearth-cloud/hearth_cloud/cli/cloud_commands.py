@@ -1,4 +1,4 @@
-"""`hearth cloud`: the service that teaches many devices, and the tokens they come with."""
+"""`hearth cloud`: run the service that teaches many devices, and manage the access tokens of these devices."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 INSTALL_COMMAND = "pip install hearth-cloud"
 _FEATURE = "the cloud service"
 _SWITCH_S = 0.0005
-"""So soon a thread that plans lets those take their turn that read or answer; Python's own 5 ms each would add up."""
+"""Switch interval: a planning thread yields after this long to threads that read or answer. Python's own 5 ms would add
+up."""
 _MOST_CONNECTIONS = 2048
 _KEEP_ALIVE_S = 75
 _LOOK_S = 1.0
@@ -119,10 +120,10 @@ def serve(folder: Path, host: str | None, port: int | None, log: str, beside: bo
     said = f"Serving at {_url(address, bool(service.tls_cert_file))}; Ctrl-C stops"
     if not is_one:
         command = [sys.executable, "-m", "hearth", "cloud", "--folder", str(folder)]
-        found = subprocess.run([*command, "check"], stdout=2)  # by a process that ends: this one stays small
+        found = subprocess.run([*command, "check"], stdout=2)  # in a process that ends, so this one stays small
         place = ["--host", str(address[0]), "--port", str(address[1]), "--log", log, "--beside"]
         return found.returncode or _watch([*command, "serve", *place], service.workers, said)
-    listening.listen(_MOST_CONNECTIONS)  # who comes before the teacher is ready waits
+    listening.listen(_MOST_CONNECTIONS)  # connections made before the teacher is ready wait
     click.echo("listening" if beside else said, err=not beside)
     sys.stdout.flush()
     _serve(settings, listening, log)
@@ -157,7 +158,7 @@ def _serve(settings: CloudSettings, listening: socket.socket, log: str) -> None:
 
 
 def _check_tls(settings: CloudSettings) -> None:
-    """Raises: ConfigError: Files of [service] hold no certificate with its key."""
+    """Check the service's TLS files. Raises: ConfigError: Files of [service] hold no certificate with its key."""
     import ssl
 
     service = settings.service
@@ -173,8 +174,8 @@ def _check_tls(settings: CloudSettings) -> None:
 
 
 def _watch(command: list[str], n: int, said: str) -> int:
-    """Several processes that listen at one port, each with a socket of its own, among which the kernel shares out
-    connections (of one socket, whoever wakes first takes all that wait). One that ends by itself is begun anew."""
+    """Run several processes that listen at one port, and restart any that ends by itself. Each has a socket of its own,
+    so the kernel shares connections out among them (on a shared socket, whoever wakes first takes all that wait)."""
     is_over = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: is_over.set())
@@ -187,7 +188,7 @@ def _watch(command: list[str], n: int, said: str) -> int:
         running = [start() for _ in range(n)]
         for process in running:
             assert process.stdout is not None
-            process.stdout.readline()  # it listens
+            process.stdout.readline()  # it listens now
         click.echo(said, err=True)
         while not is_over.wait(_LOOK_S):
             for k, process in enumerate(running):
@@ -201,7 +202,7 @@ def _watch(command: list[str], n: int, said: str) -> int:
 
 
 def _bound(host: str, port: int, *, shares: bool) -> socket.socket:
-    """A socket, not yet listening. Raises: ConfigError: It cannot listen there.
+    """Return a bound socket that does not listen yet. Raises: ConfigError: It cannot listen there.
 
     Args:
         shares: Others of this user's processes may listen at the same port.
@@ -214,7 +215,7 @@ def _bound(host: str, port: int, *, shares: bool) -> socket.socket:
     try:
         bound.bind((host, port))
         if not shares:
-            bound.listen(1)  # a port that another one listens at is noticed here
+            bound.listen(1)  # fails here when another process listens at the port
     except (OSError, UnicodeError) as error:
         bound.close()
         said = getattr(error, "strerror", None) or str(error)
@@ -359,7 +360,7 @@ def forget(folder: Path, name: str) -> None:
 
 
 def _fingerprint(settings: CloudSettings) -> str:
-    """Raises: ConfigError: The key cannot be read."""
+    """Return the fingerprint of the service's key. Raises: ConfigError: The key cannot be read."""
     from hearth.edge.enrolment import fingerprint
     from hearth_cloud.statistics.signing import public_key_of, read_key
 
@@ -367,14 +368,14 @@ def _fingerprint(settings: CloudSettings) -> str:
 
 
 def _opened(settings: CloudSettings) -> Storage:
-    """Raises: StoreError, ConfigError."""
+    """Open the service's storage. Raises: StoreError, ConfigError."""
     from hearth_cloud.storage.cloud_storage import Storage
 
     return Storage.open(settings.database_url())
 
 
 def _needs_extra() -> None:
-    """Raises: MissingExtraError."""
+    """Check that the extra `cloud` is installed. Raises: MissingExtraError."""
     parts = ("alembic", "fastapi", "prometheus_client", "sqlalchemy", "uvicorn")
     if any(sys.modules.get(part, part) is None or importlib.util.find_spec(part) is None for part in parts):
         raise MissingExtraError(_FEATURE, INSTALL_COMMAND)

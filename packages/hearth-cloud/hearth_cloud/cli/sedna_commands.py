@@ -1,4 +1,4 @@
-"""`hearth sedna`: the workers of Sedna's jobs, told what to do by the environment that Sedna gives them."""
+"""`hearth sedna`: run the workers of Sedna's jobs, configured by the environment variables that Sedna sets."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def export(invocation: Invocation, file: Path, anew: bool, as_json: bool) -> int
 
 
 class _Home:
-    """Where a worker keeps its ledger: the owner's home, or a folder that becomes none."""
+    """A worker's home: its environment, settings and database (with the ledger)."""
 
     def __init__(self, env: Environment, settings: Settings, store: Store) -> None:
         self.env = env
@@ -224,7 +224,8 @@ class _Home:
         return cls(Environment(os.environ), settings, store)
 
     def client(self, reason: str) -> httpx.Client:
-        """Speaks with the big model and the local controller, which Sedna's environment names, and nobody else."""
+        """Return an HTTP client that reaches the big model and the local controller named by Sedna's environment,
+        nothing else."""
         import httpx
 
         return httpx.Client(transport=self.egress().transport(reason), timeout=30.0)
@@ -244,7 +245,7 @@ class _Home:
 
 @contextlib.contextmanager
 def _worker(invocation: Invocation, kind: Kind) -> Iterator[tuple[Environment, httpx.Client]]:
-    """A worker's environment, and a way to its local controller."""
+    """Open a worker's environment and an HTTP client for its local controller."""
     with contextlib.ExitStack() as stack:
         home = _Home.opened(invocation, stack)
         yield home.env, stack.enter_context(home.client(f"report of a {kind} worker to Sedna"))
@@ -257,7 +258,7 @@ def _done(env: Environment, http: httpx.Client, kind: Kind, outcome: Outcome, *,
 
 
 def _tell(env: Environment, http: httpx.Client, kind: Kind, status: Status, outcome: Outcome | None) -> str:
-    """Report; what cannot be reported is said, and the work stands."""
+    """Report to the local controller; a failure to report is told to the user, and the work stands."""
     from hearth_cloud.sedna.sedna_protocol import report
 
     results = outcome.results if outcome else ()
@@ -299,7 +300,8 @@ def _bracketed(host: str) -> str:
 
 @contextlib.contextmanager
 def _stopped_gently() -> Iterator[threading.Event]:
-    """Set when the process is told to end (SIGTERM, Ctrl-C): the batch under way is finished first."""
+    """Give an event that is set when the process is told to end (SIGTERM, Ctrl-C); the current batch is finished
+    first."""
     stop = threading.Event()
     before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGTERM, signal.SIGINT)}
     try:

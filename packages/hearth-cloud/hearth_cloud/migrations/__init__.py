@@ -1,1 +1,1 @@
-"""Changes of the service's tables, by Alembic: run by `Storage.migrate`, oldest first."""
+"""Alembic migrations of the service's tables, run by `Storage.migrate`, oldest first."""

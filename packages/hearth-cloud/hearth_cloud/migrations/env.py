@@ -1,4 +1,4 @@
-"""What Alembic runs: the migrations within the transaction of the connection it is given."""
+"""Alembic's entry point: run the migrations within the transaction of the connection it is given."""
 
 from __future__ import annotations
 

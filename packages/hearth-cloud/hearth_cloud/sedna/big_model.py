@@ -1,7 +1,7 @@
-"""The cloud worker of Sedna's `JointInferenceService`: a student served by Sedna's own protocol, and nothing more.
+"""The cloud worker of Sedna's `JointInferenceService`: serve a student by Sedna's own protocol, and nothing else.
 
-`hearth cloud serve` with `sedna_service` speaks the same protocol beside all else it does; this is for a pod that Sedna
-starts, which gets a model file and a port and has neither tokens nor a database.
+`hearth cloud serve` with `sedna_service` speaks the same protocol beside everything else; this worker is for a pod that
+Sedna starts, which gets a model file and a port and has neither tokens nor a database.
 
 Covered: size and number of questions; one question at a time is planned, others wait. Not covered: who asks (Sedna's
 protocol has no tokens: `deploy/` lets in the edge workers alone), TLS (the cluster's or a proxy's).
@@ -32,7 +32,7 @@ _GRACE_S = 10
 
 
 def answers(planning: Planning, asked: Sequence[PlanAsked]) -> PredictGiven:
-    """A plan or refusal for each question; those that bring tools of their own are planned with these.
+    """Return a plan or refusal for each question; a question that brings its own tools is planned with these.
 
     Raises:
         WireError: Tools of a question are not described as tools are.
@@ -48,7 +48,7 @@ def answers(planning: Planning, asked: Sequence[PlanAsked]) -> PredictGiven:
 
 
 def app_of(service: str, planning: Planning) -> Starlette:
-    """The application that answers for `planning` under `/{service}`. Raises: MissingExtraError."""
+    """Build the application that answers for `planning` under `/{service}`. Raises: MissingExtraError."""
     try:
         from starlette.applications import Starlette
         from starlette.concurrency import run_in_threadpool

@@ -1,12 +1,12 @@
-"""Sedna's `Dataset` as Hearth reads it: `txt` or `csv`, each line a sample.
+"""Read Sedna's `Dataset`: `txt` or `csv`, each line a sample.
 
-Sedna counts the lines of the data set's file, splits them by `trainProb` and writes what a worker shall have into a
-file of its own, lines as they were. So a line of a `txt` holds a whole demonstration (or request) as JSON; or the path
-of a JSONL file beside the data set, as Sedna's own examples name pictures. A `csv` has the fields of the plan format as
+Sedna counts the lines of the data set's file, splits them by `trainProb` and writes a worker's share into a file of its
+own, with unchanged lines. So a line of a `txt` holds either a whole demonstration (or request) as JSON, or the path of
+a JSONL file beside the data set, as Sedna's own examples name pictures. A `csv` has the fields of the plan format as
 its columns, lists as JSON.
 
-Covered: lines that are no sample (named and passed over), paths that lead out of the data set's folder, lines longer
-than Sedna's own reader takes. Not covered: what a demonstration teaches (`learning.versions.promotion_gate`).
+Covered: lines that are no sample (named and skipped), paths that lead out of the data set's folder, lines longer than
+Sedna's own reader takes. Not covered: what a demonstration teaches (`learning.versions.promotion_gate`).
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from hearth.types import Demonstration
 from hearth_cloud.sedna.sedna_protocol import request_id
 
 SEDNA_LINE_BYTES = 64 * 1024
-"""Of a longer line Sedna's local controller reads nothing, and nothing of what follows it."""
+"""Longest line that Sedna's local controller reads; of a longer one it reads nothing, nor anything after it."""
 MAX_SAMPLES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """What a file of Sedna's holds."""
+    """The contents of one of Sedna's files."""
 
     entries: tuple[Entry, ...]
     faults: tuple[str, ...]
-    """What was passed over, each with file, line and reason."""
+    """Lines that were skipped, each with file, line and reason."""
 
 
 def read_samples(file: Path, root: Path | None) -> Samples:
-    """The demonstrations that a worker was given; of one that comes twice, as it was said last.
+    """Read the demonstrations that a worker was given; when one occurs twice, the last counts.
 
     Args:
         file: Sedna's (`TRAIN_DATASET_URL`, `TEST_DATASET_URL`).
@@ -65,7 +65,8 @@ def read_samples(file: Path, root: Path | None) -> Samples:
 
 
 def read_requests(file: Path, root: Path | None) -> tuple[list[Demonstration], list[str]]:
-    """Requests to be planned, with what was passed over; plain lines of text are requests. Raises: RequestError."""
+    """Read requests to be planned, with the lines that were skipped; plain lines of text are requests. Raises:
+    RequestError."""
     faults: list[str] = []
     found: list[Demonstration] = []
     for where, sample in _samples(file, root or file.parent, faults, takes_text=True):
@@ -79,7 +80,7 @@ def read_requests(file: Path, root: Path | None) -> tuple[list[Demonstration], l
 def _samples(
     file: Path, root: Path, faults: list[str], *, takes_text: bool = False
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Place and content of each sample, up to `MAX_SAMPLES`."""
+    """Yield place and content of each sample, up to `MAX_SAMPLES`."""
     read = _of_csv(file, faults) if file.suffix.lower() == ".csv" else _of_txt(file, root, faults, takes_text)
     for n, (where, sample) in enumerate(read):
         if n == MAX_SAMPLES:
@@ -112,7 +113,7 @@ def _of_txt(file: Path, root: Path, faults: list[str], takes_text: bool) -> Iter
 
 
 def _bounded(lines: BinaryIO) -> Iterator[bytes]:
-    """Lines; of one that is too long the beginning, so that none fills the memory."""
+    """Yield lines; only the beginning of one that is too long, so that none fills the memory."""
     while raw := lines.readline(SEDNA_LINE_BYTES + 1):
         rest = raw
         while not rest.endswith(b"\n") and len(rest) > SEDNA_LINE_BYTES:
@@ -128,7 +129,7 @@ def _of_json(text: str, where: str, faults: list[str]) -> Iterator[tuple[str, di
 
 
 def _of_path(name: str, where: str, root: Path, faults: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Of a JSONL file that a line names. One outside the data set's folder is not opened."""
+    """Yield the samples of a JSONL file that a line names. A file outside the data set's folder is not opened."""
     folder = root.resolve()
     path = (folder / name).resolve()
     if not path.is_relative_to(folder):
@@ -170,20 +171,20 @@ def _of_csv(file: Path, faults: list[str]) -> Iterator[tuple[str, dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What `export` wrote."""
+    """The outcome of `export`."""
 
     n_written: int
     n_known: int
-    """Were in the file already."""
+    """Demonstrations that were in the file already."""
     kept_back: tuple[str, ...]
     """Ids of demonstrations that Sedna could not read: too long for a line."""
 
 
 def export(entries: Iterable[Entry], file: Path, *, anew: bool = False) -> Exported:
-    """Add to the file what is not in it yet, a demonstration a line, in the order they came.
+    """Append to the file every demonstration that is not in it yet, one per line, in the order they came.
 
-    Lines that are there stay where they are: Sedna knows samples by their place. So what was forgotten since is taken
-    out by `anew` alone, which begins the file again.
+    Lines that are there stay where they are, because Sedna knows samples by their place. So what was forgotten since is
+    removed only with `anew`, which begins the file again.
 
     Raises:
         StoreError: It cannot be read or written.

@@ -1,12 +1,12 @@
-"""A student as one file that Sedna can carry: `index.pkl` in its places, and yet no pickle.
+"""A student as one file that Sedna can carry: it takes the place of `index.pkl` but is no pickle.
 
 Sedna's local controller copies one file from a training's output to `deploy/index.pkl`, and its own workers unpickle
-it: whoever can write that file runs code on the node. Here the file is an archive of arrays and JSON, known by its
-first bytes and checked against its own hashes; a pickle is refused. It holds no request: rounded vectors and hashed
-words, as `planning.ranking.ranker_file` does.
+it, so whoever can write that file runs code on the node. Here the file is an archive of arrays and JSON, recognised by
+its first bytes and checked against its own hashes; a pickle is refused. It holds no request, only rounded vectors and
+hashed words, as in `planning.ranking.ranker_file`.
 
-Covered: damage, pickles, other archives, members of other names, members packed to explode, too many bytes, a student
-that rests on a file elsewhere. Not covered: who made it. What a hostile student plans is the guard's question.
+Covered: damage, pickles, other archives, members of other names, decompression bombs, too many bytes, a student that
+rests on a file elsewhere. Not covered: who made it. What a hostile student plans is for the guard to check.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from hearth.protocols import Encoder
 from hearth.types import Demonstration, Plain, ToolSpec
 
 FILE_NAME = "model.hearth"
-"""What a training writes; Sedna's copy of it is called `index.pkl`."""
+"""File that a training writes; Sedna's copy of it is called `index.pkl`."""
 FORMAT = "hearth"
-"""Of a Sedna `Model` whose file this is."""
+"""Format name in a Sedna `Model` that refers to such a file."""
 MAX_FILE_BYTES = 1 << 30
 _VERSION = 1
 _INDEX, _TOOLS = "index.json", "tools.json"
@@ -56,7 +56,7 @@ class _Loose(BaseModel):
 
 
 class Manner(_Loose):
-    """How the data were written that it was taught; see `planning.plan_drafting`."""
+    """The style in which the training data were written; see `planning.plan_drafting`."""
 
     links_by_reference: bool = False
     listed_is_plan: bool = False
@@ -91,7 +91,7 @@ class Model:
     frontier: Frontier | None = None
     manner: Manner = field(default_factory=Manner)
     record: Mapping[str, object] = field(default_factory=dict)
-    """What was measured when it was made."""
+    """Measurements made when the model was made."""
 
     @classmethod
     def of(
@@ -106,10 +106,10 @@ class Model:
         return cls(student, tools, made.tasks, made.frontier, manner, record)
 
     def drafter(self, cache: Path | None) -> Drafter:
-        """What makes plans with it."""
+        """Return the drafter that makes plans with this model."""
         filler = None
         if any(spec.parameters for spec in self.tools.values()):
-            from hearth.planning.arguments.schema_filler import Filler  # reads a model of its own
+            from hearth.planning.arguments.schema_filler import Filler  # loads a model of its own
 
             filler = Filler.open(cache)
         drafter = Drafter(self.student, filler)
@@ -119,13 +119,13 @@ class Model:
         return drafter
 
     def allocate(self, readings: Sequence[Reading]) -> list[Allocation]:
-        """The task of each request, and whether it is of one never seen."""
+        """Assign each request to a task, or say that its task was never seen."""
         owner = by_sample(self.tasks)
         return [allocate(self.student.nearest(one, _N_NEAREST), owner, self.frontier) for one in readings]
 
 
 def manner_of(taught: Sequence[Demonstration], before: Manner | None, student: Student) -> Manner:
-    """How these demonstrations are written; of few, as those before them were."""
+    """Return the style of these demonstrations; with fewer than 20, that of the ones before them."""
     if before is not None and len(taught) < 20:
         return before
     seen = Drafter(student, None, taught)
@@ -138,7 +138,7 @@ def manner_of(taught: Sequence[Demonstration], before: Manner | None, student: S
 
 
 def write_model(path: Path, model: Model) -> str:
-    """Write it at once or not at all.
+    """Write the model file atomically.
 
     Returns:
         SHA-256 of the file.
@@ -190,7 +190,7 @@ def _replace(path: Path, data: bytes) -> None:
 def read_model(path: Path, encoder: Encoder) -> Model:
     """
     Raises:
-        StoreError: It cannot be read. StoreCorruptError: It is no such file, or damaged.
+        StoreError: It cannot be read. StoreCorruptError: Not such a file, or damaged.
         StoreVersionError: Of another version of Hearth, or learnt with another encoder.
     """
     members = _members(path)
@@ -270,7 +270,8 @@ def _unpacked(path: Path, raw: bytes) -> dict[str, bytes]:
 
 
 def _check_arrays(path: Path, student: bytes) -> None:
-    """Arrays that unpack to more than they are, and a student that is half elsewhere, are refused before loading."""
+    """Refuse, before loading, arrays that unpack to more than they declare and a student that is partly stored
+    elsewhere."""
     try:
         with zipfile.ZipFile(io.BytesIO(student)) as archive:
             if any(i.compress_type != zipfile.ZIP_STORED or i.file_size > len(student) for i in archive.infolist()):

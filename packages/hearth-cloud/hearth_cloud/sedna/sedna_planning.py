@@ -1,8 +1,8 @@
 """The workers of Sedna's jobs that plan: `infer` of a `LifelongLearningJob`, the `little_model` of a
-`JointInferenceService`, and what the big model does with a question.
+`JointInferenceService`, and the planning that the big model does.
 
-`infer` plans requests with the deployed model and sets aside what is of no task it knows; `little_model` plans requests
-and puts those it is unsure of, masked, to the big model. What they read is a file of requests, once or as it grows.
+`infer` plans requests with the deployed model and sets aside those of unseen tasks; `little_model` plans requests and
+sends those it is unsure of, masked, to the big model. Both read a file of requests, once or as it grows.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from hearth.guard.deidentify.masked_llm import OwnersMask
 
 JOB, SERVICE = "lifelonglearningjob", "jointinferenceservice"
-"""Kinds of owners, as Sedna's reports name them."""
+"""Kinds of owners in Sedna's reports."""
 _N_AT_ONCE = 32
 _MAX_MISSING = 256
 
@@ -44,14 +44,15 @@ _MAX_MISSING = 256
 
 
 class Planning:
-    """Makes plans with a model: what the deployed worker, the little and the big model do. Not thread-safe."""
+    """Make plans with a model, for the deployed worker, the little and the big model. Not thread-safe."""
 
     def __init__(self, model: Model, cache: Path | None) -> None:
         self.model = model
         self._drafter: Drafter = model.drafter(cache)
 
     def plans(self, asked: Sequence[PlanAsked], tools: Mapping[str, ToolSpec] | None = None) -> list[PlanGiven]:
-        """A plan with its confidence, or a refusal, for each; in order. Args: tools: Instead of the model's own."""
+        """Return a plan with its confidence, or a refusal, for each question, in order. Args: tools: Used instead of
+        the model's own."""
         offered = tools or self.model.tools
         readable = [one for one in asked if 0 < len(one.request.strip()) <= MAX_CHARACTERS]
         rankings = iter(self._drafter.rank([one.request for one in readable], [()] * len(readable), offered))
@@ -72,7 +73,7 @@ class Planning:
         )
 
     def unseen(self, asked: Sequence[PlanAsked]) -> list[bool]:
-        """Of each request whether it is of a task the model was never taught."""
+        """Say for each request whether its task was never taught to the model."""
         readings = self.model.student.read([one.request for one in asked])
         return [one.is_unseen for one in self.model.allocate(readings)]
 
@@ -87,7 +88,7 @@ def _share(value: float) -> float:
 
 
 class Requests:
-    """A file of requests as it grows: what is new in it since the last look."""
+    """A growing file of requests; gives what is new since the last look."""
 
     def __init__(self, path: Path, notes: list[str]) -> None:
         self.path = path
@@ -96,7 +97,7 @@ class Requests:
         self._n_bytes = -1
 
     def fresh(self) -> list[PlanAsked]:
-        """Raises: RequestError: The file cannot be read."""
+        """Return the new requests. Raises: RequestError: The file cannot be read."""
         try:
             n_bytes = self.path.stat().st_size
         except OSError as error:
@@ -104,7 +105,7 @@ class Requests:
         if n_bytes == self._n_bytes:
             return []
         if n_bytes < self._n_bytes:
-            self._n_seen = 0  # another file under the same name
+            self._n_seen = 0  # another file now has the same name
         self._n_bytes = n_bytes
         found, faults = read_requests(self.path, None)
         self.notes += faults
@@ -120,13 +121,13 @@ def _asked(one: Demonstration) -> PlanAsked:
 
 
 def infer(env: Environment, encoder: Encoder, cache: Path | None, follow_s: float, stop: threading.Event) -> Outcome:
-    """Plan the requests of `infer_dataset_url` with the deployed model; those of unseen tasks are set aside.
+    """Plan the requests of `infer_dataset_url` with the deployed model; set aside those of unseen tasks.
 
-    Plans go to `RESULT_SAVED_URL` (a file of JSON lines), requests of unseen tasks to `unseen_save_url`, which can be
-    the data set that the next training learns from once somebody has labelled them.
+    Plans go to `RESULT_SAVED_URL` (a file of JSON lines), requests of unseen tasks to `unseen_save_url`. That can be
+    the data set of the next training, once somebody has labelled them.
 
     Args:
-        follow_s: Look for new requests and a new model so often, until told to stop; 0 plans what there is and ends.
+        follow_s: Interval for new requests and a new model, until told to stop; 0 plans what there is and ends.
     """
     (path,) = env.paths("MODEL_URLS", "which model plans")[:1]
     out = env.path("RESULT_SAVED_URL", "where the plans go")
@@ -177,7 +178,7 @@ def _batches(requests: Requests, follow_s: float, stop: threading.Event) -> Iter
 
 @dataclass(frozen=True, slots=True)
 class Hard:
-    """Which requests are hard: Sedna's `hardExampleMining`, by how sure the student is."""
+    """Decide which requests are hard, as Sedna's `hardExampleMining`, by the student's confidence."""
 
     name: str
     threshold: float
@@ -213,12 +214,12 @@ class Hard:
 
 
 _HARD: Mapping[str, str] = {"Threshold": "threshold", "IBT": "threshold_img", "CloudOnly": "", "EdgeOnly": ""}
-"""Sedna's algorithms that mean something for plans, with the parameter that says how sure is sure enough."""
+"""Sedna's algorithms that make sense for plans, each with the parameter that holds the confidence threshold."""
 
 
 @dataclass(frozen=True, slots=True)
 class LittleModel:
-    """A student that asks the big model about what it is unsure of."""
+    """A student that asks the big model where it is unsure."""
 
     planning: Planning
     hard: Hard
@@ -226,8 +227,8 @@ class LittleModel:
     mask: OwnersMask
 
     def answer(self, asked: Sequence[PlanAsked]) -> list[dict[str, Any]]:
-        """For each request, as Sedna's `JointInference`: whether it was hard, the result, the edge's and the cloud's
-        own; beside them which fault kept the cloud from being used."""
+        """Return for each request, as Sedna's `JointInference`: whether it was hard, the result, the edge's and the
+        cloud's own result, and any fault that kept the cloud from being used."""
         rows = []
         for one, edge in zip(asked, self.planning.plans(asked)):
             row: dict[str, Any] = {"id": one.id, "user_request": one.request, "is_hard": self.hard.is_hard(edge)}
@@ -246,7 +247,8 @@ class LittleModel:
         return rows
 
     def _cloud(self, one: PlanAsked) -> PlanGiven:
-        """The big model's plan in the owner's own values, checked as any; what it leaves out is the edge's to find.
+        """Get the big model's plan, with the owner's own values put back, and check it; values it leaves out are left
+        to the edge.
 
         Raises:
             HearthError: It was not reached, or its answer cannot be used.
@@ -278,7 +280,7 @@ class LittleModel:
 def little_model(
     env: Environment, little: LittleModel, http: httpx.Client, follow_s: float, stop: threading.Event
 ) -> Outcome:
-    """Answer the requests of `infer_dataset_url` into `RESULT_SAVED_URL`, and tell Sedna how many were put to the
+    """Answer the requests of `infer_dataset_url` into `RESULT_SAVED_URL`, and tell Sedna how many were sent to the
     cloud. Arguments as for `infer`."""
     out = env.path("RESULT_SAVED_URL", "where the results go")
     notes: list[str] = []
@@ -299,7 +301,7 @@ def little_model(
 
 
 def _counted(n: int, n_hard: int, started: dt.datetime) -> dict[str, Plain]:
-    """As Sedna's `LCReporter` counts."""
+    """Return the counts in the form of Sedna's `LCReporter`."""
     now = dt.datetime.now(dt.UTC)
     return {
         "startTime": f"{started:%Y-%m-%d %H:%M:%S}",
@@ -311,7 +313,7 @@ def _counted(n: int, n_hard: int, started: dt.datetime) -> dict[str, Plain]:
 
 
 def append_lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Raises: StoreError: Not all could be written."""
+    """Append rows as JSON lines. Raises: StoreError: Not all could be written."""
     data = "".join(json.dumps(dict(row), ensure_ascii=True, default=str) + "\n" for row in rows).encode()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,11 +1,11 @@
-"""What Sedna and its workers say to each other: what it puts into a worker's environment, the protocol of the big
-model (`POST /{service}/predict`), and the report to the local controller of the node.
+"""The interface between Sedna and its workers: the environment variables it sets, the protocol of the big model (`POST
+/{service}/predict`), and the report to the node's local controller.
 
-Written from Sedna 0.7: names are read as they are and in capitals, as its `Context` does. A question is a text, or an
-object shaped as `wire.PlanAsked`; an answer is shaped as `wire.PlanGiven`.
+Written from Sedna 0.7: names are looked up as they are and in capitals, as its `Context` does. A question is a text, or
+an object shaped as `edge_protocol.PlanAsked`; an answer is shaped as `edge_protocol.PlanGiven`.
 
 Covered: shape, number and size of questions and answers. Not covered: who asks (Sedna's protocol has no tokens: a
-network policy must say who may), and what an answer says (`formats.plan_validation` and the guard look at plans).
+network policy must say who may), and what an answer contains (`formats.plan_validation` and the guard check plans).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MAX_BODY_BYTES = 4_000_000
 DEFAULT_PORT = 5000
-"""Of a big model, unless `BIG_MODEL_BIND_PORT` or `BIG_MODEL_PORT` says otherwise."""
+"""Port of a big model, unless `BIG_MODEL_BIND_PORT` or `BIG_MODEL_PORT` says otherwise."""
 LC_SERVER = "http://127.0.0.1:9100"
 _MAX_REPORT_TRIES = 3
 _TIMEOUT_S = 10.0
@@ -45,26 +45,27 @@ Status = Literal["completed", "failed", "running"]
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What Sedna and the manifest told a worker by environment variables."""
+    """The environment variables that Sedna and the manifest set for a worker."""
 
     values: Mapping[str, str]
 
     def get(self, name: str, default: str = "") -> str:
-        """The variable of that name or, as Sedna allows, of that name in capitals; an empty one counts as unset."""
+        """Return the variable of that name or, as Sedna allows, of that name in capitals; an empty one counts as
+        unset."""
         return self.values.get(name) or self.values.get(name.upper()) or default
 
     def needed(self, name: str, what: str) -> str:
-        """Raises: ConfigError: Not set."""
+        """Return a required variable. Raises: ConfigError: Not set."""
         if value := self.get(name):
             return value
         raise ConfigError(f"the environment variable {name} is not set; it says {what}, and Sedna sets it")
 
     def path(self, name: str, what: str) -> Path:
-        """A path on this machine. Raises: ConfigError: Not set, or an address elsewhere."""
+        """Return a variable as a path on this machine. Raises: ConfigError: Not set, or an address elsewhere."""
         return self._local(name, self.needed(name, what))
 
     def paths(self, name: str, what: str) -> tuple[Path, ...]:
-        """Several, as Sedna separates them. Raises: ConfigError."""
+        """Return a variable as several paths, separated as Sedna does. Raises: ConfigError."""
         return tuple(self._local(name, part) for part in self.needed(name, what).split(";") if part)
 
     def _local(self, name: str, value: str) -> Path:
@@ -76,7 +77,7 @@ class Environment:
         return Path(value)
 
     def number(self, name: str, default: float, least: float, most: float) -> float:
-        """Raises: ConfigError: No number, or out of range."""
+        """Return a variable as a number. Raises: ConfigError: No number, or out of range."""
         text = self.get(name)
         try:
             value = float(text) if text else default
@@ -91,16 +92,16 @@ class Environment:
 
     @property
     def prefix(self) -> str:
-        """Where the node's folders are mounted in a worker; empty where they are not."""
+        """Mount point of the node's folders in a worker; empty where they are not mounted."""
         return self.get("DATA_PATH_PREFIX").rstrip("/")
 
     def on_node(self, path: Path) -> str:
-        """A path in the container as the node knows it: what Sedna's local controller copies from."""
+        """Translate a path in the container to the node's, from which Sedna's local controller copies."""
         text = str(path)
         return text.removeprefix(self.prefix) if self.prefix and text.startswith(f"{self.prefix}/") else text
 
     def in_container(self, url: str) -> Path:
-        """A path of the node as it is mounted here; one that is mounted already is left alone."""
+        """Translate a path of the node to its place in the container; one already translated is unchanged."""
         if not self.prefix or url.startswith(f"{self.prefix}/"):
             return Path(url)
         return Path(f"{self.prefix}/{url.lstrip('/')}")
@@ -122,17 +123,17 @@ class PredictAsked(Message):
 
     data: Annotated[tuple[Any, ...], Field(max_length=edge_protocol.MAX_BATCH)]
     callback: str | None = None
-    """Name of a function of Sedna's to run on the answer; not run."""
+    """Name of a function of Sedna's to run on the answer; it is not run."""
 
 
 class PredictGiven(Message):
-    """Its answer: as many as were asked, in order."""
+    """The answer to `PredictAsked`: one result per question, in order."""
 
     result: Annotated[tuple[PlanGiven, ...], Field(max_length=edge_protocol.MAX_BATCH)]
 
 
 class Routes(Message):
-    """The answer to `GET /{service}`: what a client asks to see whether the service is there."""
+    """The answer to `GET /{service}`, by which a client checks that the service is there."""
 
     infos: tuple[dict[str, str], ...]
 
@@ -147,12 +148,12 @@ def routes_of(service: str) -> Routes:
 
 
 def questions_of(body: bytes, now: dt.datetime) -> tuple[PlanAsked, ...]:
-    """The questions in a request to the big model.
+    """Parse the questions in a request to the big model.
 
     Args:
-        now: For those that do not say; with time zone.
+        now: Time for questions that carry none; with time zone.
     Raises:
-        WireError: Too large, no JSON, or not of that shape.
+        WireError: Too large, no JSON, or of another shape.
     """
     if len(body) > MAX_BODY_BYTES:
         raise WireError(f"the request has {len(body):,} bytes; at most {MAX_BODY_BYTES:,} are read; ask for fewer")
@@ -176,7 +177,7 @@ def _question(item: Any, place: int, now: dt.datetime) -> PlanAsked:
 
 
 def request_id(text: str) -> str:
-    """The same for the same request."""
+    """Derive an id from the request; equal requests get equal ids."""
     return f"r{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
@@ -185,7 +186,7 @@ class BigModel:
     """A client of a big model, as Sedna's `ModelClient`."""
 
     http: httpx.Client
-    """Through the network door."""
+    """Client that goes through the egress gateway."""
     url: str
     """`http://host:port/service`."""
 
@@ -193,7 +194,7 @@ class BigModel:
         """Ask, once.
 
         Raises:
-            WireError: The answer is not of that shape, or not as many. EgressError: Nothing was sent.
+            WireError: The answer has another shape or another number of results. EgressError: Nothing was sent.
             HearthError: It could not be reached, or refused.
         """
         import httpx
@@ -226,10 +227,10 @@ def report(
     results: Sequence[Mapping[str, object]] = (),
     info: Mapping[str, object] | None = None,
 ) -> str:
-    """Tell the node's local controller what came of the work, as Sedna's workers do.
+    """Tell the node's local controller the outcome of the work, as Sedna's workers do.
 
     Returns:
-        Empty, or why it was not told: the work is done all the same.
+        Empty, or the reason why the report failed; the work is done all the same.
     """
     import httpx
 

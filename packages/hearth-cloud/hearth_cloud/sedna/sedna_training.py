@@ -1,9 +1,9 @@
 """The workers of Sedna's `LifelongLearningJob` that learn: `train` and `evaluate`.
 
-`train` learns a student from what Sedna hands out and writes one model file; `evaluate` measures models and says which
-may be deployed. Learning is exact: a training that goes on from the last model gives the student that all the samples
-together would have given. The gate of `hearth learn` holds here, too: a batch that makes known tasks worse is not
-taken, and the last model is reported again.
+`train` teaches a student the samples that Sedna hands out and writes one model file; `evaluate` measures models and
+says which may be deployed. Learning is exact: a training that continues from the last model gives the same student as
+all the samples together. The gate of `hearth learn` applies here, too: a batch that makes known tasks worse is
+rejected, and the last model is reported again.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ METRICS = ("tool_f1", "exact_tools", "exact_order", "confidence")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a worker did."""
+    """The outcome of a worker."""
 
     results: tuple[Mapping[str, object], ...]
-    """As Sedna's reports hold them: one model each."""
+    """Rows for Sedna's reports, one model each."""
     info: Mapping[str, object]
     notes: tuple[str, ...] = ()
-    """For a person."""
+    """Remarks for a person."""
 
 
 # ── Training ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def train(env: Environment, encoder: Encoder, tools: Mapping[str, ToolSpec], progress: Progress) -> Outcome:
-    """Learn what Sedna chose of the data set, on top of the last model where there is one.
+    """Train on the part of the data set that Sedna chose, on top of the last model if there is one.
 
     Args:
         tools: What can be planned; those of the last model are kept beside them.
@@ -89,13 +89,13 @@ def train(env: Environment, encoder: Encoder, tools: Mapping[str, ToolSpec], pro
 
 
 def _root_of(env: Environment) -> Path | None:
-    """Folder of the data set itself, where the paths in it begin."""
+    """Return the folder of the data set itself, where the paths in it begin."""
     original = env.get("ORIGINAL_DATASET_URL")
     return env.path("ORIGINAL_DATASET_URL", "").parent if original and "://" not in original else None
 
 
 def _last_model(env: Environment, output: Path, encoder: Encoder, notes: list[str]) -> tuple[Model | None, Path]:
-    """The model that training goes on from; Sedna forgets its place when the report of a training was lost."""
+    """Find the model that training continues from; Sedna forgets its place when the report of a training was lost."""
     if not env.is_true("HAS_COMPLETED_INITIAL_TRAINING"):
         return None, output
     named = env.get("CLOUD_KB_INDEX")
@@ -109,7 +109,7 @@ def _last_model(env: Environment, output: Path, encoder: Encoder, notes: list[st
 
 
 def _newest_beside(output: Path) -> Path | None:
-    """The model of the latest round before this one: Sedna numbers the folders."""
+    """Find the model of the latest round before this one; Sedna numbers the folders."""
     own = int(output.name) if output.name.isdigit() else None
     rounds = []
     for path in output.parent.glob(f"*/{FILE_NAME}"):
@@ -129,7 +129,7 @@ def _learnable(samples: Samples, tools: Mapping[str, ToolSpec], notes: list[str]
 
 
 def _before(student: Student, last: Model | None, fresh: Mapping[str, Demonstration]) -> dict[str, float]:
-    """How well the last model plans its own samples, each left out, and the new ones."""
+    """Score how well the last model plans its own samples, each left out, and the new ones."""
     if last is None:
         return {}
     own = promotion_gate.drawn((id for id in student.ids if id not in fresh), _N_BEFORE)
@@ -147,7 +147,8 @@ def _before(student: Student, last: Model | None, fresh: Mapping[str, Demonstrat
 def _verdict(
     last: Model | None, before: Mapping[str, float], after: Mapping[str, float], fresh: Sequence[str]
 ) -> Verdict:
-    """The gate's word. Sedna hands out each sample once: what does no harm is learnt, also where nothing improves."""
+    """Return the gate's verdict. Sedna hands out each sample once, so a harmless batch is learnt even if nothing
+    improves."""
     tasks = grouped(last.tasks if last else (), sorted(before.keys() & after.keys()), promotion_gate.LEAST_SAMPLES)
     return promotion_gate.judge(before, after, tasks, taught_new=True, fresh=fresh)
 
@@ -162,10 +163,11 @@ def _reported(env: Environment, path: Path, record: Mapping[str, object], n: int
 
 
 def evaluate(env: Environment, encoder: Encoder, progress: Progress) -> Outcome:
-    """Measure models on what Sedna kept apart, write `metrics.json`, and name those fit to be deployed, best first.
+    """Measure models on the samples Sedna held out, write `metrics.json`, and name the models fit to be deployed, best
+    first.
 
-    Sedna deploys the first that is reported. `metrics` in the environment names what decides (default `tool_f1`),
-    `model_threshold` and `operator` (default `>=`) what a model must reach; without a threshold any is fit.
+    Sedna deploys the first that is reported. `metrics` in the environment names the deciding metric (default
+    `tool_f1`), `model_threshold` and `operator` (default `>=`) what a model must reach; without a threshold any is fit.
 
     Raises:
         ConfigError, RequestError, StoreError: As for `train`; also when no model at all can be read.
@@ -212,7 +214,8 @@ def _fault_of(entry: Entry, tools: Mapping[str, ToolSpec], notes: list[str]) -> 
 
 
 def measure(student: Student, gold: Mapping[str, Demonstration]) -> dict[str, float]:
-    """How well tools are planned: F1 of their sets, the share with the right set and the right order, sureness."""
+    """Measure how well tools are planned: F1 of their sets, shares with the right set and the right order,
+    confidence."""
     ids = list(gold)
     f1 = exact = order = sure = 0.0
     for start in range(0, len(ids), _N_AT_ONCE):
@@ -230,7 +233,7 @@ def measure(student: Student, gold: Mapping[str, Demonstration]) -> dict[str, fl
 
 
 def write_json(path: Path, document: object) -> None:
-    """At once or not at all. Raises: StoreError."""
+    """Write a JSON file atomically. Raises: StoreError."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

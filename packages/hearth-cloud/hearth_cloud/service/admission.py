@@ -1,11 +1,11 @@
-"""What every request passes before it is looked at: the protocol's version, the token, the agent's own name, the rate,
-the size. What is answered, and how long it took, is counted and logged here, once, without content.
+"""The checks that every request passes first: protocol version, token, the agent's own name, rate, size. Each answer
+and its duration are counted and logged here, once, without content.
 
 Order: version (426), token (401), two agents (409 where something would change), rate (429), body (413, 415, 408, 400),
 bytes of the day (429). So nobody without a token makes this service read a body.
 
-Covered: all of these, a fault in the code behind (500, of which the log has kind and place and the asker nothing).
-Not covered: the other quotas by the day, which routes take when they know what is asked.
+Covered: all of these, and a fault in the code behind (500; the log gets its kind and place, the client nothing). Not
+covered: the other daily quotas, which the routes check once they know what is asked.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from hearth.errors import StoreError
 from hearth.formats import edge_protocol
 from hearth_cloud.cloud_settings import CloudSettings
+from hearth_cloud.problems import Fault
 from hearth_cloud.service.limits import Buckets, Quotas, read_body
 from hearth_cloud.service.logs import Log
-from hearth_cloud.service.problems import Fault
 from hearth_cloud.service.prometheus_metrics import Numbers
 from hearth_cloud.storage.access_tokens import Tokens
 from hearth_cloud.storage.cloud_storage import TokenRow
 
 _OPEN = ("/healthz", "/readyz", "/metrics", "/openapi.json")
-"""Anybody may ask for these, in any version."""
+"""Paths that anybody may request, in any version."""
 _FREE = ("/v1/hello",)
-"""Anybody who speaks the protocol may."""
+"""Paths that need no token, only the right protocol version."""
 _STATISTICS = "/v1/statistics"
 POINTERS = "/v1/pointers"
 _STRANGERS_PER_S, _STRANGERS_BURST = 20.0, 100
@@ -41,16 +41,16 @@ _STRANGERS_PER_S, _STRANGERS_BURST = 20.0, 100
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """What is known of a request that was let in; `request.state.passed`."""
+    """The facts known of a request that was admitted; kept in `request.state.passed`."""
 
     edge: str
-    """Empty where no token is asked for."""
+    """Name of the edge; empty where no token is asked for."""
     body: bytes
     is_only_agent: bool = True
 
 
 class Gate:
-    """An ASGI middleware."""
+    """ASGI middleware that admits or refuses requests."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Gate:
         try:
             passed = await self._let_in(scope, receive)
             if passed is None:
-                return  # who asked has left
+                return  # the client has left
             edge = passed.edge
             answer.are_two = not passed.is_only_agent
             scope.setdefault("state", {})["passed"] = passed
@@ -105,7 +105,7 @@ class Gate:
             self._tell(scope, answer, edge, began)
 
     async def _let_in(self, scope: Scope, receive: Receive) -> Passed | None:
-        """Raises: Fault."""
+        """Check a request and admit it. Raises: Fault."""
         path, headers = scope["path"], Headers(scope=scope)
         if path in _OPEN:
             return Passed("", b"")
@@ -128,7 +128,7 @@ class Gate:
         return None if body is None else Passed(token.edge, body, only)
 
     async def _token(self, headers: Headers, scope: Scope) -> TokenRow:
-        """Raises: Fault: 401; 429 where too many of these come from one address."""
+        """Check the token of a request. Raises: Fault: 401; 429 where too many of these come from one address."""
         authorization = headers.get("authorization", "")
         try:
             found = self._tokens.known(authorization)
@@ -138,7 +138,7 @@ class Gate:
             raise
 
     async def _is_only_agent(self, token: str, headers: Headers) -> bool:
-        """Raises: Fault: 400: The agent's name is none."""
+        """Say whether only one agent uses the token. Raises: Fault: 400: The agent's name is not valid."""
         instance = headers.get(edge_protocol.INSTANCE_HEADER, "")
         if not instance:
             return True
@@ -179,7 +179,7 @@ _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
 class _Answer:
-    """Sends on what is answered, and notes what it was."""
+    """Passes the response on, and notes its status and size."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -198,12 +198,12 @@ class _Answer:
 
 
 async def _say(fault: Fault, scope: Scope, receive: Receive, answer: _Answer) -> None:
-    if not answer.status:  # else an answer is on its way: the connection is cut
+    if not answer.status:  # otherwise a response has begun, and the connection is cut
         await fault.response()(scope, receive, answer.send)
 
 
 def _once(body: bytes, receive: Receive) -> Receive:
-    """Gives the body that was read already, then whatever comes."""
+    """Return a `receive` that gives the body that was read already, then whatever comes."""
     left: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def again() -> Message:
@@ -213,7 +213,7 @@ def _once(body: bytes, receive: Receive) -> Receive:
 
 
 def _check_version(headers: Headers) -> None:
-    """Raises: Fault: 426."""
+    """Check the protocol version. Raises: Fault: 426."""
     said = headers.get(edge_protocol.PROTOCOL_HEADER, "")
     if not (
         said.isascii()
@@ -240,14 +240,14 @@ def _address(scope: Scope) -> str:
 
 
 def passed(request: Request) -> Passed:
-    """What is known of a request."""
+    """Return what admission found out about a request."""
     found = request.state.passed
     assert isinstance(found, Passed)
     return found
 
 
 def check_only_agent(request: Request) -> None:
-    """For what changes something. Raises: Fault: 409: Two agents use this token."""
+    """Refuse a change while two agents use one token. Raises: Fault: 409: Two agents use this token."""
     if not passed(request).is_only_agent:
         raise Fault(
             409,

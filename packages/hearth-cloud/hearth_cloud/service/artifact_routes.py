@@ -1,4 +1,4 @@
-"""`/v1/adapter` and `/v1/blobs`: what is offered, and its bytes."""
+"""`/v1/adapter` and `/v1/blobs`: the artifacts on offer, and their bytes."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from starlette.responses import StreamingResponse
 
 from hearth.formats import edge_protocol
 from hearth.formats.edge_protocol import Manifest, Problem, Profile
+from hearth_cloud.problems import JSON, Fault
 from hearth_cloud.service.admission import passed
-from hearth_cloud.service.problems import JSON, Fault
 from hearth_cloud.service.routing import PROBLEMS, Cloud, cloud_of, headers, profile_of
 from hearth_cloud.statistics import artifacts
 
 _PIECE_BYTES = 4_000_000
-"""SQLite reads a blob from its beginning for each."""
+"""Bytes read at a time; SQLite reads a blob from its beginning for each piece."""
 _RANGE = re.compile(r"bytes=(\d{1,15})-(\d{0,15})")
 
 
 def router() -> APIRouter:
-    """For `service.create_app`."""
+    """Build the router for `service.create_app`."""
     routes = APIRouter(prefix="/v1", responses=PROBLEMS)
     profile = {"name": "profile", "in": "query", "required": False, "schema": {"enum": list(get_args(Profile))}}
 
@@ -34,7 +34,7 @@ def router() -> APIRouter:
         openapi_extra={"parameters": [*headers(edge_protocol.INSTANCE_HEADER), profile]},
     )
     async def adapter(request: Request) -> Response:
-        """The newest adapter for a device profile, signed; its bytes are at `/v1/blobs/SHA256`."""
+        """Return the newest adapter for a device profile, signed; its bytes are at `/v1/blobs/SHA256`."""
         storage = cloud_of(request).storage
         found = await run_in_threadpool(artifacts.newest, storage, "adapter", profile_of(request))
         if found is None:
@@ -48,14 +48,14 @@ def router() -> APIRouter:
         openapi_extra={"parameters": headers(edge_protocol.INSTANCE_HEADER, "Range")},
     )
     async def blobs(request: Request, sha256: str) -> Response:
-        """Bytes by their hash; a `Range` goes on where a download was cut off."""
+        """Return bytes by their hash; a `Range` resumes a download that was cut off."""
         return await blob(cloud_of(request), passed(request).edge, sha256, request.headers.get("range", ""))
 
     return routes
 
 
 async def blob(cloud: Cloud, edge: str, sha256: str, wanted: str) -> Response:
-    """What is offered under a hash, or the range of it that is wanted; what is no range of one kind is passed over.
+    """Return what is offered under a hash, or the wanted range of it; a malformed `Range` is ignored.
 
     Raises:
         Fault: 404: Nothing of that hash is offered, also where it is stored; 416; 429: Enough was sent today.
@@ -81,7 +81,8 @@ async def blob(cloud: Cloud, edge: str, sha256: str, wanted: str) -> Response:
 
 
 async def _pieces(cloud: Cloud, edge: str, sha256: str, first: int, last: int) -> AsyncIterator[bytes]:
-    """Bytes of a blob; the first piece is paid for. Raises: Fault: 429: The connection is cut there."""
+    """Yield the bytes of a blob; the first piece is already charged. Raises: Fault: 429: The connection is cut
+    there."""
     is_first = True
     while first <= last:
         n_bytes = min(_PIECE_BYTES, last + 1 - first)

@@ -1,6 +1,6 @@
-"""Who answers questions of general knowledge: a language model, or a file of recorded answers.
+"""Answer questions of general knowledge by a language model or from a file of recorded answers.
 
-Covered: answers of a wrong shape (asked for once more), endless ones (cut). Not covered: whether an answer is true.
+Covered: answers of a wrong shape (requested once more), endless ones (cut). Not covered: whether an answer is true.
 """
 
 from __future__ import annotations
@@ -72,12 +72,12 @@ class Answering(Protocol):
     n_threads: int
 
     def answer(self, asked: AnswerAsked) -> AnswerGiven | None:
-        """None: it knows none. Raises: PlannerError: It cannot answer now."""
+        """Answer a question; None if it knows no answer. Raises: PlannerError: It cannot answer now."""
         ...
 
 
 class ModelAnswers:
-    """Language models behind an endpoint, asked side by side."""
+    """Language models behind an endpoint, asked in parallel."""
 
     def __init__(self, models: Sequence[LanguageModel]) -> None:
         self.name = models[0].name
@@ -115,12 +115,13 @@ class ModelAnswers:
 
 
 class RecordedAnswers:
-    """A JSONL file of `{"question", "text", "items": [{"name", "text", "tags"}]}`; words count, not case or spaces."""
+    """Answers from a JSONL file of `{"question", "text", "items": [{"name", "text", "tags"}]}`; words count, not case
+    or spaces."""
 
     n_threads = 1
 
     def __init__(self, path: Path) -> None:
-        """Raises: RequestError: The file cannot be read, or a line is of another shape; names it."""
+        """Read the file. Raises: RequestError: The file cannot be read, or a line is of another shape; names it."""
         self.name = f"file:{path.name}"
         self._said: dict[str, _Said] = {}
         for number, data in read_jsonl(path):

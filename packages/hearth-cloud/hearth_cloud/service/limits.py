@@ -1,9 +1,9 @@
-"""How much one edge may ask: buckets by the second, quotas by the day, bodies read no further than allowed.
+"""Limit how much one edge may ask: token buckets per second, quotas per day, bodies read no further than allowed.
 
 Covered: bursts, floods, bodies without or with a wrong length, bodies that arrive drop by drop, gzip that inflates
-without end, bytes behind its end. Not covered: floods of connections below HTTP (a proxy's or the kernel's work); by
-the second each process counts for itself, and by the day they look at each other's counts every few seconds, so with
-several processes an edge may get some more than it should.
+without end, bytes after its end. Not covered: floods of connections below HTTP (left to a proxy or the kernel). Limits
+per second are counted by each process alone, and daily counts are compared between processes only every few seconds, so
+with several processes an edge may get somewhat more than it should.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
-from hearth_cloud.service.problems import Fault
+from hearth_cloud.problems import Fault
 from hearth_cloud.storage.cloud_storage import Storage
 
 _MOST_BUCKETS = 20_000
@@ -25,14 +25,14 @@ _PIECE_BYTES = 65_536
 
 
 class Buckets:
-    """A token bucket for each name."""
+    """One token bucket per name."""
 
     def __init__(self, per_s: float, burst: int, monotonic: Callable[[], float]) -> None:
         self._per_s, self._burst, self._monotonic = per_s, float(burst), monotonic
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, name: str, n: float = 1.0) -> None:
-        """Raises: Fault: 429 with how long to wait; nothing was taken."""
+        """Take from a bucket. Raises: Fault: 429 with how long to wait; nothing was taken."""
         now = self._monotonic()
         left, at = self._left.get(name, (self._burst, now))
         left = min(self._burst, left + (now - at) * self._per_s)
@@ -51,17 +51,17 @@ class Buckets:
 
 
 class Quotas:
-    """What each edge used today, by kind; counted in memory and written to the database every few seconds."""
+    """Counts each edge's usage today, by kind; kept in memory and written to the database every few seconds."""
 
     def __init__(self, storage: Storage, most: Mapping[str, int]) -> None:
-        """Args: most: A day, by kind."""
+        """Args: most: Limit per day, by kind."""
         self._storage = storage
         self._most = dict(most)
         self._sums: dict[tuple[str, str, str], int] = {}
         self._unwritten: dict[tuple[str, str, str], int] = {}
 
     async def take(self, edge: str, kind: str, n: int = 1) -> None:
-        """Raises: Fault: 429 with how long it is until tomorrow (UTC); nothing was counted. StoreError."""
+        """Count usage. Raises: Fault: 429 with how long it is until tomorrow (UTC); nothing was counted. StoreError."""
         now = self._storage.now().astimezone(dt.UTC)
         key = (edge, now.date().isoformat(), kind)
         if key not in self._sums:
@@ -81,7 +81,7 @@ class Quotas:
         self._unwritten[key] = self._unwritten.get(key, 0) + n
 
     async def write(self) -> None:
-        """Write down what was used since the last time, and learn what others wrote; forget other days."""
+        """Write down what was used since the last time, read what other processes wrote, and drop other days."""
         amounts, self._unwritten = self._unwritten, {}
         if amounts:
             try:
@@ -97,10 +97,10 @@ class Quotas:
 async def read_body(
     receive: Callable[[], Any], headers: Mapping[str, str], most_bytes: int, within_s: float
 ) -> bytes | None:
-    """The body of a request, inflated where it is gzip; None when whoever sent it has left.
+    """Read the body of a request and decompress gzip; None when the client has left.
 
     Raises:
-        Fault: 413 too much, as it is sent or inflated; 400 no gzip; 408 not in time; 415 packed otherwise.
+        Fault: 413 too large, as sent or decompressed; 400 no gzip; 408 not in time; 415 another encoding.
     """
     coding = headers.get("content-encoding", "identity").strip().lower()
     if coding not in ("identity", "gzip", ""):
@@ -136,7 +136,7 @@ async def read_body(
 
 
 class _Inflating:
-    """Inflates gzip piece by piece, never beyond a bound."""
+    """Decompresses gzip piece by piece, never beyond a bound."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
@@ -144,7 +144,7 @@ class _Inflating:
         self._stream = zlib.decompressobj(zlib.MAX_WBITS | 16)
 
     def of(self, piece: bytes) -> bytes:
-        """Raises: Fault: 413, 400."""
+        """Decompress one piece. Raises: Fault: 413, 400."""
         found = bytearray()
         while piece:
             if self._stream.eof:
@@ -160,7 +160,7 @@ class _Inflating:
         return bytes(found)
 
     def end(self) -> None:
-        """Raises: Fault: 400: It was cut off."""
+        """Check that the data is complete. Raises: Fault: 400: It was cut off."""
         if not self._stream.eof:
             raise Fault(400, "shape", "the gzip body was cut off; send it whole")
 

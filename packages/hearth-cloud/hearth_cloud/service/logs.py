@@ -1,8 +1,8 @@
-"""Structured logs: one JSON object a line, about requests and never of them.
+"""Structured logs: one JSON object per line, about requests but without their content.
 
-Covered: what this service logs, what uvicorn and libraries log through `logging` (their level, name and, of errors, the
-kind and the places in the code), also exceptions, whose messages may hold what was sent. Not covered: what a proxy
-before it writes down.
+Covered: what this service logs, what uvicorn and libraries log through `logging` (level, name and, of errors, the kind
+and the places in the code), also exceptions, whose messages may hold content of a request. Not covered: what a proxy in
+front writes down.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TextIO
 
 _OURS = "hearth_cloud"
 _SAFE = ("uvicorn.error",)
-"""Whose own words are shown: of starting, stopping and broken connections."""
+"""Loggers whose own messages are shown: about starting, stopping and broken connections."""
 
 
 class _Line(logging.Formatter):
@@ -46,24 +46,24 @@ class Log:
         self._logger = logging.getLogger(_OURS)
 
     def event(self, name: str, *, level: int = logging.INFO, **fields: str | int | float | None) -> None:
-        """Write down an event with numbers and names that are no content: of edges, routes, codes."""
+        """Log an event with numbers and names that are no content, such as edges, routes and codes."""
         if self._logger.isEnabledFor(level):
             self._logger.log(level, name, extra={"told": {"event": name, **fields}})
 
     def failed(self, where: str, error: BaseException, **fields: str | int | float | None) -> None:
-        """Write down a fault of this program: its kind and its places in the code, not its message."""
+        """Log a fault of this program: its kind and its places in the code, not its message."""
         self._logger.error(where, extra={"told": {"event": "fault", "where": where, **fields, **what_failed(error)}})
 
 
 def what_failed(error: BaseException) -> dict[str, object]:
-    """Kind and places of an error."""
+    """Return the kind and places of an error."""
     frames = traceback.extract_tb(error.__traceback__)[-8:]
     places = [f"{frame.filename.rpartition('site-packages/')[2]}:{frame.lineno}" for frame in frames]
     return {"error": type(error).__name__, "places": places}
 
 
 def start_logging(level: str = "info", stream: TextIO | None = None) -> None:
-    """Send everything that is logged in this process to `stream` (standard error) as JSON lines."""
+    """Send everything that this process logs to `stream` (standard error) as JSON lines."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(_Line())
     root = logging.getLogger()

@@ -1,4 +1,4 @@
-"""What Prometheus may ask for: counts and durations by route, code and teacher. No names of edges, no content."""
+"""Metrics for Prometheus: counts and durations by route, code and teacher. No names of edges, no content."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0)
 
 
 class Numbers:
-    """The numbers of one application."""
+    """The metrics of one application."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -31,7 +31,7 @@ class Numbers:
         self.two_agents = Counter("hearth_two_agents", "Requests of tokens that two agents use.", registry=own)
 
     def text(self) -> bytes:
-        """As Prometheus reads them, of all processes."""
+        """Return the metrics of all processes in Prometheus' text format."""
         if os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
             every = CollectorRegistry()
             multiprocess.MultiProcessCollector(every)  # type: ignore[no-untyped-call]

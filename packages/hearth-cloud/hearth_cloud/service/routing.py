@@ -1,4 +1,4 @@
-"""What every route of the service needs: its parts while it runs, and how a request is read and answered."""
+"""Shared parts of all routes: the running service's components, reading a request and answering it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hearth.errors import WireError
 from hearth.formats import edge_protocol
 from hearth.formats.edge_protocol import AnswerAsked, AnswerGiven, PlanGiven, Problem
 from hearth_cloud.cloud_settings import CloudSettings
+from hearth_cloud.problems import JSON, Fault
 from hearth_cloud.service.admission import passed
 from hearth_cloud.service.limits import Quotas
 from hearth_cloud.service.logs import Log
-from hearth_cloud.service.problems import JSON, Fault
 from hearth_cloud.service.prometheus_metrics import Numbers
 from hearth_cloud.service.teaching_queue import Answers, Asked, Planning, Queue, Toolsets
 from hearth_cloud.statistics.signing import public_key_of
@@ -25,12 +25,12 @@ from hearth_cloud.storage.cloud_storage import Storage
 
 @dataclass(frozen=True)
 class Cloud:
-    """The parts of one running service; `request.app.state.cloud`."""
+    """The components of a running service; kept in `request.app.state.cloud`."""
 
     settings: CloudSettings
     storage: Storage
     key: Ed25519PrivateKey
-    """Priors are signed with it."""
+    """Key that signs priors."""
     numbers: Numbers
     log: Log
     quotas: Quotas
@@ -44,12 +44,12 @@ class Cloud:
 
     @property
     def public_key(self) -> str:
-        """Base64 of 32 bytes, as edges keep it."""
+        """Public key, as edges keep it: Base64 of 32 bytes."""
         return public_key_of(self.key)
 
 
 def cloud_of(request: Request) -> Cloud:
-    """The parts of the service that a request came to."""
+    """Return the components of the service that a request came to."""
     found = request.app.state.cloud
     assert isinstance(found, Cloud)
     return found
@@ -71,7 +71,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 
 
 def takes(model: type[edge_protocol.Message]) -> dict[str, Any]:
-    """What the OpenAPI schema says of a body that the route reads itself."""
+    """Describe, for the OpenAPI schema, a body that the route reads itself."""
     return {"requestBody": {"required": True, "content": {JSON: {"schema": model.model_json_schema()}}}}
 
 
@@ -82,7 +82,7 @@ def headers(*more: str) -> list[dict[str, Any]]:
 
 
 def profile_of(request: Request) -> edge_protocol.Profile:
-    """Of which device profile something is asked; the largest where it is not said. Raises: Fault: 422."""
+    """Return the device profile that a request names; the largest by default. Raises: Fault: 422."""
     said = request.query_params.get("profile", "large")
     for profile in get_args(edge_protocol.Profile):
         if said == profile:
@@ -98,7 +98,7 @@ def told(message: edge_protocol.Message) -> Response:
 
 
 def read(request: Request, model: type[edge_protocol.M]) -> edge_protocol.M:
-    """The message that a request carries. Raises: Fault: 415, 422."""
+    """Read the message that a request carries. Raises: Fault: 415, 422."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != JSON:
         raise Fault(415, "shape", f"Content-Type is not {JSON}; send JSON, and say so")
@@ -109,7 +109,8 @@ def read(request: Request, model: type[edge_protocol.M]) -> edge_protocol.M:
 
 
 def key_of(request: Request, id: str) -> str:
-    """The key under which a message has its effect once: its header, or else its own id. Raises: Fault: 400."""
+    """Return the key under which a message takes effect only once: its header, or else its own id. Raises: Fault:
+    400."""
     key = request.headers.get(edge_protocol.IDEMPOTENCY_HEADER, id)
     if not edge_protocol.is_id(key):
         raise Fault(

@@ -1,7 +1,7 @@
 """`hearth cloud serve` as an ASGI application: plans, answers, demonstrations, tasks, statistics and priors for edges.
 
-`gate` lets requests in and counts them, `teaching` and `answering` answer, `storage` keeps. What it may see is in
-docs/howto/cloud.md. Nothing that was asked or answered is logged.
+`admission` lets requests in and counts them, `teaching_queue` and `general_answers` answer, `storage` keeps. What the
+service may see is described in docs/howto/cloud.md. Nothing that was asked or answered is logged.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from hearth.models.llm.openai_endpoint import RemoteModel, endpoint
 from hearth.protocols import Encoder, LanguageModel
 from hearth_cloud.cloud_settings import FILE, AnswersSettings, CloudSettings, TeacherSettings
 from hearth_cloud.outbound import NamedHosts
+from hearth_cloud.problems import JSON, Fault
 from hearth_cloud.sedna import sedna_protocol
 from hearth_cloud.service import artifact_routes, statistics_routes
 from hearth_cloud.service.admission import POINTERS, Gate, check_only_agent, passed
 from hearth_cloud.service.general_answers import Answering, ModelAnswers, RecordedAnswers
 from hearth_cloud.service.limits import Quotas
 from hearth_cloud.service.logs import Log
-from hearth_cloud.service.problems import JSON, Fault
 from hearth_cloud.service.prometheus_metrics import Numbers
 from hearth_cloud.service.routing import PROBLEMS, Cloud, cloud_of, headers, key_of, read, takes, told
 from hearth_cloud.service.teaching_queue import (
@@ -70,8 +70,9 @@ from hearth_cloud.storage.cloud_storage import Storage
 _WRITE_S = 2.0
 _TIDY_S = 3600.0
 _ANSWERS_KEPT_DAYS = 2
-"""Receipts of demonstrations alone are kept, 0.3 kB each: plans and answers are made again, and what was taken is known
-by its own id for ever. A device tries again within the hour; one that was off for longer is told `known`."""
+"""Only receipts of demonstrations are kept, 0.3 kB each: plans and answers are made again, and a demonstration that was
+taken is known by its own id for ever. A device tries again within the hour; one that was off for longer is told
+`known`."""
 _COUNTS_KEPT_DAYS = 30
 _POINTED = ("demonstration", "statistics", "question")
 """Kinds of messages that a pointer may name; any other is counted as `other`."""
@@ -87,10 +88,10 @@ def create_app(
     monotonic: Callable[[], float] = time.monotonic,
     environ: Mapping[str, str] = os.environ,
 ) -> FastAPI:
-    """The application.
+    """Build the application.
 
     Args:
-        storage: Opened by the settings when left out, and closed with the application then.
+        storage: When left out, opened as the settings say and closed with the application.
         teacher, answering: As the settings say when left out.
         key: Read from the settings' file when left out.
         monotonic: Seconds from any origin; replaced in tests.
@@ -189,7 +190,7 @@ async def _running(cloud: Cloud) -> AsyncIterator[None]:
 
 
 async def _tend(cloud: Cloud) -> None:
-    """Write down what was used, every few seconds; let go of what is old, every hour."""
+    """Write down usage every few seconds; delete what is old every hour."""
     tidy_at = cloud.monotonic()
     while True:
         await asyncio.sleep(_WRITE_S)
@@ -203,7 +204,7 @@ async def _tend(cloud: Cloud) -> None:
 
 
 def tidy(storage: Storage) -> None:
-    """Let go of receipts kept for repeated messages, and of counts, that are too old to matter. Raises: StoreError."""
+    """Delete receipts of repeated messages, and counts, that are too old to matter. Raises: StoreError."""
     storage.drop_answers(storage.now() - dt.timedelta(days=_ANSWERS_KEPT_DAYS))
     storage.drop_used((storage.now() - dt.timedelta(days=_COUNTS_KEPT_DAYS)).date().isoformat())
     storage.drop_agents()
@@ -211,7 +212,7 @@ def tidy(storage: Storage) -> None:
 
 
 def features(cloud: Cloud) -> tuple[str, ...]:
-    """What is offered, as `Hello` tells it."""
+    """Return the features offered, as `Hello` tells them."""
     found = ["plans"] if cloud.plans is not None else []
     found += ["answers"] if cloud.answers is not None else []
     found += ["demonstrations", "tasks"]
@@ -228,12 +229,12 @@ def _open_routes(settings: CloudSettings) -> APIRouter:
 
     @routes.get("/healthz", responses={200: {"description": "The process answers."}})
     async def healthz() -> dict[str, str]:
-        """Whether the process answers."""
+        """Say that the process answers."""
         return {"status": "ok"}
 
     @routes.get("/readyz", responses={503: {"model": Problem}})
     async def readyz(request: Request) -> dict[str, str]:
-        """Whether the database answers, too."""
+        """Say whether the database answers, too."""
         try:
             await run_in_threadpool(cloud_of(request).storage.ping)
         except StoreError as error:
@@ -245,7 +246,7 @@ def _open_routes(settings: CloudSettings) -> APIRouter:
 
         @routes.get("/metrics", response_class=Response)
         async def metrics(request: Request) -> Response:
-            """For Prometheus."""
+            """Return metrics for Prometheus."""
             text = await run_in_threadpool(cloud_of(request).numbers.text)
             return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
@@ -253,7 +254,7 @@ def _open_routes(settings: CloudSettings) -> APIRouter:
         "/v1/hello", response_model=Hello, responses={426: PROBLEMS[426]}, openapi_extra={"parameters": headers()}
     )
     async def hello(request: Request) -> Response:
-        """Who answers, which versions it speaks, what it offers."""
+        """Tell the service's name, protocol versions and features."""
         cloud = cloud_of(request)
         return told(
             Hello(
@@ -274,12 +275,12 @@ def _edge_routes() -> APIRouter:
 
     @routes.post("/plans", response_model=PlanGiven, openapi_extra=takes(PlanAsked) | {"parameters": own})
     async def plans(request: Request) -> Response:
-        """A plan for a masked request, or a refusal."""
+        """Return a plan for a masked request, or a refusal."""
         return told(await planned(cloud_of(request), passed(request).edge, read(request, PlanAsked)))
 
     @routes.post("/answers", response_model=AnswerGiven, openapi_extra=takes(AnswerAsked) | {"parameters": own})
     async def answers(request: Request) -> Response:
-        """General knowledge for a masked question."""
+        """Answer a masked question of general knowledge."""
         cloud, asked = cloud_of(request), read(request, AnswerAsked)
         if cloud.answers is None:
             raise Fault(404, "no_teacher", "this service answers no questions; name who does under [answers]")
@@ -298,7 +299,7 @@ def _edge_routes() -> APIRouter:
         "/demonstrations", response_model=Receipt, openapi_extra=takes(DemonstrationsSent) | {"parameters": with_key}
     )
     async def demonstrations(request: Request) -> Response:
-        """Masked requests with their plans, for the task knowledge base; each is taken once."""
+        """Take masked requests with their plans into the task knowledge base, each once."""
         check_only_agent(request)
         cloud, edge, body = cloud_of(request), passed(request).edge, passed(request).body
         sent = read(request, DemonstrationsSent)
@@ -314,7 +315,7 @@ def _edge_routes() -> APIRouter:
 
     @routes.get("/tasks", response_model=TasksGiven, openapi_extra={"parameters": own})
     async def tasks(request: Request) -> Response:
-        """Tasks that enough edges share."""
+        """Return tasks that enough edges share."""
         cloud = cloud_of(request)
         return told(await run_in_threadpool(knowledge.tasks, cloud.storage, cloud.settings.tasks.k))
 
@@ -322,7 +323,7 @@ def _edge_routes() -> APIRouter:
 
 
 async def planned(cloud: Cloud, edge: str, asked: PlanAsked) -> PlanGiven:
-    """A plan for an edge's request, by the cache or the teacher. Raises: Fault."""
+    """Plan an edge's request from the cache or by the teacher. Raises: Fault."""
     if cloud.plans is None or cloud.teacher is None:
         raise Fault(404, "no_teacher", "this service makes no plans; name who does under [teacher] in its cloud.toml")
     offered = await toolset(cloud, edge, asked)
@@ -342,7 +343,7 @@ async def planned(cloud: Cloud, edge: str, asked: PlanAsked) -> PlanGiven:
 
 
 async def toolset(cloud: Cloud, edge: str, asked: PlanAsked) -> Toolset:
-    """The tools that were offered, by their hash where they are known. Raises: Fault: 409, 422, 429."""
+    """Return the tools that were offered, by their hash where they are known. Raises: Fault: 409, 422, 429."""
     sha256 = asked.tools_sha256 if asked.tools_sha256 and not asked.tools else edge_protocol.tools_hash(asked.tools)
     found = cloud.toolsets.get(sha256)
     if found is not None:
@@ -361,7 +362,8 @@ async def toolset(cloud: Cloud, edge: str, asked: PlanAsked) -> Toolset:
 
 
 def _pointer_routes() -> APIRouter:
-    """What KubeEdge's router passes on of what edges publish: counted and logged, no token, nothing rests on it."""
+    """Build the route for pointers that KubeEdge's router forwards from edges: counted and logged, without a token;
+    nothing depends on them."""
     routes = APIRouter()
 
     @routes.post(POINTERS, include_in_schema=False, status_code=204)
@@ -384,7 +386,8 @@ def _pointer_routes() -> APIRouter:
 
 
 def _sedna_routes(service: str) -> APIRouter:
-    """What Sedna's joint inference asks a big model: `POST /{service}/predict`, no token."""
+    """Build the routes by which Sedna's joint inference asks a big model: `POST /{service}/predict`, without a
+    token."""
     routes = APIRouter()
 
     @routes.get(f"/{service}", include_in_schema=False)
@@ -406,7 +409,7 @@ def _sedna_routes(service: str) -> APIRouter:
 
 
 async def _answer_http(_: Request, error: Exception) -> Response:
-    """What Starlette itself turns away: no such address, no such method."""
+    """Answer requests that Starlette itself rejects: no such address, no such method."""
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
         return Fault(404, "missing", "there is nothing at that address; /openapi.json tells what there is").response()
@@ -447,13 +450,14 @@ def _answering(settings: CloudSettings, environ: Mapping[str, str]) -> Answering
 
 
 def _encoder(environ: Mapping[str, str]) -> Encoder:
-    from hearth.models.encoder.sentence_encoder import MiniLMEncoder  # a service without a teacher waits for none
+    from hearth.models.encoder.sentence_encoder import MiniLMEncoder  # imported late: not needed without a teacher
 
     return MiniLMEncoder.open(cache_folder(environ), n_threads=1)  # teachers read in threads of their own
 
 
 def _model(chosen: TeacherSettings | AnswersSettings, table: str, environ: Mapping[str, str]) -> LanguageModel:
-    """Raises: ConfigError: Its address or key cannot be used; names the key of `cloud.toml`."""
+    """Open a language model from the settings. Raises: ConfigError: Its address or key cannot be used; names the key of
+    `cloud.toml`."""
     named = f"{table} of {FILE}"
     key = secret("api_key_env", chosen.api_key_env, named, environ) if chosen.api_key_env else ""
     way = NamedHosts(endpoint(chosen.base_url, named))
@@ -464,7 +468,7 @@ def _plan_queue(teacher: Planning, settings: CloudSettings, numbers: Numbers) ->
     limits = settings.limits
     return Queue(
         teacher.plans,
-        # Where several processes plan beside each other, a second thread in each has no core of its own.
+        # Where several processes plan in parallel, a second thread in each has no core of its own.
         n_threads=1 if teacher.gains_by_batches and settings.service.workers > 1 else teacher.n_threads,
         n_waiting=limits.waiting,
         n_batch=limits.batch if teacher.gains_by_batches else 1,

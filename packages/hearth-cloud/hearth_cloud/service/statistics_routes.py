@@ -1,4 +1,4 @@
-"""`/v1/statistics` and `/v1/prior`: what edges give of what they learnt, and the prior that is made of it."""
+"""`/v1/statistics` and `/v1/prior`: the statistics that edges contribute, and the prior that is made of them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from hearth.formats.edge_protocol import (
     SharesSent,
     StatisticsTerms,
 )
+from hearth_cloud.problems import JSON, Fault
 from hearth_cloud.service.admission import check_only_agent, passed
-from hearth_cloud.service.problems import JSON, Fault
 from hearth_cloud.service.routing import PROBLEMS, Cloud, cloud_of, headers, key_of, profile_of, read, takes, told
 from hearth_cloud.statistics.shipped_statistics import Public
 from hearth_cloud.statistics.statistics_desk import Desk
@@ -33,7 +33,7 @@ BINARY = "application/octet-stream"
 
 
 def desk_of(request: Request) -> Desk:
-    """The service's desk for statistics, made at the first request for it."""
+    """Return the service's desk for statistics, made at the first request for it."""
     state = request.app.state
     if not isinstance(getattr(state, "statistics", None), Desk):
         cloud = cloud_of(request)
@@ -44,14 +44,14 @@ def desk_of(request: Request) -> Desk:
 
 
 def shipped() -> Public:
-    """What every Hearth is shipped with, read by the shipped encoder; half a minute."""
-    from hearth.models.encoder.sentence_encoder import MiniLMEncoder  # a service that makes no prior waits for none
+    """Read the demonstrations every Hearth is shipped with, by the shipped encoder; takes half a minute."""
+    from hearth.models.encoder.sentence_encoder import MiniLMEncoder  # imported late: only needed where priors are made
 
     return Public.shipped(MiniLMEncoder.open(cache_folder(os.environ)))
 
 
 def router() -> APIRouter:
-    """For `service.create_app`."""
+    """Build the router for `service.create_app`."""
     routes = APIRouter(prefix="/v1", responses=PROBLEMS)
     own = headers(edge_protocol.INSTANCE_HEADER)
     with_key = headers(edge_protocol.INSTANCE_HEADER, edge_protocol.IDEMPOTENCY_HEADER)
@@ -63,12 +63,12 @@ def router() -> APIRouter:
 def _add_plain(routes: APIRouter, own: list[dict[str, Any]], with_key: list[dict[str, Any]]) -> None:
     @routes.get("/statistics", response_model=StatisticsTerms, openapi_extra={"parameters": own})
     async def terms(request: Request) -> Response:
-        """What may be given, and how."""
+        """Tell what may be contributed, and how."""
         return told(await _at_desk(request, lambda desk: desk.terms))
 
     @routes.post("/statistics", response_model=Receipt, openapi_extra=_bytes_body() | {"parameters": with_key})
     async def give(request: Request) -> Response:
-        """An edge's sums, in the place of those it gave before; mode `plain` alone."""
+        """Take an edge's sums in place of those it gave before; mode `plain` only."""
         check_only_agent(request)
         edge, body = passed(request).edge, passed(request).body
         id = key_of(request, "statistics")
@@ -77,7 +77,7 @@ def _add_plain(routes: APIRouter, own: list[dict[str, Any]], with_key: list[dict
 
     @routes.delete("/statistics", response_model=Receipt, openapi_extra={"parameters": own})
     async def withdraw(request: Request) -> Response:
-        """Take this edge's sums out of every prior that is made from now on; mode `plain` alone."""
+        """Take this edge's sums out of every prior that is made from now on; mode `plain` only."""
         check_only_agent(request)
         edge = passed(request).edge
         was = await _at_desk(request, lambda desk: desk.withdraw(edge))
@@ -95,7 +95,7 @@ def _add_plain(routes: APIRouter, own: list[dict[str, Any]], with_key: list[dict
         },
     )
     async def prior(request: Request) -> Response:
-        """The newest prior for a device profile, signed; its bytes are at `/v1/blobs/SHA256`."""
+        """Return the newest prior for a device profile, signed; its bytes are at `/v1/blobs/SHA256`."""
         profile = profile_of(request)
         found = await _at_desk(request, lambda desk: desk.prior(profile))
         if found is None:
@@ -106,14 +106,14 @@ def _add_plain(routes: APIRouter, own: list[dict[str, Any]], with_key: list[dict
 def _add_rounds(routes: APIRouter, own: list[dict[str, Any]]) -> None:
     @routes.post("/statistics/rounds", response_model=RoundTold, openapi_extra=takes(RoundAsked) | {"parameters": own})
     async def join(request: Request) -> Response:
-        """Take part in the next round; mode `secret` alone."""
+        """Take part in the next round; mode `secret` only."""
         check_only_agent(request)
         edge, asked = passed(request).edge, read(request, RoundAsked)
         return told(await _at_desk(request, lambda desk: desk.join(edge, asked)))
 
     @routes.get("/statistics/rounds", response_model=RoundTold, openapi_extra={"parameters": own})
     async def now(request: Request) -> Response:
-        """How far this edge's round is."""
+        """Tell the state of this edge's round."""
         edge = passed(request).edge
         return told(await _at_desk(request, lambda desk: desk.told(edge)))
 
@@ -123,7 +123,7 @@ def _add_rounds(routes: APIRouter, own: list[dict[str, Any]]) -> None:
         openapi_extra=takes(SharesSent) | {"parameters": own},
     )
     async def shares(request: Request, round: str) -> Response:
-        """Sealed shares for the others."""
+        """Take sealed shares for the other edges."""
         edge, sent = passed(request).edge, read(request, SharesSent)
         return told(await _at_desk(request, lambda desk: desk.take_shares(edge, round, sent)))
 
@@ -131,7 +131,7 @@ def _add_rounds(routes: APIRouter, own: list[dict[str, Any]]) -> None:
         "/statistics/rounds/{round}/row", response_model=RoundTold, openapi_extra=_bytes_body() | {"parameters": own}
     )
     async def row(request: Request, round: str) -> Response:
-        """The row under its masks: whole numbers of 8 bytes, the lowest first."""
+        """Take the masked row: whole numbers of 8 bytes, little-endian."""
         edge, body = passed(request).edge, passed(request).body
         return told(await _at_desk(request, lambda desk: desk.take_row(edge, round, body)))
 
@@ -141,13 +141,13 @@ def _add_rounds(routes: APIRouter, own: list[dict[str, Any]]) -> None:
         openapi_extra=takes(OpeningSent) | {"parameters": own},
     )
     async def opening(request: Request, round: str) -> Response:
-        """Shares that take the masks out of the sum."""
+        """Take the shares that remove the masks from the sum."""
         edge, sent = passed(request).edge, read(request, OpeningSent)
         return _then_publish(request, told(await _at_desk(request, lambda desk: desk.take_opening(edge, round, sent))))
 
 
 async def _at_desk(request: Request, ask: Any) -> Any:
-    """Raises: Fault: 409 for what cannot be taken as it is."""
+    """Ask the desk, and turn its refusal into a 409. Raises: Fault: 409 for what cannot be taken as it is."""
     desk = desk_of(request)
     try:
         return await run_in_threadpool(lambda: ask(desk))
@@ -156,7 +156,7 @@ async def _at_desk(request: Request, ask: Any) -> Any:
 
 
 def _then_publish(request: Request, answer: Response) -> Response:
-    """The answer, and when it was sent, a new prior, if one is due: that takes its time."""
+    """Return the answer; after it was sent, publish a new prior if one is due, which takes its time."""
     answer.background = BackgroundTask(_publish, cloud_of(request), desk_of(request))
     return answer
 

@@ -1,10 +1,10 @@
-"""Who answers: teachers of plans and of general knowledge, behind one queue that joins what arrives together.
+"""Teachers of plans behind one queue that batches questions arriving together.
 
-A `Planning` gives one answer per question and never raises for one it merely cannot plan: that is a refusal. What it
-cannot answer at all (the model is down) is a `PlannerError`.
+A `Planning` gives one answer per question. A question it cannot plan gets a refusal, never an exception; where it
+cannot answer at all (the model is down), it raises a `PlannerError`.
 
-Covered: more questions than can be answered (refused at once, with when to come again), askers who left, answers that
-depend on the moment (kept for that minute alone), a teacher that fails. Not covered: whether a plan is right, or what
+Covered: more questions than can be answered (refused at once, with the time to retry), clients that left, answers that
+depend on the moment (cached for that minute only), a teacher that fails. Not covered: whether a plan is right, or what
 it would do: the device checks every plan, and its guard rules on it.
 """
 
@@ -41,24 +41,24 @@ from hearth.planning.ranking.statistics.device_profiles import PROFILES, Profile
 from hearth.planning.ranking.statistics.statistics_codec import decode
 from hearth.protocols import Encoder, LanguageModel
 from hearth.types import Context, Plan, Refusal, Request, Step, ToolSpec
-from hearth_cloud.service.problems import Fault
+from hearth_cloud.problems import Fault
 from hearth_cloud.service.prometheus_metrics import Numbers
 from hearth_cloud.storage.cloud_storage import Storage
 
 _N_TRIED = 6
 _MOST_TOOLSETS = 256
 _MOST_TOOLS = 20_000
-"""In all toolsets kept."""
+"""Number of tools in all cached toolsets together."""
 _MOST_TEXTS = 20_000
-"""Vectors of tools' texts that are kept, 1.5 kB each."""
+"""Number of cached vectors of tool texts, 1.5 kB each."""
 _MOST_MISSING = 256
 _LOOK_S = 30.0
-"""So often it is looked whether there is a newer prior."""
+"""Interval of looking for a newer prior."""
 
 
 @dataclass(frozen=True, slots=True)
 class Toolset:
-    """Tools as an edge offers them."""
+    """The tools that an edge offers."""
 
     sha256: str
     tools: Mapping[str, ToolSpec]
@@ -78,7 +78,7 @@ class Planning(Protocol):
 
     @property
     def name(self) -> str:
-        """Stands with every answer."""
+        """Name of the teacher, sent with every answer."""
         ...
 
     @property
@@ -88,12 +88,12 @@ class Planning(Protocol):
     def gains_by_batches(self) -> bool: ...
 
     def plans(self, asked: Sequence[Asked]) -> list[PlanGiven]:
-        """One answer for each, in order. Raises: PlannerError: No answer can be given now."""
+        """Return one answer for each question, in order. Raises: PlannerError: No answer can be given now."""
         ...
 
 
 class Toolsets:
-    """Tools that edges offered, by their hash: bounded, the longest unused go first."""
+    """Toolsets that edges offered, by their hash; bounded, the least recently used go first."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, Toolset] = OrderedDict()
@@ -118,9 +118,9 @@ class Toolsets:
 
 
 class StudentTeacher:
-    """A student of this service, which may be one merged of many edges'. It reads and ranks many requests together.
+    """A student of this service, possibly one merged from many edges. It reads and ranks many requests together.
 
-    Reading leaves the interpreter to others, ranking does not: so while one thread ranks, the other reads.
+    Reading releases the interpreter lock, ranking does not: while one thread ranks, the other reads.
     """
 
     n_threads = 2
@@ -136,13 +136,13 @@ class StudentTeacher:
         self._student = student
         self._filler = filler
         self._ranking = threading.Lock()
-        """Students are not made for several threads; reading alone is."""
+        """Lock around ranking, since students are not thread-safe; reading needs none."""
         self._offerings: OrderedDict[str, Student] = OrderedDict()
         self._vectors: OrderedDict[str, FloatRows] = OrderedDict()
 
     @classmethod
     def open(cls, folder: Path, encoder: Encoder, arguments: str, cache: Path | None = None) -> StudentTeacher:
-        """The student saved in `folder`. Raises: StoreError and its kinds."""
+        """Load the student saved in `folder`. Raises: StoreError and its kinds."""
         student = Student.load(folder, encoder, {})
         return cls(student, filler_of(arguments, cache))
 
@@ -209,8 +209,8 @@ class StudentTeacher:
 
 
 class MergedTeacher:
-    """A student of the newest prior that was made of edges' statistics. It is taken up while it serves on: the next one
-    is solved in a thread of its own."""
+    """A student of the newest prior made from edges' statistics. Service goes on while the next one is solved in a
+    thread of its own."""
 
     n_threads = StudentTeacher.n_threads
     gains_by_batches = True
@@ -233,7 +233,7 @@ class MergedTeacher:
 
     @property
     def name(self) -> str:
-        """Of the prior it plans by: answers of another are not kept."""
+        """Name of the prior it plans by; answers of another are not cached."""
         return self._teacher.name if self._teacher is not None else "merged"
 
     def plans(self, asked: Sequence[Asked]) -> list[PlanGiven]:
@@ -245,7 +245,7 @@ class MergedTeacher:
         return teacher.plans(asked)
 
     def _newest_solved(self) -> StudentTeacher | None:
-        """The teacher of now; the first one is waited for. Raises: StoreError."""
+        """Return the current teacher, waiting only for the first one. Raises: StoreError."""
         with self._taking_up:
             if self._next is None and self._monotonic() >= self._look_at:
                 self._look_at = self._monotonic() + _LOOK_S
@@ -256,7 +256,7 @@ class MergedTeacher:
             return self._teacher
 
     def _solving(self) -> Future[StudentTeacher | None]:
-        """The newest, solved in a thread that nobody waits for at the end."""
+        """Start solving the newest prior in a daemon thread."""
         found: Future[StudentTeacher | None] = Future()
 
         def solve() -> None:
@@ -269,7 +269,7 @@ class MergedTeacher:
         return found
 
     def _newest(self) -> StudentTeacher | None:
-        """None: there is none that is newer. Raises: StoreError."""
+        """Solve the newest prior; None when there is no newer one. Raises: StoreError."""
         said = self._storage.manifest(f"prior {self._profile}")
         manifest = edge_protocol.read(Manifest, said.encode()) if said is not None else None
         if manifest is None or manifest.sha256 == self._digest:
@@ -277,19 +277,20 @@ class MergedTeacher:
         prior = decode(self._storage.read_blob(manifest.sha256))
         student = Student.of_prior(self._encoder, PROFILES[self._profile], prior)
         del prior  # the sums are large
-        student.rank("ready")  # what is made at the first plan is made here
+        student.rank("ready")  # computes now what the first plan would need
         self._digest = manifest.sha256
         _give_back_memory()
         return StudentTeacher(student, self._filler, f"merged prior {manifest.serial}")
 
 
 class ModelTeacher:
-    """Language models behind an endpoint, asked side by side."""
+    """Language models behind an endpoint, asked in parallel."""
 
     gains_by_batches = False
 
     def __init__(self, models: Sequence[LanguageModel], encoder: Encoder | None = None) -> None:
-        """`models` are as many as may be asked at once; `encoder` chooses of many tools those that are told."""
+        """`models` are as many as may be asked at once; `encoder` chooses which tools to describe when there are
+        many."""
         self.name = models[0].name
         self.n_threads = len(models)
         self._free: SimpleQueue[tuple[LanguageModel, LanguagePlanner]] = SimpleQueue()
@@ -310,13 +311,13 @@ class ModelTeacher:
 
 
 class Recorded:
-    """Plans on record, in a file of the plan format."""
+    """Recorded plans, from a file of the plan format."""
 
     n_threads = 1
     gains_by_batches = False
 
     def __init__(self, path: Path) -> None:
-        """Raises: RequestError: The file cannot be read."""
+        """Read the file. Raises: RequestError: The file cannot be read."""
         self._teacher = RecordedTeacher(path)
         self.name = self._teacher.name
 
@@ -330,13 +331,14 @@ class Recorded:
 
 
 def _give_back_memory() -> None:
-    """Solving took some 100 MB more than what is kept; glibc holds on to it unless it is told."""
+    """Return freed memory to the system. Solving takes some 100 MB more than what is kept; glibc holds on to it unless
+    told."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def filler_of(arguments: str, cache: Path | None = None) -> Filler | None:
-    """Who fills arguments, as the settings say; None: the edge."""
+    """Return the argument filler that the settings name; None leaves arguments to the edge."""
     if arguments == "edge":
         return None
     return Filler.open(cache, n_threads=1) if arguments == "reader" else Filler(None, None)
@@ -345,7 +347,8 @@ def filler_of(arguments: str, cache: Path | None = None) -> Filler | None:
 def given(
     id: str, answer: Plan | Refusal, teacher: str, *, n_tokens: int = 0, missing: Sequence[str] = ()
 ) -> PlanGiven:
-    """A plan or refusal as it is told: what it rests on are ids that say nothing to an edge, and stay here."""
+    """Turn a plan or refusal into the message sent to an edge; ids of its evidence mean nothing to an edge and stay
+    here."""
     if isinstance(answer, Refusal):
         told = Refused(kind=answer.kind, reason=answer.reason[:2000], missing=answer.missing[:32])
         return PlanGiven(id=id, refusal=told, teacher=teacher[:200], n_tokens=n_tokens)
@@ -378,7 +381,7 @@ class _Waiting(Generic[Q, A]):
 
 
 class Queue(Generic[Q, A]):
-    """Answers questions in the order they came, several together where the work gains by it."""
+    """Answers questions in the order they came, in batches where the work gains by it."""
 
     def __init__(
         self,
@@ -401,15 +404,15 @@ class Queue(Generic[Q, A]):
         self._tasks: list[asyncio.Task[None]] = []
 
     def __len__(self) -> int:
-        """How many wait."""
+        """Return the number of waiting questions."""
         return self._queue.qsize()
 
     def start(self) -> None:
-        """Within the loop that asks."""
+        """Start serving; call it within the event loop that asks."""
         self._tasks = [asyncio.create_task(self._serve()) for _ in range(self._n_threads)]
 
     async def stop(self) -> None:
-        """Nobody may ask any more; who waits is told to come again."""
+        """Stop serving; waiting questions are answered with "ask again later"."""
         for task in self._tasks:
             task.cancel()
         for task in self._tasks:
@@ -422,7 +425,8 @@ class Queue(Generic[Q, A]):
         await asyncio.to_thread(self._threads.shutdown)
 
     async def ask(self, question: Q) -> A:
-        """Raises: Fault: 503: Too many wait, or the answer took too long. What the work raises."""
+        """Ask a question and wait for its answer. Raises: Fault: 503: Too many wait, or the answer took too long. Also
+        what the work raises."""
         if self._queue.qsize() >= self._n_waiting:
             raise Fault(503, "busy", f"{self._n_waiting} questions wait already; ask again later", 1.0)
         answer: asyncio.Future[A] = asyncio.get_running_loop().create_future()
@@ -442,7 +446,7 @@ class Queue(Generic[Q, A]):
             while len(batch) < self._n_batch and not self._queue.empty():
                 batch.append(self._queue.get_nowait())
             self._numbers.waiting.set(self._queue.qsize())
-            batch = [one for one in batch if not one.answer.done()]  # whose asker left
+            batch = [one for one in batch if not one.answer.done()]  # drops questions whose client left
             if batch:
                 await self._answer(batch)
 
@@ -476,14 +480,15 @@ _MOMENT = re.compile(r"\d{4}-\d\d|\d\d:\d\d|^-?P(\d|T)")
 
 
 class Answers:
-    """Plans by masked request and tools. One that names a moment counts only within the minute it was asked in."""
+    """Cache of plans by masked request and tools. A plan that names a moment is valid only within the minute it was
+    asked in."""
 
     def __init__(self, most: int, for_s: float, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._most, self._for_s, self._monotonic = most, for_s, monotonic
         self._kept: OrderedDict[str, tuple[float, PlanGiven]] = OrderedDict()
 
     def get(self, asked: Asked, teacher: str) -> PlanGiven | None:
-        """The same answer of the same teacher under the new question's id."""
+        """Return the same teacher's cached answer under the new question's id."""
         for key in _keys(asked):
             kept = self._kept.get(key)
             if kept is not None and self._monotonic() < kept[0] and kept[1].teacher == teacher:
@@ -492,7 +497,7 @@ class Answers:
         return None
 
     def keep(self, asked: Asked, answer: PlanGiven) -> None:
-        """Plans, and refusals that name what no tool serves; not what the teacher could not read."""
+        """Cache plans, and refusals that name what no tool serves; not what the teacher could not read."""
         if not self._most or (answer.refusal is not None and answer.refusal.kind == "unreadable"):
             return
         always, minute = _keys(asked)
@@ -504,7 +509,7 @@ class Answers:
 
 
 def _keys(asked: Asked) -> tuple[str, str]:
-    """For answers that hold always, and for those of this minute."""
+    """Return the keys for answers that hold always, and for those of this minute."""
     said = f"{asked.offered.sha256} {asked.request.text}".encode("utf-8", "surrogatepass")
     always = hashlib.sha256(said)
     minute = always.copy()
@@ -533,6 +538,7 @@ def request_of(id: str, text: str, now: dt.datetime) -> Request:
 
 
 def unreachable(error: PlannerError, log_it: Callable[[str, BaseException], None]) -> Fault:
-    """What an edge is told when the teacher fails: nothing of why, which may name the service's own hosts."""
+    """Return the fault an edge is told when the teacher fails, without the cause, which may name the service's own
+    hosts."""
     log_it("teacher", error)
     return Fault(503, "busy", "the service's teacher cannot answer now; ask again later", 30.0)

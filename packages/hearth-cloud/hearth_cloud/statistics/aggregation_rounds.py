@@ -1,13 +1,12 @@
-"""The service's part in secret sums: who takes part, in which group, how far it has come, and what the sum is.
+"""The service's part in secure aggregation: which edges take part in which group, its progress, and the sum.
 
 Edges gather until `gather_s` has passed; then they are shuffled into groups of at least `k`, each a round of its own
-(`edge.federation.secure_aggregation` says what happens in it). A group that loses too many edges is void: nothing of it
-is seen, and its edges may join the next. Random groups are what lets secret sums and judging live together: a poisoner
-spoils the one group it fell into, whose sum contradicts the others and is set aside
-(`docs/decisions/0011-secret-sums-in-groups.md`).
+(`edge.federation.secure_aggregation` describes a round). A group that loses too many edges is void: nothing of it is
+seen, and its edges may join the next. Random groups make it possible to judge secret sums: a poisoner spoils only the
+group it fell into, whose sum contradicts the others and is set aside (`docs/decisions/0011-secret-sums-in-groups.md`).
 
-Kept in memory of one process: a service that ends in the middle voids its rounds, and no edge has shown anything.
-Nothing here waits; every call brings the states up to the time it is told. Not thread-safe.
+State is kept in memory of one process: a service that ends in the middle voids its rounds, and no edge has revealed
+anything. Nothing here waits; every call brings the states up to the given time. Not thread-safe.
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ _SHARE_BYTES = 66
 
 @dataclass(frozen=True, slots=True)
 class RoundRules:
-    """How rounds are held."""
+    """Parameters of rounds."""
 
     k: int = 5
-    """Fewer edges are never summed."""
+    """Least number of edges in a sum."""
     size: int = 8
-    """A group begins with at least so many where there are that many, so that some may leave."""
+    """Least size of a group at its start, where there are enough edges, so that some may leave."""
     gather_s: float = 3_600.0
-    """How long edges may come before groups are made."""
+    """Time that edges have to join before groups are made."""
     turn_s: float = 600.0
-    """How long each turn of a group waits for its slowest edge."""
+    """Time that each turn of a group waits for its slowest edge."""
     kept_s: float = 86_400.0
-    """How long a finished group can be asked after."""
+    """Time that a finished group can still be queried."""
 
 
 @dataclass
@@ -55,24 +54,24 @@ class Group:
     state: State = "shares"
     reason: str = ""
     boxes: dict[str, dict[str, bytes]] = field(default_factory=dict)
-    """By who sealed them, by whom they are for."""
+    """Sealed boxes by sender, then by recipient."""
     rows: dict[str, Row] = field(default_factory=dict)
     openings: dict[str, Opened] = field(default_factory=dict)
     sum: Row | None = None
 
     def check_turn(self, state: State, edge: str) -> None:
-        """Raises: StatisticsError: It is another's turn, or this edge takes no part."""
+        """Check that an edge may act now. Raises: StatisticsError: It is another's turn, or this edge takes no part."""
         if edge not in self.everyone:
             raise StatisticsError("this edge takes no part in that round; join the next")
         if self.state != state:
             raise StatisticsError(f"the round is at {self.state!r}, not at {state!r}; ask where it is")
 
     def boxes_for(self, edge: str) -> dict[str, bytes]:
-        """What the others sealed for it."""
+        """Return the boxes that the other edges sealed for this one."""
         return {source: sealed[edge] for source, sealed in self.boxes.items() if source != edge}
 
     def take_shares(self, edge: str, boxes: Mapping[str, bytes]) -> None:
-        """Raises: StatisticsError: Not one for each other edge, or of another length."""
+        """Take an edge's sealed shares. Raises: StatisticsError: Not one for each other edge, or of another length."""
         self.check_turn("shares", edge)
         if boxes.keys() != self.everyone.keys() - {edge}:
             raise StatisticsError("shares are needed for every other edge of the round, and for no one else")
@@ -81,7 +80,7 @@ class Group:
         self.boxes.setdefault(edge, dict(boxes))
 
     def take_row(self, edge: str, row: Row) -> None:
-        """Raises: StatisticsError: It gave no shares, or has another length."""
+        """Take an edge's masked row. Raises: StatisticsError: It gave no shares, or the row has another length."""
         self.check_turn("rows", edge)
         if edge not in self.boxes:
             raise StatisticsError("this edge gave no shares; join the next round")
@@ -90,7 +89,7 @@ class Group:
         self.rows.setdefault(edge, row)
 
     def take_opening(self, edge: str, opened: Opened) -> None:
-        """Raises: StatisticsError: Not of those edges that it is about."""
+        """Take the shares an edge opens. Raises: StatisticsError: Not of those edges that it is about."""
         self.check_turn("opening", edge)
         gone = self.boxes.keys() - self.rows.keys()
         if edge not in self.rows:
@@ -102,7 +101,8 @@ class Group:
         self.openings.setdefault(edge, opened)
 
     def advance(self, now_s: float, turn_s: float) -> None:
-        """Go on when all have come, or those that came by now are enough; else, when time is up, the round is void."""
+        """Go on to the next turn when all edges have come or, when time is up, if those that came are enough; else the
+        round is void."""
         came: Mapping[str, object]
         if self.state == "shares":
             came, due = self.boxes, set(self.everyone)
@@ -149,7 +149,7 @@ class Rounds:
         """
         Args:
             clock_s: Seconds that never go back.
-            lot: Shuffles; seeded in tests.
+            lot: Random source for shuffling; seeded in tests.
         """
         self.n_values, self.rules = n_values, rules
         self._clock_s = clock_s
@@ -160,10 +160,10 @@ class Rounds:
         self._group_of: dict[str, str] = {}
 
     def join(self, edge: str, keys: Keys) -> None:
-        """Wait for a group. An edge that joins again before there is one shows new keys.
+        """Wait for a group. An edge that joins again before its group is formed replaces its keys.
 
         Raises:
-            StatisticsError: A key that is none, another edge's, or its group is still at work.
+            StatisticsError: A key is invalid or another edge's, or the edge's group is still at work.
         """
         self.advance()
         group = self.group(edge)
@@ -180,32 +180,32 @@ class Rounds:
         self._waiting[edge] = keys
 
     def leave(self, edge: str) -> None:
-        """Wait no more; a group goes on without it."""
+        """Stop waiting; a group that has formed goes on without the edge."""
         self._waiting.pop(edge, None)
 
     def is_waiting(self, edge: str) -> bool:
         return edge in self._waiting
 
     def group(self, edge: str) -> Group | None:
-        """The edge's newest group; None while it waits for one, or never joined."""
+        """Return the edge's newest group; None while it waits for one, or never joined."""
         self.advance()
         id = self._group_of.get(edge)
         return self._groups.get(id) if id is not None else None
 
     def sums(self) -> list[Group]:
-        """Groups that are done and whose sum was not taken away yet."""
+        """Return finished groups whose sum was not taken yet."""
         self.advance()
         return [group for group in self._groups.values() if group.sum is not None]
 
     def take(self, group: Group) -> Row:
-        """Its sum, which is then let go here."""
+        """Return a group's sum and drop it here."""
         assert group.sum is not None
         found, group.sum = group.sum, None
         group.rows.clear()
         return found
 
     def advance(self) -> None:
-        """Bring everything up to the time it is."""
+        """Bring all groups up to the current time."""
         now_s = self._clock_s()
         if self._waiting and now_s - self._since_s >= self.rules.gather_s:
             self._since_s = now_s
@@ -231,7 +231,7 @@ class Rounds:
 
 
 def row_of(body: bytes, n_values: int) -> Row:
-    """A row from untrusted bytes. Raises: StatisticsError: It has another length."""
+    """Parse a row from untrusted bytes. Raises: StatisticsError: It has another length."""
     if len(body) != 8 * n_values:
         raise StatisticsError(f"a row of {n_values} numbers, {8 * n_values} bytes, was expected, got {len(body)} bytes")
     return np.frombuffer(body, dtype="<u8").astype(np.uint64)

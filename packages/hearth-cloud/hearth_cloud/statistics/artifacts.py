@@ -1,10 +1,12 @@
-"""What edges may fetch: bytes with a signed manifest, numbered apart for each kind and device profile.
+"""Artifacts that edges may download: bytes with a signed manifest, numbered separately for each kind and device
+profile.
 
-The newest `N_KEPT` of each stay, so that whoever fetches one while the next is made can finish; older ones go, with
-their bytes. What no manifest of these offers is nobody's to fetch: not what another edge gave, not a sum of a round.
+The newest `N_KEPT` of each are kept, so that a running download can finish while the next is made; older ones are
+deleted with their bytes. Only bytes that one of these manifests names can be downloaded: not another edge's
+contribution, not the sum of a round.
 
 Covered: two processes that offer at once (one is numbered after the other), an offer that is cut off (all of it or
-nothing). Not covered: who may fetch what is offered: every edge whose token holds.
+nothing). Not covered: access control beyond tokens: every edge whose token is valid may download.
 """
 
 from __future__ import annotations
@@ -36,10 +38,10 @@ def offer(
     n_demonstrations: int = 0,
     epsilon: float | None = None,
 ) -> Manifest:
-    """Keep bytes, sign what is said of them, and offer them as the newest of their kind.
+    """Store bytes, sign a manifest for them, and offer them as the newest of their kind.
 
     Raises:
-        StoreError: Nothing is offered that was not before.
+        StoreError: Nothing new is offered.
     """
     place = f"{kind} {profile}"
     for _ in range(_N_TRIES):
@@ -59,20 +61,20 @@ def offer(
             storage.put_manifest(place, serial, manifest.model_dump_json(), manifest.sha256, keeps=N_KEPT)
             return manifest
         except sa.exc.IntegrityError:
-            continue  # another process took that number, or let go of the same bytes
+            continue  # another process took that number, or deleted the same bytes
     raise StoreLockedError(f"others offer a {kind} again and again; try again")
 
 
 def newest(storage: Storage, kind: OfferedKind, profile: Profile) -> str | None:
-    """The newest manifest, as it was signed; None: there is none yet."""
+    """Return the newest manifest, as it was signed; None if there is none yet."""
     return storage.manifest(f"{kind} {profile}")
 
 
 def n_offered(storage: Storage, kind: OfferedKind, profile: Profile) -> int:
-    """How many there ever were, also those that went."""
+    """Return the number of artifacts ever offered, including deleted ones."""
     return storage.last_serial(f"{kind} {profile}")
 
 
 def offered_bytes(storage: Storage, sha256: str) -> int | None:
-    """How many bytes what is offered under this hash has; None: nothing is."""
+    """Return the size in bytes of what is offered under this hash; None if nothing is."""
     return storage.named_size(sha256, _PLACES)

@@ -1,10 +1,10 @@
-"""Many edges' statistics made into one prior: the exact sum, of those that deserve it, with noise where that is wanted.
+"""Merge many edges' statistics into one prior: the exact sum of the accepted ones, with noise where that is wanted.
 
-What one edge may count for is bounded first: it gives at most `Terms.most` demonstrations, and sums that no so many
-demonstrations can have are refused (`statistics_file.faults_of` for single numbers, `impossible` for matrices). Then
-each contribution is judged by what the others know: weights solved from the others' sums say how much of what this
-edge's demonstrations want is explained. Honest edges, however different their owners, are explained in part; one whose
-targets were swapped, flipped or drawn by lot is explained less than by saying nothing at all, and is set aside.
+One edge's influence is bounded first: it contributes at most `Terms.most` demonstrations, and sums that no such number
+of demonstrations can have are refused (`statistics_codec.faults_of` for single numbers, `impossible` for matrices).
+Then each contribution is judged by what the others know: weights solved from the others' sums show how much of this
+edge's targets they explain. Honest edges, however different their owners, are explained in part. An edge whose targets
+were swapped, flipped or randomised is explained less well than by predicting nothing, and is set aside.
 
 Covered: scaled, flipped, swapped, random and one-tool poisoning by fewer than half of the edges, or by more where
 there is an anchor (public demonstrations of the service's own). Not covered: a few wrong demonstrations among right
@@ -43,25 +43,26 @@ from hearth.planning.ranking.statistics.vector_layout import Layout, masses_of
 Floats = NDArray[np.float64]
 
 JUDGES = ReadingOptions(n_random=256, n_words=256, n_clause=128, is_nested=True)
-"""Features in which contributions are judged: the leading part of every profile's, so that judging many stays cheap."""
+"""Features in which contributions are judged: the leading part of every profile's features, so that judging many stays
+cheap."""
 _RIDGE = 0.3
 _LEAST_JUDGED = 3
-"""With fewer contributions, and no anchor, nobody can be said to stand apart."""
+"""Least number of contributions that can be judged without an anchor."""
 _TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a contribution must be like."""
+    """Requirements on a contribution."""
 
     most: int = 400
-    """Demonstrations that one edge may count for."""
+    """Largest number of demonstrations that one edge may count for."""
     least: int = 30
-    """A contribution of fewer says too much about each of them."""
+    """Least number of demonstrations; sums over fewer reveal too much about each."""
     least_explained: float = 0.0
-    """Share of what it wants that the others' weights must explain; below 0 they mislead on it."""
+    """Least share of its targets that the others' weights must explain; below 0 they mislead on it."""
     least_of_usual: float = 0.25
-    """The same as a share of what is usual: the median over all contributions."""
+    """The same limit relative to the median over all contributions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +71,9 @@ class Judged:
 
     edge: str
     explained: float | None
-    """Of what it wants, by weights of the others; None where it was not looked at so closely."""
+    """Share of its targets explained by weights of the others; None if it was not examined that far."""
     reason: str = ""
-    """Why it is not in the prior; empty: it is."""
+    """Reason why it is not in the prior; empty if it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ class Merged:
     """A prior and how it came about."""
 
     statistics: Statistics | None
-    """None where nothing was left."""
+    """The merged statistics; None where nothing was left."""
     judged: tuple[Judged, ...]
 
     @property
@@ -95,10 +96,10 @@ class Merged:
 def robust(
     contributions: Mapping[str, Statistics], terms: Terms | None = None, anchor: Statistics | None = None
 ) -> Merged:
-    """The exact sum of the contributions that are possible and agree with the rest; the others are set aside.
+    """Sum exactly the contributions that are possible and agree with the rest; set the others aside.
 
     Args:
-        contributions: By edge, or by group of edges where their sums alone are known.
+        contributions: By edge, or by group of edges where only their sums are known.
         anchor: Statistics of demonstrations that are trusted; they judge, and are not in the sum.
     """
     terms = terms or Terms()
@@ -129,7 +130,7 @@ def robust(
 
 
 def refusal(contribution: Statistics, terms: Terms) -> str:
-    """Why a contribution cannot be taken as it is, seen without the others; empty where it can."""
+    """Return why a contribution cannot be accepted, judged without the others; empty if it can."""
     n = contribution.n_demonstrations
     most, least = terms.most * contribution.n_edges, terms.least * contribution.n_edges
     if contribution.is_noisy:
@@ -142,8 +143,8 @@ def refusal(contribution: Statistics, terms: Terms) -> str:
 
 
 def impossible(contribution: Statistics) -> str:
-    """Why no demonstrations have these matrices; empty where some may: A, bordered by any column of B and the count of
-    what it wants, must have no negative direction. Seen in the leading features."""
+    """Return why no demonstrations can have these matrices; empty if some may. A, bordered by any column of B and the
+    count of that target, must have no negative direction. Checked in the leading features."""
     for name, sums in (("texts", contribution.text), ("clauses", contribution.clause)):
         seen = _leading(contribution, name)
         scale = UNIT**2 * max(sums.n_rows, 1)
@@ -164,7 +165,7 @@ def _leading(statistics: Statistics, name: str) -> Sums:
 
 
 def _judges_of(statistics: Statistics) -> ReadingOptions:
-    """The judges' features where they are part of these, else these."""
+    """Return the judges' features where they are part of these, else these."""
     mine = statistics.reading
     judges = replace(JUDGES, seed=mine.seed)
     is_part = mine.is_nested or mine == replace(WHOLE, seed=mine.seed)
@@ -173,7 +174,7 @@ def _judges_of(statistics: Statistics) -> ReadingOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What judges look at: sums of the texts and which tools they want, in units of features of length 1."""
+    """The view that judges have: sums of the texts and which tools they want, in units of features of length 1."""
 
     tools: tuple[str, ...]
     gram: Floats
@@ -192,7 +193,7 @@ class _Seen:
         )
 
     def over(self, tools: Sequence[str]) -> _Seen:
-        """With columns for all of `tools`."""
+        """Return the same sums with columns for all of `tools`."""
         place = {tool: k for k, tool in enumerate(tools)}
         columns = [place[tool] for tool in self.tools]
         moments, mass = np.zeros((len(self.gram), len(tools))), np.zeros(len(tools))
@@ -200,13 +201,14 @@ class _Seen:
         return _Seen(tuple(tools), self.gram, moments, mass)
 
     def explained(self, weights: Floats) -> float:
-        """Share of the wanted that `weights` explain: 1 − Σ(y − wᵀφ)² / Σy², from the sums alone."""
+        """Return the share of the targets that `weights` explain: 1 − Σ(y − wᵀφ)² / Σy², from the sums alone."""
         missed = self.mass.sum() - 2 * (weights * self.moments).sum() + (weights * (self.gram @ weights)).sum()
         return float(1 - missed / max(self.mass.sum(), 1e-9))
 
 
 def explained_by_others(contributions: Mapping[str, _Seen], anchor: _Seen | None = None) -> dict[str, float]:
-    """How much of what each wants is explained by weights solved from all the others (and the anchor) together."""
+    """Return how much of each contribution's targets is explained by weights solved from all others (and the
+    anchor)."""
     everyone = [*contributions.values(), *([anchor] if anchor is not None else [])]
     tools = sorted({tool for one in everyone for tool in one.tools})
     wide = {edge: one.over(tools) for edge, one in contributions.items()}
@@ -225,7 +227,7 @@ def explained_by_others(contributions: Mapping[str, _Seen], anchor: _Seen | None
 
 
 def epsilon_of(rho: float, delta: float) -> float:
-    """The ε for which ρ-zCDP is (ε, δ)-differentially private.
+    """Return the ε for which ρ-zCDP is (ε, δ)-differentially private.
 
     Source:
         Canonne, Kamath, Steinke 2020, The discrete Gaussian for differential privacy, corollary 13,
@@ -244,7 +246,7 @@ def epsilon_of(rho: float, delta: float) -> float:
 
 
 def _log_delta(rho: float, epsilon: float) -> float:
-    """log δ of ρ-zCDP at ε: the least over orders a > 1 of (a − 1)(aρ − ε) − log(a − 1) + a log(1 − 1/a)."""
+    """Return log δ of ρ-zCDP at ε: the least over orders a > 1 of (a − 1)(aρ − ε) − log(a − 1) + a log(1 − 1/a)."""
 
     def at(a: float) -> float:
         return (a - 1) * (a * rho - epsilon) - math.log(a - 1) + a * math.log1p(-1 / a)
@@ -258,10 +260,10 @@ def _log_delta(rho: float, epsilon: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """How much is added to a sum before anybody sees it."""
+    """The noise that is added to a sum before anybody sees it."""
 
     rho: float
-    """Zero-concentrated privacy loss of all that one edge gave, for each prior that is published."""
+    """Zero-concentrated privacy loss of everything one edge contributed, for each prior that is published."""
     delta: float = 1e-6
 
     @property
@@ -270,11 +272,11 @@ class Noise:
 
 
 _SHARES = {"text gram": 0.35, "text moments": 0.25, "clause gram": 0.15, "clause moments": 0.15, "counts": 0.1}
-"""Of ρ, by part; they add up to 1 (zCDP composes by addition: Bun & Steinke 2016, lemma 1.7)."""
+"""Shares of ρ by part; they add up to 1 (zCDP composes by addition: Bun & Steinke 2016, lemma 1.7)."""
 
 
 def sensitivities(most: int) -> dict[str, float]:
-    """How far one edge with `most` demonstrations can move each part, in L2.
+    """Return how far one edge with `most` demonstrations can move each part, in L2.
 
     A demonstration moves A by φφᵀ (its norm is |φ|²), B by φyᵀ (|φ| |y|, |y|² being the number of its outputs), counts
     by one sequence, its tools' pairs and its clauses' tools; edges add up by the triangle inequality.
@@ -293,18 +295,18 @@ def sensitivities(most: int) -> dict[str, float]:
 def noisy(
     statistics: Statistics, noise: Noise, most: int, sequences: Collection[Sequence_], seed: bytes | None = None
 ) -> Statistics:
-    """The sum as it may be published: rounded Gaussian noise on every number, names from a public list alone.
+    """Return the sum as it may be published: rounded Gaussian noise on every number, names only from a public list.
 
-    Rounding comes after the noise and costs no privacy; whole numbers stay whole. Which names there are would tell, so
-    they come from `sequences` (public ones) and from nowhere else. What is done then to make the sums usable (A
-    without negative directions, counts that agree) sees the noisy numbers alone.
+    Rounding comes after the noise and costs no privacy; whole numbers stay whole. The set of names would itself reveal
+    something, so names come only from `sequences` (public ones). The steps that then make the sums usable (A without
+    negative directions, counts that agree) see only the noisy numbers.
 
     Args:
         most: Demonstrations that each edge may have counted for.
         seed: 32 bytes, for tests; None draws from the system.
     Source:
         Gaussian mechanism under zCDP: Bun & Steinke 2016, lemma 2.5.
-    Not covered: floating-point Gaussians are no ideal ones (Mironov 2012); rounded to whole numbers at a spread of
+    Not covered: floating-point Gaussians are not ideal (Mironov 2012); rounded to whole numbers at a spread of
     thousands and more, their low bits are gone, and their tails end at 8.5 spreads.
     """
     if not noise.rho > 0:
@@ -332,7 +334,7 @@ def noisy(
 
 
 def _usable(layout: Layout, found: Sequence[Whole], spreads: tuple[float, float], n_edges: int) -> Statistics:
-    """Noisy numbers as sums that heads can be solved from; looks at nothing else."""
+    """Turn noisy numbers into sums that heads can be solved from; uses nothing else."""
     gram, moments, clause_gram, clause_moments, wanted, counts, links = found
     sequences = {one: int(n) for one, n in zip(layout.sequences, counts) if n >= 1}
     mass = masses_of(sequences)
@@ -357,7 +359,8 @@ def _usable(layout: Layout, found: Sequence[Whole], spreads: tuple[float, float]
 
 
 def _raised(gram: Whole, n_features: int, spread: float) -> Whole:
-    """A without negative directions, and above the noise: the ridge that the noise calls for becomes part of it."""
+    """Return A without negative directions and raised above the noise: the ridge that the noise calls for becomes part
+    of it."""
     none = np.zeros((n_features, 0), dtype=np.int64)
     values, directions = np.linalg.eigh(Sums((), 0, gram, none, none[0]).square().astype(np.float64))
     square = (directions * np.maximum(values, 0)) @ directions.T
@@ -367,7 +370,7 @@ def _raised(gram: Whole, n_features: int, spread: float) -> Whole:
 
 
 def gaussian(n: int, seed: bytes | None = None) -> Floats:
-    """So many standard normal numbers from a cipher's stream (Box & Muller 1958)."""
+    """Return `n` standard normal numbers from a cipher's stream (Box & Muller 1958)."""
     whole = stream(seed if seed is not None else secrets.token_bytes(32), 2 * ((n + 1) // 2))
     uniform = ((whole >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53
     length, angle = np.sqrt(-2 * np.log(uniform[::2])), 2 * np.pi * uniform[1::2]

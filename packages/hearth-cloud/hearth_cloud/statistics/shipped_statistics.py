@@ -1,7 +1,7 @@
-"""What a service knows by itself: the demonstrations that Hearth is shipped with, as statistics and as a student.
+"""The demonstrations that Hearth is shipped with, as statistics and as a student, for the service.
 
-They are in every prior, they judge contributions (`merging.robust`, `anchor`), and on them it is fitted how a beginner
-weighs evidence (`planning.ranking.statistics.warm_start`). Reading them takes some seconds and is done when the first
+They are part of every prior, serve to judge contributions (`robust_merge.robust`, `anchor`), and set how a beginner
+weighs evidence (`planning.warm_start`). Reading them takes some seconds and is done when the first
 prior is made.
 """
 
@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hearth.agent import shipped_demonstrations
-from hearth.planning.ranking.ranker import Student, StudentOptions
+from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth.planning.ranking.statistics.device_profiles import PROFILES
 from hearth.planning.ranking.statistics.sufficient_statistics import Statistics
 from hearth.planning.ranking.statistics.vector_layout import public_tools
-from hearth.planning.ranking.statistics.warm_start import begun
+from hearth.planning.warm_start import begun
 from hearth.protocols import Encoder
 from hearth.registry import load_tools
 from hearth.types import Demonstration, ToolSpec
@@ -26,14 +27,14 @@ class Public:
     """Public demonstrations, read once."""
 
     given: Statistics
-    """In the features of the largest profile."""
+    """Statistics in the features of the largest profile."""
     shown: Student
-    """Taught them in the features of the smallest."""
+    """Student taught in the features of the smallest profile."""
     tools: frozenset[str]
 
     @classmethod
     def shipped(cls, encoder: Encoder) -> Public:
-        """Those of this version of Hearth."""
+        """Read the demonstrations of this version of Hearth."""
         shown = [one for one in shipped_demonstrations() if one.plan.steps]
         return cls.of(encoder, load_tools(None).specs, shown, public_tools(), PROFILES["large"], PROFILES["small"])
 
@@ -47,13 +48,13 @@ class Public:
         largest: StudentOptions,
         smallest: StudentOptions,
     ) -> Public:
-        """Any demonstrations, of tools that are public."""
+        """Build from any demonstrations whose tools are public."""
         large, small = Student(encoder, tools, largest), Student(encoder, tools, smallest)
         large.learn(demonstrations)
         small.learn(demonstrations)
         return cls(large.statistics(public), small, public)
 
     def fitted(self, prior: Statistics) -> Statistics:
-        """The prior, which these are part of, with weights for beginners; the same weights serve every profile."""
+        """Return the prior, which includes these, with weights for beginners; the same weights serve every profile."""
         small = prior.seen_by(self.shown.options.reading)
         return begun(small, self.shown, self.tools, is_in_prior=True)

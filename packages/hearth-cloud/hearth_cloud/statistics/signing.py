@@ -1,4 +1,4 @@
-"""The key that a service signs its manifests with, in a file of its own."""
+"""Make and read the key file with which a service signs its manifests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from hearth.errors import ConfigError
 
 
 def make_key(path: Path) -> Ed25519PrivateKey:
-    """A new key in a file that only its owner can read. Raises: ConfigError: There is one, or it cannot be written."""
+    """Make a new key in a file that only its owner can read. Raises: ConfigError: There is one, or it cannot be
+    written."""
     key = Ed25519PrivateKey.generate()
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     try:
@@ -31,7 +32,7 @@ def make_key(path: Path) -> Ed25519PrivateKey:
 
 
 def read_key(path: Path) -> Ed25519PrivateKey:
-    """Raises: ConfigError: There is none, it is no Ed25519 key, or others can read it."""
+    """Read the key. Raises: ConfigError: There is none, it is no Ed25519 key, or others can read it."""
     try:
         found = path.stat()
         # A secret that Kubernetes mounts belongs to root, and the pod reads it by its group: its owner cannot be us.
@@ -53,5 +54,5 @@ def read_key(path: Path) -> Ed25519PrivateKey:
 
 
 def public_key_of(key: Ed25519PrivateKey) -> str:
-    """Base64 of 32 bytes, as edges keep it."""
+    """Return the public key as edges keep it: Base64 of 32 bytes."""
     return base64.b64encode(key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()

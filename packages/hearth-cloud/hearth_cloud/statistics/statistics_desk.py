@@ -1,9 +1,9 @@
-"""What edges give of their statistics is taken, kept, judged and made into signed priors, one for each device profile.
+"""Take edges' statistics, judge them, and turn them into signed priors, one for each device profile.
 
 In mode `plain` each edge's newest sums are kept and may be withdrawn; in mode `secret` only sums over groups of at
-least `k` edges ever come here (`hearth_cloud.statistics.aggregation_rounds`), and stay. A prior is the sum of all that
-agrees with the rest (`hearth_cloud.statistics.robust_merge`), seen by each profile as its own features see it, with
-noise where settings say so, and signed.
+least `k` edges ever arrive here (`hearth_cloud.statistics.aggregation_rounds`), and stay. A prior is the sum of all
+contributions that agree with the rest (`hearth_cloud.statistics.robust_merge`), reduced to each profile's own features,
+with noise where settings say so, and signed.
 
 Covered: other features, more or fewer demonstrations than allowed, impossible sums, sums that contradict the rest, the
 same message again, fewer than `k` edges (no prior). Not covered: that an edge gives under two tokens; taking one edge
@@ -41,7 +41,7 @@ from hearth.planning.ranking.statistics.device_profiles import PROFILES, Profile
 from hearth.planning.ranking.statistics.statistics_codec import decode, encode, fingerprint_in
 from hearth.planning.ranking.statistics.sufficient_statistics import Statistics
 from hearth.planning.ranking.statistics.vector_layout import Layout, public_sequences
-from hearth.planning.ranking.statistics.warm_start import Numbers
+from hearth.planning.warm_start import Numbers
 from hearth_cloud.cloud_settings import StatisticsSettings
 from hearth_cloud.statistics import artifacts
 from hearth_cloud.statistics.aggregation_rounds import Group, RoundRules, Rounds, row_of
@@ -57,7 +57,7 @@ _RETRY_S = 30.0
 
 @dataclass(frozen=True)
 class Features:
-    """What the edges' students see with."""
+    """The features that the edges' students use."""
 
     encoder: str = "all-MiniLM-L6-v2"
     n_inputs: int = 384
@@ -79,7 +79,7 @@ class Features:
 
 
 class Desk:
-    """Where statistics come in and priors go out. May be used from several threads."""
+    """The place where statistics come in and priors go out. May be used from several threads."""
 
     def __init__(
         self,
@@ -92,8 +92,8 @@ class Desk:
     ) -> None:
         """
         Args:
-            features: What edges see with; the shipped encoder and profiles when left out.
-            public: Reads public demonstrations, when the first prior is made.
+            features: The features that edges use; the shipped encoder and profiles when left out.
+            public: Function that reads public demonstrations; called when the first prior is made.
         """
         self._storage, self._settings, self._key = storage, settings, key
         self._features = features or Features()
@@ -105,7 +105,7 @@ class Desk:
         self._published_s: float | None = None
         self._looked_at: dict[str, str] = {}
         self._fingerprints: dict[str, str] = {}
-        """By blob."""
+        """Fingerprints by blob."""
         self._layouts = {profile: self._features.layout(profile) for profile in self._features.profiles()}
         rules = RoundRules(settings.k, max(settings.group, settings.k), settings.gather_s, settings.turn_s)
         self._rounds = {name: Rounds(layout.n_values, rules, monotonic) for name, layout in self._layouts.items()}
@@ -115,7 +115,7 @@ class Desk:
 
     @property
     def terms(self) -> StatisticsTerms:
-        """Raises: StatisticsError: Nothing is taken."""
+        """Terms on which statistics are taken. Raises: StatisticsError: Nothing is taken."""
         s = self._settings
         if s.mode == "off":
             raise StatisticsError("this service takes no statistics; its keeper can turn that on under [statistics]")
@@ -129,7 +129,7 @@ class Desk:
     # ── Plain ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def take(self, edge: str, id: str, body: bytes) -> Receipt:
-        """An edge's sums, in the place of those before. The same again changes nothing.
+        """Take an edge's sums in place of those before. Sending the same again changes nothing.
 
         Raises:
             StatisticsError: They cannot be taken; says why.
@@ -153,7 +153,7 @@ class Desk:
         return Receipt(id=id, accepted=(id,))
 
     def withdraw(self, edge: str) -> bool:
-        """Take an edge's sums out of all that is made from now on; whether there were any."""
+        """Exclude an edge's sums from now on; return whether there were any."""
         with self._lock:
             return self._storage.drop_part(PLAIN, edge, _KIND)
 
@@ -172,7 +172,7 @@ class Desk:
     # ── Rounds ────────────────────────────────────────────────────────────────────────────────────────────
 
     def join(self, edge: str, asked: RoundAsked) -> RoundTold:
-        """Raises: StatisticsError."""
+        """Join the next round. Raises: StatisticsError."""
         self._check_mode("secret")
         if asked.profile not in self._rounds:
             raise StatisticsError(f"there are no rounds for profile {asked.profile!r} here")
@@ -189,7 +189,7 @@ class Desk:
             return self._told(edge)
 
     def told(self, edge: str) -> RoundTold:
-        """How far the edge's round is."""
+        """Return the state of the edge's round."""
         self._check_mode("secret")
         with self._lock:
             return self._told(edge)
@@ -218,21 +218,21 @@ class Desk:
         )
 
     def take_shares(self, edge: str, round: str, sent: SharesSent) -> RoundTold:
-        """Raises: StatisticsError."""
+        """Take an edge's sealed shares. Raises: StatisticsError."""
         with self._lock:
             group, alias = self._group(edge, round)
             group.take_shares(alias, {name: _bytes(box) for name, box in sent.boxes.items()})
             return self._told(edge)
 
     def take_row(self, edge: str, round: str, body: bytes) -> RoundTold:
-        """Raises: StatisticsError."""
+        """Take an edge's masked row. Raises: StatisticsError."""
         with self._lock:
             group, alias = self._group(edge, round)
             group.take_row(alias, row_of(body, group.n_values))
             return self._told(edge)
 
     def take_opening(self, edge: str, round: str, sent: OpeningSent) -> RoundTold:
-        """Raises: StatisticsError."""
+        """Take the shares that an edge opens. Raises: StatisticsError."""
         seeds = {name: _bytes(share) for name, share in sent.seeds.items()}
         keys = {name: _bytes(share) for name, share in sent.keys.items()}
         with self._lock:
@@ -269,7 +269,7 @@ class Desk:
     # ── Priors ────────────────────────────────────────────────────────────────────────────────────────────
 
     def contributions(self) -> Mapping[str, Statistics]:
-        """All that was given, by edge or by round; each is read when it is looked at."""
+        """Return all contributions, by edge or by round; each is read when it is accessed."""
         return _Read(self._storage, self._blobs(), None)
 
     def _blobs(self) -> dict[str, str]:
@@ -279,14 +279,14 @@ class Desk:
         return found
 
     def publish(self, *, is_due: bool = False) -> tuple[Merged, tuple[Manifest, ...]]:
-        """Make a prior for each profile of what agrees; nothing where too few edges gave.
+        """Make a prior for each profile from the contributions that agree; nothing where too few edges contributed.
 
         Args:
-            is_due: Only when the last was made long enough ago, of something else; for calls after every contribution.
+            is_due: Only if the last prior is old enough and contributions changed; for calls after each of them.
         """
         with self._lock:
             if is_due and self._is_one_waiting:
-                return Merged(None, ()), ()  # another call waits for its turn, and will see what came
+                return Merged(None, ()), ()  # another call is waiting and will include the new data
             self._is_one_waiting = is_due
         with self._publishing:
             self._is_one_waiting = False
@@ -320,7 +320,8 @@ class Desk:
     def _whole(
         self, profile: ProfileName, total: Statistics, public: Statistics | None
     ) -> tuple[Statistics, float | None]:
-        """What edges gave, with noise where there is to be some, and what is public, which needs none; and epsilon."""
+        """Return the sum for a profile, and epsilon: edges' contributions, with noise if wanted, plus public statistics
+        without."""
         s, epsilon = self._settings, None
         n_edges = total.n_edges
         if s.rho:
@@ -330,7 +331,7 @@ class Desk:
         return (replace(total.plus(public), n_edges=n_edges) if public is not None else total), epsilon
 
     def _seen(self, blobs: Mapping[str, str], profile: ProfileName) -> _Read:
-        """What a profile can see of it: sums of larger profiles, and of its own."""
+        """Return the contributions a profile can use: sums of larger profiles, and of its own."""
         reading, profiles = self._features.of(profile), self._features.profiles()
         larger = {
             self._features.fingerprint(name) for name, one in profiles.items() if one.n_random >= reading.n_random
@@ -353,12 +354,12 @@ class Desk:
         )
 
     def prior(self, profile: ProfileName) -> str | None:
-        """The newest manifest; None: there is none yet."""
+        """Return the newest manifest; None if there is none yet."""
         return artifacts.newest(self._storage, "prior", profile)
 
 
 class _Read(Mapping[str, Statistics]):
-    """Contributions, each read from storage when it is looked at, and let go after."""
+    """Contributions, each read from storage when it is accessed, and not kept."""
 
     def __init__(self, storage: Storage, blobs: Mapping[str, str], reading: ReadingOptions | None) -> None:
         self._storage, self._blobs, self._reading = storage, blobs, reading

@@ -1,11 +1,11 @@
-"""Tokens of edges: 32 random bytes shown once, kept only as their hash, with an end, revocable.
+"""Access tokens of edges: 32 random bytes shown once, stored only as a hash, with an expiry, revocable.
 
-A token that was checked is believed for a few seconds without looking again, so a revocation counts after at most
+A checked token is trusted for a few seconds without looking again, so a revocation takes effect after at most
 `BELIEVED_S` in every process. A hash without salt is enough: nobody guesses 256 random bits.
 
-Covered: tokens that are unknown, expired, revoked, oversized or no tokens; two agents that use one token by turns.
-Not covered: a token that was stolen and is used alone; a second agent that never meets the first (see
-`Storage.seen`); brute force, which the size of a token answers.
+Covered: tokens that are unknown, expired, revoked, oversized or no tokens; two agents that use one token by turns. Not
+covered: a token that was stolen and is used alone; a second agent that never meets the first (see `Storage.seen`);
+brute force, which the size of a token prevents.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hearth.errors import ConfigError
-from hearth_cloud.service.problems import Fault
+from hearth_cloud.problems import Fault
 from hearth_cloud.storage.cloud_storage import Storage, TokenRow
 
 BELIEVED_S = 5.0
 _SEEN_AGAIN_S = 60.0
-"""An agent that goes on is written down so often."""
+"""Interval of writing down that an agent is still active."""
 _MOST_KNOWN = 10_000
 _FORM = re.compile(r"hearth_[A-Za-z0-9_-]{43}")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
@@ -33,7 +33,7 @@ MOST_DAYS = 3650
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """A token as it is shown, once."""
+    """A new token, as it is shown once."""
 
     text: str
     id: str
@@ -41,7 +41,7 @@ class NewToken:
 
 
 def issue(storage: Storage, edge: str, days: int | None, *, replaces: bool = False) -> NewToken:
-    """Make a token for an edge, which is made where it is new.
+    """Make a token for an edge; a new edge is created.
 
     Args:
         days: Until it expires; None: never.
@@ -74,7 +74,7 @@ def hash_of(token: str) -> str:
 
 
 def state_of(row: TokenRow, now: dt.datetime) -> str:
-    """`holds`, `revoked` or `expired`."""
+    """Return `holds`, `revoked` or `expired`."""
     if row.revoked is not None:
         return "revoked"
     return "expired" if row.expires is not None and row.expires <= now else "holds"
@@ -94,24 +94,24 @@ class _Agent:
 
 
 class Tokens:
-    """Whose a token is. Looks into the database; call it from a thread where `known` says so."""
+    """Checks tokens. May query the database; use a thread where `known` returns None."""
 
     def __init__(self, storage: Storage, monotonic: Callable[[], float]) -> None:
         self._storage = storage
         self._monotonic = monotonic
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._agents: OrderedDict[str, _Agent] = OrderedDict()
-        """By token."""
+        """Agents by token."""
 
     def known(self, authorization: str) -> TokenRow | None:
-        """The token of a header, if it was checked a moment ago; None: `check` has to look."""
+        """Return the token of a header, if it was checked a moment ago; None means that `check` has to look."""
         known = self._known.get(_hash_in(authorization))
         if known is None or known.row is None or self._monotonic() >= known.until:
             return None
         return self._checked(known.row)
 
     def check(self, authorization: str) -> TokenRow:
-        """The token of a header. Raises: Fault: 401, and what to do. StoreError."""
+        """Return the token of a header. Raises: Fault: 401, and what to do. StoreError."""
         hash = _hash_in(authorization)
         known = self._known.get(hash)
         if known is None or self._monotonic() >= known.until:
@@ -128,14 +128,15 @@ class Tokens:
         return row
 
     def is_same_agent(self, token: str, instance: str) -> bool | None:
-        """Whether `note` need not write anything down: True, or whether there are two; None: ask `note`."""
+        """Say whether the token has only this agent, if `note` need not write anything; None means that `note` must be
+        asked."""
         agent = self._agents.get(token)
         if agent is None or agent.instance != instance or self._monotonic() - agent.written >= _SEEN_AGAIN_S:
             return None
         return not agent.are_two
 
     def note(self, token: str, instance: str) -> bool:
-        """Note which agent uses a token (its id); whether it is the only one."""
+        """Note which agent uses a token (its id); return whether it is the only one."""
         before = self._agents.get(token)
         are_two = self._storage.seen(token, instance) or (before is not None and before.are_two)
         _keep(self._agents, token, _Agent(instance, self._monotonic(), are_two))
@@ -150,7 +151,7 @@ def _keep(kept: OrderedDict[str, object] | OrderedDict, key: str, value: object)
 
 
 def _hash_in(authorization: str) -> str:
-    """Raises: Fault: 401: There is no token in the header."""
+    """Return the hash of the token in a header. Raises: Fault: 401: There is no token in the header."""
     kind, _, token = authorization.strip().partition(" ")
     if kind.lower() != "bearer" or not _FORM.fullmatch(token.strip()):
         raise _no_token("no token of an edge was sent" if not token else "what was sent is no token of an edge")

@@ -1,12 +1,11 @@
-"""What the service keeps: edges and their tokens, demonstrations, statistics and priors, in SQLite or PostgreSQL.
+"""The service's storage: edges and their tokens, demonstrations, statistics and priors, in SQLite or PostgreSQL.
 
-Every method is one transaction, or joins the one it is given a `Connection` of; a method either has its whole effect or
-none. Safe to use from several threads and processes.
+Every method is one transaction, or joins that of the `Connection` it is given, and takes effect whole or not at all.
+Safe to use from several threads and processes.
 
 Covered: two processes that begin at once (one migrates, the other waits), a database of a newer Hearth (refused), a
-transaction that another one got in the way of (`StoreLockedError`, to be tried again), a full disk.
-Not covered: backups, which the database's own tools do; an owner of the database who reads it (see docs/howto/cloud.md
-for what lies in it).
+transaction that conflicts with another (`StoreLockedError`, to be tried again), a full disk. Not covered: backups,
+which the database's own tools do; an owner of the database who reads it (see docs/howto/cloud.md for what it contains).
 """
 
 from __future__ import annotations
@@ -33,16 +32,16 @@ from hearth_cloud.storage.engines import engine_of
 
 _MIGRATIONS = Path(__file__).parents[1] / "migrations"
 _MOST_PAGES_GIVEN_BACK = 10_000
-"""Of SQLite's file at a time, some 40 MB: who writes meanwhile waits as long as that takes."""
+"""Pages of SQLite's file given back at a time, some 40 MB; writers wait that long."""
 _MOST_AGENTS = 16
-"""That used one token: one that draws a new name each time fills no database."""
+"""Agents remembered per token, so that one that draws a new name each time cannot fill the database."""
 _LOCK = 8_420_001
-"""PostgreSQL's advisory lock of whoever migrates."""
+"""PostgreSQL's advisory lock for migrations."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenRow:
-    """A token as it is kept: what it was made of is not."""
+    """A token as it is stored, without its secret."""
 
     id: str
     edge: str
@@ -53,17 +52,17 @@ class TokenRow:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What was answered before to the same key."""
+    """The earlier answer to the same key."""
 
     body_sha256: str
-    """Of the request that was answered."""
+    """Hash of the request that was answered."""
     status: int
     body: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A demonstration to be kept."""
+    """A demonstration to be stored."""
 
     id: str
     task: tuple[str, ...]
@@ -79,7 +78,7 @@ class TaskRow:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A round of collecting statistics; `about` is of whoever merges."""
+    """A round of collecting statistics; `about` belongs to the code that merges."""
 
     id: str
     state: str
@@ -89,7 +88,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one edge gave to a round; `blob` is the hash of its bytes, empty where it has none."""
+    """One edge's contribution to a round; `blob` is the hash of its bytes, empty where it has none."""
 
     round: str
     edge: str
@@ -102,7 +101,7 @@ class Part:
 
 
 class Storage:
-    """Open it with `Storage.open`; close it."""
+    """The service's database. Open it with `Storage.open`; close it."""
 
     def __init__(self, engine: sa.Engine, clock: Callable[[], dt.datetime]) -> None:
         """Use `open`, which checks and migrates."""
@@ -141,18 +140,18 @@ class Storage:
         return self._clock()
 
     def ping(self) -> None:
-        """Raises: StoreError: The database does not answer."""
+        """Check that the database answers. Raises: StoreError: The database does not answer."""
         with self.begin(reads=True) as connection:
             connection.execute(sa.select(1))
 
     def give_back(self) -> int:
-        """Give space that nothing needs any more back to the disk, once the log is worked in; the bytes. PostgreSQL
-        does so by itself: 0."""
+        """Return unused space to the disk after a checkpoint of the log; return the number of bytes. PostgreSQL does so
+        by itself: 0."""
         if self._engine.dialect.name != "sqlite":
             return 0
         with self.begin() as connection:
             free = connection.exec_driver_sql("PRAGMA freelist_count").scalar_one()
-            for _ in range(min(free, _MOST_PAGES_GIVEN_BACK)):  # one each: the driver takes but the first step
+            for _ in range(min(free, _MOST_PAGES_GIVEN_BACK)):  # one each: the driver runs only the first step
                 connection.exec_driver_sql("PRAGMA incremental_vacuum(1)")
             left = connection.exec_driver_sql("PRAGMA freelist_count").scalar_one()
             page_bytes: int = connection.exec_driver_sql("PRAGMA page_size").scalar_one()
@@ -161,7 +160,7 @@ class Storage:
     # ── Migrations ────────────────────────────────────────────────────────────────────────────────────────
 
     def migrate(self, to: str = "head") -> None:
-        """Bring the tables up to a version; does nothing where they are.
+        """Bring the tables up to a version; do nothing where they are.
 
         Raises:
             StoreVersionError: They are of a newer one. StoreError.
@@ -183,7 +182,7 @@ class Storage:
                 ) from None
 
     def version(self) -> str:
-        """Of the tables; empty before the first migration."""
+        """Version of the tables; empty before the first migration."""
         from alembic.runtime.migration import MigrationContext
 
         with self.begin(reads=True) as connection:
@@ -191,7 +190,7 @@ class Storage:
 
     @contextlib.contextmanager
     def begin(self, *, reads: bool = False) -> Iterator[sa.Connection]:
-        """One transaction; one that only `reads` waits for no other.
+        """Run one transaction; one that only `reads` waits for no other.
 
         Raises: StoreError and its kinds, in the place of the database's own; sa.exc.IntegrityError as it is.
         """
@@ -206,7 +205,7 @@ class Storage:
     # ── Edges and tokens ──────────────────────────────────────────────────────────────────────────────────
 
     def add_token(self, id: str, edge: str, sha256: str, expires: dt.datetime | None) -> None:
-        """Keep a token of an edge, which is made where it is new."""
+        """Store a token of an edge; a new edge is created."""
         now = _text(self._clock())
         with self.begin() as connection:
             connection.execute(_insert(connection, t.edge).values(name=edge, made=now).on_conflict_do_nothing())
@@ -222,22 +221,22 @@ class Storage:
         return _token(row) if row else None
 
     def tokens(self) -> tuple[TokenRow, ...]:
-        """All of them, by edge and age."""
+        """Return all tokens, by edge and age."""
         with self.begin(reads=True) as connection:
             rows = connection.execute(sa.select(t.token).order_by(t.token.c.edge, t.token.c.made, t.token.c.id)).all()
         return tuple(map(_token, rows))
 
     def revoke(self, edge: str) -> int:
-        """Revoke every token of an edge; how many still held. Raises: NotFound: No such edge."""
+        """Revoke every token of an edge; return how many still held. Raises: NotFound: No such edge."""
         with self.begin() as connection:
             _check_edge(connection, edge)
             held = sa.update(t.token).where(t.token.c.edge == edge, t.token.c.revoked.is_(None))
             return connection.execute(held.values(revoked=_text(self._clock()))).rowcount
 
     def seen(self, token: str, instance: str) -> bool:
-        """Note that an agent used a token (its id); whether another one used it in between, so that there are two.
+        """Note that an agent used a token (its id); return whether another one used it since this agent's last use.
 
-        Who uses one token leaves no mark at any other of the same edge. The last `_MOST_AGENTS` are known.
+        Uses of one token do not affect other tokens of the same edge. The last `_MOST_AGENTS` are remembered.
         """
         now = _text(self._clock())
         c = t.instance.c
@@ -254,14 +253,15 @@ class Storage:
         return any(other.last >= mine.last for other in others)
 
     def n_agents(self) -> dict[str, int]:
-        """How many agents used each token, by its id; at most `_MOST_AGENTS`."""
+        """Return how many agents used each token, by its id; at most `_MOST_AGENTS`."""
         c = t.instance.c
         with self.begin(reads=True) as connection:
             rows = connection.execute(sa.select(c.token, sa.func.count()).group_by(c.token)).all()
         return {row[0]: row[1] for row in rows}
 
     def drop_agents(self) -> int:
-        """Let go of agents of tokens that are no more: one may be noted while its edge is dropped. How many."""
+        """Delete agents of tokens that no longer exist (one may be noted while its edge is dropped); return how
+        many."""
         with self.begin() as connection:
             strangers = t.instance.c.token.not_in(sa.select(t.token.c.id))
             return connection.execute(sa.delete(t.instance).where(strangers)).rowcount
@@ -269,13 +269,14 @@ class Storage:
     # ── Answered before, and counted ──────────────────────────────────────────────────────────────────────
 
     def answered(self, connection: sa.Connection, edge: str, key: str) -> Answered | None:
-        """What was answered to this key of this edge."""
+        """Return the earlier answer to this key of this edge."""
         c = t.answered.c
         row = connection.execute(sa.select(c.body_sha256, c.status, c.body).where(c.edge == edge, c.key == key)).first()
         return Answered(row.body_sha256, row.status, bytes(row.body)) if row else None
 
     def keep_answer(self, connection: sa.Connection, edge: str, key: str, answer: Answered) -> None:
-        """Raises: sa.exc.IntegrityError: The same key was answered in the meantime: roll back, and look again."""
+        """Store an answer under a key. Raises: sa.exc.IntegrityError: The same key was answered in the meantime: roll
+        back, and look again."""
         connection.execute(
             sa.insert(t.answered).values(
                 edge=edge,
@@ -288,12 +289,12 @@ class Storage:
         )
 
     def drop_answers(self, before: dt.datetime) -> int:
-        """Let go of answers to keys that are older; how many."""
+        """Delete answers that are older; return how many."""
         with self.begin() as connection:
             return connection.execute(sa.delete(t.answered).where(t.answered.c.at < _text(before))).rowcount
 
     def use(self, amounts: Mapping[tuple[str, str, str], int]) -> dict[tuple[str, str, str], int]:
-        """Count what edges used, by edge, day and kind; the sums after it, of all processes."""
+        """Add to the counts of what edges used, by edge, day and kind; return the new sums over all processes."""
         sums = {}
         with self.begin() as connection:
             for (edge, day, kind), n in sorted(amounts.items()):
@@ -311,7 +312,7 @@ class Storage:
     # ── Demonstrations and tasks ──────────────────────────────────────────────────────────────────────────
 
     def keep_demonstrations(self, connection: sa.Connection, edge: str, many: Sequence[Kept]) -> tuple[str, ...]:
-        """Keep those whose ids are new for this edge; the ids of these."""
+        """Store the demonstrations whose ids are new for this edge; return these ids."""
         now = _text(self._clock())
         new = []
         for one in many:
@@ -327,7 +328,7 @@ class Storage:
             return connection.execute(sa.select(sa.func.count()).select_from(t.demonstration)).scalar_one()
 
     def demonstrations(self, edge: str | None = None) -> Iterator[tuple[str, str]]:
-        """Edge and line of each, in the order of edge and id."""
+        """Yield edge and line of each demonstration, in the order of edge and id."""
         c = t.demonstration.c
         chosen = sa.select(c.edge, c.line).order_by(c.edge, c.id)
         with self.begin(reads=True) as connection:
@@ -335,7 +336,7 @@ class Storage:
                 yield row.edge, row.line
 
     def tasks(self, k: int) -> tuple[TaskRow, ...]:
-        """Tasks that at least `k` edges share, the most shared first."""
+        """Return tasks that at least `k` edges share, the most shared first."""
         c = t.demonstration.c
         n_edges = sa.func.count(sa.distinct(c.edge))
         chosen = (
@@ -349,7 +350,8 @@ class Storage:
         return tuple(TaskRow(tuple(json.loads(row.task)), row.n, row.n_edges) for row in rows)
 
     def drop_edge(self, edge: str) -> int:
-        """Forget all that an edge gave, its tokens too; how many demonstrations. Its part in what was merged stays.
+        """Forget all contributions of an edge and its tokens; return the number of demonstrations. What was merged
+        stays.
 
         Raises: NotFound: No such edge.
         """
@@ -368,7 +370,7 @@ class Storage:
     # ── Blobs ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def put_blob(self, data: bytes) -> str:
-        """Keep bytes under their hash, which is given back."""
+        """Store bytes under their hash, and return it."""
         sha256 = hashlib.sha256(data).hexdigest()
         with self.begin() as connection:
             insert = _insert(connection, t.blob).values(
@@ -378,19 +380,19 @@ class Storage:
         return sha256
 
     def blob_size(self, sha256: str) -> int | None:
-        """Its bytes; None: there is none."""
+        """Return the size of a blob in bytes; None if there is none."""
         with self.begin(reads=True) as connection:
             return connection.execute(sa.select(t.blob.c.n_bytes).where(t.blob.c.sha256 == sha256)).scalar()
 
     def named_size(self, sha256: str, kinds: Sequence[str]) -> int | None:
-        """The bytes of a blob that a manifest of one of these kinds names; None: none does."""
+        """Return the size of a blob that a manifest of one of these kinds names; None if none does."""
         b, m = t.blob.c, t.manifest.c
         named = sa.select(m.blob).where(m.blob == sha256, m.kind.in_(kinds))
         with self.begin(reads=True) as connection:
             return connection.execute(sa.select(b.n_bytes).where(b.sha256.in_(named))).scalar()
 
     def read_blob(self, sha256: str, start: int = 0, n_bytes: int | None = None) -> bytes:
-        """Bytes of a blob from `start` on. Raises: NotFound."""
+        """Read bytes of a blob from `start` on. Raises: NotFound."""
         data = t.blob.c.data
         piece = sa.func.substr(data, start + 1) if n_bytes is None else sa.func.substr(data, start + 1, n_bytes)
         with self.begin(reads=True) as connection:
@@ -402,14 +404,14 @@ class Storage:
         return bytes(found[0])
 
     def drop_unused_blobs(self) -> int:
-        """Let go of blobs that no part and no manifest names; how many."""
+        """Delete blobs that no part and no manifest names; return how many."""
         with self.begin() as connection:
             return connection.execute(sa.delete(t.blob).where(t.blob.c.sha256.not_in(_named_blobs()))).rowcount
 
     # ── Rounds of statistics ──────────────────────────────────────────────────────────────────────────────
 
     def put_round(self, id: str, state: str, about: Mapping[str, Any]) -> None:
-        """Make a round or change one."""
+        """Create a round or change one."""
         with self.begin() as connection:
             insert = _insert(connection, t.round_).values(
                 id=id, state=state, about=json.dumps(about), made=_text(self._clock())
@@ -418,7 +420,7 @@ class Storage:
             connection.execute(insert.on_conflict_do_update(index_elements=["id"], set_=new))
 
     def rounds(self, state: str | None = None) -> tuple[Round, ...]:
-        """The newest first."""
+        """Return rounds, the newest first."""
         chosen = sa.select(t.round_).order_by(t.round_.c.made.desc(), t.round_.c.id.desc())
         with self.begin(reads=True) as connection:
             rows = connection.execute(chosen if state is None else chosen.where(t.round_.c.state == state)).all()
@@ -427,7 +429,8 @@ class Storage:
     def put_part(
         self, round: str, edge: str, kind: str, id: str, about: Mapping[str, Any], *, blob: str = "", state: str = "new"
     ) -> bool:
-        """Keep what an edge gives to a round; False where it has given of this kind already, and nothing is changed."""
+        """Store an edge's contribution to a round; return False, changing nothing, if it has already given one of this
+        kind."""
         with self.begin() as connection:
             insert = _insert(connection, t.part).values(
                 round=round,
@@ -442,7 +445,7 @@ class Storage:
             return connection.execute(insert.on_conflict_do_nothing().returning(t.part.c.id)).first() is not None
 
     def parts(self, round: str, kind: str | None = None) -> tuple[Part, ...]:
-        """In the order of their edges."""
+        """Return the parts of a round, in the order of their edges."""
         c = t.part.c
         chosen = sa.select(t.part).where(c.round == round).order_by(c.edge, c.kind)
         with self.begin(reads=True) as connection:
@@ -458,7 +461,7 @@ class Storage:
             connection.execute(chosen.values(state=state))
 
     def drop_part(self, round: str, edge: str, kind: str) -> bool:
-        """Let go of what an edge gave, its bytes too; whether there was any."""
+        """Delete an edge's contribution with its bytes; return whether there was any."""
         c = t.part.c
         chosen = sa.delete(t.part).where(c.round == round, c.edge == edge, c.kind == kind).returning(c.blob)
         with self.begin() as connection:
@@ -467,14 +470,14 @@ class Storage:
         return bool(given)
 
     def manifests(self, kind: str) -> tuple[tuple[int, str, str], ...]:
-        """Serial, body and blob of every one of a kind, oldest first."""
+        """Return serial, body and blob of every manifest of a kind, oldest first."""
         c = t.manifest.c
         chosen = sa.select(c.serial, c.body, c.blob).where(c.kind == kind).order_by(c.serial)
         with self.begin(reads=True) as connection:
             return tuple((row.serial, row.body, row.blob) for row in connection.execute(chosen).all())
 
     def put_manifest(self, kind: str, serial: int, body: str, blob: str, *, keeps: int | None = None) -> None:
-        """Keep a manifest; with `keeps`, let go of those of its kind but the newest so many, and of their bytes.
+        """Store a manifest; with `keeps`, delete all but the newest so many of its kind, with their bytes.
 
         Raises:
             sa.exc.IntegrityError: There is one of this serial, or no such blob; nothing was changed.
@@ -491,13 +494,13 @@ class Storage:
             _drop_blobs(connection, connection.execute(old).scalars().all())
 
     def last_serial(self, kind: str) -> int:
-        """The highest number a manifest of a kind has; 0: there is none."""
+        """Return the highest serial of a kind; 0 if there is none."""
         c = t.manifest.c
         with self.begin(reads=True) as connection:
             return connection.execute(sa.select(sa.func.max(c.serial)).where(c.kind == kind)).scalar() or 0
 
     def manifest(self, kind: str) -> str | None:
-        """The newest of a kind, as it was put."""
+        """Return the newest manifest of a kind, as it was stored."""
         c = t.manifest.c
         with self.begin(reads=True) as connection:
             chosen = sa.select(c.body).where(c.kind == kind).order_by(c.serial.desc()).limit(1)
@@ -508,20 +511,20 @@ class Storage:
 
 
 def migration_config() -> Config:
-    """What Alembic's commands need; a connection is put into its attributes."""
+    """Return the configuration for Alembic's commands; a connection is put into its attributes."""
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     return config
 
 
 def versions() -> tuple[str, ...]:
-    """Of the tables, oldest first."""
+    """Return the versions of the tables, oldest first."""
     walked = ScriptDirectory.from_config(migration_config()).walk_revisions()
     return tuple(script.revision for script in walked)[::-1]
 
 
 def _check_edge(connection: sa.Connection, edge: str) -> None:
-    """Raises: NotFound."""
+    """Check that an edge exists. Raises: NotFound."""
     if connection.execute(sa.select(t.edge.c.name).where(t.edge.c.name == edge)).first() is None:
         raise NotFound(f"no edge {edge!r}; `hearth cloud token list` names those there are")
 
@@ -531,19 +534,19 @@ def _named_blobs() -> Any:
 
 
 def _drop_blobs(connection: sa.Connection, hashes: Sequence[str | None]) -> None:
-    """Let go of those of these blobs that nothing names any more."""
+    """Delete those of these blobs that nothing names any more."""
     c = t.blob.c
     mine = [sha256 for sha256 in hashes if sha256]
     connection.execute(sa.delete(t.blob).where(c.sha256.in_(mine), c.sha256.not_in(_named_blobs())))
 
 
 def _insert(connection: sa.Connection, table: sa.Table) -> Any:
-    """An INSERT that knows ON CONFLICT, which both databases write alike."""
+    """Return an INSERT that supports ON CONFLICT, which both databases write alike."""
     return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
 
 
 def _as_ours(error: sa.exc.SQLAlchemyError) -> StoreError:
-    """Without the statement and its values: they may hold what no log may."""
+    """Turn a database error into a `StoreError` without the statement and its values, which must not be logged."""
     said = " ".join(str(getattr(error, "orig", None) or error).split())[:200]
     low = said.lower()
     if "locked" in low or "deadlock" in low or "could not serialize" in low or isinstance(error, sa.exc.TimeoutError):

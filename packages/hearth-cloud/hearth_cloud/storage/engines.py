@@ -1,4 +1,4 @@
-"""SQLAlchemy engines for the service: SQLite, for its owner alone and safe when the power goes, or PostgreSQL."""
+"""SQLAlchemy engines for the service: SQLite, private to its owner and safe against power loss, or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from hearth.errors import ConfigError
 
 _BUSY_S = 10.0
 _MOST_LOG_BYTES = 4_000_000
-"""Of what SQLite's write-ahead log keeps on the disk once what it holds stands in the database."""
+"""Size limit of SQLite's write-ahead log after a checkpoint."""
 
 
 def engine_of(url: str) -> sa.Engine:
-    """An engine for SQLite or PostgreSQL. Raises: ConfigError: No address of either."""
+    """Make an engine for SQLite or PostgreSQL. Raises: ConfigError: No address of either."""
     if url.startswith(("postgresql://", "postgres://")):
         url = "postgresql+psycopg://" + url.partition("://")[2]
     try:
@@ -41,9 +41,9 @@ def engine_of(url: str) -> sa.Engine:
 
 
 def _prepare_sqlite(connection: Any, _: object) -> None:
-    """What is told as taken must not be lost with the power: every transaction reaches the disk. What is deleted is
-    overwritten, and `give_back` can make the file smaller (only where that is said before the first table is made)."""
-    connection.isolation_level = None  # transactions are begun below: the driver's own begin too late
+    """Set SQLite's pragmas. Every transaction reaches the disk, so what was acknowledged survives power loss. Deleted
+    data is overwritten, and `give_back` can shrink the file (only possible if set before the first table is made)."""
+    connection.isolation_level = None  # transactions are begun below: the driver's own begin comes too late
     for line in (
         *("auto_vacuum = INCREMENTAL", "journal_mode = WAL", f"journal_size_limit = {_MOST_LOG_BYTES}"),
         *("synchronous = FULL", "foreign_keys = ON", "secure_delete = ON"),
@@ -56,6 +56,6 @@ def _begin_sqlite(connection: sa.Connection) -> None:
 
 
 def _make_private(path: Path) -> None:
-    """Make a file that only its owner can read, where there is none; what cannot be made, the database says."""
+    """Create the file, readable only by its owner, if it is missing; a failure is reported by the database."""
     with contextlib.suppress(OSError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))

@@ -1,9 +1,9 @@
-"""The task knowledge base: demonstrations that edges give, taken exactly once, and the tasks that enough of them share.
+"""The task knowledge base: demonstrations from edges, each taken exactly once, and the tasks that enough edges share.
 
 Covered: ids given twice (in one message, or again later), lines of a wrong shape, too long, without a plan, of too many
 steps; the same message sent again (same key, same body: the same answer; another body: refused); a process that is
-killed in between (all of a message is taken, or nothing). Kept of a line is what the plan format knows, no field more.
-Not covered: whether what an edge sends was masked before, and whether its plans are right.
+killed in between (all of a message is taken, or nothing). Of a line, only the fields of the plan format are kept. Not
+covered: whether what an edge sends was masked before, and whether its plans are right.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hearth.formats.edge_protocol import DemonstrationsSent, Receipt, TaskEntry,
 from hearth.formats.plan_json import demonstration_from_json, plan_to_json
 from hearth.formats.plan_validation import MAX_STEPS
 from hearth.types import Demonstration
-from hearth_cloud.service.problems import Fault
+from hearth_cloud.problems import Fault
 from hearth_cloud.storage.cloud_storage import Answered, Kept, Storage
 
 MAX_LINE_BYTES = 32_000
@@ -30,7 +30,7 @@ _N_TOOLS = 512
 
 
 def take(storage: Storage, edge: str, key: str, sent: DemonstrationsSent, body: bytes) -> tuple[bytes, bool]:
-    """Take demonstrations of an edge, once; the receipt's bytes, and whether they were given before.
+    """Take demonstrations of an edge, once; return the receipt's bytes, and whether they were given before.
 
     Raises:
         Fault: 409: The key was used for another body. StoreError.
@@ -86,7 +86,8 @@ def _taken(storage: Storage, connection: sa.Connection, edge: str, sent: Demonst
 
 
 def kept_of(id: str, line: Mapping[str, Any]) -> Kept:
-    """A line as it is kept. Raises: RequestError, PlanError: It cannot be; why, without what it says."""
+    """Return a line in the form in which it is stored. Raises: RequestError, PlanError: It cannot be; gives the reason
+    without the content."""
     try:
         demonstration = demonstration_from_json(line, id)
     except RequestError:
@@ -124,7 +125,7 @@ def _line(id: str, demonstration: Demonstration) -> dict[str, Any]:
 
 
 def tasks(storage: Storage, k: int) -> TasksGiven:
-    """Tasks that at least `k` edges share: their tools in order, and how many gave them."""
+    """Return tasks that at least `k` edges share: their tools in order, and how many gave them."""
     return TasksGiven(
         tasks=tuple(
             TaskEntry(

@@ -1,6 +1,6 @@
 """The tables of the service, the same in SQLite and PostgreSQL; `migrations` makes and changes them.
 
-Times are UTC, as ISO text: both databases keep and compare them alike. Nothing here is the words of an owner but what
+Times are UTC, as ISO text, which both databases store and compare alike. The only words of an owner in here are those
 an edge masked and sent as a demonstration.
 """
 
@@ -46,16 +46,16 @@ token = Table(
     Column("revoked", String(32)),
 )
 
-instance = Table(  # which agents were seen with a token: two at once are noticed
+instance = Table(  # agents seen with a token, so that two at once are noticed
     "instance",
     metadata,
-    Column("token", String(32), primary_key=True),  # also of an edge that was dropped a moment ago
+    Column("token", String(32), primary_key=True),  # may be of an edge that was dropped a moment ago
     Column("id", String(100), primary_key=True),
     Column("first", String(32), nullable=False),
     Column("last", String(32), nullable=False),
 )
 
-answered = Table(  # what was answered to a request that changed something
+answered = Table(  # answers to requests that changed something
     "answered",
     metadata,
     Column("edge", String(100), ForeignKey("edge.name"), primary_key=True),
@@ -70,7 +70,7 @@ answered = Table(  # what was answered to a request that changed something
 used = Table(  # quotas
     "used",
     metadata,
-    Column("edge", String(100), primary_key=True),  # also of one that was dropped a moment ago
+    Column("edge", String(100), primary_key=True),  # may be one that was dropped a moment ago
     Column("day", String(10), primary_key=True),
     Column("kind", String(40), primary_key=True),
     Column("n", BigInteger, nullable=False),
@@ -96,16 +96,16 @@ blob = Table(
     Column("made", String(32), nullable=False),
 )
 
-round_ = Table(  # of collecting statistics
+round_ = Table(  # a round of collecting statistics
     "round",
     metadata,
     Column("id", String(100), primary_key=True),
     Column("state", String(20), nullable=False),
-    Column("about", Text, nullable=False),  # JSON, of whoever merges
+    Column("about", Text, nullable=False),  # JSON, owned by the code that merges
     Column("made", String(32), nullable=False),
 )
 
-part = Table(  # what one edge gave to a round
+part = Table(  # one edge's contribution to a round
     "part",
     metadata,
     Column("round", String(100), ForeignKey("round.id"), primary_key=True),
@@ -123,7 +123,7 @@ manifest = Table(
     metadata,
     Column("kind", String(20), primary_key=True),
     Column("serial", Integer, primary_key=True),
-    Column("body", Text, nullable=False),  # signed, as it is told
+    Column("body", Text, nullable=False),  # signed, as it is sent
     Column("blob", String(64), ForeignKey("blob.sha256"), nullable=False),
     Column("made", String(32), nullable=False),
 )

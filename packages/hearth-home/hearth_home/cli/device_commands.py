@@ -1,4 +1,4 @@
-"""`hearth devices`: what is in the home and on its broker, and listening to it."""
+"""`hearth devices`: list the devices of the home and on its broker, and listen to them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hearth.terminal import clean
 if TYPE_CHECKING:
     from hearth.config import Settings
     from hearth.guard.egress.gateway import Egress
-    from hearth.memory.search.recollection import Recollection
+    from hearth.memory.answers.recollection import Recollection
     from hearth.protocols import CallContext, Observation, Thing
     from hearth.storage.database import Store
     from hearth_home.connected_devices import Connected
@@ -122,7 +122,7 @@ def _print(one: Observation, thing: Thing, is_kept: bool, as_json: bool) -> None
 
 
 def _said(at: _At, stopped: threading.Event, until: float) -> Iterator[tuple[Observation, Thing]]:
-    """What things say, over as many connections as it takes; waits longer after each that failed."""
+    """Yield observations over as many connections as it takes, waiting longer after each that failed."""
     from hearth_home.connected_devices import opened, sensors_of
     from hearth_home.mqtt_settings import configured, settings_of
 
@@ -154,7 +154,7 @@ def _of_look(found: Connected) -> Iterator[tuple[Observation, Thing]]:
 
 @contextlib.contextmanager
 def _ended_by_signals(stopped: threading.Event) -> Iterator[None]:
-    """Ctrl-C and an ending by the system let the reading at hand be remembered."""
+    """Set `stopped` on Ctrl-C or a termination signal, so that the current reading is still remembered."""
     before = {number: signal.signal(number, lambda *_: stopped.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
@@ -174,9 +174,9 @@ class _At:
 
     @property
     def memory(self) -> Recollection:
+        from hearth.memory.answers.recollection import Recollection
         from hearth.memory.event_memory import EventMemory
         from hearth.memory.facts.fact_store import FactStore
-        from hearth.memory.search.recollection import Recollection
 
         return Recollection(EventMemory(self.store), FactStore(self.store))
 

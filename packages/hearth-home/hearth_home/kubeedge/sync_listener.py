@@ -1,12 +1,12 @@
-"""Whoever keeps the cloud may say, over KubeEdge's broker on the node, that there is something new: `hearth/sync`.
+"""Listen on the node's KubeEdge broker for the hint, on topic `hearth/sync`, that the cloud has something new.
 
-KubeEdge's rule in the downward direction (deploy/kubeedge) ends at that topic of the node's broker. What comes there
-carries nothing that is looked at: it hastens a `hearth edge sync` that would come anyway, and no more often than
-`running.Times.hasten_s` lets it, for whoever may write to the broker may say so.
+KubeEdge's rule in the downward direction (deploy/kubeedge) ends at that topic of the node's broker. The content of a
+message is ignored: it only hastens a `hearth edge sync` that would come anyway, and no more often than
+`scheduler.Times.hasten_s` lets it, since anyone who may write to the broker may send it.
 
-Covered: a broker that is away, refuses or flaps (tried again, ever more rarely, as each opening is written into the
-ledger), a flood (one sync a minute), a message that the broker kept from before (passed over), a home whose settings
-name no broker any more. Not covered: who said it.
+Covered: a broker that is away, refuses or flaps (tried again at growing intervals, as each connection is written into
+the ledger), a flood (one sync a minute), a message retained from before (ignored), a home whose settings name no broker
+any more. Not covered: who sent it.
 """
 
 from __future__ import annotations
@@ -30,12 +30,24 @@ TOPIC = "hearth/sync"
 _REASON = "whether to send and fetch"
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 10.0, 3600.0
 _LASTED_S = 600.0
-"""A connection that lasted so long was well: the next wait is short again."""
+"""A connection that lasted this long counts as healthy: the next wait is short again."""
 _LISTEN_S = 3600.0
 
 
+def listen(
+    home: Path,
+    environ: Mapping[str, str],
+    asked: threading.Event,
+    stop: threading.Event,
+    say: Callable[[str], None],
+) -> None:
+    """Listen until `stop` is set; an entry point of the group `hearth.listeners`."""
+    Listener(home, environ, asked, stop, say).run()
+
+
 class Listener:
-    """Sets `asked` when somebody says that there is something new, until `stop` is set. `run` is for a thread."""
+    """Sets `asked` when a message says that there is something new, until `stop` is set. Call `run` in a thread of its
+    own."""
 
     def __init__(
         self,
@@ -46,7 +58,7 @@ class Listener:
         say: Callable[[str], None],
         lot: random.Random | None = None,
     ) -> None:
-        """Args: lot: Spreads the waits; seeded in tests."""
+        """Args: lot: Random source that spreads the waits; seeded in tests."""
         self._home, self._environ = home, environ
         self._asked, self._stop, self._say = asked, stop, say
         self._lot = lot or random.Random()  # noqa: S311 - no secret is made of it
@@ -54,7 +66,8 @@ class Listener:
         self.is_listening = threading.Event()
 
     def run(self) -> None:
-        """Listen, and connect anew where it ends. Returns when it is told to stop, or where nothing can ever come."""
+        """Listen, and reconnect when the connection ends. Returns when told to stop, or when no message can ever
+        come."""
         n_failures = 0
         while not self._stop.is_set():
             began_s = time.monotonic()
@@ -72,7 +85,7 @@ class Listener:
             self._stop.wait(wait_s * self._lot.uniform(0.5, 1.0))
 
     def _listen(self) -> None:
-        """Raises: HearthError: It cannot be reached, refuses, or the connection ended."""
+        """Connect and listen. Raises: HearthError: The broker cannot be reached, refuses, or the connection ended."""
         broker, settings = self._broker()
         with contextlib.ExitStack() as open_:
             session = self._connected(broker, settings, open_)
@@ -91,7 +104,8 @@ class Listener:
         return broker, settings
 
     def _connected(self, broker: Broker, settings: config.Settings, open_: contextlib.ExitStack) -> Session:
-        """The database is open for no longer than what is sent takes to be written down: others may replace it."""
+        """Connect to the broker. The database is open only while what is sent is written down, as others may replace
+        it."""
 
         def clock() -> dt.datetime:
             return dt.datetime.now(settings.zone())
@@ -103,7 +117,7 @@ class Listener:
         return session
 
     def _tell(self, what: str) -> None:
-        """Once for each kind of fault, not for each try."""
+        """Report a fault once for each kind, not for each try."""
         if what != self._said and not self._stop.is_set():
             self._said = what
             self._say(f"not listening at {TOPIC}: {what}")

@@ -1,9 +1,11 @@
-"""How much waits here, published where KubeEdge passes it on: at `NODE/user/hearth/waiting` of the node's broker.
+"""Publish how much waits here on `NODE/user/hearth/waiting` of the node's broker, from where KubeEdge forwards it.
 
-EventBus carries values below 512 bytes: a pointer says which edge, of what kind and how many; what waits is sent by
-`hearth edge sync`, over HTTPS, masked and with a token. A rule of KubeEdge's posts it to the service (deploy/kubeedge).
+EventBus carries values below 512 bytes, so a pointer says only which edge, of what kind and how many; the waiting items
+are sent by `hearth edge sync`, over HTTPS, masked and with a token. A KubeEdge rule posts the pointer to the service
+(deploy/kubeedge).
 
-Covered: names of nodes that would be another topic; size. Not covered: who reads the node's broker: it is the node's.
+Covered: names of nodes that would be another topic; size. Not covered: who reads the node's broker, which belongs to
+the node.
 """
 
 from __future__ import annotations
@@ -21,17 +23,18 @@ TOPIC = "hearth/waiting"
 
 
 def topic_of(node: str) -> str:
-    """Where EventBus listens for what a node's programs tell the cloud. Raises: ConfigError: No name of a node."""
+    """Return the topic on which EventBus takes messages from a node's programs to the cloud. Raises: ConfigError: No
+    name of a node."""
     if not _NODE.fullmatch(node):
         raise ConfigError(f"{node[:80]!r} is no name of a node; expected lower-case letters, digits, - and .")
     return f"{node}/user/{TOPIC}"
 
 
 def pointers(outbox: Outbox, edge: str, node: str, now: dt.datetime) -> tuple[Message, ...]:
-    """What to publish: a pointer for each kind of which something waits.
+    """Return the messages to publish: one pointer for each kind of which something waits.
 
     Args:
-        edge: The name drawn on joining.
+        edge: The edge's name, drawn at random on joining.
         now: With time zone.
     Raises:
         ConfigError: `node` is no name of a node.

@@ -340,6 +340,11 @@ def entities(settings: Mapping[str, Plain]) -> tuple[Entity, ...]:
     return (*(Entity(room, "room") for room in rooms), *(Entity(name, "device") for name in names))
 
 
+def known_devices(call: CallContext) -> tuple[Entity, ...]:
+    """Return the home's rooms and devices, for planners; an entry point of the group `hearth.entities`."""
+    return entities(call.settings["home"])
+
+
 def _all_of(settings: Mapping[str, Plain], things: Mapping[str, Thing]) -> list[Known]:
     """Those the owner named, then what else is on the broker; the owner's own words go before the broker's."""
     found = []

@@ -1,7 +1,7 @@
-"""Lamps, heating, blinds, doors and scenes of the owner's home, switched by name.
+"""Tools for lamps, heating, blinds, doors and scenes of the owner's home, addressed by name.
 
 An order to a connected device is given once: these tools are never repeated after a crash (`is_idempotent`), and
-taking one back sets the device to what it said it was before. Not covered: see `hearth_home.tools.devices`.
+undoing one sets the device back to the state it had reported before. Not covered: see `hearth_home.tools.devices`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MIN_CELSIUS, MAX_CELSIUS = 5.0, 30.0
 Percent = Annotated[float, Unit("percent")]
 Celsius = Annotated[float, Unit("celsius")]
 ORDER_S = 60.0
-"""A broker is connected to, listened to and answered within this."""
+"""Time in which a broker is connected to, listened to and answered."""
 _SAID = "{name}[ ({room})]: {state}"
 
 
@@ -36,7 +36,7 @@ class SceneResult:
 
 
 def _set_back(arguments: Mapping[str, object], result: Plain, call: CallContext) -> None:  # noqa: ARG001 - the seam's
-    """Connected devices become what they were; what is written down only, the journal has taken back."""
+    """Set connected devices back to their earlier state; what is only written down was undone by the journal."""
     records = result.get("devices") if isinstance(result, dict) else result
     if configured(call.settings.get("home", {})) is not None:
         with devices_of(call) as devices:
@@ -227,7 +227,7 @@ def unlock_door(call: CallContext, device: str) -> list[Device]:
 
 
 def _blinds(devices: Devices, device: str) -> list[Known]:
-    """Raises: ToolError: It is a door: only `unlock_door` opens one."""
+    """Find the blinds of that name. Raises: ToolError: It is a door: only `unlock_door` opens one."""
     blinds = [one for one in devices.meant(device, "position") if one.kind == "blinds"]
     if not blinds:
         raise ToolError(f"{device.strip()[:100]!r} is a door; doors are locked and unlocked")
@@ -280,7 +280,8 @@ def _list_said(done: Sequence[Device]) -> str:
 
 
 def _set_in_scene(devices: Devices, device: str, value: Plain) -> list[Device]:
-    """`on`, `off`, `open`, `closed`, `locked`, or a number for what the device has. Raises: ToolError."""
+    """Set a device in a scene to `on`, `off`, `open`, `closed`, `locked`, or a number that it supports. Raises:
+    ToolError."""
     states: Mapping[str, tuple[str, bool | float]] = {
         "on": ("is_on", True),
         "off": ("is_on", False),

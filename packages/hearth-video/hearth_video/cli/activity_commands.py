@@ -1,4 +1,4 @@
-"""`hearth video train-activity` and `hearth video activities`: what the owner teaches, and a model from DAHLIA."""
+"""`hearth video train-activity` and `hearth video activities`: teach activities from own clips, and train on DAHLIA."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def _teach_clips(invocation: Invocation, folder: Path, dry_run: bool, as_json: b
 
 
 def _movement(path: Path) -> Movement | None:
-    """Whoever is longest in view."""
+    """Return the movement of the person who is longest in view."""
     from hearth_video.experts.expert_values import Moment, Movement
     from hearth_video.experts.person_detector import PersonExpert
     from hearth_video.experts.pose import PoseExpert

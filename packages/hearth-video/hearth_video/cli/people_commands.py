@@ -1,4 +1,4 @@
-"""`hearth people`: who is recognised in home video, with their consent; forgetting them."""
+"""`hearth people`: enrol people to be recognised in home video, with their consent, and forget them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hearth video`: recordings by camera and time, looking at them, who was seen, forgetting."""
+"""`hearth video`: list recordings by camera and time, index them, say who was seen, forget them."""
 
 from __future__ import annotations
 
@@ -301,7 +301,7 @@ def _seen_json(one: Sighting) -> dict[str, object]:
 
 
 def _shown(looking: Iterator[Progress]) -> Iterator[Progress]:
-    """The same, with a bar of seconds of film on standard error where a person waits."""
+    """Pass progress on, with a bar of seconds of film on standard error where a person waits."""
     if not sys.stderr.isatty():
         yield from looking
         return

@@ -1,14 +1,14 @@
-"""What somebody does: stand, sit, walk, wave, reach, lie, and falls, from where the parts of their body were.
+"""Recognise activities (stand, sit, walk, wave, reach, lie, and falls) from a person's body poses over time.
 
-Poses are laid over each other by the size of the torso; windows of some seconds are described by twenty numbers
-(posture, and how hips, ankles and wrists move); these with their products are weighed linearly (weights that
+Poses are scaled by the size of the torso; windows of some seconds are described by twenty numbers (posture, and how
+hips, ankles and wrists move). These and their products are weighted linearly (weights that
 `hearth_video.footage.activities` also learns from the owner's examples); the likeliest sequence of activities is cut
 into stretches. A fall is no posture but a quick change to lying.
 
-Covered: gaps, moments without a pose (a box that moves is walking, else nothing is told), people cut off at the edge,
-two or ten pictures a second, times that stand still.
-Not covered: what hands hold or do; cooking, eating and the like, unless weights trained on them are given; sitting seen
-from straight ahead or above is often standing to it; absence is the caller's.
+Covered: gaps, moments without a pose (a box that moves is walking, else nothing is reported), people cut off at the
+edge, two or ten pictures a second, times that stand still. Not covered: what hands hold or do; cooking, eating and the
+like, unless weights trained on them are given; sitting seen from straight ahead or above, which often looks like
+standing; absence, which is left to the caller.
 """
 
 from __future__ import annotations
@@ -33,32 +33,32 @@ Floats = NDArray[np.float64]
 
 FALL = "fall"
 NEUTRAL = "neutral"
-"""What household weights say of time in which none of theirs is done."""
+"""Label of household weights for time in which none of their activities is done."""
 N_VALUES = 20
-"""That describe a window."""
+"""Number of values that describe a window."""
 N_FEATURES = 1 + N_VALUES + N_VALUES * (N_VALUES + 1) // 2
-"""What is weighed: one, the values, their products."""
+"""Number of weighted features: one, the values, their products."""
 _UNIT = 4096
-"""A row of features is about so long; they are whole numbers, so that what was learnt can be taken back exactly."""
+"""Approximate length of a row of features. They are whole numbers, so that learning can be undone exactly."""
 _FURTHEST = 3.0
-"""Values are cut off at so many deviations."""
+"""Limit of values, in standard deviations."""
 _HOP_S = 0.5
 _FEWEST_POSES = 2
 _SPARSE = 0.34
-"""A window needs a pose in so many of its moments."""
+"""Share of a window's moments that need a pose."""
 _STAYS = 0.97
-"""Chance that an activity goes on from one window to the next."""
+"""Probability that an activity goes on from one window to the next."""
 _HOUSEHOLD_SURE = 0.5
 _SHORTEST_S = 0.75
 _WALKS = 0.3
-"""Without poses: boxes that move faster than this, in their heights a second, are somebody walking."""
+"""Without poses: a box that moves faster than this, in its heights a second, is somebody walking."""
 _BOX_ONLY_SCORE = 0.6
 _LYING, _UPRIGHT = 0.5, 0.75
 _FALL_S = 1.6
-"""A fall takes no longer; two pictures a second leave it between two."""
+"""Longest duration of a fall; at two pictures a second it lies between two of them."""
 _STAYS_DOWN_S = 1.5
 _FALL_DROP = 0.7
-"""So far the hips come down, in lengths of the torso."""
+"""Least distance that the hips come down in a fall, in lengths of the torso."""
 
 _INDEX = {name: place for place, name in enumerate(POSE_POINTS)}
 _SHOULDERS, _ELBOWS, _WRISTS, _HIPS, _KNEES, _ANKLES = (
@@ -73,27 +73,27 @@ _BODY = [_NOSE, *_SHOULDERS, *_WRISTS, *_HIPS, *_KNEES, *_ANKLES]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """What tells activities apart: a linear map of features, and how its outputs become chances."""
+    """The weights of the activity classifier: a linear map of features, and how its outputs become probabilities."""
 
     names: tuple[str, ...]
     middle: Floats
     spread: Floats
-    """Of the values of windows it was learnt on, shape [N_VALUES] each."""
+    """Standard deviations of the values of the training windows; this and `middle` have shape [N_VALUES]."""
     linear: NDArray[np.float32]
     """Shape [N_FEATURES, n_names]."""
     sharpness: float
-    """Outputs times this, exponentiated, are in proportion to the chances."""
+    """Factor on the outputs; their exponentials are then proportional to the probabilities."""
     window_s: float = 2.0
 
     def chances(self, values: Floats) -> Floats:
-        """Of each name for each window, shape [n, n_names]."""
+        """Return the probability of each name for each window, shape [n, n_names]."""
         outputs = features(values, self.middle, self.spread) @ self.linear * self.sharpness
         outputs = np.exp(outputs - outputs.max(axis=1, keepdims=True))
         return np.asarray(outputs / outputs.sum(axis=1, keepdims=True), dtype=np.float64)
 
 
 def save_weights(weights: Weights, file: Path) -> None:
-    """Raises: OSError."""
+    """Write weights to a file. Raises: OSError."""
     header = {"names": weights.names, "sharpness": weights.sharpness, "window_s": weights.window_s}
     with file.open("wb") as out:
         np.savez_compressed(
@@ -106,7 +106,7 @@ def save_weights(weights: Weights, file: Path) -> None:
 
 
 def load_weights(file: Path) -> Weights:
-    """Raises: StoreCorruptError: Not such a file. OSError."""
+    """Read weights from a file. Raises: StoreCorruptError: Not such a file. OSError."""
     with file.open("rb") as opened:
         return _read_weights(opened)
 
@@ -136,7 +136,7 @@ def shipped_weights() -> Weights:
 
 
 def features(values: Floats, middle: Floats, spread: Floats) -> Floats:
-    """Whole numbers, shape [n, N_FEATURES]: one, the standardised values, their products."""
+    """Return features as whole numbers, shape [n, N_FEATURES]: one, the standardised values, their products."""
     rows = np.clip((values - middle) / spread, -_FURTHEST, _FURTHEST)
     left, right = np.triu_indices(N_VALUES)
     whole = np.concatenate([np.ones((len(rows), 1)), rows, rows[:, left] * rows[:, right] / 2], axis=1)
@@ -153,9 +153,9 @@ class Windows:
     middles_s: Floats
     """Shape [n]."""
     values: Floats
-    """Shape [n, N_VALUES]; not a number where too few poses were seen."""
+    """Shape [n, N_VALUES]; NaN where too few poses were seen."""
     box_speeds: Floats
-    """In heights of the box a second, shape [n]."""
+    """Speeds of the box, in its heights a second, shape [n]."""
 
     @property
     def told(self) -> NDArray[np.bool_]:
@@ -163,7 +163,7 @@ class Windows:
 
 
 def windows(movement: Movement, window_s: float) -> Windows:
-    """Windows every half second; at least one, where there are two moments."""
+    """Cut a movement into windows every half second; at least one, if there are two moments."""
     moments = _in_order(movement.moments)
     if len(moments) < 2:
         return Windows(np.zeros(0), np.zeros((0, N_VALUES)), np.zeros(0))
@@ -186,12 +186,12 @@ def windows(movement: Movement, window_s: float) -> Windows:
 
 
 def _in_order(moments: Sequence[Moment]) -> list[Moment]:
-    """By time, one for each."""
+    """Sort moments by time, keeping one for each time."""
     return list({moment.at_s: moment for moment in sorted(moments, key=lambda moment: moment.at_s)}.values())
 
 
 def described(moments: Sequence[Moment]) -> Floats:
-    """The twenty numbers of a window; all its moments have a pose. Lengths are in those of the torso."""
+    """Return the twenty numbers of a window whose moments all have a pose. The unit of length is the torso."""
     points = np.stack([moment.pose.points for moment in moments if moment.pose is not None]).astype(np.float64)
     times = np.array([moment.at_s for moment in moments])
     boxes = np.array([(m.box.width, m.box.height) for m in moments])
@@ -239,7 +239,7 @@ def described(moments: Sequence[Moment]) -> Floats:
 
 
 def _bend(place: Floats, near: list[int], joint: list[int], far: list[int]) -> Floats:
-    """Cosine of the angle at a joint, left and right: -1 straight, 1 folded; shape [n, 2]."""
+    """Return the cosine of the angle at a joint, left and right: -1 straight, 1 folded; shape [n, 2]."""
     one, other = place[:, near] - place[:, joint], place[:, far] - place[:, joint]
     lengths = np.linalg.norm(one, axis=2) * np.linalg.norm(other, axis=2)
     return np.asarray((one * other).sum(axis=2) / np.maximum(lengths, 1e-6), dtype=np.float64)
@@ -256,7 +256,7 @@ def _box_speed(moments: Sequence[Moment]) -> float:
 
 
 class ActivityExpert:
-    """What one person does through time."""
+    """Recognises what one person does over time."""
 
     card = ExpertCard(
         name="activity",
@@ -277,14 +277,15 @@ class ActivityExpert:
     def __init__(self, weights: Weights | None = None, household: Weights | None = None) -> None:
         """
         Args:
-            weights: Learnt ones; None: those that are shipped.
-            household: Of longer windows: cooking, eating and the like. Where they are sure, they go before the others.
+            weights: Learnt weights; None: those that are shipped.
+            household: Weights for longer windows: cooking, eating and the like. Sure ones take precedence.
         """
         self._weights = weights
         self._household = household
 
     def look(self, given: Movement) -> tuple[Activity, ...]:
-        """Stretches of one activity, in order, without overlaps but for falls; none where too little was seen."""
+        """Return stretches of one activity, in order, without overlaps except for falls; none where too little was
+        seen."""
         if self._weights is None:
             self._weights = shipped_weights()
         moments = _in_order(given.moments)
@@ -301,7 +302,7 @@ class ActivityExpert:
 
 
 def told(given: Movement, weights: Weights) -> list[Activity]:
-    """Stretches by one set of weights alone."""
+    """Return the stretches that one set of weights finds."""
     cut = windows(given, weights.window_s)
     if not len(cut.middles_s):
         return []
@@ -324,7 +325,7 @@ def told(given: Movement, weights: Weights) -> list[Activity]:
 
 
 def _outside(found: Sequence[Activity], others: Sequence[Activity]) -> list[Activity]:
-    """What is left of stretches beside others'."""
+    """Return the parts of stretches outside the others."""
     left = list(found)
     for other in others:
         parts = [
@@ -341,14 +342,14 @@ def _outside(found: Sequence[Activity], others: Sequence[Activity]) -> list[Acti
 
 
 def _runs(told: NDArray[np.bool_], middles_s: Floats) -> list[slice]:
-    """Windows that follow each other and are all told, or all not."""
+    """Return runs of consecutive windows that are all told, or all not."""
     breaks = (np.diff(told.astype(int)) != 0) | (np.diff(middles_s) > 4 * _HOP_S)
     edges = [0, *(np.flatnonzero(breaks) + 1).tolist(), len(told)]
     return [slice(start, stop) for start, stop in itertools.pairwise(edges)]
 
 
 def _likeliest(chances: Floats) -> list[int]:
-    """The likeliest sequence, given that activities last (Viterbi 1967)."""
+    """Return the likeliest sequence, given that activities last (Viterbi 1967)."""
     n = chances.shape[1]
     if n == 1:
         return [0] * len(chances)
@@ -389,9 +390,9 @@ def _follows(middles_s: Floats, row: int) -> bool:
 
 
 def _falls(moments: Sequence[Moment], frame_width: int) -> list[Activity]:
-    """Upright, then within a moment lying, with the hips come down, and lying still a second later.
+    """Find falls: upright, then within a moment lying, with the hips lower, and still lying a second later.
 
-    Whoever is cut off by a side of the picture is leaving: what is left of them looks like lying.
+    A person cut off by a side of the picture is leaving: the visible rest of them looks like lying.
     """
     rows = [
         (m.at_s, *_stance(m))
@@ -414,7 +415,7 @@ def _falls(moments: Sequence[Moment], frame_width: int) -> list[Activity]:
 
 
 def _stance(moment: Moment) -> tuple[float, float, float]:
-    """How upright the torso is, how far down the hips are in the picture, how long the torso is, in pixels."""
+    """Return how upright the torso is, how far down the hips are in the picture, and the torso's length in pixels."""
     assert moment.pose is not None
     points = moment.pose.points
     x, y = points[_HIPS, :2].mean(axis=0) - points[_SHOULDERS, :2].mean(axis=0)

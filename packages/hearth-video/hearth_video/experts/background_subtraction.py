@@ -1,11 +1,11 @@
-"""What changed in the view of a camera that does not move: against a slowly learned picture of the room.
+"""Detect changes in the view of a fixed camera, against a slowly learnt picture of the room.
 
-The room is learned where nobody is. Whatever changed and stays as it is, outside the places that are to be kept, is
-taken into the room after `_SETTLES_S`: a chair that was moved, a lamp switched on.
+The room is learnt where nobody is. A change that then stays the same, outside the places that are protected, becomes
+part of the room after `_SETTLES_S`: a chair that was moved, a lamp switched on.
 
 Covered: the light getting brighter or darker as a whole (each colour is levelled first), shadows on what was there, the
-camera's noise, a camera that is moved or a picture that is another altogether (the room is learned anew).
-Not covered: light that changes in one corner only, trees in the wind, mirrors, screens: they count as change.
+camera's noise, a camera that is moved or a wholly different picture (the room is learnt anew). Not covered: light that
+changes in one corner only, trees in the wind, mirrors, screens: they count as change.
 
 Source:
     A mean and a deviation for each pixel, after Wren et al., Pfinder (1997); shadows by brightness against colour after
@@ -28,37 +28,37 @@ _LEARNING_S = 30.0
 """Time constant with which the room follows slow changes."""
 _SETTLES_S = 20.0
 _LEAST_LEVELS = 14.0
-"""Of 256: smaller differences are no change."""
+"""Least difference that counts as a change, in levels of 256."""
 _DEVIATIONS = 4.0
 _DARKEST_SHADOW = 0.45
 _SHADOW_COLOUR = 0.045
-"""How far the colour (its share of red, green, blue) may move in a shadow."""
+"""Largest change of colour (shares of red, green, blue) that still counts as a shadow."""
 _ANOTHER_VIEW = 0.55
-"""When more of the view than this changed at once it is another view."""
+"""If more than this share of the view changed at once, it is another view."""
 _LEAST_AREA = 0.0012
-"""Of the view: smaller patches are noise."""
+"""Least area of a patch, as a share of the view; smaller ones are noise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Where one frame differs from the room."""
+    """The places where a frame differs from the room."""
 
     mask: Mask
-    """At the model's own size."""
+    """Mask at the model's own size."""
     scale: float
-    """Pixels of the frame for one of the mask."""
+    """Number of frame pixels per mask pixel."""
     patches: tuple[Box, ...]
-    """Around each connected change, in pixels of the frame, largest first."""
+    """Boxes around each connected change, in pixels of the frame, largest first."""
     is_new_view: bool = False
 
     def share(self, box: Box) -> float:
-        """Of the box that changed."""
+        """Return the share of the box that changed."""
         left, top, right, bottom = (round(edge / self.scale) for edge in (box.left, box.top, box.right, box.bottom))
         part = self.mask[max(0, top) : max(0, bottom), max(0, left) : max(0, right)]
         return float(part.mean()) if part.size else 0.0
 
     def around(self, box: Box) -> Box | None:
-        """The smallest box around what changed within `box`; None when nothing did."""
+        """Return the smallest box around the changes within `box`; None when there are none."""
         left, top = max(0, round(box.left / self.scale)), max(0, round(box.top / self.scale))
         part = self.mask[top : max(0, round(box.bottom / self.scale)), left : max(0, round(box.right / self.scale))]
         if not part.any():
@@ -81,7 +81,7 @@ class Background:
         self._changed_s: NDArray[np.float32] = np.zeros(0, np.float32)
 
     def change(self, pixels: Pixels) -> Change:
-        """What differs from the room now; the first picture is the room."""
+        """Return the current differences from the room; the first picture becomes the room."""
         small, scale = _small(pixels)
         if self._mean is None or self._mean.shape != small.shape:
             self._begin(small)
@@ -97,11 +97,11 @@ class Background:
         return Change(mask, scale, patches)
 
     def learn(self, pixels: Pixels, change: Change, kept: tuple[Box, ...], passed_s: float) -> None:
-        """Take a picture into the room, except where it changed a short while ago.
+        """Update the room with a picture, except where it changed a short while ago.
 
         Args:
-            kept: Never learned here, however long they stay: people.
-            passed_s: Since the picture before.
+            kept: Boxes that are never learnt, however long they stay: people.
+            passed_s: Seconds since the picture before.
         """
         small, scale = _small(pixels)
         if self._mean is None or self._mean.shape != small.shape:
@@ -126,7 +126,7 @@ class Background:
         self._changed_s = np.zeros(small.shape[:2], np.float32)
 
     def _level(self, small: NDArray[np.float32]) -> NDArray[np.float32]:
-        """How much brighter each colour is now than in the room, by the middle of all pixels."""
+        """Return how much brighter each colour is now than in the room, by the median of all pixels."""
         assert self._mean is not None
         ratios = (small[::3, ::3] + 8) / (self._mean[::3, ::3] + 8)
         level: NDArray[np.float32] = np.median(ratios.reshape(-1, 3), axis=0).astype(np.float32)
@@ -151,7 +151,7 @@ def _is_shadow(small: NDArray[np.float32], mean: NDArray[np.float32]) -> Mask:
 
 
 def _connected(mask: Mask, scale: float) -> tuple[Mask, tuple[Box, ...]]:
-    """Without specks, with gaps closed; the patches that are left."""
+    """Return the mask without specks and with gaps closed, and the remaining patches."""
     import cv2
 
     kernel = np.ones((3, 3), np.uint8)

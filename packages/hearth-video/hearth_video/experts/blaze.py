@@ -1,11 +1,11 @@
-"""Networks in TensorFlow Lite's format, run on one core, and the two-dimensional detectors of the Blaze family.
+"""Run TensorFlow Lite networks on one core, and decode the two-dimensional detectors of the Blaze family.
 
-`Network` runs one file; `Detector` reads the answers of a single-shot detector: for each of its anchors a chance, a box
+`Network` runs one file; `Detector` reads the outputs of a single-shot detector: for each anchor a probability, a box
 and points. `person_detector` is BlazePose's: it looks for the face and the torso of people a few metres away, from
 behind as well, and gives the middle of the hips and a circle around the body.
 
-Covered: pictures of any size and shape (they are fitted into the square that the network takes).
-Not covered: people far smaller than the picture; look into the part of it where they may be.
+Covered: pictures of any size and shape (they are fitted into the square that the network takes). Not covered: people
+far smaller than the picture; pass the part of the picture where they may be.
 
 Source:
     Bazarevsky et al., BlazePose (2020); Bazarevsky et al., BlazeFace (2019). Anchors as in MediaPipe 0.10.21.
@@ -30,16 +30,16 @@ from hearth_video.experts.expert_values import Pixels
 from hearth_video.installed import INSTALL_COMMAND, carried_file
 
 _N_MOST = 40
-"""Anchors looked at; there are never so many people."""
+"""Number of anchors considered; there are never so many people."""
 _SAME_BODY = 0.6
-"""Two finds whose middles are nearer than this share of the radius are one body."""
+"""Two detections whose middles are nearer than this share of the radius are one body."""
 
 
 class Network:
     """One TensorFlow Lite file with one input, ready to run; safe in several threads, one after the other."""
 
     def __init__(self, file: Path, feature: str) -> None:
-        """Raises: MissingExtraError: the interpreter is not installed."""
+        """Load the file. Raises: MissingExtraError: the interpreter is not installed."""
         try:
             from ai_edge_litert.interpreter import Interpreter
         except ImportError:
@@ -52,10 +52,10 @@ class Network:
         self._found: list[int] = [int(details["index"]) for details in self._interpreter.get_output_details()]
         self._lock = threading.Lock()
         self.side = int(given["shape"][1])
-        """Of the square picture it takes, in pixels."""
+        """Side of the square input picture, in pixels."""
 
     def run(self, values: NDArray[np.float32]) -> list[NDArray[np.float32]]:
-        """Its outputs in the file's order, without the first axis.
+        """Return the outputs in the file's order, without the first axis.
 
         Args:
             values: Shape [side, side, 3], scaled as the network was trained.
@@ -68,7 +68,7 @@ class Network:
 
 @contextlib.contextmanager
 def _without_chatter() -> Iterator[None]:
-    """The library writes a line of information past Python's own streams when a model is loaded."""
+    """Silence the line of information that the library writes past Python's own streams when a model is loaded."""
     sys.stderr.flush()
     kept = os.dup(2)
     nothing = os.open(os.devnull, os.O_WRONLY)
@@ -83,16 +83,16 @@ def _without_chatter() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Find:
-    """What one anchor says."""
+    """The output of one anchor."""
 
     score: float
     points: NDArray[np.float32]
-    """In pixels of the picture given, shape [n_points, 2]. Of a person: middle of the hips, top of the circle around
-    the body, middle of the shoulders, top of the circle around the upper body."""
+    """Points in pixels of the given picture, shape [n_points, 2]. For a person: middle of the hips, top of the circle
+    around the body, middle of the shoulders, top of the circle around the upper body."""
 
     @property
     def radius(self) -> float:
-        """Of the circle around the body, in pixels."""
+        """Radius of the circle around the body, in pixels."""
         return float(np.linalg.norm(self.points[1] - self.points[0]))
 
 
@@ -102,14 +102,14 @@ class Detector:
     def __init__(self, network: Network, strides: tuple[int, ...], n_at: tuple[int, ...]) -> None:
         """
         Args:
-            strides: Of the grids of anchors, in pixels of the network's input.
-            n_at: Anchors at each place of each grid.
+            strides: Strides of the anchor grids, in pixels of the network's input.
+            n_at: Number of anchors at each place of each grid.
         """
         self._network = network
         self._anchors = np.concatenate([_grid(network.side, s, n) for s, n in zip(strides, n_at, strict=True)])
 
     def find(self, pixels: Pixels, least_score: float) -> list[Find]:
-        """What is there, best first, one for each body."""
+        """Return the detections, best first, one for each body."""
         square, scale, left, top = fitted(pixels, self._network.side)
         outputs = self._network.run(square.astype(np.float32) / 127.5 - 1)
         places = next(output for output in outputs if output.shape[-1] > 1)
@@ -128,16 +128,16 @@ class Detector:
 
 
 def person_detector(feature: str) -> Detector:
-    """Raises: MissingExtraError."""
+    """Load BlazePose's person detector. Raises: MissingExtraError."""
     file = carried_file("mediapipe", "modules/pose_detection/pose_detection.tflite", feature)
     return Detector(Network(file, feature), (8, 16, 32), (2, 2, 6))
 
 
 def fitted(pixels: Pixels, side: int) -> tuple[Pixels, float, int, int]:
-    """A picture shrunk or enlarged into the middle of a black square.
+    """Scale a picture into the middle of a black square.
 
     Returns:
-        The square, the scale, and where the picture's left top corner lies in it.
+        The square, the scale, and the place of the picture's left top corner in it.
     """
     import cv2
 

@@ -1,7 +1,7 @@
-"""What experts are given and what they find: frames, boxes, tracks, faces, poses, activities, sound, speech, lines.
+"""Inputs and outputs of the experts: frames, boxes, tracks, faces, poses, activities, sound, speech, lines of text.
 
-Values only. Pixels are RGB; places are pixels of the frame from its top left; times are seconds of the recording's own
-clock, not frames counted.
+Values only. Pixels are RGB; places are pixels of the frame from its top left; times are seconds on the recording's own
+clock, not counted frames.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Samples: TypeAlias = NDArray[np.float32]
 Vector: TypeAlias = NDArray[np.float32]
 
 SAMPLES_PER_S = 16_000
-"""Of every sound an expert is given."""
+"""Sampling rate of every sound given to an expert."""
 
 
 # ── Sight ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -40,7 +40,7 @@ class Box:
     right: float
     bottom: float
     score: float = 1.0
-    """How sure the detector is, in [0, 1]."""
+    """The detector's confidence, in [0, 1]."""
 
     @property
     def width(self) -> float:
@@ -55,7 +55,7 @@ class Box:
         return max(0.0, self.width) * max(0.0, self.height)
 
     def overlap(self, other: Box) -> float:
-        """Intersection over union."""
+        """Return the intersection over union."""
         width = min(self.right, other.right) - max(self.left, other.left)
         height = min(self.bottom, other.bottom) - max(self.top, other.top)
         shared = max(0.0, width) * max(0.0, height)
@@ -64,7 +64,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class TrackedBox:
-    """A person in one frame; the same `track` is the same person, as far as could be followed."""
+    """A person in one frame; the same `track` is the same person, as far as they could be followed."""
 
     track: int
     box: Box
@@ -80,13 +80,13 @@ class Scene:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Face:
-    """A face in a frame with what tells it from others."""
+    """A face in a frame with the vector that identifies it."""
 
     box: Box
     vector: Vector
-    """Distance between two is small for one person; shape [128]."""
+    """Embedding; the distance between two is small for one person; shape [128]."""
     quality: float = 1.0
-    """How fit it is to tell a person by: size, sharpness, how far it is turned; in [0, 1]."""
+    """Quality for identifying a person: size, sharpness, how far it is turned; in [0, 1]."""
 
 
 POSE_POINTS = [
@@ -129,7 +129,7 @@ POSE_POINTS = [
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pose:
-    """Where the parts of one person's body are."""
+    """The positions of one person's body parts."""
 
     points: NDArray[np.float32]
     """x, y in pixels of the frame, z on the scale of x (negative is nearer), visibility in [0, 1]; shape [33, 4]."""
@@ -137,7 +137,7 @@ class Pose:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moment:
-    """One person at one time: what activities are told from."""
+    """One person at one time, as input for recognising activities."""
 
     at_s: float
     box: Box
@@ -146,7 +146,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Movement:
-    """One person through time, in one view, with what is known of the place."""
+    """One person over time, in one view, with what is known of the place."""
 
     moments: tuple[Moment, ...]
     """In order of time; gaps are allowed."""
@@ -159,13 +159,13 @@ class Movement:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What somebody does in a stretch of time."""
+    """An activity of a person over a stretch of time."""
 
     name: str
     start_s: float
     end_s: float
     score: float
-    """Chance that the name is right, in [0, 1]."""
+    """Probability that the name is right, in [0, 1]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ class Sound:
 
     samples: Samples
     at_s: float = 0.0
-    """When it begins."""
+    """Start of the sound, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True)
 class SoundEvent:
-    """Something heard: `silence`, `speech`, `loud`, … as its expert names them."""
+    """A sound event: `silence`, `speech`, `loud`, … as its expert names them."""
 
     name: str
     start_s: float

@@ -1,14 +1,14 @@
-"""Whose face it is: faces in a person's part of a frame, and a name for them among the people the owner enrolled.
+"""Recognise faces: find them in a person's part of a frame, and name them among the people the owner enrolled.
 
-`IdentityExpert` finds faces (dlib's histogram-of-gradients detector), turns each upright by five points of it, and
-makes a vector of 128 numbers with dlib's network. The rest of this module is arithmetic on vectors: `verdict` weighs
-several faces of one track against several photos of each enrolled person and says a name with its probability, or
-nobody. Clothes support a name within a day, and never make one out of nothing.
+`IdentityExpert` finds faces (dlib's histogram-of-gradients detector), turns each upright by five of its points, and
+computes a vector of 128 numbers with dlib's network. The rest of this module is arithmetic on vectors: `verdict` weighs
+several faces of one track against several photos of each enrolled person and gives a name with its probability, or
+nobody. Clothes support a name within a day, but never give one by themselves.
 
 Covered: no face, many faces, small faces (the crop is enlarged), photos turned by quarters, two people who look alike
-(nobody is named, both are said to be possible).
-Not covered: profiles and faces turned away; faces smaller than about 20 pixels; masks; a photo held into the camera
-is taken for the person; a stranger who looks like an enrolled person nearer than the threshold.
+(nobody is named, both are reported as possible). Not covered: profiles and faces turned away; faces smaller than about
+20 pixels; masks; a photo held into the camera, which is taken for the person; a stranger who looks more like an
+enrolled person than the threshold.
 
 Source:
     Detector: Dalal & Triggs 2005 as in dlib (King 2009). Alignment: Kazemi & Sullivan 2014, five points. Vectors: a
@@ -32,7 +32,7 @@ from hearth_video.experts.expert_values import Box, Face, Frame, Pixels, Vector
 from hearth_video.installed import INSTALL_COMMAND, carried_file
 
 N_VALUES = 128
-"""Of a face's vector."""
+"""Number of values in a face's vector."""
 
 _FEATURE = "telling people by their faces"
 _MODELS = "face_recognition_models"
@@ -40,20 +40,20 @@ _POINTS_FILE = "shape_predictor_5_face_landmarks.dat"
 _NETWORK_FILE = "dlib_face_recognition_resnet_model_v1.dat"
 
 _SMALLEST_PX = 90.0
-"""The detector sees faces from 80 pixels on; crops are enlarged until a face of a standing person is this wide."""
+"""The detector sees faces from 80 pixels on; crops are enlarged until a standing person's face is this wide."""
 _HEIGHT_IN_FACES = 7.5
-"""A standing person is so many faces high."""
+"""Height of a standing person, in heights of a face."""
 _LONGEST_PX = 1280
-"""No crop is made larger: 75 ms for this, and detail that is not there cannot be enlarged."""
+"""Longest side of an enlarged crop: this size costs 75 ms, and enlarging adds no detail."""
 _MOST_ENLARGED = 4.0
 _MARGIN = 0.1
-"""A detector of people cuts foreheads off; so much of the box is added on each side."""
+"""Margin added on each side of the box, since person detectors cut off foreheads."""
 _LOWEST_SCORE = 0.0
-"""Of the detector."""
+"""Least score of the face detector."""
 _CLEAR = 0.9
-"""A picture whose best face the detector is so sure of is not turned."""
+"""If the best face of a picture scores this high, the picture is not turned."""
 _CHIP_PX = 150
-"""Side of what the network is given."""
+"""Side of the network's input, in pixels."""
 _PADDING = 0.25
 
 
@@ -69,7 +69,7 @@ class _Loaded:
 
 
 class IdentityExpert:
-    """Faces in one part of a frame, each with its vector and how fit it is to tell a person by."""
+    """Finds faces in a part of a frame, each with its vector and its quality for identification."""
 
     card = ExpertCard(
         name="identity",
@@ -90,9 +90,9 @@ class IdentityExpert:
         self._loaded: _Loaded | None = None
 
     def look(self, given: tuple[Frame, Box]) -> tuple[Face, ...]:
-        """Faces within a box of a frame, largest first.
+        """Return the faces within a box of a frame, largest first.
 
-        A picture that is all of the frame and shows no clear face upright is looked at turned by quarters, too.
+        If the box is the whole frame and shows no clear upright face, the picture is also tried turned by quarters.
 
         Raises:
             MissingExtraError, ConfigError: dlib or its models are not installed.
@@ -129,7 +129,7 @@ def _load() -> _Loaded:
         import dlib
     except ImportError:
         raise MissingExtraError(_FEATURE, INSTALL_COMMAND) from None
-    # The package of models is found, not imported: importing it needs pkg_resources, which setuptools has dropped.
+    # The package of models is located, not imported: importing it needs pkg_resources, which setuptools has dropped.
     points, network = (carried_file(_MODELS, f"models/{name}", _FEATURE) for name in (_POINTS_FILE, _NETWORK_FILE))
     return _Loaded(
         dlib,
@@ -179,7 +179,7 @@ def _within(box: Box, width: int, height: int) -> Box:
 
 
 def _placed(box: Box, shape: tuple[int, ...], n_quarters: int, crop: Box) -> Box:
-    """A box found in the crop after turning it, as a box of the frame."""
+    """Convert a box found in the turned crop into a box of the frame."""
     height, width = shape[:2]
     corners = [(box.left, box.top), (box.right, box.bottom)]
     if n_quarters == 1:
@@ -197,7 +197,7 @@ def _placed(box: Box, shape: tuple[int, ...], n_quarters: int, crop: Box) -> Box
 
 
 def sharpness(chip: Pixels) -> float:
-    """How much fine detail an upright face of 150 pixels shows, in [0, 1]: 0.5 at a little blur."""
+    """Return how much fine detail an upright face of 150 pixels shows, in [0, 1]: 0.5 at a little blur."""
     grey = chip.astype(np.float64) @ np.array([0.299, 0.587, 0.114])
     edges = grey[1:-1, 1:-1] * 4 - grey[:-2, 1:-1] - grey[2:, 1:-1] - grey[1:-1, :-2] - grey[1:-1, 2:]
     contrast = float(grey.std()) + 1e-6
@@ -206,8 +206,8 @@ def sharpness(chip: Pixels) -> float:
 
 
 def turn(points: NDArray[np.float64]) -> float:
-    """How far a face is turned to a side, 0 to about 1, from its five points (outer and inner corners of the eyes,
-    then the nose): how far the nose is from between the eyes, in distances of the eyes."""
+    """Return how far a face is turned to a side, 0 to about 1, from its five points (outer and inner corners of the
+    eyes, then the nose): the nose's distance from the midpoint between the eyes, in distances of the eyes."""
     one, other = points[:2].mean(axis=0), points[2:4].mean(axis=0)
     along = other - one
     apart = float(np.hypot(*along))
@@ -217,7 +217,8 @@ def turn(points: NDArray[np.float64]) -> float:
 
 
 def quality(width_px: float, sharp: float, turned: float) -> float:
-    """How fit a face is to tell a person by, in [0, 1]: size, detail and turn, each of which alone can spoil it."""
+    """Return a face's quality for identification, in [0, 1]: size, detail and turn, each of which alone can spoil
+    it."""
     size = min(1.0, max(0.0, (width_px - 12) / 68))
     return float(size**0.5 * min(1.0, sharp / 0.5) ** 0.5 * (1 - 0.7 * turned))
 
@@ -227,7 +228,7 @@ def quality(width_px: float, sharp: float, turned: float) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Known:
-    """Somebody the owner enrolled."""
+    """A person the owner enrolled."""
 
     name: str
     vectors: NDArray[np.float32]
@@ -236,12 +237,12 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Who somebody is."""
+    """The identity found for a person."""
 
     name: str = ""
-    """Empty: unknown."""
+    """Name of the person; empty: unknown."""
     probability: float = 0.0
-    """That the name is right; for an unknown, of the likeliest name."""
+    """Probability that the name is right; for an unknown person, that of the likeliest name."""
     possible: tuple[str, ...] = ()
     """Names that are not ruled out, likeliest first; a sure name is the only one."""
 
@@ -249,46 +250,49 @@ class Verdict:
 UNKNOWN = Verdict()
 
 NEAREST = 0.58
-"""The threshold: nobody whose faces are further than this from an enrolled person, on average, is given their name."""
+"""Distance threshold: nobody whose faces are further than this from an enrolled person, on average, is given their
+name."""
 SURE = 0.9
-"""The probability a name needs."""
+"""Least probability for giving a name."""
 _POSSIBLE = 0.15
 _PRIOR = 0.5
-"""That somebody in the house is enrolled, before anything is seen; shared among those who are."""
+"""Prior probability that somebody in the house is enrolled; shared among the enrolled people."""
 _NEW_EVIDENCE = 0.5
-"""Faces of one track are alike in light and view: a second one counts so much, a third its square …"""
+"""Weight of further evidence: faces of one track share light and view, so a second one counts this much, a third its
+square …"""
 
 # Distances by quality, as `python -m hearth_bench.measure.video.video_identity --calibrate` measured them on 64 public
-# photos of 17 people who are in no test: means for the same person and for two people. Poor faces come nearer to
-# everybody.
+# photos of 17 people who are in no test: means for the same person and for two people. Faces of poor quality are nearer
+# to everybody.
 _QUALITIES = (0.31, 0.45, 0.59, 0.77, 0.91)
 _SAME = (0.626, 0.555, 0.486, 0.439, 0.407)
 _OTHER = (0.813, 0.833, 0.843, 0.855, 0.861)
 _SPREAD_SAME, _SPREAD_OTHER = 0.098, 0.113
-"""Standard deviations, 1.3 times as wide as measured: relatives are more alike than strangers in photographs are."""
+"""Standard deviations, 1.3 times as wide as measured, because relatives are more alike than strangers in
+photographs."""
 _ANOTHER = -4.0
-"""With odds so far against, in natural logarithms, a face is somebody else's."""
+"""Below these log odds (natural logarithm), a face is somebody else's."""
 _MOST_AGAINST = 0.2
-"""So much of what was seen may be others' faces, who passed close by; with more, two people were followed as one, and
-neither is named."""
+"""Share of the evidence that may be others' faces, of people who passed close by; with more, two people were followed
+as one, and neither is named."""
 _MOST_ODDS = 8.0
-"""One track never says more than this, in natural logarithms: the rest is what the model does not know."""
+"""Largest log odds (natural logarithm) from one track, to allow for what the model does not know."""
 
 
 def distance(face: Vector, known: Known) -> float:
-    """How far a face is from a person: the mean of the distances to the two nearest of their photos, which one odd
-    photo cannot pull down alone; to the only one, where there is one."""
+    """Return how far a face is from a person: the mean of the distances to their two nearest photos, so that one odd
+    photo cannot lower it alone; with a single photo, the distance to that."""
     apart = np.sort(np.linalg.norm(known.vectors - face, axis=1))
     return float(apart[:2].mean())
 
 
 def verdict(faces: Sequence[Face], known: Sequence[Known], clothes: Mapping[str, float] | None = None) -> Verdict:
-    """Who somebody is, by the faces seen along their track.
+    """Identify a person by the faces seen along their track.
 
     Args:
-        faces: In any order; good ones count more, further ones less and less.
+        faces: In any order; good ones count more, additional ones less and less.
         known: The people who are enrolled.
-        clothes: For names, how alike the clothes are to those the same day, in [0, 1]: see `alike`. They help where
+        clothes: By name, how similar the clothes are to those of the same day, in [0, 1]: see `alike`. They help where
             faces are undecided between a name and unknown; without a face they name nobody.
     """
     if not faces or not known:
@@ -312,22 +316,23 @@ def verdict(faces: Sequence[Face], known: Sequence[Known], clothes: Mapping[str,
 
 
 def is_likely(face: Face, person: Known) -> bool:
-    """Whether one face is likelier a person's than another's: enough to show it beside their name, not to give it."""
+    """Say whether a face is likelier this person's than another's: enough to show it beside their name, not to name
+    them."""
     return float(log_odds(np.array([distance(face.vector, person)]), face.quality)[0]) > 0
 
 
 def log_odds(apart: NDArray[np.float64], quality: float) -> NDArray[np.float64]:
-    """How much likelier distances are for the same person than for another, by the face's quality; in natural
-    logarithms."""
+    """Return the log odds (natural logarithm) that faces at these distances are the same person's, by the face's
+    quality."""
     same = (apart - np.interp(quality, _QUALITIES, _SAME)) / _SPREAD_SAME
     other = (apart - np.interp(quality, _QUALITIES, _OTHER)) / _SPREAD_OTHER
-    # Nearer than most of the same person is no evidence against them.
+    # Being nearer than most faces of the same person is no evidence against them.
     same, other = np.maximum(same, 0), np.minimum(other, 0)
     return np.asarray((other**2 - same**2) / 2 + math.log(_SPREAD_OTHER / _SPREAD_SAME), dtype=np.float64)
 
 
 def _posterior(odds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Chances of the names; what is left to one is that of somebody else."""
+    """Return the probabilities of the names; the remainder up to one is that of somebody else."""
     logs = np.concatenate([odds + math.log(_PRIOR / len(odds)), [math.log(1 - _PRIOR)]])
     logs -= logs.max()
     chances = np.exp(logs)
@@ -338,14 +343,15 @@ def _posterior(odds: NDArray[np.float64]) -> NDArray[np.float64]:
 
 _N_HUES, _N_GREYS = 12, 5
 _CLOTHES_ODDS = 1.5
-"""The most that clothes say for or against a name, in natural logarithms: four to one."""
+"""Largest log odds (natural logarithm) from clothes for or against a name: four to one."""
 _CLOTHES_EVEN = 0.85
-"""So alike, clothes say nothing. Of six people in one clip, each was 0.97 to 1 like themselves, and 0.25 to 0.98 like
-the others: two in black cannot be told apart."""
+"""Similarity at which clothes are no evidence. Of six people in one clip, each was 0.97 to 1 like themselves, and 0.25
+to 0.98 like the others: two in black cannot be told apart."""
 
 
 def clothes(frame: Frame, box: Box) -> Vector:
-    """The colours of somebody's upper body and legs: two histograms over hues and greys, each of sum 1; shape [34]."""
+    """Return the colours of a person's upper body and legs: two histograms over hues and greys, each of sum 1; shape
+    [34]."""
     parts = []
     for top, bottom in ((0.18, 0.5), (0.5, 0.9)):
         part = _within(
@@ -364,7 +370,7 @@ def clothes(frame: Frame, box: Box) -> Vector:
 
 
 def _colours(pixels: Pixels) -> NDArray[np.float64]:
-    """Soft histogram: vivid pixels fall on hues, others on greys."""
+    """Return a soft histogram: vivid pixels fall on hues, others on greys."""
     counted = np.zeros(_N_HUES + _N_GREYS)
     if pixels.size == 0:
         return np.full(_N_HUES + _N_GREYS, 1 / (_N_HUES + _N_GREYS))
@@ -392,11 +398,11 @@ def _colours(pixels: Pixels) -> NDArray[np.float64]:
 
 
 def clothes_odds(alikeness: float) -> float:
-    """What clothes so alike say for a name, in natural logarithms."""
+    """Return the log odds (natural logarithm) that clothes of this similarity give a name."""
     return _CLOTHES_ODDS * min(1.0, max(-1.0, (alikeness - _CLOTHES_EVEN) / (1 - _CLOTHES_EVEN)))
 
 
 def alike(one: Vector, other: Vector) -> float:
-    """How alike two people's clothes are, in [0, 1] (Bhattacharyya coefficient of the less alike half)."""
+    """Return how similar two people's clothes are, in [0, 1] (Bhattacharyya coefficient of the less alike half)."""
     half = len(one) // 2
     return min(float(np.sqrt(one[part] * other[part]).sum()) for part in (slice(0, half), slice(half, None)))

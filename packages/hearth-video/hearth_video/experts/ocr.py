@@ -1,4 +1,4 @@
-"""What is written in a picture: printed lines, from the top down.
+"""Read printed lines of text in a picture, from the top down.
 
 Covered: letters turned by quarters or upside down (their lines come in the order of the picture), slanted lines, small
 print in large pictures (as far as it is sharp), pictures without writing.
@@ -24,11 +24,11 @@ from hearth_video.installed import INSTALL_COMMAND
 
 _LEAST_SIDE_PX = 8
 _SAME_LINE = 0.5
-"""Parts whose middles are nearer than this share of their height stand beside each other."""
+"""Parts whose middles are nearer than this share of their height are on the same line."""
 
 
 class OcrExpert:
-    """Lines of writing in a picture."""
+    """Reads lines of text in a picture."""
 
     card = ExpertCard(
         name="ocr",
@@ -51,7 +51,7 @@ class OcrExpert:
         self._reader: Any = None
 
     def look(self, given: Frame) -> tuple[TextLine, ...]:
-        """Lines of writing, from the top down and from left to right; none where nothing is written.
+        """Return lines of text, from the top down and from left to right; none where nothing is written.
 
         Raises:
             MissingExtraError: The reader is not installed. ToolError: The pixels are not RGB.
@@ -82,7 +82,7 @@ def _load() -> Any:
         raise MissingExtraError("reading writing in pictures", INSTALL_COMMAND) from None
     reader = RapidOCR(intra_op_num_threads=1, inter_op_num_threads=1)
     log = logging.getLogger("RapidOCR")
-    for handler in list(log.handlers):  # it writes to the terminal by itself
+    for handler in list(log.handlers):  # drops its own handlers, which write to the terminal
         with contextlib.suppress(ValueError):
             log.removeHandler(handler)
     log.setLevel(logging.WARNING)
@@ -90,7 +90,7 @@ def _load() -> Any:
 
 
 def _ordered(lines: list[TextLine]) -> tuple[TextLine, ...]:
-    """From the top down; those at one height from left to right."""
+    """Sort lines from the top down; those at one height from left to right."""
     rows: list[list[TextLine]] = []
     for line in sorted(lines, key=lambda one: one.box.top + one.box.bottom):
         row = rows[-1] if rows else []

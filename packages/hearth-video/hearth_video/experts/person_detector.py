@@ -1,9 +1,9 @@
-"""Who is in view, frame after frame: people found, confirmed and followed, in constant memory.
+"""Find and follow people in view, frame after frame, in constant memory.
 
-Each frame is looked at as a whole, and closer where somebody was expected or something changed; what looks like a
-person from afar must look like one from near too, with the outline of one. Somebody who was found stays, sitting still
-or half out of view, as long as their place differs from the empty room. Scenes come out some frames late, so that a
-person who is only recognised after a few steps was there from the first, and what turned out to be nobody never was.
+Each frame is searched as a whole, and closer where somebody was expected or something changed; what looks like a person
+from afar must look like one from near too, with a person's outline. A person who was found stays, sitting still or half
+out of view, as long as their place differs from the empty room. Scenes come out some frames late, so that a person who
+is only recognised after a few steps is present from the start, and a false detection never appears.
 
 Covered: people from behind and from the side, still people, people half in view at the edge; small views (looked at
 enlarged where something moves); the light changing, shadows, empty rooms, the camera being moved; a picture of a person
@@ -35,32 +35,32 @@ from hearth_video.installed import INSTALL_COMMAND, carried_file
 
 _FEATURE = "finding people"
 _LEAST_FAR = 0.35
-"""Score of the whole frame from which on a closer look is taken."""
+"""Score in the whole frame from which on a closer look is taken."""
 _LEAST_NEAR = 0.5
 _SEEN_FROM_AFAR = 0.15
-"""A person this high, as a share of the frame's longer side, shows in the whole frame already; what does not is rather
-a cat, unless it scores `_LEAST_UNSEEN`."""
+"""A person this high, as a share of the frame's longer side, is also visible in the whole frame; one that is not is
+more likely a cat, unless it scores `_LEAST_UNSEEN`."""
 _LEAST_UNSEEN = 0.62
 _LEAST_EXPECTED = 0.4
-"""For somebody who was followed to there."""
+"""Least score where a followed person was expected."""
 _KNOWN_FAR = 0.6
-"""From which on the whole frame is believed where somebody was expected."""
+"""Score from which on the whole frame is believed where somebody was expected."""
 _LEAST_OUTLINE = 0.03
-"""Share of the closer look that is a person's outline."""
+"""Least share of the closer look that is a person's outline."""
 _HALF_WIDTH = 0.8
-"""Of a person with their arms, in radii of the circle around the body."""
+"""Half the width of a person with their arms, in radii of the circle around the body."""
 _LEAST_CHANGED = 0.1
-"""Share of the closer look that differs from the room, when there is no outline."""
+"""Least share of the closer look that differs from the room, when there is no outline."""
 _N_CLOSER = 4
-"""Closer looks a frame, beside those at what the whole frame showed: they bound what a frame costs."""
+"""Closer looks per frame, in addition to those at what the whole frame showed; limits the cost of a frame."""
 _N_FAR = 6
 _LONGEST_PX = 1280
-"""Of what is worked on; larger frames are shrunk."""
+"""Longest side of frames as processed; larger ones are shrunk."""
 _LEAST_SIDE_PX = 24
 _LATE_S = 2.0
 _LATE_FRAMES = 8
 _HELD_S = 60.0
-"""So long somebody is taken to be there though no look finds a person, while their place differs from the room."""
+"""Time that an undetected person is assumed present, while their place differs from the room."""
 _HELD_SHARE = 0.25
 _STARTS_AFRESH_S = 30.0
 _PICTURE_S = 30.0
@@ -70,7 +70,7 @@ _STIR_LEVELS = 12
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    """A frame whose people may still become more or fewer."""
+    """A frame whose list of people may still change."""
 
     frame: Frame
     change: Change
@@ -85,7 +85,7 @@ class _Waiting:
 
 
 class PersonExpert:
-    """People in frames in the order of time, each with the number of their track."""
+    """Finds people in frames given in order of time, each with the number of their track."""
 
     card = ExpertCard(
         name="person",
@@ -106,7 +106,7 @@ class PersonExpert:
         self._eyes: _Eyes | None = None
 
     def look(self, given: Iterable[Frame]) -> Iterator[Scene]:
-        """A scene for each frame, up to two seconds of frames late; the iterator runs as far as it is read.
+        """Yield a scene for each frame, up to two seconds of frames late; runs only as far as the iterator is read.
 
         Raises:
             MissingExtraError. ToolError: A frame's pixels are not RGB.
@@ -147,7 +147,7 @@ def _is_cut(before: Frame, frame: Frame) -> bool:
 
 
 class _View:
-    """What is known while one camera is followed without a cut."""
+    """The state while one camera is followed without a cut."""
 
     def __init__(self, eyes: _Eyes, n_before: int = 0) -> None:
         self._eyes = eyes
@@ -157,11 +157,11 @@ class _View:
         self._pictures = _Pictures()
 
     def after_cut(self) -> _View:
-        """Another view, whose tracks are counted on."""
+        """Return a new view that continues the numbering of tracks."""
         return _View(self._eyes, self._tracker.n_tracks)
 
     def see(self, frame: Frame) -> Iterator[Scene]:
-        """Take in the next frame; give those that nothing can change any more."""
+        """Take the next frame; yield scenes that nothing can change any more."""
         pixels, scale = _workable(frame.pixels)
         change = self._background.change(pixels)
         now = _Waiting(frame, change)
@@ -176,7 +176,7 @@ class _View:
             yield self._waiting.popleft().scene()
 
     def finish(self) -> Iterator[Scene]:
-        """All that wait."""
+        """Yield all waiting scenes."""
         while self._waiting:
             yield self._waiting.popleft().scene()
 
@@ -204,7 +204,7 @@ class _View:
         return [track.expected(at_s) for track in self._tracker.tracks if track.is_person]
 
     def _held(self, track: Track, now: _Waiting) -> Box | None:
-        """Where somebody is who was not found, by what differs from the room at their place."""
+        """Return the place of a person who was not detected, from where their surroundings differ from the room."""
         at_s = now.frame.at_s
         if at_s - track.seen_s > _HELD_S or now.change.is_new_view:
             return None
@@ -216,14 +216,14 @@ class _View:
         return replace(around, score=0.4) if around else None
 
     def _fill(self, track: Track, seen_s: float, box: Box, now: Box, at_s: float, scale: float) -> None:
-        """Somebody who was missed in a few frames was on the way between."""
+        """Fill the frames in which a person was missed, by interpolation."""
         for waiting in self._waiting:
             if seen_s < waiting.frame.at_s < at_s and not waiting.has(track):
                 share = (waiting.frame.at_s - seen_s) / (at_s - seen_s)
                 waiting.people.append((track, _scaled(_between(box, now, share), scale)))
 
     def _fill_before(self, track: Track, scale: float) -> None:
-        """Somebody who was recognised after a few steps is the change that came from where they came."""
+        """Fill the frames before a person was recognised, by the moving change that led to their place."""
         box = next((box for waiting in self._waiting for one, box in waiting.people if one is track), None)
         box = _scaled(box, 1 / scale) if box else track.box
         for waiting in reversed(self._waiting):
@@ -247,7 +247,7 @@ def _came_from(box: Box, change: Change, taken: Sequence[Box]) -> Box | None:
 
 
 class _Pictures:
-    """What looks like a person and never stirs: a picture on the wall."""
+    """Detects what looks like a person but never moves: a picture on the wall."""
 
     def __init__(self) -> None:
         self._known: list[Box] = []
@@ -258,7 +258,7 @@ class _Pictures:
         return any(box.overlap(known) > 0.6 for known in self._known)
 
     def watch(self, tracker: Tracker, pixels: Pixels, at_s: float) -> None:
-        """Tell those apart that did not stir at all in `_PICTURE_S` since they were first seen."""
+        """Mark those that did not move at all in `_PICTURE_S` since they were first seen."""
         before, self._before = self._before, pixels
         tracks = {track.number: track for track in tracker.tracks}
         self._still_since = {number: since for number, since in self._still_since.items() if number in tracks}
@@ -278,7 +278,7 @@ def _stirs(before: Pixels, pixels: Pixels, box: Box) -> bool:
     one, other = before[rows, columns].astype(np.int16), pixels[rows, columns].astype(np.int16)
     if one.size == 0:
         return False
-    # Averaged over 4 pixels a side, the camera's noise is under a level or two.
+    # Averaged over 4 pixels a side, the camera's noise is below a level or two.
     height, width = one.shape[0] // 4 * 4, one.shape[1] // 4 * 4
     apart = (one - other)[:height, :width].reshape(height // 4, 4, width // 4, 4, 3).mean(axis=(1, 3, 4))
     return bool((np.abs(apart) > _STIR_LEVELS).mean() > _STIRRED) if apart.size else False
@@ -288,7 +288,7 @@ def _stirs(before: Pixels, pixels: Pixels, box: Box) -> bool:
 
 
 class _Eyes:
-    """The networks, and how a frame is looked at with them."""
+    """The networks, and the search of a frame with them."""
 
     def __init__(self) -> None:
         try:
@@ -300,10 +300,10 @@ class _Eyes:
         self._outline = Network(outline, _FEATURE)
 
     def look(self, pixels: Pixels, change: Change, expected: Sequence[Box]) -> list[Box]:
-        """Around each person in a frame, surest first.
+        """Return a box around each person in a frame, surest first.
 
         Args:
-            expected: Where people who are followed should be.
+            expected: Expected places of people who are followed.
         """
         found: list[Box] = []
         for find in self._detector.find(pixels, _LEAST_FAR)[:_N_FAR]:
@@ -323,10 +323,10 @@ class _Eyes:
         return sorted(found, key=lambda box: -box.score)
 
     def _confirmed(self, pixels: Pixels, far: Find, change: Change, expected: Sequence[Box]) -> Box | None:
-        """Around what the whole frame showed, if it is a person on a closer look too."""
+        """Return a box around a detection in the whole frame, if a closer look also shows a person."""
         place = _around(far, pixels)
         crop = self._crop(pixels, place)
-        # The outline costs half of what the detector does: most of what is nobody ends here.
+        # The outline costs half of what the detector does; most false detections are dropped here.
         if crop is None or (crop.outline.mean() < _LEAST_OUTLINE and change.share(place) < _LEAST_CHANGED):
             return None
         if far.score >= _KNOWN_FAR and any(_shared(place, box) > 0.7 * box.area for box in expected):
@@ -335,7 +335,7 @@ class _Eyes:
         return _person(crop, near[0], near[0].score, change, pixels) if near else None
 
     def _closer(self, pixels: Pixels, place: Box, change: Change, least: float) -> Box | None:
-        """Around the person in one place of the frame, if there is one."""
+        """Return a box around the person in one place of the frame, if there is one."""
         crop = self._crop(pixels, place)
         near = self._detector.find(crop.pixels, least) if crop else []
         return _person(crop, near[0], near[0].score, change, pixels) if crop and near else None
@@ -357,13 +357,13 @@ class _Eyes:
 class _Crop:
     pixels: Pixels
     corner: NDArray[np.float32]
-    """Of the frame, where the crop begins."""
+    """Position in the frame of the crop's top left corner."""
     outline: NDArray[np.uint8]
     """1 where a person is, at the network's size."""
 
 
 def _person(crop: _Crop, near: Find, score: float, change: Change, pixels: Pixels) -> Box | None:
-    """Around somebody found in a crop: their outline, else what changed about there."""
+    """Return a box around a person found in a crop: their outline, else the change near them."""
     outlined = _outlined(crop, near)
     if outlined:
         box = _moved_by(outlined, float(crop.corner[0]), float(crop.corner[1]))
@@ -376,7 +376,7 @@ def _person(crop: _Crop, near: Find, score: float, change: Change, pixels: Pixel
 
 
 def _outlined(crop: _Crop, find: Find) -> Box | None:
-    """Around the outline of the person in a crop; None when there is next to none."""
+    """Return a box around the outline of the person in a crop; None when there is next to none."""
     import cv2
 
     if crop.outline.mean() < _LEAST_OUTLINE:
@@ -392,7 +392,7 @@ def _outlined(crop: _Crop, find: Find) -> Box | None:
     if area < _LEAST_OUTLINE * crop.outline.size:
         return None
     across, down = 1 / scale[0], 1 / scale[1]
-    # Two who stand side by side have one outline: nobody is wider than this about their middle.
+    # Two people side by side have one outline; nobody is wider than this about their middle.
     middles = [float(point[0]) for point in (find.points[0], find.points[2])]
     leftmost, rightmost = min(middles) - _HALF_WIDTH * find.radius, max(middles) + _HALF_WIDTH * find.radius
     return Box(max(left * across, leftmost), top * down, min((left + width) * across, rightmost), (top + height) * down)
@@ -402,7 +402,7 @@ def _outlined(crop: _Crop, find: Find) -> Box | None:
 
 
 def _workable(pixels: Pixels) -> tuple[Pixels, float]:
-    """Small enough to work on, and by how much it was shrunk."""
+    """Return the frame small enough to process, and the factor by which it was shrunk."""
     scale = max(pixels.shape[:2]) / _LONGEST_PX
     if scale <= 1:
         return pixels, 1.0
@@ -413,7 +413,7 @@ def _workable(pixels: Pixels) -> tuple[Pixels, float]:
 
 
 def _around(find: Find, pixels: Pixels) -> Box:
-    """The square with the whole body, within the picture."""
+    """Return the square that contains the whole body, within the picture."""
     half = 1.25 * find.radius
     across, down = (float(value) for value in find.points[0])
     return _clipped(Box(across - half, down - half, across + half, down + half), pixels)
@@ -467,7 +467,7 @@ def _shared(one: Box, other: Box) -> float:
 
 
 def _is_among(box: Box, found: Sequence[Box]) -> bool:
-    """It is one of those that were found, or most of it is inside one."""
+    """Say whether the box is one of those found, or lies mostly inside one."""
     return any(
         box.overlap(other) > 0.55 or _shared(box, other) > 0.85 * max(1.0, min(box.area, other.area)) for other in found
     )

@@ -1,12 +1,12 @@
-"""Where the parts of somebody's body are: 33 points, from one picture, whichever way up they are.
+"""Estimate a person's pose, 33 body points, from one picture, whichever way up they are.
 
-The person's part of the frame is enlarged, BlazePose's detector says there where hips and head are, and its landmark
-network looks at the body turned upright and enlarged to 256 pixels; when its own points say that the body lies
-otherwise in the picture than was thought, it looks once more. Nothing is carried from one frame to the next.
+The person's part of the frame is enlarged, BlazePose's detector finds hips and head in it, and its landmark network
+looks at the body turned upright and scaled to 256 pixels. When the resulting points say that the body lies otherwise in
+the picture than assumed, it looks once more. Nothing is carried from one frame to the next.
 
 Covered: people from behind, lying, upside down, half in view (points out of view have a low visibility), small ones.
 Not covered: two people in one box (the one nearer to its middle is taken); hands and fingers beyond one point each;
-depth is a guess; points that are hidden are guessed, and say so by their visibility.
+depth is a guess; hidden points are guessed, and have a low visibility.
 
 Source:
     Bazarevsky et al., BlazePose: on-device real-time body pose tracking (2020), https://arxiv.org/abs/2006.10204; the
@@ -30,19 +30,19 @@ from hearth_video.installed import INSTALL_COMMAND, carried_file
 
 _FEATURE = "finding poses"
 _LEAST_PERSON = 0.3
-"""Of the detector, within a box that is known to hold a person."""
+"""Least score of the detector, within a box that is known to hold a person."""
 _LEAST_POSE = 0.5
-"""Of the landmark network."""
+"""Least score of the landmark network."""
 _ROOM = 1.4
-"""The detector looks at a square so many times as long as the box."""
+"""Side of the square that the detector looks at, in lengths of the box."""
 _AROUND = 1.25
-"""The landmark network looks at a square so many times as wide as the circle around the body."""
+"""Side of the square that the landmark network looks at, in widths of the circle around the body."""
 _MOVED = 0.12
-"""A second look is taken when the body's middle or size was thought to be off by more than this share of the square."""
+"""A second look is taken when the assumed middle or size was off by more than this share of the square."""
 _TURNED = math.radians(20)
 _LEAST_SIDE_PX = 16
 _HIPS, _TOP = 33, 34
-"""Of the network's points: the middle of the hips, and the top of the circle around the body."""
+"""Indices of the network's points: the middle of the hips, and the top of the circle around the body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class _Loaded:
 
 
 class PoseExpert:
-    """The pose of the person in one part of a frame."""
+    """Estimates the pose of the person in one part of a frame."""
 
     card = ExpertCard(
         name="pose",
@@ -90,7 +90,7 @@ class PoseExpert:
         self._loaded: _Loaded | None = None
 
     def look(self, given: tuple[Frame, Box]) -> Pose | None:
-        """The pose of the person in a box; None where no body is seen.
+        """Return the pose of the person in a box; None where no body is seen.
 
         Raises:
             MissingExtraError, ConfigError: What it needs is not installed.
@@ -126,7 +126,7 @@ def _load() -> _Loaded:
 
 
 def _first_region(loaded: _Loaded, pixels: Pixels, box: Box) -> _Region:
-    """From the detector; where it sees nobody, the box itself, as of somebody upright."""
+    """Return the region from the detector; where it sees nobody, the box itself, assuming somebody upright."""
     middle_x, middle_y = (box.left + box.right) / 2, (box.top + box.bottom) / 2
     side = max(box.width, box.height)
     part = _Region(middle_x, middle_y, side * _ROOM, 0.0)
@@ -158,14 +158,14 @@ def _around(hips: NDArray[np.floating], top: NDArray[np.floating]) -> _Region | 
 
 
 def _is_in(point: NDArray[np.floating], box: Box) -> bool:
-    """With a quarter of the box to spare."""
+    """Say whether a point is in a box, with a quarter of the box to spare."""
     x, y = float(point[0]), float(point[1])
     wide, high = 0.25 * box.width, 0.25 * box.height
     return box.left - wide <= x <= box.right + wide and box.top - high <= y <= box.bottom + high
 
 
 def _cut(loaded: _Loaded, pixels: Pixels, region: _Region, side_px: int) -> tuple[Pixels, NDArray[np.float64]]:
-    """The region enlarged or shrunk to a square, and the map from its pixels to those of the frame."""
+    """Return the region scaled to a square, and the map from its pixels to those of the frame."""
     scale = region.side / side_px
     cos, sin = math.cos(region.angle) * scale, math.sin(region.angle) * scale
     half = side_px / 2
@@ -181,7 +181,7 @@ def _cut(loaded: _Loaded, pixels: Pixels, region: _Region, side_px: int) -> tupl
 
 
 def _points(loaded: _Loaded, pixels: Pixels, region: _Region) -> tuple[NDArray[np.float32], float]:
-    """All points of the network in the frame, with their visibility, and how sure it is that a body is there."""
+    """Return all points of the network in the frame, with their visibility, and the confidence that a body is there."""
     side = loaded.landmarks.side
     square, back = _cut(loaded, pixels, region, side)
     outputs = loaded.landmarks.run((square / 255).astype(np.float32))

@@ -1,8 +1,8 @@
-"""What is heard beside words: silence, a voice, something loud, knocking, ringing; by rules on level and spectrum.
+"""Detect sounds other than words by rules on level and spectrum: silence, a voice, something loud, knocking, ringing.
 
-Every level is told against the recording's own background, the level that a fifth of it stays under. There is no model
-of sounds: what made them is not known, only how they are shaped. Knocking is two or more short strokes at a pace of
-knuckles; ringing is one or a few steady tones that last.
+Every level is relative to the recording's own background, the level that a fifth of it stays under. There is no model
+of sounds: their shape is known, their cause is not. Knocking is two or more short strokes at the pace of knuckles;
+ringing is one or a few steady tones that last.
 
 Covered: recordings of any loudness, a steady hum or noise (it is the background), digital silence, sound of no length.
 Not covered: what made a sound (a fall, a dog, breaking glass are `loud`); sounds while somebody speaks, other than the
@@ -23,31 +23,31 @@ from hearth_video.experts.expert_values import SAMPLES_PER_S, Samples, Sound, So
 from hearth_video.experts.voice_activity import Voice, checked
 
 SOUNDS = ("silence", "speech", "loud", "knock", "ring")
-"""What can be told."""
+"""Names of the events that can be detected."""
 _STEP = 160
 _STEP_S = _STEP / SAMPLES_PER_S
 _FRAME = 512
 _FLOOR_DB = -75.0
-"""Nothing is fainter: the noise of a cheap microphone."""
+"""Lowest level: the noise of a cheap microphone."""
 _QUANTILE = 0.2
 _SILENT_DB = 6.0
-"""Above the background, at most."""
+"""Highest level of silence, above the background."""
 _SILENT_LEVEL_DB = -35.0
 _SILENCE_S = 5.0
 _LOUD_DB, _LOUD_LEVEL_DB = 25.0, -40.0
 _LOUD_S = 0.15
 _JOINED_S = 0.5
 _STROKE_DB = 15.0
-"""A stroke rises so much within two steps …"""
+"""Least rise of a stroke within two steps …"""
 _STROKE_S = 0.12
-"""… and has fallen by half of it after so long."""
+"""… which has halved again after this long."""
 _PACE_S = (0.08, 0.45)
 _WOODEN_SHARE = 0.4
-"""Of the energy of a stroke is between 150 and 1200 Hz: keys click higher, steps thud lower."""
+"""Least share of a stroke's energy between 150 and 1200 Hz: keys click higher, steps thud lower."""
 _WOODEN_BINS = slice(5, 39)
 _TONE_DB = 12.0
 _TONE_SHARE = 0.7
-"""Of the energy from 300 Hz on is in the three strongest peaks of a tone."""
+"""Least share of the energy from 300 Hz on that is in the three strongest peaks of a tone."""
 _TONE_S = 0.35
 _TONE_BINS = slice(10, 200)
 """About 300 Hz to 6 kHz."""
@@ -55,19 +55,19 @@ _TONE_BINS = slice(10, 200)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Heard:
-    """A sound in steps of 10 ms."""
+    """Features of a sound in steps of 10 ms."""
 
     level_db: NDArray[np.float64]
     background_db: float
     is_tone: NDArray[np.bool_]
     peak: NDArray[np.int64]
-    """Of the spectrum, which bin."""
+    """Bin of the spectrum's peak."""
     is_wooden: NDArray[np.bool_]
     has_voice: NDArray[np.bool_]
 
 
 class SoundExpert:
-    """Silence, speech, loud, knocking and ringing stretches of a sound."""
+    """Finds stretches of silence, speech, loudness, knocking and ringing in a sound."""
 
     card = ExpertCard(
         name="sound",
@@ -83,16 +83,16 @@ class SoundExpert:
             "It does not tell shouting from talking, or a voice from the radio's.",
         ),
     )
-    """`cpu_ms` is of one second of sound."""
+    """`cpu_ms` is for one second of sound."""
 
     def __init__(self) -> None:
         self._voice = Voice()
 
     def look(self, given: Sound) -> tuple[SoundEvent, ...]:
-        """What is heard, in order of time.
+        """Return the sound events in order of time.
 
         Raises:
-            MissingExtraError: What finds voices is not installed. ToolError: The samples are no sound of one channel.
+            MissingExtraError: The voice detector is not installed. ToolError: The samples are no sound of one channel.
         """
         samples = checked(given)
         if len(samples) < _FRAME:
@@ -151,7 +151,7 @@ def _marked(n_steps: int, spans: Sequence[tuple[int, int]]) -> NDArray[np.bool_]
 
 
 def _runs(marks: NDArray[np.bool_], joined_s: float = 0.0) -> list[tuple[int, int]]:
-    """Stretches of marked steps, those with a shorter gap between them as one; the end is excluded."""
+    """Return runs of marked steps, joining those with a shorter gap between them; the end is excluded."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], marks, [False]]).astype(np.int8)))
     found: list[tuple[int, int]] = []
     for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
@@ -163,7 +163,7 @@ def _runs(marks: NDArray[np.bool_], joined_s: float = 0.0) -> list[tuple[int, in
 
 
 def _tones(heard: _Heard) -> list[tuple[int, int]]:
-    """Where steady tones last; the voice holds tones, too, but none that keep their pitch."""
+    """Return where steady tones last; a voice has tones, too, but none that keep their pitch."""
     steady = heard.is_tone.copy()
     steady[1:] &= np.abs(np.diff(heard.peak)) <= 1
     found = [(a, b) for a, b in _runs(steady, 0.03) if (b - a) * _STEP_S >= _TONE_S]
@@ -172,7 +172,7 @@ def _tones(heard: _Heard) -> list[tuple[int, int]]:
 
 
 def _knocks(heard: _Heard, tones: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Where two or more strokes follow one another."""
+    """Return where two or more strokes follow one another."""
     level, n_long = heard.level_db, int(_STROKE_S / _STEP_S)
     is_tone = _marked(len(level), tones)
     strokes: list[int] = []

@@ -1,8 +1,8 @@
-"""What is said: English words in a sound, with when and how sure.
+"""Recognise English words in a sound, with their times and confidence.
 
-A voice is found first (`hearth_video.experts.voice_activity`), then each stretch of it is recognised on its own, so
-that the same stretch is heard the same whatever came before. Sound of any length is taken; long recordings are given in
-pieces (`hearth_video.footage.heard`), which keeps memory constant.
+Voice is found first (`hearth_video.experts.voice_activity`), then each stretch of it is recognised on its own, so that
+the result for a stretch does not depend on what came before. Sound of any length is accepted; long recordings are given
+in pieces (`hearth_video.footage.heard`), which keeps memory constant.
 
 Covered: silence and noise (nothing is said), speech that goes on and on (cut at its faintest places), a sound that is
 loud, faint or has a constant offset.
@@ -29,14 +29,14 @@ from hearth_video.experts.voice_activity import Voice, checked
 from hearth_video.installed import INSTALL_COMMAND
 
 _LOUDEST = 0.7
-"""Each stretch is made so loud, in parts of full scale."""
+"""Peak to which each stretch is amplified, in parts of full scale."""
 _MOST_GAIN = 30.0
 _HISS = 0.001
-"""Of the noise that is added, in parts of full scale."""
+"""Amplitude of the noise that is added, in parts of full scale."""
 _PAST_WORDS = re.compile(r"[<\[+].*")
-"""Silence and noises, as the recogniser writes them."""
+"""Marks of silence and noises in the recogniser's output."""
 _VARIANT = re.compile(r"\(\d+\)$")
-"""Which pronunciation of a word it was."""
+"""The number of a word's pronunciation variant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class _Loaded:
 
 
 class SpeechExpert:
-    """Words in a stretch of sound."""
+    """Recognises words in a stretch of sound."""
 
     card = ExpertCard(
         name="speech",
@@ -62,13 +62,13 @@ class SpeechExpert:
             "It takes words it does not know for words that sound alike.",
         ),
     )
-    """`cpu_ms` is of one second of speech; a second without a voice costs 4 ms."""
+    """`cpu_ms` is for one second of speech; a second without a voice costs 4 ms."""
 
     def __init__(self) -> None:
         self._loaded: _Loaded | None = None
 
     def look(self, given: Sound) -> tuple[Utterance, ...]:
-        """What is said, in order of time; nothing where nobody speaks or no word is known.
+        """Return what is said, in order of time; nothing where nobody speaks or no word is known.
 
         Raises:
             MissingExtraError: The recogniser is not installed. ToolError: The samples are no sound of one channel.
@@ -97,15 +97,15 @@ def _load() -> _Loaded:
 
 
 def _words(decoder: Any, samples: Samples) -> list[tuple[str, float]]:
-    """Words with the chance that each is right."""
+    """Return words with the probability that each is right."""
     centred = samples - samples.mean()
     loudest = float(np.abs(centred).max(initial=0.0))
     gain = min(_MOST_GAIN, _LOUDEST / loudest) if loudest > 0 else 1.0
-    # Faint noise, the same each time: the recogniser was made on recordings, and goes astray on a silence of zeros.
+    # Faint noise, the same each time: the recogniser was made for recordings, and goes astray on a silence of zeros.
     hiss = np.random.default_rng(0).standard_normal(len(samples)).astype(np.float32) * _HISS
     pcm = (np.clip(centred * gain + hiss, -1, 1) * 32767).astype("<i2").tobytes()
     decoder.start_utt()
-    # The whole stretch at once: its loudness is evened out by itself alone, not by what was heard before.
+    # The whole stretch at once, so that its loudness is levelled by itself alone, not by what was heard before.
     decoder.process_raw(pcm, full_utt=True)
     decoder.end_utt()
     if decoder.hyp() is None:

@@ -1,9 +1,9 @@
-"""Which box of this frame is the person of that box in the frame before.
+"""Match the boxes of a frame to the people followed in the frames before.
 
-Each person is a track: where they are and how fast they go (a Kalman filter that knows the time between frames, which
-need not be even) and the colours of their clothes. The boxes of a frame are given to the tracks at the least cost in
-all. Who was lost inside the view and comes back soon nearby in the same clothes is the same track; who left over an
-edge comes back over that edge or is somebody else.
+Each person is a track: position and speed (a Kalman filter that knows the time between frames, which need not be even)
+and the colours of their clothes. The boxes of a frame are assigned to the tracks at the least total cost. A person who
+was lost inside the view and comes back soon nearby in the same clothes is the same track; one who left over an edge
+either comes back over that edge or is somebody else.
 
 Covered: people who cross, gaps of some seconds, boxes that grow as somebody walks into the view, uneven times.
 Not covered: two people in the same clothes who cross while neither is seen; people who change clothes out of view.
@@ -25,25 +25,25 @@ from hearth_video.experts.expert_values import Box, Vector
 from hearth_video.experts.identity import alike
 
 _ACCELERATION = 1.5
-"""Of people, in their own heights a second squared: the filter's process noise."""
+"""Acceleration of people, in their own heights a second squared: the filter's process noise."""
 _MEASURED = 0.08
-"""Deviation of a box's middle, in heights."""
+"""Standard deviation of a box's middle, in heights."""
 _REACH = (0.5, 1.2, 2.2)
-"""How far somebody may be from where they were expected, in heights: at once, more for each second, at most."""
+"""Largest distance from the expected place, in heights: at once, more for each second, at most."""
 _WORST_COST = 0.8
 _COMES_BACK_S = 5.0
 _SAME_CLOTHES = 0.75
 _AT_EDGE = 0.015
 """A box this near to an edge, as a share of the frame, touches it."""
 _GOOD, _SURE = 0.62, 0.8
-"""Two good finds or one sure one make a person of a track."""
+"""Scores of a good and of a sure find; two good finds or one sure one make a track a person."""
 _FOLLOWED_S = 1.6
-"""A track nobody is seen on for longer is lost."""
+"""Time without a find after which a track is lost."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
-    """A person found in a frame, not yet known as anybody."""
+    """A person detected in a frame, not yet assigned to a track."""
 
     box: Box
     clothes: Vector
@@ -57,26 +57,26 @@ class Track:
     box: Box
     clothes: Vector
     seen_s: float
-    """When somebody was last found on it."""
+    """Time of the last find."""
     n_good: int = 0
-    """Finds that were more than a guess."""
+    """Number of finds that were more than a guess."""
     is_person: bool = False
-    """Found often or surely enough."""
+    """True once the track was found often or surely enough."""
     has_stirred: bool = False
-    """Moved at all, ever."""
+    """True once the person has moved at all."""
     _speed: NDArray[np.float64] = field(default_factory=lambda: np.zeros(2))
     _spread: NDArray[np.float64] = field(default_factory=lambda: np.diag([_MEASURED**2, 1.0]))
     _at_s: float = 0.0
 
     def expected(self, at_s: float) -> Box:
-        """Where the box is at a later time, going on as it went."""
+        """Return the expected box at a later time, at unchanged speed."""
         passed = min(max(0.0, at_s - self._at_s), _COMES_BACK_S)
-        # Nobody walks on at full speed for long: what is not seen slows down.
+        # Nobody walks on at full speed for long: an unseen person slows down.
         way = self._speed * min(passed, 1.0)
         return _moved(self.box, float(way[0]), float(way[1]))
 
     def follow(self, seen: Seen, at_s: float) -> None:
-        """Take a find as this person's."""
+        """Update the track with a find."""
         passed = max(1e-3, at_s - self._at_s)
         height = max(self.box.height, seen.box.height, 1.0)
         step = np.array([[1.0, passed], [0.0, 1.0]])
@@ -93,7 +93,7 @@ class Track:
         self.is_person = self.is_person or self.n_good > 1 or seen.box.score >= _SURE
 
     def hold(self, box: Box, at_s: float) -> None:
-        """They are still about here, though nobody was found: something of their shape is."""
+        """Keep the track in place without a find, because something of the person's shape is still there."""
         self.box, self._at_s = box, at_s
         self._speed = self._speed * 0.5
 
@@ -104,15 +104,15 @@ class Tracker:
     def __init__(self, n_before: int = 0) -> None:
         """
         Args:
-            n_before: Tracks counted elsewhere, so that no number is given twice.
+            n_before: Number of tracks counted elsewhere, so that no number is given twice.
         """
         self.tracks: list[Track] = []
-        """Followed now."""
+        """Tracks that are followed now."""
         self.n_tracks = n_before
         self._lost: list[tuple[Track, frozenset[str]]] = []
 
     def follow(self, seen: Sequence[Seen], at_s: float, size: tuple[int, int]) -> list[Track]:
-        """Give each find to a track, a new one when it is nobody's.
+        """Assign each find to a track, or to a new one if it matches none.
 
         Args:
             size: Width and height of the frame.
@@ -133,7 +133,7 @@ class Tracker:
         ]
 
     def lose(self, at_s: float, size: tuple[int, int]) -> None:
-        """Let go of those who were neither found nor held for a while."""
+        """Drop tracks that were neither found nor held for a while."""
         for track in [track for track in self.tracks if at_s - track._at_s > _FOLLOWED_S]:
             self.tracks.remove(track)
             if track.is_person:
@@ -141,7 +141,7 @@ class Tracker:
         self._lost = [(track, edges) for track, edges in self._lost if at_s - track.seen_s <= _COMES_BACK_S]
 
     def drop(self, track: Track) -> None:
-        """It is nobody."""
+        """Drop a track that turned out to be nobody."""
         self.tracks.remove(track)
 
     def _come_back(self, find: Seen, at_s: float, size: tuple[int, int]) -> Track | None:
@@ -168,14 +168,14 @@ class Tracker:
 
 
 def assigned(costs: NDArray[np.float64]) -> list[tuple[int, int]]:
-    """Pairs of a row and a column, each used once, as many as there can be, at the least sum."""
+    """Return pairs of a row and a column, each used once, as many as possible, with the least sum."""
     n_rows, n_columns = costs.shape
     if n_rows == 0 or n_columns == 0:
         return []
     if n_rows > n_columns:
         return sorted((row, column) for column, row in assigned(costs.T))
     over_row, over_column = np.zeros(n_rows + 1), np.zeros(n_columns + 1)
-    owner = np.zeros(n_columns + 1, int)  # of each column, counted from 1; 0: nobody
+    owner = np.zeros(n_columns + 1, int)  # row of each column, counted from 1; 0: none
     for row in range(1, n_rows + 1):
         owner[0], column = row, 0
         least, came_from = np.full(n_columns + 1, math.inf), np.zeros(n_columns + 1, int)
@@ -200,7 +200,7 @@ def assigned(costs: NDArray[np.float64]) -> list[tuple[int, int]]:
 
 
 def _cost(track: Track, find: Seen, at_s: float) -> float:
-    """Of taking a find for a track, in [0, 1] where it may be."""
+    """Return the cost of assigning a find to a track; in [0, 1] where it is allowed."""
     expected = track.expected(at_s)
     apart = min(_apart(expected, find.box), _apart(track.box, find.box))
     reach = min(_REACH[0] + _REACH[1] * (at_s - track.seen_s), _REACH[2])
@@ -211,7 +211,7 @@ def _cost(track: Track, find: Seen, at_s: float) -> float:
 
 
 def _apart(one: Box, other: Box) -> float:
-    """Of the middles, in heights of the larger."""
+    """Return the distance between the middles, in heights of the larger."""
     height = max(one.height, other.height, 0.5 * one.width, 0.5 * other.width, 1.0)
     return float(np.linalg.norm(_middle(one) - _middle(other))) / height
 

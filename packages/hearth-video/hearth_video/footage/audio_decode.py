@@ -1,7 +1,7 @@
-"""Sound out of video and audio files: 16 000 samples a second, one channel, with the file's own timestamps.
+"""Decode sound from video and audio files: 16 000 samples a second, one channel, with the file's own timestamps.
 
 Times are on the clock of the file's pictures (`hearth_video.footage.video_decode`): seconds since its first picture, or
-since its first sound where there are no pictures. Sound comes in blocks, in constant memory; where the file has a gap a
+since its first sound where there are no pictures. Sound comes in blocks, in constant memory; after a gap in the file a
 new block begins at its own time. Several channels are mixed into one.
 
 Covered: files without sound (nothing comes), sound that begins after the pictures or ends before them, truncated and
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 SOUND_FORMATS = f"{FORMATS},wav,mp3,flac,aac"
 BLOCK_S = 10.0
 _GAP_S = 0.1
-"""Timestamps waver; only a longer gap is one."""
+"""Least gap in the timestamps that counts as one; smaller ones are jitter."""
 _BACK_S = (1.0, 10.0, math.inf)
-"""Reading begins so much earlier: containers seek to pictures."""
+"""Distances before the start at which reading begins, because containers seek by pictures."""
 _MAX_FAULTS = 2_000
 
 
 def sounds(path: Path, start_s: float = 0.0, end_s: float = math.inf, *, block_s: float = BLOCK_S) -> Iterator[Sound]:
-    """A file's sound between two times, in blocks of at most `block_s`.
+    """Yield a file's sound between two times, in blocks of at most `block_s`.
 
     Args:
         start_s, end_s: Half-open.
@@ -56,7 +56,7 @@ def sounds(path: Path, start_s: float = 0.0, end_s: float = math.inf, *, block_s
 
 
 def sound_between(path: Path, start_s: float, end_s: float) -> Sound:
-    """A file's sound between two times as one piece, silent where there is none. Raises: As `sounds`."""
+    """Return a file's sound between two times as one piece, silent where there is none. Raises: As `sounds`."""
     samples = np.zeros(max(0, round((end_s - start_s) * SAMPLES_PER_S)), np.float32)
     n_heard = 0
     for block in sounds(path, start_s, end_s):
@@ -71,7 +71,7 @@ def sound_between(path: Path, start_s: float, end_s: float) -> Sound:
 
 
 def _pieces(container: InputContainer, stream: AudioStream, start_s: float) -> Iterator[tuple[float, Samples]]:
-    """Decoded pieces with their times, the first of them at or before `start_s` where there is one."""
+    """Yield decoded pieces with their times, the first of them at or before `start_s` where there is one."""
     import av
 
     video = pictured(container)
@@ -122,7 +122,7 @@ def _timed(container: InputContainer, stream: AudioStream, origin_s: float) -> I
 
 
 def _decoded(container: InputContainer, stream: AudioStream) -> Iterator[Any]:
-    """Every piece from where the container stands; damaged packets are left out."""
+    """Yield every piece from the container's position on; damaged packets are left out."""
     import av
 
     n_faults = 0

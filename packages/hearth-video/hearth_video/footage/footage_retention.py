@@ -22,7 +22,7 @@ from pathlib import Path
 from hearth.config import Video
 from hearth.memory import forgetting as memories
 from hearth.memory.event_memory import EventMemory
-from hearth.memory.forgetting import Wanted
+from hearth.protocols import Count, Held, Wanted
 from hearth.storage.database import Store
 from hearth_video.footage.recordings import CHUNK_S, Recordings
 from hearth_video.footage.sightings import event_key
@@ -51,6 +51,42 @@ class Meant:
     @property
     def events(self) -> tuple[str, ...]:
         return tuple(event_key(number) for number in self.sightings)
+
+
+class FootageHolder:
+    """Forgets what was seen and heard in recordings; satisfies `protocols.Holder`."""
+
+    name = "footage"
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def find(self, events: Collection[str], wanted: Wanted | None, words: str) -> Held:
+        found = meant(self._store, events, wanted, words)
+        return Held(
+            holder=self.name,
+            counts=(
+                Count(
+                    len(found.sightings),
+                    "sighting with its pictures",
+                    "sightings with their pictures",
+                ),
+                Count(len(found.said), "sentence heard in recordings", "sentences heard in recordings"),
+                Count(len(found.sounds), "sound heard in recordings", "sounds heard in recordings"),
+            ),
+            texts=tuple(text for _, text in found.said),
+            events=found.events,
+            stays="the recordings: they are your own files",
+            rows=found if found != Meant() else None,
+        )
+
+    def remove(self, cursor: sqlite3.Cursor, held: Held) -> None:
+        if isinstance(held.rows, Meant):
+            remove(cursor, held.rows)
+
+    def sweep(self, home: Path, held: Held) -> None:
+        if isinstance(held.rows, Meant):
+            remove_pictures(home)  # they are drawn again when asked for
 
 
 def meant(store: Store, events: Collection[str], wanted: Wanted | None, words: str = "") -> Meant:

@@ -1,11 +1,12 @@
-"""Listening to recordings: what is said and heard, minute by minute, into the index.
+"""Listen to recordings, minute by minute, and index what is said and heard.
 
-A minute is committed in one transaction, so that whatever stops it loses at most the minute at work. Somewhat more than
-the minute is listened to, so that a sentence over its border is whole; it is kept once. What is held at once is the
-sound of a minute and a half, however long the recording is.
+A minute is committed in one transaction, so an interruption loses at most the current minute. Listening reaches
+somewhat beyond the minute, so that a sentence over its border is whole; it is stored once. The sound of a minute and a
+half is held at a time, however long the recording is.
 
-What was said is no event of memory: one word in four or more is misheard, and memory is for what can be relied on.
-It is found by time, with the recording, and leaves with it, with its period, by its words, and by age.
+What was said does not become an event of memory: one word in four or more is misheard, and memory is for what can be
+relied on. It is found by time, with the recording, and is forgotten with the recording, with its period, by its words,
+and by age.
 
 Covered: recordings without sound, damaged ones (their fault is told, the others go on), being cancelled between two
 minutes, two processes at once (one waits).
@@ -31,15 +32,15 @@ from hearth_video.footage.indexing import only_one
 from hearth_video.footage.recordings import CHUNK_S, Kept, at
 
 _MARGIN_S = 13.0
-"""So much on either side of a minute is listened to: somewhat more than the longest sentence."""
+"""Extra sound listened to on either side of a minute: somewhat more than the longest sentence."""
 _LEAST_GAP_S = 0.05
 _JOINED_S = 1.0
-"""A sound that goes on after so short a pause, or over the border of two minutes, is one."""
+"""Sounds with a pause this short, or that go on over the border of two minutes, are joined."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ears:
-    """Who listens."""
+    """The experts that listen."""
 
     speech: Expert[Sound, tuple[Utterance, ...]]
     sound: Expert[Sound, tuple[SoundEvent, ...]]
@@ -47,7 +48,7 @@ class Ears:
 
 @dataclass(frozen=True, slots=True)
 class Listened:
-    """A minute that was listened to, or why a recording cannot be."""
+    """A minute that was listened to, or the reason why a recording cannot be."""
 
     recording: str
     chunk: int
@@ -55,7 +56,7 @@ class Listened:
 
 
 class Listener:
-    """Listens to the recordings of one home, and knows what was heard in them."""
+    """Listens to the recordings of one home, and returns what was heard in them."""
 
     def __init__(self, store: Store, ears: Ears) -> None:
         self._store = store
@@ -89,7 +90,7 @@ class Listener:
     def listen_all(
         self, recorded: Sequence[Kept], start: dt.datetime, end: dt.datetime, cancelled: threading.Event
     ) -> None:
-        """Listen to what of a time was not listened to yet.
+        """Listen to every part of a time that was not listened to yet.
 
         Raises:
             NotFound: All of it was forgotten. ToolError: None of these recordings can be read, or the experts are not
@@ -140,7 +141,7 @@ class Listener:
             )
 
     def _unheard(self, kept: Kept, sound: Sound, first_s: float, last_s: float) -> Sound:
-        """The sound without sentences over the minute's borders that were heard with the minutes beside it."""
+        """Return the sound without sentences over the minute's borders that were heard with the minutes beside it."""
         rows = self._store.query(
             "SELECT start_s, end_s FROM utterance WHERE recording = ? AND start_s < ? AND end_s > ?",
             (kept.number, last_s + _MARGIN_S, first_s - _MARGIN_S),
@@ -157,13 +158,13 @@ class Listener:
     # ── What was heard ────────────────────────────────────────────────────────────────────────────────────
 
     def said(self, kept: Kept, start: dt.datetime, end: dt.datetime) -> Iterator[Said]:
-        """What was said between two times, whole where it reaches beyond them."""
+        """Yield what was said between two times, whole where it reaches beyond them."""
         for row in self._rows("utterance", kept, start, end):
             begins, ends = at(kept.start, row["start_s"]), at(kept.start, row["end_s"])
             yield Said(row["text"], begins, ends, kept.room, row["score"])
 
     def heard(self, kept: Kept, start: dt.datetime, end: dt.datetime) -> Iterator[Heard]:
-        """Sounds between two times, cut to them."""
+        """Yield sounds between two times, cut to them."""
         open_: dict[str, tuple[float, float]] = {}
         spans: list[tuple[float, float, str]] = []
         for row in self._rows("sound_event", kept, start, end):
@@ -190,6 +191,6 @@ class Listener:
 
 
 def states(store: Store, kept: Kept) -> dict[int, str]:
-    """Which chunks were listened to, or are not to be."""
+    """Return the chunks that were listened to, or are not to be, with their state."""
     rows = store.query("SELECT chunk, state FROM listened_chunk WHERE recording = ?", (kept.number,))
     return {row["chunk"]: row["state"] for row in rows}

@@ -1,14 +1,14 @@
-"""Looking at recordings: people, their tracks, faces, poses and activities, minute by minute, into the index.
+"""Index recordings minute by minute: people, their tracks, faces, poses and activities.
 
 A minute is committed in one transaction with everything seen in it, so that Ctrl-C, a kill or a power cut lose at most
-the minute at work, and the same command carries on. Reading begins some seconds earlier then: whoever was in view at
-the border is found again by where they were, and stays one sighting. What is held at once is one picture, a few
-cut-outs of each person in view and one minute of boxes, however long the recording is.
+the current minute, and the same command carries on. Reading then begins some seconds earlier: a person in view at the
+border is matched by their position, and stays one sighting. Memory holds one picture, a few cut-outs of each person in
+view and one minute of boxes, however long the recording is.
 
 Covered: a file that cannot be read or is damaged in parts (its minutes are marked, the rest goes on), two processes at
-once (one waits), being cancelled between two pictures, what is forgotten while it is looked at.
-Not covered: somebody in view from one file into the next is two sightings; whoever leaves the picture and returns is
-another sighting, which the face may name.
+once (one waits), being cancelled between two pictures, forgetting during indexing. Not covered: somebody in view from
+one file into the next is two sightings; a person who leaves the picture and returns is another sighting, which the face
+may name.
 """
 
 from __future__ import annotations
@@ -52,30 +52,30 @@ from hearth_video.footage.sightings import Sightings, packed, scaled
 from hearth_video.footage.video_decode import frames
 
 WARM_S = 10.0
-"""So much before a border is looked at again, to find those in view again."""
+"""Time before a border that is indexed again, to match the people in view."""
 _SAME_PLACE = 0.5
-"""Two boxes of one time that overlap so much are of one person."""
+"""Overlap from which on two boxes of one time are the same person."""
 _SAME_TIME_S = 0.02
 _FEWEST_BOXES = 2
-"""Whoever was found in fewer pictures was not there."""
+"""Least number of pictures for a person; fewer are a false detection."""
 _N_CUTOUTS = 4
-"""So many cut-outs of a person are looked at for a face, a minute."""
+"""Number of cut-outs of a person in which a face is sought, per minute."""
 _CUTOUT_EVERY_S = 2.0
 _CUTOUT_MARGIN = 0.2
 _CUTOUT_PX = 720
 _N_FACES = 8
-"""With so many good faces of a sighting, one more a minute is looked for."""
+"""After this many good faces of a sighting, only one more a minute is sought."""
 _GOOD_FACE = 0.5
 _N_THUMBNAILS = 3
 _THUMBNAIL_PX = 160
 _THUMBNAIL_QUALITY = 80
 _TAIL_S = 10.0
-"""Activities are told from so much of the minute before, too."""
+"""Part of the minute before that is also used to recognise activities."""
 
 
 @dataclass(frozen=True, slots=True)
 class Experts:
-    """Who looks."""
+    """The experts that index pictures."""
 
     person: Expert[Iterable[Frame], Iterator[Scene]]
     identity: Expert[tuple[Frame, Box], tuple[Face, ...]]
@@ -85,14 +85,14 @@ class Experts:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far looking has come."""
+    """Progress of indexing."""
 
     recording: str
     done_s: float
-    """Of all that is to be looked at."""
+    """Seconds done of all that is to be indexed."""
     total_s: float
     fault: str = ""
-    """Why this recording cannot be read."""
+    """Reason why this recording cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,25 +103,25 @@ class _Cutout:
     worth: float
     pixels: Pixels
     box: Box
-    """Of the person, in the cut-out."""
+    """Box of the person in the cut-out."""
     clothes: Vector
 
 
 @dataclass(slots=True, eq=False)
 class _Track:
-    """One person as they are followed in one reading."""
+    """A person followed within one reading."""
 
     number: int = 0
-    """Of the sighting; 0: none yet."""
+    """Number of the sighting; 0: none yet."""
     moments: list[Moment] = field(default_factory=list)
-    """Of the chunk at work, and before that at most `_TAIL_S`."""
+    """Moments of the current chunk, and at most `_TAIL_S` before it."""
     cutouts: dict[int, _Cutout] = field(default_factory=dict)
     n_good_faces: int = 0
     n_thumbnails: int = 0
 
 
 class Indexer:
-    """Looks at the recordings of one home."""
+    """Indexes the recordings of one home."""
 
     def __init__(
         self, store: Store, memory: EventMemory, recordings: Recordings, experts: Experts, settings: Video
@@ -134,13 +134,13 @@ class Indexer:
         self._settings = settings
 
     def index(self, wanted: Sequence[tuple[Kept, range]], cancelled: threading.Event) -> Iterator[Progress]:
-        """Look at chunks of recordings that were not looked at yet.
+        """Index chunks of recordings that were not indexed yet.
 
         Yields:
             After each chunk, and once for each recording that cannot be read.
         Raises:
             MissingExtraError: An expert is not installed. CancelledError: What is done is kept.
-            StoreError: Nothing of the chunk at work is kept.
+            StoreError: Nothing of the current chunk is kept.
         """
         with only_one(self._store.path.with_name("video.lock"), cancelled):
             runs = [(kept, run) for kept, chunks in wanted for run in self._missing(kept, chunks)]
@@ -159,7 +159,7 @@ class Indexer:
                     yield Progress(kept.id, done_s, total_s, str(error))
 
     def _missing(self, kept: Kept, chunks: range) -> list[range]:
-        """Runs of chunks that were not looked at."""
+        """Return runs of chunks that were not indexed."""
         rows = self._store.query("SELECT chunk FROM recording_chunk WHERE recording = ?", (kept.number,))
         done = {row["chunk"] for row in rows}
         runs: list[range] = []
@@ -175,7 +175,7 @@ class Indexer:
     # ── One reading ───────────────────────────────────────────────────────────────────────────────────────
 
     def _run(self, kept: Kept, run: range, cancelled: threading.Event) -> Iterator[int]:
-        """Look at chunks that follow one another; yields each when it is committed. Raises: ToolError."""
+        """Index consecutive chunks; yields each when it is committed. Raises: ToolError."""
         path = kept.checked_path()
         start_s = run.start * CHUNK_S
         end_s = math.inf if run.stop >= kept.n_chunks else run.stop * CHUNK_S
@@ -228,7 +228,7 @@ class Indexer:
             del track.cutouts[min(track.cutouts, key=lambda k: track.cutouts[k].worth)]
 
     def _border(self, kept: Kept, chunk: int) -> _Border:
-        """Who was in view at the end of the chunk before."""
+        """Return the people in view at the end of the chunk before."""
         seen: dict[int, list[Moment]] = {}
         for row in self._store.query(
             "SELECT s.number FROM sighting_part p JOIN sighting s ON s.number = p.sighting"
@@ -239,7 +239,7 @@ class Indexer:
         return _Border(seen)
 
     def _recall(self, tracks: dict[int, _Track]) -> None:
-        """Of sightings that go on: how much of them is kept already."""
+        """Load how much is already stored of the sightings that go on."""
         for track in tracks.values():
             (faces,) = self._store.query(
                 "SELECT count(*) FROM sighting_face WHERE sighting = ? AND quality >= ?", (track.number, _GOOD_FACE)
@@ -252,7 +252,7 @@ class Indexer:
     # ── Writing a chunk down ──────────────────────────────────────────────────────────────────────────────
 
     def _commit(self, kept: Kept, chunk: int, tracks: dict[int, _Track], size: tuple[int, int], n_seen: int) -> None:
-        """Everything seen in a chunk, in one transaction; then let go of what is not needed for the next one."""
+        """Write everything seen in a chunk in one transaction; then drop what the next one does not need."""
         start_s, end_s = chunk * CHUNK_S, (chunk + 1) * CHUNK_S
         seen = []
         for track in tracks.values():
@@ -286,7 +286,7 @@ class Indexer:
         _let_go(tracks, end_s)
 
     def _is_wanted(self, cursor: sqlite3.Cursor, kept: Kept, chunk: int) -> bool:
-        """Whether a chunk is still to be written: it may have been forgotten by another process while it was looked at.
+        """Say whether a chunk is still to be written: another process may have forgotten it during indexing.
 
         Raises: NotFound: The recording was.
         """
@@ -296,7 +296,7 @@ class Indexer:
         return not cursor.execute("SELECT 1 FROM recording_chunk WHERE recording = ? AND chunk = ?", where).fetchall()
 
     def _put(self, cursor: sqlite3.Cursor, kept: Kept, chunk: int, track: _Track, size: tuple[int, int]) -> int:
-        """The sighting's row and its boxes; its number."""
+        """Write the sighting's row and its boxes; return its number."""
         new = [moment for moment in track.moments if moment.at_s >= chunk * CHUNK_S or not track.number]
         score = sum(moment.box.score for moment in new) / len(new)
         number = track.number
@@ -342,14 +342,14 @@ class Indexer:
             track.n_thumbnails += 1
 
     def _face(self, cutout: _Cutout) -> Face | None:
-        """The person's own face in their cut-out: of those in the upper part, the one nearest to its middle."""
+        """Return the person's own face in their cut-out: of those in the upper part, the one nearest to its middle."""
         box = cutout.box
         found = self._experts.identity.look((Frame(cutout.pixels, cutout.at_s), box))
         upper = [face for face in found if (face.box.top + face.box.bottom) / 2 <= box.top + 0.6 * box.height]
         return min(upper, key=lambda face: abs(face.box.left + face.box.right - box.left - box.right), default=None)
 
     def _activities(self, kept: Kept, track: _Track, size: tuple[int, int], start_s: float) -> list[Activity]:
-        """What somebody does in the chunk, told from some seconds before it on."""
+        """Return a person's activities in the chunk, recognised from some seconds before it on."""
         begins = at(kept.start, track.moments[0].at_s)
         hour = begins.hour + begins.minute / 60
         found = self._experts.activity.look(Movement(tuple(track.moments), *size, kept.room, hour))
@@ -361,7 +361,7 @@ class Indexer:
 
 
 def put_activities(cursor: sqlite3.Cursor, number: int, found: Iterable[Activity]) -> None:
-    """Write down what somebody does, within a transaction of the caller's."""
+    """Write a person's activities, within a transaction of the caller's."""
     cursor.executemany(
         "INSERT INTO sighting_activity (sighting, chunk, name, start_s, end_s, score) VALUES (?, ?, ?, ?, ?, ?)",
         [(number, int(a.start_s // CHUNK_S), a.name, a.start_s, a.end_s, a.score) for a in found if a.name],
@@ -369,7 +369,7 @@ def put_activities(cursor: sqlite3.Cursor, number: int, found: Iterable[Activity
 
 
 def _goes_on(cursor: sqlite3.Cursor, track: _Track, start_s: float) -> bool:
-    """Whether anybody is left on a track; of a sighting that was forgotten meanwhile, nothing from before is."""
+    """Say whether anybody is left on a track; drop the earlier part of a sighting that was forgotten meanwhile."""
     if track.number and not cursor.execute("SELECT 1 FROM sighting WHERE number = ?", (track.number,)).fetchall():
         track.number = track.n_good_faces = track.n_thumbnails = 0
         track.moments = [moment for moment in track.moments if moment.at_s >= start_s]
@@ -380,7 +380,7 @@ def _goes_on(cursor: sqlite3.Cursor, track: _Track, start_s: float) -> bool:
 
 
 class _Border:
-    """Tells which of those in view now were in view before the reading began, by where they were at the same times."""
+    """Matches people in view now to those before the reading began, by their positions at the same times."""
 
     def __init__(self, seen: dict[int, list[Moment]]) -> None:
         self.is_open = True
@@ -388,7 +388,7 @@ class _Border:
         self._votes: dict[tuple[int, int], float] = {}
 
     def compare(self, scene: Scene, size: tuple[int, int]) -> None:
-        """Look at one picture from before the border."""
+        """Compare one picture from before the border."""
         for number, moments in self._seen.items():
             for moment in moments:
                 if abs(moment.at_s - scene.frame.at_s) > _SAME_TIME_S:
@@ -401,7 +401,7 @@ class _Border:
                         self._votes[key] = self._votes.get(key, 0.0) + share
 
     def closed(self) -> dict[int, int]:
-        """Tracks with the sightings that they go on; each at most once."""
+        """Return tracks with the sightings that they continue; each at most once."""
         self.is_open = False
         found: dict[int, int] = {}
         for track, number in sorted(self._votes, key=lambda pair: -self._votes[pair]):
@@ -411,7 +411,7 @@ class _Border:
 
 
 def _let_go(tracks: dict[int, _Track], end_s: float) -> None:
-    """Keep of each track what the next chunk needs; forget those that are over."""
+    """Keep of each track what the next chunk needs; drop those that are over."""
     for name, track in list(tracks.items()):
         track.cutouts.clear()
         track.moments = [moment for moment in track.moments if moment.at_s >= end_s - _TAIL_S]
@@ -451,7 +451,7 @@ def only_one(path: Path, cancelled: threading.Event) -> Iterator[None]:
 
 
 def _place_of(frame: Frame, box: Box) -> tuple[int, int, int, int] | None:
-    """Left, top, right, bottom of a person with a margin; None of a box that is hardly in the picture."""
+    """Return left, top, right, bottom of a person with a margin; None for a box that is hardly in the picture."""
     height, width = frame.pixels.shape[:2]
     x, y = box.width * _CUTOUT_MARGIN, box.height * _CUTOUT_MARGIN
     left, top = max(0, int(box.left - x)), max(0, int(box.top - y))
@@ -460,14 +460,14 @@ def _place_of(frame: Frame, box: Box) -> tuple[int, int, int, int] | None:
 
 
 def _worth(frame: Frame, box: Box, place: tuple[int, int, int, int]) -> float:
-    """How much a cut-out promises to tell of who it is: by its size and how sharp its upper third is."""
+    """Estimate how useful a cut-out is for identification: by its size and how sharp its upper third is."""
     left, top, right, bottom = place
     upper = frame.pixels[top : top + max(8, (bottom - top) // 3), left:right]
     return math.sqrt(box.area) * box.score * (0.2 + _detail(upper))
 
 
 def _cut(frame: Frame, box: Box, place: tuple[int, int, int, int], worth: float) -> _Cutout:
-    """A person with a margin, not larger than is needed to tell a face."""
+    """Cut out a person with a margin, no larger than needed to recognise a face."""
     left, top, right, bottom = place
     pixels = frame.pixels[top:bottom, left:right]
     scale = min(1.0, _CUTOUT_PX / max(pixels.shape[:2]))
@@ -481,7 +481,7 @@ def _cut(frame: Frame, box: Box, place: tuple[int, int, int, int], worth: float)
 
 
 def _detail(pixels: Pixels) -> float:
-    """How sharp a picture is, in [0, 1]: edges against contrast, on every second pixel."""
+    """Return how sharp a picture is, in [0, 1]: edges against contrast, on every second pixel."""
     grey = pixels[::2, ::2, 1].astype(np.float32)
     if min(grey.shape) < 3:
         return 0.0

@@ -1,13 +1,13 @@
-"""The people the owner enrolled: their consent, the vectors of their faces, and forgetting them for good.
+"""The people the owner enrolled: their consent, the vectors of their faces, and permanent forgetting.
 
-A photo is looked at once and not kept; of a face stays a vector of 128 numbers and its quality, in the home's database.
-Nobody is enrolled without a recorded yes. Vectors are biometric data: no tool returns one, no export of memory holds
-one, none passes egress; the encrypted backup of the whole home holds them, as it holds everything.
+A photo is read once and not kept; a face is kept as a vector of 128 numbers and its quality, in the home's database.
+Nobody is enrolled without a recorded consent. Vectors are biometric data: no tool returns one, no export of memory
+holds one, none passes egress; the encrypted backup of the whole home holds them, as it holds everything.
 
 Covered: files of formats that run programs (PostScript is handed to nobody), photos without a face, with several, of
 too poor a face, of somebody else than the other photos, the same photo twice; forgetting takes the vectors out of every
-page of the file, and the name off what was seen.
-Not covered: backups and copies made before; whether who said yes had the right to (the owner answers for that).
+page of the file, and the name off what was seen. Not covered: backups and copies made before; whether the person who
+consented had the right to (the owner answers for that).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from hearth_video.experts.identity import N_VALUES, NEAREST, Known, distance
 from hearth_video.footage.text_images import FORMATS
 
 FEWEST_QUALITY = 0.35
-"""Photos with a poorer face are refused: they bring strangers near."""
+"""Least quality of a face: poorer ones also match strangers."""
 _N_MAX_PHOTO_BYTES = 50_000_000
 _N_MAX_PIXELS = 100_000_000
 _LONGEST_PX = 2560
@@ -42,7 +42,8 @@ Faces = Expert[tuple[Frame, Box], tuple[Face, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """That somebody agreed to be recognised: who said yes (themselves, or who may for a child), and when."""
+    """Record that somebody agreed to be recognised: who consented (themselves, or someone who may for a child), and
+    when."""
 
     by: str
     at: dt.datetime
@@ -50,27 +51,27 @@ class Consent:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody enrolled, as the owner sees them."""
+    """An enrolled person, as shown to the owner."""
 
     name: str
     enrolled_at: dt.datetime
     consent: Consent
     n_photos: int
     quality: float
-    """Of the best photo, in [0, 1]."""
+    """Quality of the best photo, in [0, 1]."""
 
 
 @dataclass(frozen=True, slots=True)
 class Enrolment:
-    """What came of enrolling."""
+    """The outcome of enrolling."""
 
     person: Person
     qualities: tuple[float, ...]
-    """Of the photos given, in order."""
+    """Qualities of the given photos, in order."""
     n_new: int
-    """Photos that were not known yet."""
+    """Number of photos that were not known yet."""
     looks_like: tuple[str, ...] = ()
-    """Others who are enrolled and so alike that neither may be told by the face alone."""
+    """Enrolled people so alike that neither may be named by the face alone."""
 
 
 class People:
@@ -80,7 +81,7 @@ class People:
         self._store = store
 
     def enroll(self, name: str, photos: Sequence[Path], faces: Faces, consent: Consent) -> Enrolment:
-        """Take photos of somebody, each with one face; further photos of somebody known are added.
+        """Enrol a person by photos with one face each; further photos of a known person are added.
 
         Args:
             faces: Finds faces: the identity expert.
@@ -122,7 +123,7 @@ class People:
         return Enrolment(self.named(name), tuple(face.quality for _, face in found), n_new, tuple(alike))
 
     def _check_same(self, name: str, photos: Sequence[Path], faces: Sequence[Face]) -> None:
-        """Each photo must come near another one of the same name, where there is another."""
+        """Check that each photo is near another one of the same name, where there is another."""
         mine = [person.vectors for person in self.known() if person.name.casefold() == name.casefold()]
         held = mine[0] if mine else np.zeros((0, N_VALUES), np.float32)
         for place, (photo, face) in enumerate(zip(photos, faces)):
@@ -135,7 +136,7 @@ class People:
                 )
 
     def known(self) -> tuple[Known, ...]:
-        """Names with their vectors, to compare faces with. Not to be shown, exported or sent."""
+        """Return names with their vectors, to compare faces with. Not to be shown, exported or sent."""
         rows: dict[str, list[Vector]] = {}
         for row in self._store.query(
             "SELECT name, vector FROM person JOIN person_face ON person = person.number"
@@ -145,7 +146,7 @@ class People:
         return tuple(Known(name, np.stack(vectors)) for name, vectors in rows.items())
 
     def list(self) -> tuple[Person, ...]:
-        """Who is enrolled, by name."""
+        """Return the enrolled people, by name."""
         rows = self._store.query(
             "SELECT person.*, count(person_face.number) AS n_photos, max(quality) AS quality FROM person"
             " LEFT JOIN person_face ON person = person.number GROUP BY person.number ORDER BY name COLLATE NOCASE"
@@ -162,7 +163,8 @@ class People:
         )
 
     def named(self, name: str) -> Person:
-        """Raises: NotFound: Nobody of that name is enrolled; the message names those who are."""
+        """Return an enrolled person. Raises: NotFound: Nobody of that name is enrolled; the message names those who
+        are."""
         people = self.list()
         found = next((person for person in people if person.name.casefold() == name.strip().casefold()), None)
         if found is None:
@@ -171,9 +173,9 @@ class People:
         return found
 
     def forget(self, name: str) -> int:
-        """Forget somebody for good: the vectors of their photos, those of faces in recordings that were taken for
+        """Forget a person permanently: the vectors of their photos, those of faces in recordings that were taken for
         theirs or are as near, the small pictures of those sightings, and their name on what was seen. The file is
-        written anew: no page holds them.
+        rewritten, so that no page holds them.
 
         Returns:
             How many vectors were removed.
@@ -212,11 +214,11 @@ class People:
 
 
 _SAME_PERSON = 0.65
-"""Photos of one person over many years can be so far from each other; two people's are seldom nearer."""
+"""Distance that photos of one person over many years can have; those of two people are seldom nearer."""
 
 
 def _one_face(photo: Path, faces: Faces) -> tuple[str, Face]:
-    """The photo's digest and its only face. Raises: RequestError."""
+    """Return the photo's digest and its only face. Raises: RequestError."""
     data, frame = _read(photo)
     height, width = frame.pixels.shape[:2]
     found = faces.look((frame, Box(0, 0, width, height)))

@@ -1,12 +1,12 @@
-"""Recordings by camera and time: files that stay where they are, and when they were made.
+"""Manage recordings by camera and time; the files stay where they are.
 
-A recording is known by its content (size, first and last megabyte), so that the same file added twice is one, and a
-file that was moved is found again when it is added from its new place. Its start is what the owner says, else what its
-name says ("20261119_180000.mp4"), else what the file itself says, and is kept with its time zone; its end is counted
-from there in real seconds, so that a change of the clock within it moves nothing.
+A recording is identified by its content (size, first and last megabyte), so that the same file added twice is one, and
+a file that was moved is recognised when it is added from its new place. Its start is given by the owner, else by its
+name ("20261119_180000.mp4"), else by the file itself, and is stored with its time zone; its end is counted from there
+in real seconds, so that a clock change within it shifts nothing.
 
 Covered: files that are no video (each is refused with its reason, the rest is added), a time that a clock shows twice
-or never, recordings of one camera that overlap (both are kept, and it is said), files moved, changed or gone.
+or never, recordings of one camera that overlap (both are kept, and the owner is told), files moved, changed or gone.
 Not covered: two files that differ only between their first and last megabyte.
 """
 
@@ -29,7 +29,7 @@ from hearth.storage.trace import moment_text, parse_moment
 from hearth_video.footage.video_decode import probe
 
 CHUNK_S = 60.0
-"""Recordings are looked at and committed in stretches of this length."""
+"""Length of the chunks in which recordings are indexed and committed."""
 _DIGESTED_BYTES = 1 << 20
 _MOST_NAME = 60
 _NAMED = re.compile(
@@ -42,7 +42,7 @@ StartFrom = Literal["given", "name", "file"]
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A recording with where it lies and how much of it was looked at."""
+    """A recording with its place and how much of it was indexed."""
 
     number: int
     id: str
@@ -57,9 +57,9 @@ class Kept:
     codec: str
     start_from: StartFrom
     fault: str
-    """Why it could not be read when it was last looked at; empty: it could."""
+    """Reason why it could not be read at the last attempt; empty if it could."""
     n_done: int
-    """Chunks that were looked at."""
+    """Number of chunks that were indexed."""
 
     @property
     def end(self) -> dt.datetime:
@@ -77,17 +77,17 @@ class Kept:
         return Recording(self.id, self.camera, self.room, self.start, self.end, self.is_indexed)
 
     def offset_s(self, moment: dt.datetime) -> float:
-        """Where a moment lies in it, in seconds from its start; may be outside."""
+        """Return where a moment lies in the recording, in seconds from its start; may be outside."""
         return moment.timestamp() - self.start.timestamp()
 
     def chunks_between(self, start: dt.datetime, end: dt.datetime) -> range:
-        """The chunks that a time touches; one at least."""
+        """Return the chunks that a time touches; one at least."""
         first = min(self.n_chunks - 1, math.floor(max(0.0, self.offset_s(start)) / CHUNK_S))
         last = min(self.n_chunks, math.ceil(max(0.0, self.offset_s(end)) / CHUNK_S))
         return range(first, max(last, first + 1))
 
     def checked_path(self) -> Path:
-        """Its file. Raises: NotFound: It is gone. ToolError: It is another one now."""
+        """Return the recording's file. Raises: NotFound: It is gone. ToolError: It is another one now."""
         try:
             n_bytes = self.path.stat().st_size
         except OSError as error:
@@ -105,12 +105,12 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What became of adding one file."""
+    """The outcome of adding one file."""
 
     recording: Kept
     is_new: bool
     notes: tuple[str, ...] = ()
-    """What the owner should know: where the start was read from, what it overlaps with, that the file was moved."""
+    """Notes for the owner: where the start was read from, what it overlaps with, that the file was moved."""
 
 
 class Recordings:
@@ -126,7 +126,7 @@ class Recordings:
         """Add a file; it stays where it is.
 
         Args:
-            room: Of the camera, for all its recordings; empty: as it was, or as the camera is called.
+            room: Room of the camera, for all its recordings; empty: unchanged, or the camera's name.
             start: When the recording began, with time zone; None: as the file's name or the file itself says.
         Raises:
             NotFound: No such file. ToolError: No video that can be read, or nothing says when it began; Conflict: it
@@ -163,7 +163,8 @@ class Recordings:
         return Added(self.one(id), True, tuple(notes))
 
     def began(self, path: Path) -> dt.datetime | None:
-        """When a file says that it was recorded, by its name or in itself; None: it does not. Raises: As `add`."""
+        """Return when a file says that it was recorded, by its name or in itself; None if it does not. Raises: As
+        `add`."""
         path = path.expanduser().absolute()
         known = self._kept("WHERE r.digest = ?", (_digest(path)[1],))
         named = start_in_name(path.stem, self._zone)
@@ -202,23 +203,24 @@ class Recordings:
     # ── Finding ───────────────────────────────────────────────────────────────────────────────────────────
 
     def all(self) -> tuple[Kept, ...]:
-        """Every recording, in order of time."""
+        """Return every recording, in order of time."""
         return self._kept("", ())
 
     def one(self, id: str) -> Kept:
-        """Raises: NotFound: No such recording."""
+        """Return a recording by id. Raises: NotFound: No such recording."""
         found = self._kept("WHERE r.id = ?", (id,))
         if not found:
             raise NotFound(f"no recording {id!r}; `hearth video list` shows the ones there are")
         return found[0]
 
     def numbered(self, numbers: Sequence[int]) -> dict[int, Kept]:
-        """Recordings by number; those that are gone are left out."""
+        """Return recordings by number; those that are gone are left out."""
         marks = ",".join("?" * len(numbers))
         return {kept.number: kept for kept in self._kept(f"WHERE r.number IN ({marks})", tuple(numbers))}
 
     def between(self, room: str | None, start: dt.datetime | None, end: dt.datetime | None) -> tuple[Kept, ...]:
-        """Those of a room (None: of all) that overlap a time, in order. Raises: NotFound: No camera has that room."""
+        """Return recordings of a room (None: of all) that overlap a time, in order. Raises: NotFound: No camera has
+        that room."""
         conditions, values = ["1"], list[object]()
         if room:
             conditions.append("c.room = ? COLLATE NOCASE")
@@ -232,15 +234,15 @@ class Recordings:
         return self._kept(f"WHERE {' AND '.join(conditions)}", tuple(values))
 
     def rooms(self) -> tuple[str, ...]:
-        """Rooms that have a camera."""
+        """Return the rooms that have a camera."""
         rows = self._store.query("SELECT DISTINCT room COLLATE NOCASE AS room FROM camera ORDER BY 1")
         return tuple(row["room"] for row in rows)
 
     def room(self, said: str) -> str:
-        """The room meant, whatever its case, with or without "the"; a camera's name is one for its room.
+        """Find a room by name, ignoring case and a leading "the"; a camera's name also stands for its room.
 
         Raises:
-            NotFound: No camera has it; the message names those that are.
+            NotFound: No camera has it; the message names the rooms with one.
         """
         wanted = re.sub(r"^(the|my|our)\s+", "", " ".join(said.casefold().replace("_", " ").split()))
         for row in self._store.query("SELECT name, room FROM camera ORDER BY name"):
@@ -260,7 +262,7 @@ class Recordings:
 
 
 def at(start: dt.datetime, seconds: float) -> dt.datetime:
-    """So many real seconds after a moment, in its time zone: over a change of the clock, too."""
+    """Return the moment `seconds` real seconds later, in the same time zone, also over a clock change."""
     zone = start.tzinfo or dt.UTC
     return (start.astimezone(dt.UTC) + dt.timedelta(seconds=seconds)).astimezone(zone)
 
@@ -300,7 +302,7 @@ def _named(text: str, what: str) -> str:
 
 
 def _digest(path: Path) -> tuple[int, str]:
-    """Size and SHA-256 over size, first and last megabyte. Raises: NotFound, ToolError."""
+    """Return size and SHA-256 over size, first and last megabyte. Raises: NotFound, ToolError."""
     try:
         if not path.is_file():
             what = "is no plain file" if path.exists() else "is not there"
@@ -321,7 +323,8 @@ def _digest(path: Path) -> tuple[int, str]:
 
 
 def start_in_name(stem: str, zone: dt.tzinfo) -> dt.datetime | None:
-    """The time a file's name says, as cameras and telephones write it; a time that a clock shows twice is the first."""
+    """Return the time in a file's name, as cameras and telephones write it; of a time that a clock shows twice, the
+    first."""
     match = _NAMED.search(stem)
     if match is None:
         return None
@@ -334,10 +337,10 @@ def start_in_name(stem: str, zone: dt.tzinfo) -> dt.datetime | None:
 
 
 def start_said(text: str, zone: dt.tzinfo) -> dt.datetime:
-    """Read `--start`: a date and time of the owner's zone, or with its own offset.
+    """Read `--start`: a date and time in the owner's zone, or with its own offset.
 
     Raises:
-        RequestError: None, or one that the owner's clocks show twice or never; the message says what to write.
+        RequestError: No time, or one that the owner's clocks show twice or never; the message says what to write.
     """
     try:
         said = dt.datetime.fromisoformat(text.strip())

@@ -1,13 +1,13 @@
-"""What was seen, as the home's database holds it: sightings with boxes, poses, faces, small pictures, activities.
+"""Sightings in the home's database, with boxes, poses, faces, small pictures and activities.
 
 A sighting is one person in view of one camera for as long as they could be followed. Places are kept as shares of the
-picture's width and height, so that they fit it at any size. Each sighting is an event of memory, too (`sighting-N`, of
-the source `sensor`, for nobody to read but this device), written anew in the same transaction when more is known of it.
+picture's width and height, so that they fit it at any size. Each sighting is also an event of memory (`sighting-N`, of
+the source `sensor`, readable only by this device), rewritten in the same transaction when more is known of it.
 
 A sighting's id is `s12`; cut to a time, `s12.15000-30500` in milliseconds of its recording.
 
-Names are those of the people enrolled now: a sighting named by others is looked at again when it is next asked about.
-Of two people enrolled that a face is as near to, neither is named. Clothes of the same day help where a face is
+Names refer to the people enrolled now: a sighting named by an earlier set of people is named anew when it is next asked
+about. If a face is equally near to two enrolled people, neither is named. Clothes of the same day help where a face is
 undecided.
 """
 
@@ -35,9 +35,9 @@ from hearth_video.footage.people import People
 from hearth_video.footage.recordings import Kept, Recordings, at
 
 KIND = "sighting"
-"""Of the events that sightings are."""
+"""Kind of the events that sightings are."""
 SEEN = Label(frozenset({"sensor"}), frozenset())
-"""Of everything in footage: from a sensor, for nobody to read but this device."""
+"""Label of everything in footage: from a sensor, readable only by this device."""
 _ID = re.compile(r"s(\d{1,18})(?:\.(\d{1,12})-(\d{1,12}))?")
 _POSE_VALUES = 33 * 4
 _MERGED_GAP_S = 2.0
@@ -109,7 +109,7 @@ class Sightings:
     # ── Finding ───────────────────────────────────────────────────────────────────────────────────────────
 
     def between(self, kept: Kept, start: dt.datetime | None, end: dt.datetime | None) -> list[Part]:
-        """Those of a recording that overlap a time, cut to it, in order."""
+        """Return the sightings of a recording that overlap a time, cut to it, in order."""
         first = 0.0 if start is None else max(0.0, kept.offset_s(start))
         last = kept.duration_s if end is None else min(kept.duration_s + 1, kept.offset_s(end))
         rows = self._store.query(
@@ -119,7 +119,7 @@ class Sightings:
         return [_part(row, kept, first, last) for row in rows]
 
     def parts(self, ids: Sequence[str]) -> list[Part]:
-        """The sightings with these ids, in this order. Raises: NotFound: No such sighting."""
+        """Return the sightings with these ids, in this order. Raises: NotFound: No such sighting."""
         wanted = [_read_id(id) for id in ids]
         marks = ",".join("?" * len(wanted))
         rows = {
@@ -140,16 +140,16 @@ class Sightings:
         return found
 
     def all(self) -> list[Part]:
-        """Every sighting, in order of recordings and time."""
+        """Return every sighting, in order of recordings and time."""
         return [part for kept in self._recordings.all() for part in self.between(kept, None, None)]
 
     def moments(self, number: int, start_s: float = 0.0, end_s: float = 1e12) -> list[Moment]:
-        """Where somebody was and how they held themselves; places as shares of width and height."""
+        """Return a person's positions and poses; places as shares of width and height."""
         rows = self._store.query("SELECT boxes, poses FROM sighting_part WHERE sighting = ? ORDER BY chunk", (number,))
         return [m for row in rows for m in unpacked(row["boxes"], row["poses"]) if start_s <= m.at_s < end_s]
 
     def stretches(self, part: Part) -> list[Stretch]:
-        """What somebody did, in order, cut to the part; stretches of one activity that touch are one."""
+        """Return a person's activities in order, cut to the part; stretches of one activity that touch are one."""
         found: list[Stretch] = []
         for row in self._store.query(
             "SELECT name, start_s, end_s, score FROM sighting_activity WHERE sighting = ? AND start_s < ? AND end_s > ?"
@@ -169,7 +169,8 @@ class Sightings:
     # ── Naming ────────────────────────────────────────────────────────────────────────────────────────────
 
     def named(self, parts: Sequence[Part]) -> list[Part]:
-        """The same with the names of the people who are enrolled now; what changed is written down, in memory, too."""
+        """Return the parts with the names of the people enrolled now; changed names are written down, in memory,
+        too."""
         known = self._people.known()
         by = _digest(known)
         numbers = sorted({part.number for part in parts})
@@ -181,7 +182,7 @@ class Sightings:
         return [_named(part, rows[part.number]) for part in parts]
 
     def name_all(self) -> int:
-        """Name every sighting by the people who are enrolled now; says how many it looked at."""
+        """Name every sighting by the people who are enrolled now; return how many were examined."""
         known = self._people.known()
         by = _digest(known)
         stale = [row["number"] for row in self._store.query("SELECT number FROM sighting WHERE named_by <> ?", (by,))]
@@ -200,14 +201,14 @@ class Sightings:
         self._memory.follow(gone, rows)
 
     def name(self, cursor: sqlite3.Cursor, number: int, known: Sequence[Known], by: str) -> bool:
-        """Name one, within a transaction of the caller's; says whether its name is another now."""
+        """Name one sighting, within a transaction of the caller's; return whether its name changed."""
         (row,) = cursor.execute("SELECT * FROM sighting WHERE number = ?", (number,)).fetchall()
         faces = [
             Face(_NOWHERE, np.frombuffer(face["vector"], "<f4"), face["quality"])
             for face in cursor.execute("SELECT vector, quality FROM sighting_face WHERE sighting = ?", (number,))
         ]
         if not faces and row["name"] and any(k.name.casefold() == row["name"].casefold() for k in known):
-            found = Verdict(row["name"], row["name_confidence"])  # its faces were let go with time: the name stays
+            found = Verdict(row["name"], row["name_confidence"])  # its faces were dropped by age; the name stays
         else:
             found = verdict(faces, known) if faces and known else Verdict()
             if not found.name and found.possible and row["clothes"] is not None:
@@ -220,7 +221,7 @@ class Sightings:
         return bool(found.name != row["name"] or any(event["person"] != found.name for event in told))
 
     def enrolled(self) -> tuple[tuple[Known, ...], str]:
-        """Who is enrolled now, and a digest that says whether it has changed."""
+        """Return the people enrolled now, and a digest that shows whether they have changed."""
         known = self._people.known()
         return known, _digest(known)
 
@@ -232,7 +233,8 @@ class Sightings:
     # ── Memory ────────────────────────────────────────────────────────────────────────────────────────────
 
     def write_event(self, cursor: sqlite3.Cursor, number: int) -> tuple[list[int], list[Row]]:
-        """Write a sighting's event anew, within a transaction of the caller's; what to hand to `EventMemory.follow`."""
+        """Rewrite a sighting's event, within a transaction of the caller's; return what to hand to
+        `EventMemory.follow`."""
         (row,) = cursor.execute("SELECT * FROM sighting WHERE number = ?", (number,)).fetchall()
         (kept,) = self._recordings.numbered([row["recording"]]).values()
         part = _part(row, kept, row["start_s"], row["end_s"])
@@ -251,9 +253,9 @@ class Sightings:
 
 
 def name_anew(store: Store) -> int:
-    """Name what was seen by the people who are enrolled now, in memory, too; says how many sightings it looked at.
+    """Name all sightings by the people who are enrolled now, in memory, too; return how many were examined.
 
-    Of a name that nobody has any more, no word is left in the file.
+    A name that nobody has any more leaves no trace in the file.
     """
     memory = EventMemory(store)
     n = Sightings(store, memory, Recordings(store, dt.UTC)).name_all()
@@ -264,12 +266,13 @@ def name_anew(store: Store) -> int:
 
 
 def event_key(number: int) -> str:
-    """The id of a sighting's event."""
+    """Return the id of a sighting's event."""
     return f"sighting-{number}"
 
 
 def sentence(part: Part, name: str, stretches: Sequence[Stretch]) -> str:
-    """A sighting in words: "Anna walked through the kitchen", "Somebody was in the hall for 12 minutes: sit, stand"."""
+    """Return a sighting in words: "Anna walked through the kitchen", "Somebody was in the hall for 12 minutes: sit,
+    stand"."""
     who, room = name or "Somebody", place(part.recording.room)
     length_s = part.end_s - part.start_s
     told = list(dict.fromkeys(stretch.name for stretch in stretches))
@@ -281,12 +284,12 @@ def sentence(part: Part, name: str, stretches: Sequence[Stretch]) -> str:
 
 
 def place(room: str) -> str:
-    """A room as it is said in a sentence."""
+    """Return a room's name as used in a sentence."""
     return f"the {room}" if re.fullmatch(r"[a-z][a-z -]*", room) else room
 
 
 def lasted(seconds: float) -> str:
-    """A length of time in words, as exact as one would say it."""
+    """Return a length of time in words, as exact as one would say it."""
     if seconds < 90:
         n = max(1, round(seconds))
         return f"{n} second{'' if n == 1 else 's'}"
@@ -300,8 +303,8 @@ _NOWHERE = Box(0, 0, 0, 0)
 
 
 def packed(moments: Sequence[Moment], width: int, height: int) -> tuple[bytes, bytes]:
-    """Boxes (seconds, left, top, right, bottom, score) and poses (a place among them, 33 × x, y, z, visible), with
-    places in pixels of a picture of this size, as shares of it; compressed."""
+    """Compress boxes (seconds, left, top, right, bottom, score) and poses (a place among them, 33 × x, y, z, visible);
+    places given in pixels of a picture of this size become shares of it."""
     boxes, poses = [], []
     for k, moment in enumerate(moments):
         box = moment.box
@@ -316,7 +319,7 @@ def packed(moments: Sequence[Moment], width: int, height: int) -> tuple[bytes, b
 
 
 def unpacked(boxes: bytes, poses: bytes) -> list[Moment]:
-    """The inverse of `packed`, with places as shares of width and height."""
+    """Undo `packed`; places are shares of width and height."""
     raw = zlib.decompress(boxes)
     n = len(raw) // (8 + 5 * 4)
     at_s = np.frombuffer(raw[: 8 * n], "<f8")
@@ -331,7 +334,7 @@ def unpacked(boxes: bytes, poses: bytes) -> list[Moment]:
 
 
 def scaled(moment: Moment, width: int, height: int) -> Moment:
-    """A moment whose places are shares of width and height, in pixels of a picture of this size."""
+    """Convert a moment's places from shares of width and height to pixels of a picture of this size."""
     box = moment.box
     placed = Box(box.left * width, box.top * height, box.right * width, box.bottom * height, box.score)
     pose = moment.pose and Pose(moment.pose.points * np.array([width, height, width, 1], np.float32))
@@ -339,7 +342,7 @@ def scaled(moment: Moment, width: int, height: int) -> Moment:
 
 
 def movement(moments: Sequence[Moment], kept: Kept, begins: dt.datetime) -> Movement:
-    """Moments whose places are shares of width and height, as activities are told from."""
+    """Build the activity expert's input from moments whose places are shares of width and height."""
     size = (kept.width, kept.height)
     placed = tuple(scaled(moment, *size) for moment in moments)
     return Movement(placed, *size, kept.room, begins.hour + begins.minute / 60)
@@ -378,7 +381,8 @@ def _digest(known: Sequence[Known]) -> str:
 
 
 def _like_today(cursor: sqlite3.Cursor, row: sqlite3.Row, known: Sequence[Known]) -> dict[str, float]:
-    """For names, how alike the clothes are to those in which their owner was seen, named, within twelve hours."""
+    """Return by name how similar the clothes are to those in which that person was seen and named within twelve
+    hours."""
     (here,) = cursor.execute("SELECT start_unix_s FROM recording WHERE number = ?", (row["recording"],)).fetchall()
     at_unix_s = here["start_unix_s"] + row["start_s"]
     mine: Vector = np.frombuffer(row["clothes"], "<f4")

@@ -1,6 +1,6 @@
-"""Pictures of what was seen: a frame with boxes, names and skeletons, and a timeline of who was where when.
+"""Draw pictures of what was seen: a frame with boxes, names and skeletons, and a timeline of who was where when.
 
-Who is not known is blurred in the frame itself, under everything that is drawn: the head as the pose shows it, else the
+Unknown people are blurred in the frame itself, under everything that is drawn: the head as the pose shows it, else the
 upper part of the box; so is every further face that is given. Not covered: a head that none of them shows.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 UNKNOWN = "unknown"
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F52A8")
-"""Told apart by people who see fewer colours too (Okabe and Ito 2008; the last is ours)."""
+"""Colours that colour-blind people can tell apart (Okabe and Ito 2008; the last is ours)."""
 _GREY = "#6E6E6E"
 _BONES = (
     ("left_shoulder", "right_shoulder"),
@@ -38,11 +38,12 @@ _BONES = (
 _FACE_POINTS = tuple(POSE_POINTS[:11])
 _VISIBLE = 0.5
 _HEAD_SHARE, _CLOSE_HEAD_SHARE = 0.3, 0.65
-"""Of a box's height that is blurred where no pose shows the head: of a whole figure, and of one seen to the chest."""
+"""Share of a box's height that is blurred where no pose shows the head: for a whole figure, and for one seen to the
+chest."""
 _FACE_MARGIN = 0.4
-"""A face is found from the brows to the chin; hair and ears tell somebody, too."""
+"""Margin around a face, which is detected from brows to chin; hair and ears also identify a person."""
 _N_BLOCKS = 5
-"""A blurred head is made of so many blocks across: too few to tell anybody by."""
+"""Number of blocks across a blurred head: too few to recognise anybody."""
 _MAX_ROWS = 14
 
 
@@ -58,14 +59,14 @@ def draw_sighting(
     caption: str = "",
     strange_faces: Sequence[Box] = (),
 ) -> Image.Image:
-    """A frame with everyone in it marked, the one who is meant first.
+    """Draw a frame with everyone in it marked; the first is the person meant.
 
     Args:
         names: By box; empty for somebody unknown.
         poses: By box; None where none was found.
         blurred: By box, whether the head is made unrecognisable.
         caption: A line at the bottom: where and when.
-        strange_faces: Faces of people who are in no box, or not whom a box is named after: blurred, too.
+        strange_faces: Faces outside all boxes, or not of the person a box is named after: blurred, too.
     """
     image = Image.fromarray(pixels)
     for box, pose, is_blurred in zip(boxes, poses, blurred, strict=True):
@@ -88,7 +89,7 @@ def draw_sighting(
 
 
 def head_of(box: Box, pose: Pose | None) -> Box:
-    """Where the head is: around the points of the face, else the upper part of the box."""
+    """Return the box of the head: around the points of the face, else the upper part of the box."""
     if pose is not None:
         points = pose.points[[POSE_POINTS.index(name) for name in _FACE_POINTS]]
         seen = points[points[:, 3] >= _VISIBLE][:, :2]
@@ -154,9 +155,9 @@ def _colour(name: str) -> str:
 
 
 def draw_timeline(sightings: Sequence[Sighting], start: dt.datetime, end: dt.datetime) -> Image.Image:
-    """Who was where when, doing what: a row for each person in each room, a colour for each activity.
+    """Draw who was where when, doing what: a row for each person in each room, a colour for each activity.
 
-    Who is only probably somebody is hatched. Of more rows than fit, those seen longest are shown.
+    A person who is only probably identified is hatched. If there are more rows than fit, those seen longest are shown.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -202,7 +203,7 @@ def draw_timeline(sightings: Sequence[Sighting], start: dt.datetime, end: dt.dat
 
 
 def _rows(sightings: Sequence[Sighting]) -> tuple[dict[str, list[Sighting]], int]:
-    """Sightings by the label of their row, people who are known first, and how many rows are left out."""
+    """Group sightings by the label of their row, known people first; also return how many rows are left out."""
     is_one_room = len({one.room for one in sightings}) == 1
     groups: dict[tuple[str, str], list[Sighting]] = {}
     for one in sightings:
@@ -220,7 +221,7 @@ def _short(text: str) -> str:
 
 
 def _time_axis(axes: Axes, start: dt.datetime, end: dt.datetime, zone: dt.tzinfo | None) -> None:
-    """Round times of the clock, about eight of them."""
+    """Label the axis at round clock times, about eight of them."""
     span_s = max((end - start).total_seconds(), 1.0)
     steps = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 7 * 86400)
     step_s = next((step for step in steps if span_s / step <= 8), steps[-1])

@@ -1,4 +1,4 @@
-"""Pictures that files hold, made ready to be read: upright, in plain colours, not too large.
+"""Prepare the owner's pictures for reading text: upright, in plain colours, not too large.
 
 Covered: files that are no picture, formats that name other files or run programs (only a short list of formats is
 opened), pictures that claim to be enormous, animations (their first picture), transparency (on white).
@@ -22,7 +22,7 @@ _LONGEST_PX = 2560
 
 
 def picture(data: bytes) -> Frame:
-    """The picture that a file holds. Raises: ToolError: It holds none that can be read, and why."""
+    """Return the picture that a file holds. Raises: ToolError: It holds none that can be read, and why."""
     if not data:
         raise ToolError("the file is empty; expected a picture")
     try:

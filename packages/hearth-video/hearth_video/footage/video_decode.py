@@ -1,9 +1,10 @@
-"""Pictures out of video files: at a chosen rate, between two times, with the file's own timestamps, in constant memory.
+"""Decode pictures from video files at a chosen rate, between two times, with the file's own timestamps, in constant
+memory.
 
-Times are seconds since the first picture of the file, as its timestamps say, not frames counted: a variable rate, lost
-pictures and cut files are as they are. Pictures come upright (the display matrix is applied), with square pixels, and
-no larger than asked for. The same picture has the same time wherever reading begins, so that what was seen in two
-readings can be put together.
+Times are seconds since the first picture of the file by its timestamps, not counted frames: a variable rate, lost
+pictures and cut files keep their true times. Pictures come upright (the display matrix is applied), with square pixels,
+and no larger than asked for. A picture has the same time wherever reading begins, so that the results of two readings
+can be put together.
 
 Covered: truncated and damaged files (what can be decoded is given), sound without pictures, files without length or
 timestamps, pictures too large, pipes and devices, playlists and other files that make FFmpeg open further files or the
@@ -35,35 +36,35 @@ if TYPE_CHECKING:
 
 
 FORMATS = "mov,mp4,matroska,webm,avi,mpegts,mpeg,flv,asf,ogg,3gp"
-"""Containers that are read; none of them names other files."""
+"""Container formats that are read; none of them names other files."""
 MAX_PIXELS = 40_000_000
-"""Of one picture: somewhat more than 8K."""
+"""Largest number of pixels in one picture: somewhat more than 8K."""
 MAX_DURATION_S = 30 * 86_400.0
 _OPEN_S = 30.0
 _MAX_FAULTS = 2_000
-"""So many packets in a row that cannot be decoded end the reading."""
+"""Number of consecutive undecodable packets that end the reading."""
 _SEEK_FROM_S = 2.0
 _STEPS_BACK_S = (0.0, 4.0, 30.0, math.inf)
-"""Some containers seek to somewhat after what was asked for: then from further back."""
+"""Steps back before the target, since some containers seek to somewhat after it."""
 _TAIL_S = 20.0
 _LEAST_SPARED = 10.0
-"""Pictures that no other is made from are not decoded when there are so many times more than are asked for; with fewer
-the times of those that are left would be too uneven."""
+"""Pictures that no other is made from are skipped when there are this many times more than asked for; with fewer, the
+times of the remaining ones would be too uneven."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What a video file says of itself and what was found by reading it."""
+    """The facts about a video file, from its header and from reading it."""
 
     duration_s: float
-    """From the first picture to the end of the last one."""
+    """Seconds from the first picture to the end of the last one."""
     width: int
-    """Upright, in square pixels."""
+    """Width of the upright picture, in square pixels."""
     height: int
     codec: str
     container: str
     created: dt.datetime | None
-    """When it says that it was made, if it does."""
+    """Time of creation that the file states, if it does."""
 
 
 def probe(path: Path) -> Probe:
@@ -98,7 +99,7 @@ def frames(
     frames_per_s: float = 2.0,
     longest_side: int = 1280,
 ) -> Iterator[Frame]:
-    """Pictures of a file in order of time: the first one of each stretch of 1 / `frames_per_s`.
+    """Yield pictures of a file in order of time: the first one of each stretch of 1 / `frames_per_s`.
 
     Args:
         start_s, end_s: Half-open, on the file's own clock.
@@ -138,7 +139,7 @@ def _av() -> Any:
 
 @contextlib.contextmanager
 def opened_file(path: Path, what: str = "video", formats: str = FORMATS) -> Iterator[InputContainer]:
-    """A file's container, which reads from the file alone.
+    """Open a file's container, which reads from the file alone.
 
     Raises:
         NotFound: No such file. MissingExtraError: PyAV is not installed.
@@ -179,7 +180,7 @@ def _opened(path: Path) -> Iterator[tuple[InputContainer, VideoStream]]:
         if stream.codec_context is None:
             raise ToolError(f"{str(path)!r}: its kind of video is not known to FFmpeg; convert it to H.264")
         width, height = stream.codec_context.width, stream.codec_context.height
-        if not 0 < width * height <= MAX_PIXELS:  # FFmpeg says 0 of what is more than it may decode
+        if not 0 < width * height <= MAX_PIXELS:  # FFmpeg reports 0 for what is more than it may decode
             raise ToolError(
                 f"the pictures of {str(path)!r} have no size that can be decoded ({width} × {height}); expected at "
                 f"most {MAX_PIXELS} pixels"
@@ -189,12 +190,12 @@ def _opened(path: Path) -> Iterator[tuple[InputContainer, VideoStream]]:
 
 
 def pictured(container: InputContainer) -> list[VideoStream]:
-    """Its streams of moving pictures."""
+    """Return the streams of moving pictures."""
     return [stream for stream in container.streams.video if not _is_cover(stream)]
 
 
 def _is_cover(stream: VideoStream) -> bool:
-    """Whether it is the picture on the cover of a piece of music."""
+    """Say whether a stream is the cover picture of a piece of music."""
     return "attached_pic" in str(getattr(stream, "disposition", "")).lower()
 
 
@@ -216,7 +217,7 @@ def _created(container: InputContainer) -> dt.datetime | None:
 
 
 def _decoded(container: InputContainer, stream: VideoStream, path: Path) -> Iterator[VideoFrame]:
-    """Every picture from where the container stands; damaged packets are left out. Raises: ToolError."""
+    """Yield every picture from the container's position on; damaged packets are left out. Raises: ToolError."""
     av = _av()
     n_faults = 0
     packets = container.demux(stream)
@@ -245,7 +246,7 @@ def _decoded(container: InputContainer, stream: VideoStream, path: Path) -> Iter
 def _from(
     container: InputContainer, stream: VideoStream, path: Path, start_s: float
 ) -> Iterator[tuple[VideoFrame, float]]:
-    """Pictures with their times, the first of them at or before `start_s` where there is one."""
+    """Yield pictures with their times, the first of them at or before `start_s` where there is one."""
     av = _av()
     origin = None if stream.start_time is None else float(stream.start_time * (stream.time_base or 0))
     for back_s in _STEPS_BACK_S if start_s > _SEEK_FROM_S and origin is not None else (math.inf,):
@@ -271,7 +272,7 @@ def _from(
 def _timed(
     container: InputContainer, stream: VideoStream, path: Path, origin: float | None
 ) -> Iterator[tuple[VideoFrame, float]]:
-    """Pictures with the seconds since the file's first; a picture without a time comes one picture after the last."""
+    """Yield pictures with the seconds since the file's first; one without a time comes one picture after the last."""
     last_s, step_s = None, 1.0 / float(stream.average_rate or 25)
     for picture in _decoded(container, stream, path):
         if picture.time is not None:
@@ -292,7 +293,7 @@ def _origin(stream: VideoStream, first: VideoFrame) -> float:
 
 
 def _last_moment(path: Path) -> float:
-    """When the last picture of a file ends, by the timestamps of its packets."""
+    """Return when the last picture of a file ends, by the timestamps of its packets."""
     av = _av()
     with _opened(path) as (container, stream):
         base = float(stream.time_base or 0)
@@ -313,7 +314,7 @@ def _last_moment(path: Path) -> float:
 
 
 def _end_of(container: InputContainer, stream: VideoStream) -> float | None:
-    """The end of the last picture from where the container stands, in the stream's ticks."""
+    """Return the end of the last picture from the container's position on, in the stream's ticks."""
     av = _av()
     last: int | None = None
     length = 0
@@ -335,7 +336,7 @@ def _end_of(container: InputContainer, stream: VideoStream) -> float | None:
 
 
 def _size(stream: VideoStream, picture: VideoFrame, longest_side: int = 1 << 16) -> tuple[int, int]:
-    """Width and height of what is given, upright, in square pixels, at most `longest_side`."""
+    """Return width and height of the output, upright, in square pixels, at most `longest_side`."""
     aspect = float(stream.sample_aspect_ratio or 1)
     width, height = picture.width * (aspect if 0.2 < aspect < 5 else 1.0), float(picture.height)
     if _turns(picture) % 2:
@@ -345,7 +346,7 @@ def _size(stream: VideoStream, picture: VideoFrame, longest_side: int = 1 << 16)
 
 
 def _turns(picture: VideoFrame) -> int:
-    """Quarter turns to the left that make it upright."""
+    """Return the number of quarter turns to the left that make the picture upright."""
     return round(float(picture.rotation or 0) / 90) % 4
 
 

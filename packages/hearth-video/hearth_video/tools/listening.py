@@ -1,4 +1,4 @@
-"""What was said and heard in home video, and what is written in the owner's pictures.
+"""Tools for what was said and heard in home video, and for text in the owner's pictures.
 
 The tools ask the owner's footage (`protocols.Footage`) and never hear a sample; what comes back may be a stranger's
 words (sources `sensor` and `file`). Not covered: who speaks, what made a sound, languages other than English,
@@ -19,7 +19,7 @@ from hearth_video.tools.recorded_time import VideoId, footage_of, parts_of_id, r
 SoundName = Literal["speech", "knock", "ring", "loud", "silence"]
 
 LISTENING_S = 900.0
-"""How long listening to video that was never listened to may take."""
+"""Longest time for listening to video that was never listened to."""
 MAX_PICTURE_BYTES = 50_000_000
 _UNSURE = 0.5
 

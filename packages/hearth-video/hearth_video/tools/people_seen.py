@@ -1,6 +1,6 @@
-"""People seen on home video, as tools hand them on, and what is said of them.
+"""Sightings of people on home video as tools pass them on, and their description in words.
 
-How sure the experts are is said in words: nothing, `probably`, `perhaps`.
+The experts' confidence is given in words: nothing, `probably`, `perhaps`.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ class Sighting:
     end: dt.datetime
     length: dt.timedelta
     name: PersonName
-    """Empty: not known, or not looked at yet."""
+    """Name of the person; empty: not known, or not looked at yet."""
     activity: str
-    """Empty: not told."""
+    """Name of the activity; empty: not known."""
     confidence: float
-    """The least sure of what is said; in [0, 1]."""
+    """Lowest confidence of the statements made; in [0, 1]."""
     text: str
-    """Who, doing what, and how sure, in words."""
+    """Description in words: who, doing what, and how sure."""
 
 
 # ── From step to step ─────────────────────────────────────────────────────────────────────────────────────
@@ -65,7 +65,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A sighting as an earlier step handed it on."""
+    """A sighting received from an earlier step."""
 
     id: str
     start: dt.datetime
@@ -74,7 +74,7 @@ class Given:
 
 
 def given(people: object) -> list[Given]:
-    """Read what an earlier step handed on. Raises: ToolError: These are no sightings."""
+    """Read the sightings from an earlier step. Raises: ToolError: These are no sightings."""
     found = []
     for one in cast("list[Any]", people if isinstance(people, list | tuple) else [people]):
         try:
@@ -89,14 +89,14 @@ def given(people: object) -> list[Given]:
 
 
 def named(call: CallContext, people: Sequence[Given]) -> list[protocols.Sighting]:
-    """The same with names, for as long as they were given."""
+    """Return the same sightings with names, limited to the times given."""
     by_id = {one.id: one for one in people}
     found = footage_of(call).named(tuple(by_id)) if by_id else ()
     return [_cut(seen, by_id[seen.id].start, by_id[seen.id].end) for seen in found if seen.id in by_id]
 
 
 def doing(call: CallContext, people: Sequence[Given]) -> list[protocols.Sighting]:
-    """A sighting for each stretch of one activity, none of it outside of what was given."""
+    """Return a sighting for each stretch of one activity, within the times given."""
     if not people:
         return []
     first, last = min(one.start for one in people), max(one.end for one in people)
@@ -109,7 +109,7 @@ def _cut(seen: protocols.Sighting, start: dt.datetime, end: dt.datetime) -> prot
 
 
 def records(call: CallContext, seen: Iterable[protocols.Sighting], *, was_asked_who: bool) -> list[Sighting]:
-    """In order of time, as many as an answer can hold."""
+    """Return records in order of time, as many as an answer can hold."""
     found = sorted(seen, key=lambda one: (one.start, one.room, one.id))
     if len(found) > MAX_SIGHTINGS:
         n_left = len(found) - MAX_SIGHTINGS
@@ -141,14 +141,14 @@ def _record_of(seen: protocols.Sighting, was_asked_who: bool, zone: dt.tzinfo | 
 
 
 def who(seen: protocols.Sighting) -> str:
-    """`Anna`, `probably Anna`, `perhaps somebody I don't know`."""
+    """Return the person in words: `Anna`, `probably Anna`, `perhaps somebody I don't know`."""
     if seen.name:
         return _hedged(seen.name, seen.name_confidence)
     return _hedged("somebody I don't know", seen.confidence)
 
 
 def said_activity(activity: str) -> str:
-    """`sitting` for `sit`."""
+    """Return an activity as said in a sentence: `sitting` for `sit`."""
     return _DOING.get(activity, activity)
 
 
@@ -161,13 +161,13 @@ def _hedged(text: str, confidence: float) -> str:
 
 
 def is_called(name: str, asked: str) -> bool:
-    """Whether a name is meant by a part of it, or by more of it than was enrolled; a possessive makes no difference."""
+    """Say whether `asked` is a part of the name or more of it than was enrolled; a possessive makes no difference."""
     wanted, known = stems(asked), stems(name)
     return bool(wanted and known) and (wanted <= known or known <= wanted)
 
 
 def names_meant(call: CallContext, asked: str) -> tuple[str, ...]:
-    """The name itself, and the full names of those in the contacts who are called so: `dad`, `my wife`; `me` is the
+    """Return the name itself, and the full names of the contacts who are called so: `dad`, `my wife`; `me` is the
     owner."""
     plain = folded(asked).strip().removeprefix("my ").removeprefix("our ").removesuffix("'s")
     if plain in ("me", "myself", "i"):
@@ -181,7 +181,7 @@ def _bare(alias: str) -> str:
 
 
 def said_length(length: dt.timedelta) -> str:
-    """`1 h 5 min`, `40 s`."""
+    """Return a length in words: `1 h 5 min`, `40 s`."""
     seconds = round(length.total_seconds())
     hours, rest = divmod(seconds, 3600)
     minutes, seconds = divmod(rest, 60)
@@ -196,7 +196,7 @@ def said_length(length: dt.timedelta) -> str:
 
 
 def stays(spans: Iterable[tuple[dt.datetime, dt.datetime]]) -> list[tuple[dt.datetime, dt.datetime]]:
-    """Stretches with hardly a gap between them are one."""
+    """Join stretches that have hardly a gap between them."""
     found: list[tuple[dt.datetime, dt.datetime]] = []
     for start, end in sorted(spans):
         if found and start - found[-1][1] <= JOINED:
@@ -207,7 +207,7 @@ def stays(spans: Iterable[tuple[dt.datetime, dt.datetime]]) -> list[tuple[dt.dat
 
 
 def told(seen: Sequence[protocols.Sighting], now: dt.datetime, *, says_room: bool) -> list[str]:
-    """A line for each stay of each person: when, who, and what they did, the longest first."""
+    """Return a line for each stay of each person: when, who, and what they did, the longest first."""
     says_day = len({one.start.astimezone(now.tzinfo).date() for one in seen}) > 1
     lines: list[tuple[dt.datetime, str]] = []
     groups: dict[tuple[str, str], list[protocols.Sighting]] = {}
@@ -229,7 +229,7 @@ def told(seen: Sequence[protocols.Sighting], now: dt.datetime, *, says_room: boo
 
 
 def _deeds(seen: Sequence[protocols.Sighting]) -> str:
-    """`sitting (4 min) and probably walking (20 s)`."""
+    """Return activities with their lengths: `sitting (4 min) and probably walking (20 s)`."""
     lengths: dict[str, dt.timedelta] = {}
     best: dict[str, protocols.Sighting] = {}
     for one in seen:
@@ -242,7 +242,7 @@ def _deeds(seen: Sequence[protocols.Sighting]) -> str:
 
 
 def summary(seen: Sequence[protocols.Sighting], now: dt.datetime) -> str:
-    """Each person with first and last time and the time in view; empty for nobody."""
+    """Return each person with first and last time and the time in view; empty for nobody."""
     parts = []
     ordered = sorted(seen, key=lambda one: (not one.name, one.name))
     for name, group in itertools.groupby(ordered, key=lambda one: one.name):

@@ -1,7 +1,7 @@
-"""Which room and which stretch of time of the owner's home video is meant, and what was recorded then.
+"""Resolve the room and the period of home video that a request means, and find what was recorded then.
 
-A time to come is read as the same weekday before, and a notice says so; what was not recorded is said, too.
-Not covered: which half of the day an hour without one means (the planner's question).
+A future time is read as the same weekday before, with a notice; missing recordings are reported, too. Not covered:
+which half of the day an hour without one means (left to the planner).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from hearth.protocols import CallContext, Footage, Recording
 VideoId = NewType("VideoId", str)
 
 AROUND_A_MOMENT = dt.timedelta(minutes=5)
-"""So far before and after the moment that was asked about, people are looked for."""
+"""Time before and after the moment asked about in which people are looked for."""
 MAX_PERIOD = dt.timedelta(days=31)
 JOINED = dt.timedelta(minutes=2)
-"""Somebody who is out of view for less was there all the time."""
+"""Longest absence after which somebody counts as continuously present."""
 _EVERYWHERE = frozenset({"house", "home", "flat", "apartment", "place", "everywhere", "anywhere", "all", "every"})
 _PLAIN_WORDS = frozenset({"the", "my", "our", "room", "in", "a", "camera", "cam", "video", "footage", "of", "whole"})
 
@@ -29,7 +29,7 @@ _PLAIN_WORDS = frozenset({"the", "my", "our", "room", "in", "a", "camera", "cam"
 
 
 def footage_of(call: CallContext) -> Footage:
-    """Raises: ToolError: There is none, or no camera is known."""
+    """Return the owner's footage. Raises: ToolError: There is none, or no camera is known."""
     if call.footage is None:
         raise ToolError("home video is not available here; run this on a home made with `hearth init`")
     if not call.footage.rooms():
@@ -41,7 +41,7 @@ def footage_of(call: CallContext) -> Footage:
 
 
 def room_meant(room: str, footage: Footage) -> str:
-    """The room as the footage names it; empty for all. Raises: NotFound: names those that have a camera."""
+    """Return the room as the footage names it; empty for all. Raises: NotFound: names those that have a camera."""
     asked = stems(room[:200]) - _PLAIN_WORDS
     if asked <= _EVERYWHERE:
         return ""
@@ -59,7 +59,7 @@ def room_meant(room: str, footage: Footage) -> str:
 def period_meant(
     call: CallContext, start: dt.datetime | None, end: dt.datetime | None, at: dt.datetime | None = None
 ) -> tuple[dt.datetime, dt.datetime]:
-    """The stretch of time that is meant, none of it to come. Raises: ToolError."""
+    """Return the period that is meant, none of it in the future. Raises: ToolError."""
     now = call.now
     if at is not None and (start is not None or end is not None):
         raise ToolError("a moment and a stretch of time were given; give either `at` or `start` and `end`")
@@ -88,7 +88,7 @@ def period_meant(
 
 
 def _looking_back(call: CallContext, first: dt.datetime, last: dt.datetime) -> tuple[dt.datetime, dt.datetime]:
-    """A day to come is the same weekday before: video is of what has been. Raises: ToolError: later today."""
+    """Replace a future day by the same weekday before, since video shows the past. Raises: ToolError: later today."""
     if first < call.now:
         return first, last
     n_days = (first.astimezone(call.now.tzinfo).date() - call.now.date()).days
@@ -114,7 +114,7 @@ def video_id(room: str, start: dt.datetime, end: dt.datetime) -> VideoId:
 
 
 def parts_of_id(video: object) -> tuple[str, dt.datetime, dt.datetime]:
-    """Room, start and end of a video. Raises: NotFound: It is no id that `find_video` gave."""
+    """Return room, start and end of a video. Raises: NotFound: It is no id that `find_video` gave."""
     match = _ID.fullmatch(video) if isinstance(video, str) else None
     try:
         if match is not None:
@@ -129,7 +129,7 @@ def parts_of_id(video: object) -> tuple[str, dt.datetime, dt.datetime]:
 def recorded(
     call: CallContext, footage: Footage, room: str, start: dt.datetime, end: dt.datetime
 ) -> tuple[Recording, ...]:
-    """What was recorded then; a notice says what was not. Raises: NotFound: names when there is video."""
+    """Return the recordings of a period; a notice names the gaps. Raises: NotFound: names when there is video."""
     found = footage.recordings(room, start, end)
     if not found:
         every = footage.recordings(room)
@@ -142,7 +142,7 @@ def recorded(
 
 
 def _gaps(recordings: Sequence[Recording], start: dt.datetime, end: dt.datetime) -> list[dt.timedelta]:
-    """How long nothing was recorded, stretch by stretch."""
+    """Return the lengths of the gaps between recordings."""
     gaps, covered = [], start
     for one in sorted(recordings, key=lambda r: r.start):
         if one.start > covered:
@@ -152,7 +152,7 @@ def _gaps(recordings: Sequence[Recording], start: dt.datetime, end: dt.datetime)
 
 
 def _stretches(recordings: Sequence[Recording], near: dt.datetime, now: dt.datetime) -> str:
-    """When there is video, the three stretches nearest to a moment."""
+    """Name the three stretches of video nearest to a moment."""
     merged: list[tuple[str, dt.datetime, dt.datetime]] = []
     for one in sorted(recordings, key=lambda r: (r.room, r.start)):
         if merged and merged[-1][0] == one.room and one.start - merged[-1][2] <= JOINED:
@@ -187,7 +187,7 @@ def said_day(moment: dt.datetime, now: dt.datetime) -> str:
 
 
 def said_span(start: dt.datetime, end: dt.datetime, now: dt.datetime) -> str:
-    """`on Thursday 19 November from 18:00 to 22:00`."""
+    """Return a period in words: `on Thursday 19 November from 18:00 to 22:00`."""
     a, b = start.astimezone(now.tzinfo), end.astimezone(now.tzinfo)
     last = b if (b.hour, b.minute, b.second) != (0, 0, 0) or b - a < dt.timedelta(days=1) else b - dt.timedelta(1)
     if a.date() == last.date() and a == _midnight(a) and b != last:

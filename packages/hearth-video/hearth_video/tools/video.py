@@ -1,7 +1,7 @@
-"""Home video: who was in view, when, where, doing what; told in words, with pictures where they are asked for.
+"""Tools for home video: who was in view, when, where, doing what; in words, with pictures where asked for.
 
-The tools ask the owner's footage (`protocols.Footage`) and never see a pixel; what comes back may be a stranger's doing
-(source `sensor`). Not covered: who somebody is that nobody enrolled, what happened where no camera looked, and sound.
+The tools ask the owner's footage (`protocols.Footage`) and never see a pixel; results may be a stranger's doing (source
+`sensor`). Not covered: the identity of people nobody enrolled, what happened where no camera looked, and sound.
 """
 
 from __future__ import annotations
@@ -61,22 +61,22 @@ ActivityName = Literal[
     "clean",
     "work",
 ]
-"""What can be asked for. Which of these are ever told depends on the activity model: the last seven need one that was
-trained on them."""
+"""Activities that can be asked for. Which are ever recognised depends on the activity model: the last seven need one
+that was trained on them."""
 
 MAX_PICTURES = 12
 LOOKING_S = 900.0
-"""How long looking at video that was never looked at may take."""
+"""Longest time for indexing video that was never looked at."""
 _NOBODY = PersonName("")
 
 
 @dataclass(frozen=True, slots=True)
 class Video:
-    """What was recorded of a room in a stretch of time; nothing was looked at yet."""
+    """The recordings of a room in a period; nothing was looked at yet."""
 
     id: VideoId
     room: str
-    """Empty: every room with a camera."""
+    """Name of the room; empty: every room with a camera."""
     start: dt.datetime
     end: dt.datetime
     cameras: tuple[str, ...]
@@ -85,7 +85,7 @@ class Video:
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """How often and how long somebody was in view."""
+    """Number and length of a person's stays in view."""
 
     name: PersonName
     n_times: int
@@ -95,26 +95,26 @@ class Presence:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What was seen in a stretch of time."""
+    """A description of a period."""
 
     start: dt.datetime
     end: dt.datetime
     text: str
     timeline: str
-    """File with a picture of who was where when; empty when nobody was seen."""
+    """File of a picture of who was where when; empty when nobody was seen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
     path: str
-    """File on this device."""
+    """Path of a file on this device."""
     at: dt.datetime
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two days side by side."""
+    """A comparison of two days."""
 
     day: dt.date
     other: dt.date

@@ -1,8 +1,8 @@
-"""The shipped weights for activities, from the drawn body: python -m hearth_video.train.activity_train
+"""Train the shipped activity weights on the drawn body: python -m hearth_video.train.activity_train
 
-Subjects of training and of the test are others, and so are their cameras. Writes `activity.npz` (weights),
-`activity_statistics.npz` (what the owner's examples are added to) and `activity.json` (how it was made, and its
-confusion matrix), the same to the byte on the same kind of processor. No torch; about a minute.
+Training and test use different subjects and cameras. Writes `activity.npz` (weights), `activity_statistics.npz` (what
+the owner's examples are added to) and `activity.json` (how it was made, and its confusion matrix), byte for byte the
+same on the same kind of processor. No torch; about a minute.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WINDOW_S = 2.0
 
 
 def drawn_windows(seed: int, n_subjects: int, n_views: int = N_VIEWS, window_s: float = WINDOW_S) -> Windowed:
-    """Windows of subjects that no other seed draws."""
+    """Return windows of subjects that no other seed draws."""
     values: list[Floats] = []
     names: list[str] = []
     who: list[int] = []

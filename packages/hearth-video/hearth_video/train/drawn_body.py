@@ -1,11 +1,12 @@
-"""A drawn body that stands, sits, walks, waves, reaches and lies, seen by a camera: what activities are first learnt
-from, as no filmed people may be shipped.
+"""Simulate a body that stands, sits, walks, waves, reaches and lies, seen by a camera. Activities are first learnt from
+it, because no film of people may be shipped.
 
-A subject has a height from child to tall adult, limbs of their own proportions, ways of moving of their own; a camera
-has a height, a distance and a view. Points get the errors of a landmark network: jitter in proportion to the body,
-drift that lasts, left and right confused in profile, hidden points guessed with low visibility, frames without a pose.
+A subject has a height from child to tall adult, individual limb proportions and ways of moving; a camera has a height,
+a distance and a view. Points get the errors of a landmark network: jitter in proportion to the body, drift that lasts,
+left and right confused in profile, hidden points guessed with low visibility, frames without a pose.
 
-Not covered: clothes, furniture (but for hidden legs), real muscles; whatever real people do that was not thought of.
+Not covered: clothes, furniture (except for hidden legs), real muscles; movements of real people that were not thought
+of.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _INDEX = {name: place for place, name in enumerate(POSE_POINTS)}
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Lengths in metres."""
+    """A subject's proportions; lengths in metres."""
 
     height: float
     thigh: float
@@ -41,23 +42,24 @@ class Subject:
     pace: float
     """Steps a second when walking."""
     swing: float
-    """How widely arms and legs move, 1 is usual."""
+    """Width of arm and leg movements, 1 is usual."""
     is_left_handed: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Camera:
     up: float
-    """Above the floor, in metres."""
+    """Height above the floor, in metres."""
     away: float
     focal: float
-    """In pixels."""
+    """Focal length in pixels."""
     facing: float
-    """Which way the subject faces: 0 towards the camera, in radians."""
+    """Direction that the subject faces: 0 towards the camera, in radians."""
 
 
 _PROPORTIONS = (0.245, 0.246, 0.288, 0.13, 0.172, 0.157, 0.23, 0.15)
-"""Of the height: thigh, shin, torso, neck and head, upper arm, forearm, shoulders, hips (Winter 2009, figure 4.1)."""
+"""Shares of the height: thigh, shin, torso, neck and head, upper arm, forearm, shoulders, hips (Winter 2009, figure
+4.1)."""
 
 
 def subject(drawn: np.random.Generator) -> Subject:
@@ -91,14 +93,14 @@ def movement(
     duration_s: float = 6.0,
     frames_per_s: float | None = None,
 ) -> Movement:
-    """Some seconds of one activity, as the pose expert would have seen them."""
+    """Return some seconds of one activity, as the pose expert would have seen them."""
     fps = frames_per_s if frames_per_s is not None else float(drawn.choice([2.0, 2.0, 3.0, 5.0, 10.0]))
     times = np.arange(0, duration_s, 1 / fps) + drawn.uniform(0, 0.02)
     return seen(times, acted(activity, who, times, drawn), eye, drawn)
 
 
 def fall(who: Subject, eye: Camera, drawn: np.random.Generator, *, falls_s: float, fps: float) -> Movement:
-    """Standing, then down on the floor within `falls_s`, then lying; the fall begins after three seconds."""
+    """Return standing, then down on the floor within `falls_s`, then lying; the fall begins after three seconds."""
     times = np.arange(0, 7.0, 1 / fps)
     upright, lying = acted("stand", who, times, drawn), acted("lie", who, times, drawn, on_floor=True)
     share = np.clip((times - 3.0) / falls_s, 0, 1)[:, None, None] ** 2
@@ -115,7 +117,7 @@ _N = {name: place for place, name in enumerate(PARTS)}
 
 
 def acted(activity: str, who: Subject, times: Floats, drawn: np.random.Generator, *, on_floor: bool = False) -> Floats:
-    """Points of the body in metres: x to its left, y up, z ahead; shape [n, len(PARTS), 3]."""
+    """Return points of the body in metres: x to its left, y up, z ahead; shape [n, len(PARTS), 3]."""
     if activity == "lie":
         return _lying(who, times, drawn, on_floor)
     pose = activity
@@ -132,7 +134,8 @@ def acted(activity: str, who: Subject, times: Floats, drawn: np.random.Generator
 
 
 def _legs(pose: str, who: Subject, times: Floats, drawn: np.random.Generator) -> tuple[Floats, Floats, Floats, Floats]:
-    """Middle of the hips [n, 3], forward lean [n], directions of thighs and shins as angles ahead of down [n, 2]."""
+    """Return the middle of the hips [n, 3], forward lean [n], directions of thighs and shins as angles ahead of down
+    [n, 2]."""
     n = len(times)
     if pose == "sit":
         seat = drawn.uniform(0.75, 1.05)
@@ -167,7 +170,7 @@ def _legs(pose: str, who: Subject, times: Floats, drawn: np.random.Generator) ->
 def _arms(
     activity: str, pose: str, who: Subject, times: Floats, drawn: np.random.Generator
 ) -> tuple[Floats, Floats, Floats]:
-    """Directions of upper arms and forearms [n, 2, 3] (left, right), and how far a reach has gone [n]."""
+    """Return directions of upper arms and forearms [n, 2, 3] (left, right), and how far a reach has gone [n]."""
     n = len(times)
     upper, fore = np.zeros((n, 2, 3)), np.zeros((n, 2, 3))
     reached = np.zeros(n)
@@ -218,7 +221,7 @@ def _arms(
 
 
 def _direction(ahead: Floats, out: float | Floats) -> Floats:
-    """Unit vectors: `ahead` radians from hanging down towards ahead and up, turned outwards by `out`."""
+    """Return unit vectors: `ahead` radians from hanging down towards ahead and up, turned outwards by `out`."""
     sideways = np.broadcast_to(np.asarray(out, dtype=np.float64), ahead.shape)
     found = np.stack([np.sin(sideways), -np.cos(ahead) * np.cos(sideways), np.sin(ahead) * np.cos(sideways)], axis=1)
     return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True), dtype=np.float64)
@@ -254,7 +257,7 @@ def _assembled(
 
 
 def _lying(who: Subject, times: Floats, drawn: np.random.Generator, on_floor: bool) -> Floats:
-    """On the back, a side or the front, straight or curled, head this way or that."""
+    """Return a lying body: on the back, a side or the front, straight or curled, head this way or that."""
     n = len(times)
     upper, fore, _ = _arms("stand", "stand", who, times, drawn)
     curled = drawn.uniform(0, 1.2) * (drawn.random() < 0.6)
@@ -271,7 +274,7 @@ def _lying(who: Subject, times: Floats, drawn: np.random.Generator, on_floor: bo
 
 
 def _drift(times: Floats, drawn: np.random.Generator, amount: float) -> Floats:
-    """Slow smooth wandering, shape [n, 3]."""
+    """Return slow smooth wandering, shape [n, 3]."""
     found = np.zeros((len(times), 3))
     for rate in (0.11, 0.27, 0.6):
         found += np.sin(math.tau * rate * times[:, None] + drawn.uniform(0, math.tau, 3)) * drawn.normal(0, amount, 3)
@@ -282,10 +285,10 @@ def _drift(times: Floats, drawn: np.random.Generator, amount: float) -> Floats:
 
 
 def seen(times: Floats, points: Floats, eye: Camera, drawn: np.random.Generator) -> Movement:
-    """The points as a landmark network would give them."""
+    """Return the points as a landmark network would give them."""
     cos, sin = math.cos(eye.facing), math.sin(eye.facing)
     x, y, z = points[..., 0], points[..., 1], points[..., 2]
-    # Towards the camera is ahead of somebody who faces it; their left is then on the right of the picture.
+    # The camera looks at a person's front, so ahead is towards it; their left is then on the right of the picture.
     across, near = cos * x + sin * z, -sin * x + cos * z
     middle_y = 0.9 - eye.up
     tilt = math.atan2(middle_y, eye.away)
@@ -324,7 +327,7 @@ def seen(times: Floats, points: Floats, eye: Camera, drawn: np.random.Generator)
 
 
 def _hide(rows: NDArray[np.float32], eye: Camera, size: float, drawn: np.random.Generator) -> None:
-    """Legs behind a table, the far arm behind the body: guessed, and said to be."""
+    """Hide legs behind a table and the far arm behind the body: guessed, with low visibility."""
     n = len(rows)
     if drawn.random() < 0.15:
         legs = [_INDEX[f"{side}_{part}"] for side in ("left", "right") for part in ("knee", "ankle")]

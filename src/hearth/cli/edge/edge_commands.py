@@ -1,14 +1,12 @@
-"""`hearth edge`: join a cloud, see what waits for it, send and fetch, leave it."""
+"""`hearth edge`: join a cloud, show the messages waiting for it, send and fetch, leave it."""
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
-import os
 import random
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -16,10 +14,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from hearth import errors
-from hearth.cli.edge.join_commands import door_of, join, leave, now_of, opened, settings_of
-from hearth.cli.edge.run_commands import health, point, run
+from hearth.cli.command_group import CommandGroup
+from hearth.cli.edge.give_command import give
+from hearth.cli.edge.join_commands import connected, join, leave, now_of, opened, settings_of
+from hearth.cli.edge.run_commands import health, run
 from hearth.cli.invocation import SECONDS, Invocation, as_json, print_json
-from hearth.cli.learning.prior_commands import give
 from hearth.terminal import clean, short
 
 if TYPE_CHECKING:
@@ -33,10 +32,10 @@ if TYPE_CHECKING:
 
 _KINDS_OF: dict[str, Kind] = {"demonstrations": "demonstration", "statistics": "statistics"}
 _APPLIES = {"prior": "hearth learn prior", "adapter": "hearth adapters take"}
-"""Who takes what was fetched."""
+"""Commands that apply what was fetched."""
 
 
-@click.group()
+@click.group(cls=CommandGroup, prefix="edge.")
 def edge() -> None:
     """Join a cloud that teaches, see what waits for it, send it, leave it.
 
@@ -48,7 +47,6 @@ def edge() -> None:
 edge.add_command(health)
 edge.add_command(join)
 edge.add_command(leave)
-edge.add_command(point)
 edge.add_command(run)
 edge.add_command(give)
 
@@ -105,7 +103,7 @@ def status(invocation: Invocation, as_json: bool) -> int:
 
 
 def _kinds(box: Outbox, now: dt.datetime) -> dict[Kind, dict[str, Any]]:
-    """Of each kind how many messages are in which state, and when it is tried again, with why."""
+    """Return for each kind the number of messages by state, the next attempt and the reason."""
     from hearth.edge.outbox import KINDS
 
     counts = box.counts()
@@ -145,7 +143,7 @@ def _show_joined(joined: Joined, token: str) -> None:
 
 
 def _token_state(store: Store, home: Path) -> str:
-    """What is wrong with the token's file; empty: nothing."""
+    """Return what is wrong with the token's file; empty if nothing."""
     from hearth.edge.enrolment import kept_token
 
     try:
@@ -188,7 +186,7 @@ def sync(
     from hearth.edge.outbox import Outbox
 
     home, settings = invocation.home, settings_of(invocation)
-    with opened(home) as store, one_at_a_time(home), parts(home, settings, store) as (joined, link, sharer):
+    with opened(home) as store, one_at_a_time(home), connected(home, settings, store) as (joined, link, sharer):
         box = Outbox(store, lambda: now_of(settings))
         if again:
             box.revive()
@@ -224,7 +222,7 @@ def _watch(
     kinds: tuple[Kind, ...],
     every_s: float,
 ) -> NoReturn:
-    """Turns until Ctrl-C, each when the next message is due; kinds not agreed to wait, and so does a full disk."""
+    """Send until Ctrl-C, whenever the next message is due; kinds without agreement wait, and so does a full disk."""
     from hearth.edge.outbox import Outbox
 
     lot = random.Random()  # noqa: S311 - spreads the waits
@@ -248,7 +246,7 @@ def _watch(
 
 
 def _may_go(settings: Settings, kind: str) -> bool:
-    """Whether the owner's settings let a kind be sent without asking."""
+    """Say whether the owner's settings let a kind be sent without asking."""
     if kind == "question":
         return settings.edge.teaches
     return any(_KINDS_OF[name] == kind for name in settings.edge.share)
@@ -257,8 +255,8 @@ def _may_go(settings: Settings, kind: str) -> bool:
 def _agreed_kinds(
     settings: Settings, share: tuple[str, ...], box: Any, sharer: Sharer, *, is_asked: bool
 ) -> tuple[Kind, ...]:
-    """What may be sent now: what the settings say, what was said with the command, and what the owner says when asked,
-    having seen how the first of them looks."""
+    """Return the kinds that may be sent now: by the settings, by the command's options, and by the owner's answer after
+    a look at the first message."""
     from hearth.edge.outbox import KINDS
     from hearth.edge.share_policy import Shareable
 
@@ -327,26 +325,3 @@ def _show_turn(turn: Turn, n_waiting: int, n_dropped: int, fetched: list[dict[st
             f"{one['sha256'][:12]}… lies here; `{_APPLIES[one['kind']]}` takes it" if one["sha256"] else "none yet"
         )
         click.echo(f"  {one['kind']}: {clean(short(outcome, 300))}")
-
-
-# ── Opening ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@contextlib.contextmanager
-def parts(home: Path, settings: Settings, store: Store) -> Iterator[tuple[Joined, Link, Sharer]]:
-    """What a turn needs. Raises: NotFound: No cloud was joined."""
-    from hearth.edge import enrolment
-    from hearth.edge.cloud_teacher import open_link, owners_mask
-    from hearth.edge.share_policy import Sharer
-    from hearth.registry import load_tools
-    from hearth.storage.workspace import Folder
-
-    joined = enrolment.joined(store, home)
-    link = open_link(store, home, settings, door_of(settings, store))
-    if joined is None or link is None:
-        raise errors.NotFound("no cloud was joined; `hearth edge join URL` does")
-    with contextlib.redirect_stdout(sys.stderr):  # a plug-in may print
-        tools = load_tools(home).specs
-    mask = owners_mask(Folder(home / "owner", store).for_call(""), settings, os.environ)
-    with link:
-        yield joined, link, Sharer(store, link.host, mask, tools)

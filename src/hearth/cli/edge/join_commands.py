@@ -1,5 +1,5 @@
-"""`hearth edge join` and `leave`: who is believed, what was agreed to, where the token lies; and what opens a home for
-the commands about its cloud."""
+"""`hearth edge join` and `leave`: check the service's key, ask for agreement and store the token; also opens a home for
+the other commands about its cloud."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ from hearth.terminal import clean, short
 
 if TYPE_CHECKING:
     from hearth.config import Settings
+    from hearth.edge.cloud_link import Link
+    from hearth.edge.enrolment import Joined
+    from hearth.edge.share_policy import Sharer
     from hearth.formats.edge_protocol import Hello
     from hearth.guard.egress.gateway import Egress
     from hearth.storage.database import Store
@@ -119,7 +122,7 @@ def _hello(address: str, door: Egress) -> Hello:
 
 
 def _try_token(address: str, door: Egress, secret: str, name: str) -> None:
-    """Raises: LinkError: The token is not taken."""
+    """Check that the service accepts the token. Raises: LinkError: The token is not taken."""
     from hearth.edge.cloud_link import Link
 
     def token() -> str:
@@ -146,7 +149,7 @@ def _show_service(address: str, hello: Hello, shown: str, edge_table: dict[str, 
 
 
 def _check_key(shown: str, expected: str, yes: bool) -> None:
-    """Raises: DeniedError: The key is not the one expected, or not agreed to."""
+    """Check the service's key. Raises: DeniedError: The key is not the one expected, or not agreed to."""
     if expected:
         if "".join(expected.lower().split()).replace(":", "") != shown.replace(" ", ""):
             raise errors.DeniedError(
@@ -159,7 +162,7 @@ def _check_key(shown: str, expected: str, yes: bool) -> None:
 
 
 def _token(given: str | None, file: Path | None) -> str:
-    """Raises: ConfigError: A file that cannot be read."""
+    """Read the token. Raises: ConfigError: A file that cannot be read."""
     if given is not None and given != "-":
         return given
     if file is not None:
@@ -179,7 +182,7 @@ def _note_past(store: Store, settings: Settings) -> int:
     from hearth.edge.outbox import note_all_demonstrations
     from hearth.learning.demonstration_store import Buffer
 
-    Buffer(store).ids()  # writes digests that are missing: the ids are made of them
+    Buffer(store).ids()  # writes missing digests, from which the ids are made
     with store.transaction() as cursor:
         note_all_demonstrations(cursor, now_of(settings))
         n: int = cursor.execute("SELECT count(*) FROM outbox WHERE state = 'waiting'").fetchone()[0]
@@ -217,7 +220,7 @@ def leave(invocation: Invocation, yes: bool) -> int:
 
 
 def door_of(settings: Settings, store: Store, entry: str = "") -> Egress:
-    """The network door; with `entry`, which the owner agreed to a moment ago, open for it too."""
+    """Return the egress gateway, which is also open for `entry` if the owner has just agreed to it."""
     from hearth.guard.egress.gateway import Egress
 
     if entry:
@@ -235,7 +238,7 @@ def opened(home: Path) -> Iterator[Store]:
 
 
 def settings_of(invocation: Invocation) -> Settings:
-    """Raises: ConfigError: No home there, or wrong settings."""
+    """Read the settings of the home. Raises: ConfigError: No home there, or wrong settings."""
     from hearth import config
 
     return config.read_settings(invocation.home / "hearth.toml")
@@ -246,10 +249,30 @@ def now_of(settings: Settings) -> dt.datetime:
 
 
 def agreed(question: str, yes: bool) -> bool:
-    """The owner's word; without anybody to ask, no."""
+    """Ask the owner; with nobody to ask, the answer is no."""
     if yes:
         return True
     if not sys.stdin.isatty():
         click.echo(f"{question} Nobody is there to ask; --yes agrees.", err=True)
         return False
     return click.confirm(question, default=False, err=True)
+
+
+@contextlib.contextmanager
+def connected(home: Path, settings: Settings, store: Store) -> Iterator[tuple[Joined, Link, Sharer]]:
+    """Open the way to the joined cloud. Raises: NotFound: No cloud was joined."""
+    from hearth.edge import enrolment
+    from hearth.edge.cloud_teacher import open_link, owners_mask
+    from hearth.edge.share_policy import Sharer
+    from hearth.registry import load_tools
+    from hearth.storage.workspace import Folder
+
+    joined = enrolment.joined(store, home)
+    link = open_link(store, home, settings, door_of(settings, store))
+    if joined is None or link is None:
+        raise errors.NotFound("no cloud was joined; `hearth edge join URL` does")
+    with contextlib.redirect_stdout(sys.stderr):  # a plug-in may print
+        tools = load_tools(home).specs
+    mask = owners_mask(Folder(home / "owner", store).for_call(""), settings, os.environ)
+    with link:
+        yield joined, link, Sharer(store, link.host, mask, tools)

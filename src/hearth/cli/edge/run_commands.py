@@ -6,8 +6,9 @@ import datetime as dt
 import os
 import signal
 import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -106,13 +107,14 @@ def run(
         signal.signal(number, lambda *_: runner.stop.set())
     if not (home / "hearth.toml").exists():
         _make_home(runner, makes_home)
-    listener = None
+    listeners: list[threading.Thread] = []
     if node and _has_broker(home):
+        _check_installed("edge.point")
         runner.pieces = [Piece(("edge", "point", "--node", node), sync_every, needs_file=has_token), *pieces]
-        listener = _listening(runner) if not once else None
+        listeners = [] if once else _listening(runner)
     is_well = runner.run(once=once) or runner.stop.is_set()
     runner.stop.set()
-    if listener is not None:
+    for listener in listeners:
         listener.join(_LEAVE_S)
     return 0 if is_well else 1
 
@@ -145,15 +147,22 @@ def _make_home(runner: Runner, may: bool) -> None:
         raise ConfigError(f"no home could be made in {str(runner.home)!r}; what `hearth init` said is above")
 
 
-def _listening(runner: Runner) -> threading.Thread:
-    """A thread that hears when there is something new, beside the loop."""
-    from hearth_home.kubeedge.sync_listener import Listener
+def _listening(runner: Runner) -> list[threading.Thread]:
+    """Threads that hear when there is something new, beside the loop."""
+    from hearth.registry import LISTENERS, load_parts
 
+    parts = load_parts(LISTENERS)
+    for fault in parts.faults:
+        _say(f"not loaded: {fault}")
     runner.asked = threading.Event()
-    listener = Listener(runner.home, os.environ, runner.asked, runner.stop, runner.say)
-    thread = threading.Thread(target=listener.run, name="listening", daemon=True)
-    thread.start()
-    return thread
+    said = (runner.home, os.environ, runner.asked, runner.stop, runner.say)
+    threads = [
+        threading.Thread(target=cast("Callable[..., None]", part.value), args=said, name=part.name, daemon=True)
+        for part in parts.loaded
+    ]
+    for thread in threads:
+        thread.start()
+    return threads
 
 
 def _finish_joining(home: Path) -> None:
@@ -166,57 +175,18 @@ def _finish_joining(home: Path) -> None:
             finish(store, home)
 
 
+def _check_installed(command: str) -> None:
+    """Raises: MissingExtraError: The distribution that brings the command is not installed."""
+    from hearth.registry import COMMANDS, missing_companion, part_names
+
+    if command not in part_names(COMMANDS) and (fault := missing_companion(command)) is not None:
+        raise fault
+
+
 def _has_broker(home: Path) -> bool:
     from hearth.config import read_settings
 
     return read_settings(home / "hearth.toml").home.mqtt is not None
-
-
-@click.command()
-@click.option("--node", envvar="HEARTH_EDGE_NODE", required=True, help="KubeEdge's name of this node.")
-@as_json
-@click.pass_obj
-def point(invocation: Invocation, node: str, as_json: bool) -> int:
-    """Publish how much waits for the cloud, and nothing of it, over KubeEdge's EventBus.
-
-    To NODE/user/hearth/waiting of the broker in [home.mqtt], in messages below 512 bytes, for a rule that passes them
-    on. What waits is sent by `hearth edge sync` alone.
-    """
-    from hearth import config, errors
-    from hearth.edge.enrolment import joined
-    from hearth.edge.outbox import Outbox
-    from hearth.guard.egress.gateway import Egress
-    from hearth.storage.database import Store
-    from hearth_home.kubeedge.twin_reporter import pointers
-    from hearth_home.mqtt_broker import connected
-    from hearth_home.mqtt_settings import configured
-
-    home = invocation.home
-    settings = config.read_settings(home / "hearth.toml")
-
-    def clock() -> dt.datetime:
-        return dt.datetime.now(settings.zone())
-
-    with Store.open(home / "hearth.db") as store:
-        at = joined(store, home)
-        if at is None:
-            raise errors.NotFound("no cloud was joined, so nothing waits for one; `hearth edge join URL` does")
-        found = pointers(Outbox(store, clock), at.instance, node, clock())
-        broker = configured(settings.for_tools(os.environ)["home"])
-        if found and broker is None:
-            raise errors.ConfigError(
-                "[home.mqtt] names no broker; on a KubeEdge node it is the one EventBus listens to"
-            )
-        if found and broker is not None:
-            egress = Egress.from_settings(settings, store, clock)
-            with connected(broker, egress, "how much waits for the cloud", threading.Event()) as session:
-                for message in found:
-                    session.publish(message)
-    if as_json:
-        print_json([{"topic": one.topic, "payload": one.payload.decode()} for one in found])
-    else:
-        click.echo(f"{len(found)} pointers published." if found else "Nothing waits; nothing was published.")
-    return 0
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""`hearth ledger`: what left this device, byte for byte, and whether the record of it is whole."""
+"""`hearth ledger`: show what left this device, byte for byte, and check that the record of it is complete."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def export(invocation: Invocation, target: Path, as_json: bool) -> None:
 
 
 def entry_lines(entry: Entry, n_bytes: int = 0) -> list[str]:
-    """One entry for a person."""
+    """Format one entry for a person."""
     where = f"{entry.host}:{entry.port}" if entry.port else entry.host
     if entry.address and entry.address != entry.host:
         where += f" ({entry.address})"
@@ -173,7 +173,7 @@ def _entries(n: int) -> str:
 
 @contextlib.contextmanager
 def opened_record(home: Path) -> Iterator[Store]:
-    """The database of a home, also while an agent runs on it. Raises: ConfigError: There is none."""
+    """Open the database of a home, also while an agent runs on it. Raises: ConfigError: There is none."""
     from hearth.storage.database import Store
 
     if not (home / "hearth.db").exists():
@@ -200,7 +200,7 @@ def _check_episode(home: Path, id: str) -> None:
 
 @contextlib.contextmanager
 def _progress(n: int, label: str) -> Iterator[Callable[[int], object]]:
-    """A bar on standard error where a person waits for many entries."""
+    """Show a bar on standard error where a person waits for many entries."""
     if n < 20_000 or not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -213,4 +213,4 @@ def _n_lines(path: Path) -> int:
         with path.open("rb") as file:
             return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
     except OSError:
-        return 0  # reading it says what is wrong
+        return 0  # reading it reports what is wrong

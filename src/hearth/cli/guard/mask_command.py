@@ -1,4 +1,4 @@
-"""`hearth mask`: what would leave of a text, and what each stand-in stands for."""
+"""`hearth mask`: show what of a text would leave the device, and what each pseudonym stands for."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def mask(invocation: Invocation, text: tuple[str, ...], kinds: str | None, no_ta
 
 
 def _masker(invocation: Invocation, kinds: str | None, no_tagger: bool) -> Masker:
-    """The mask of the home, or one without names. Raises: ConfigError, UsageError."""
+    """Return the masker of the home, or one that masks no names. Raises: ConfigError, UsageError."""
     from hearth import config
     from hearth.guard.deidentify.masked_llm import OwnersMask
     from hearth.guard.deidentify.masker import Masker

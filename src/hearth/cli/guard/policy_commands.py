@@ -1,4 +1,4 @@
-"""`hearth policy`: what the rules say, why, and what was answered for good."""
+"""`hearth policy`: show the rules, explain them, and manage the owner's standing answers."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _explain_call(
 
 
 def _value(spec: ToolSpec, name: str, texts: list[str]) -> Plain:
-    """What was typed as the type the argument has."""
+    """Convert typed text to the type of the argument."""
     from hearth.errors import NotFound, WrongType
     from hearth.formats.tool_signature import from_plain
     from hearth.guard.flow.labels import item_type
@@ -251,7 +251,7 @@ def contacts(invocation: Invocation, confirmed: tuple[str, ...], confirm_all: bo
 
 
 def _loaded(invocation: Invocation) -> tuple[Settings, dict[str, ToolSpec], Policy]:
-    """Settings, tools and checked rules. Raises: ConfigError."""
+    """Load settings, tools and checked rules. Raises: ConfigError."""
     from hearth.config import read_settings
     from hearth.guard.policy.policy import Policy
     from hearth.registry import load_tools

@@ -1,4 +1,4 @@
-"""`hearth adapters`: versions of a language student, made by distillation from the demonstrations of a home."""
+"""`hearth adapters`: manage versions of a language student, made by distillation from the demonstrations of a home."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def take(
 
 
 def _own_model(invocation: Invocation) -> Path:
-    """Raises: ConfigError: The home names no local model."""
+    """Return the path of the home's local model. Raises: ConfigError: The home names no local model."""
     from hearth import config
 
     chosen = config.read_settings(invocation.home / "hearth.toml").models.language
@@ -201,7 +201,8 @@ def _own_model(invocation: Invocation) -> Path:
 
 
 def _fetched(state: State, folder: Path) -> Path:
-    """Raises: NotFound: None was fetched. WireError: It is not what was fetched."""
+    """Return the adapter that was fetched. Raises: NotFound: None was fetched. WireError: It is not what was
+    fetched."""
     from hearth.edge.artifact_fetch import taken
 
     found = taken(state.store, folder, "adapter")
@@ -218,7 +219,7 @@ def _adapters(folder: Path) -> Adapters:
 
 
 def _usable(state: State) -> list[Demonstration]:
-    """What is held, without plans of tools that are gone, or that only recall knows of."""
+    """Return the demonstrations, without those whose tools are gone or that only retrieval may use."""
     known = [entry.demonstration for entry in state.buffer.all()]
     return [d for d in known if all(step.tool in state.tools for step in d.plan.steps)]
 

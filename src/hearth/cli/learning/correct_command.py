@@ -1,4 +1,4 @@
-"""`hearth correct`, and how `hearth learn` asks the home's teacher."""
+"""`hearth correct`, and asking the home's teacher for `hearth learn`."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def correct(
 
 
 def _said(agent: Agent, episode: Episode, text: str) -> Plan:
-    """The plan of another request, said at the same time. Raises: RequestError."""
+    """Plan another request as if said at the same time. Raises: RequestError."""
     from hearth.types import Plan, Request
 
     proposal = agent.plan(Request(text, episode.request.now), agent.tools.specs)
@@ -91,7 +91,7 @@ def _said(agent: Agent, episode: Episode, text: str) -> Plan:
 
 
 def _read(path: Path) -> Plan:
-    """Raises: RequestError, PlanError."""
+    """Read a plan from a file. Raises: RequestError, PlanError."""
     try:
         size = path.stat().st_size
         if size > MAX_PLAN_BYTES:
@@ -104,7 +104,7 @@ def _read(path: Path) -> Plan:
 
 
 def _parsed(text: str, where: str) -> Plan:
-    """A plan from JSON; lines that begin with # are passed over. Raises: RequestError, PlanError."""
+    """Parse a plan from JSON; lines that begin with # are skipped. Raises: RequestError, PlanError."""
     from hearth.formats.plan_json import plan_from_json
 
     body = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
@@ -125,7 +125,7 @@ _HELP = """\
 
 
 def _edited(agent: Agent, episode: Episode) -> Plan | None:
-    """What the owner made of the plan in an editor; None when it was left as it is. Raises: RequestError, PlanError."""
+    """Let the owner edit the plan in an editor; None when it was left as it is. Raises: RequestError, PlanError."""
     from hearth.formats.plan_json import plan_to_json
     from hearth.types import Plan
 
@@ -145,10 +145,10 @@ def _edited(agent: Agent, episode: Episode) -> Plan | None:
 def gather(
     state: State, folder: Path, encoder: Encoder, progress: Progress, recorded: Path | None = None
 ) -> LoopReport | None:
-    """Gather what the home's requests teach, asking its teacher within its budget; it waits for the next learning.
+    """Gather what the home's requests teach, asking its teacher within its budget, for the next learning run.
 
     Args:
-        recorded: A file that answers in the teacher's place.
+        recorded: A file that answers instead of the teacher.
     Raises:
         ConfigError, RequestError: The teacher's settings or file cannot be used; nothing was asked.
     """
@@ -182,8 +182,8 @@ def gather(
 def _teacher(
     state: State, folder: Path, settings: Settings, encoder: Encoder, context: Context, recorded: Path | None
 ) -> Iterator[Teacher | None]:
-    """The file, else the model in [models.teacher], else the cloud that was joined where [edge] lets it teach, else the
-    model in [models.language], each after what the owner taught for the same words; None without any."""
+    """Open a teacher: the file, else the model in [models.teacher], else the joined cloud where [edge] lets it teach,
+    else the model in [models.language]; each comes after what the owner taught for the same words. None without any."""
     import datetime as dt
 
     from hearth.edge.cloud_teacher import open_teacher
@@ -205,7 +205,7 @@ def _teacher(
     owner = OwnerTeacher(state.store)
     language = settings.models.language
     if language is not None and language.adapter:
-        language = None  # it is a student itself
+        language = None  # the model is a student itself
     chosen = settings.models.teacher or language
     if recorded is not None:
         yield FirstOf([owner, RecordedTeacher(recorded)])
@@ -252,7 +252,7 @@ def _context(state: State, folder: Path, settings: Settings) -> Context:
 
 
 def gathered_lines(report: LoopReport) -> list[str]:
-    """What gathering did, for a person."""
+    """Format what gathering did, for a person."""
     lines = []
     if report.n_done:
         lines.append(f"{report.n_done} of your requests were done and stood: learnt from")

@@ -1,4 +1,4 @@
-"""`hearth learn`, its versions and what it knows of its tasks."""
+"""`hearth learn`: learn from demonstrations, manage versions, and show the known tasks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ state_option = click.option(
 
 
 def folder_of(invocation: Invocation, state_folder: Path | None) -> Path:
-    """The folder a command is about. Raises: ConfigError: No --state, and no home."""
+    """Return the folder a command is about. Raises: ConfigError: No --state, and no home."""
     if state_folder is not None:
         return state_folder
     if not (invocation.home / "hearth.toml").exists():
@@ -49,7 +49,7 @@ def folder_of(invocation: Invocation, state_folder: Path | None) -> Path:
 
 
 def open_encoder() -> Encoder:
-    """The shipped encoder, from the cache."""
+    """Open the shipped encoder, from the cache."""
     from hearth import config
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 
@@ -60,7 +60,7 @@ def open_encoder() -> Encoder:
 def opened_state(
     folder: Path, *, tools_file: Path | None = None, graph_file: Path | None = None
 ) -> Iterator[tuple[State, Encoder]]:
-    """The learned state of a home or a folder, with the tools it may plan."""
+    """Open the learned state of a home or a folder, with the tools it may plan."""
     from hearth.formats.plan_json import read_graph, read_tools
     from hearth.learning.learned_state import State
     from hearth.registry import load_tools
@@ -84,7 +84,7 @@ def opened_state(
 
 @contextlib.contextmanager
 def opened_store(folder: Path) -> Iterator[Store]:
-    """The database of a home or a folder, for reading, also while an agent runs on it."""
+    """Open the database of a home or a folder, for reading, also while an agent runs on it."""
     from hearth.storage.database import Store
 
     if not (folder / "hearth.db").exists() and not (folder / "hearth.toml").exists():
@@ -97,7 +97,8 @@ _SAY_EVERY_S = 10.0
 
 
 class Bars:
-    """A bar a stage on a terminal, elsewhere a line now and then; satisfies `learning.learned_state.Progress`."""
+    """Shows a bar for each stage on a terminal, elsewhere a line now and then; satisfies
+    `learning.learned_state.Progress`."""
 
     def __init__(self) -> None:
         self._stage = ""
@@ -247,7 +248,7 @@ def _learn(
 
 
 def _second_tier(state: State, bars: Bars, report: Report, tier: Literal["one", "two"] | None) -> str:
-    """Train tier two when it is asked for, or when a version was made and it pays; says what came of it.
+    """Train tier two when it is asked for, or when a version was made and it pays; return a description of the outcome.
 
     Raises:
         MissingExtraError, HearthError: It was asked for and cannot be trained; tier one is learnt.
@@ -268,7 +269,7 @@ def _second_tier(state: State, bars: Bars, report: Report, tier: Literal["one", 
 
 
 def _explain(state: State, encoder: Encoder) -> None:
-    """Make the examples of recall of what is new in a home, so that the next start need not."""
+    """Compute the examples that retrieval needs for what is new in a home, so that the next start need not."""
     from hearth.planning.retrieval.recall_planner import RecallPlanner
 
     RecallPlanner(encoder, state.store)
@@ -342,8 +343,8 @@ def _folder(ctx: click.Context, state_folder: Path | None) -> Path:
 @click.pass_context
 def status(ctx: click.Context, state_folder: Path | None, show_all: bool, as_json: bool) -> None:
     """What plans now: the version, what waits, the tasks with their scores."""
+    from hearth.learning import tier_files
     from hearth.learning.demonstration_store import Buffer
-    from hearth.learning.finetune import second_tier
     from hearth.learning.versions.lineage import Lineage
     from hearth.planning.deferral.agreement_log import Agreements
 
@@ -378,7 +379,7 @@ def status(ctx: click.Context, state_folder: Path | None, show_all: bool, as_jso
     score = version.record.get("node_f1")
     if isinstance(score, int | float):
         click.echo(f"  Node-F1        {score:.3f} on {version.record.get('n_judged')} samples judged as if not taught")
-    fault = second_tier.fault(folder / "learned" / version.adapter) if version.adapter else ""
+    fault = tier_files.fault(folder / "learned" / version.adapter) if version.adapter else ""
     gone = f" (its files are {fault}: `hearth learn --tier two` trains another)" if fault else ""
     click.echo(f"  tier two       {version.adapter or 'none'}{gone}")
     for planner, (right, n) in agreed.items():

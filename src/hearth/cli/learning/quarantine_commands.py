@@ -1,4 +1,4 @@
-"""`hearth learn quarantine`: what strangers may have had a hand in, shown, released or dropped."""
+"""`hearth learn quarantine`: show, release or drop demonstrations that strangers may have influenced."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hearth.terminal import clean, short
 
 
 def _folder(ctx: click.Context, state_folder: Path | None) -> Path:
-    """The folder named here, or by one of the commands above."""
+    """Return the folder named here, or by one of the commands above."""
     found: Path | None = state_folder
     obj: Any = ctx.obj
     while isinstance(obj, tuple):

@@ -1,4 +1,4 @@
-"""`hearth skills`: what is done again and again, proposed by name, installed only after a yes."""
+"""`hearth skills`: propose recurring tasks by name; they are installed only after a yes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def accept(invocation: Invocation, number: int, name: str) -> None:
 
     with opened_state(folder_of(invocation, None)) as (state, encoder):
         skill = accept_skill(state, number, name)
-        RecallPlanner(encoder, state.store)  # explains it now, so that the next start need not
+        RecallPlanner(encoder, state.store)  # computes its examples now, so that the next start need not
     more = " and what is open" if skill.open else ""
     click.echo(f"Say “{clean(skill.name)}”{more}; hearth skills remove takes it away.")
 

@@ -1,4 +1,4 @@
-"""`hearth memory export|load|backup|restore`: take everything along, bring it back."""
+"""`hearth memory export|load|backup|restore`: export or back up the memory, and bring it back."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def restore(invocation: Invocation, archive: Path, key_file: Path | None, as_jso
 
 
 COMMANDS = (export, load, backup, restore, tend)
-"""For the group `hearth memory`."""
+"""Commands added to the group `hearth memory`."""
 
 
 def _lock(key_file: Path | None, *, is_new: bool) -> Lock:
@@ -154,7 +154,7 @@ def _size(home: Path) -> int:
 
 @contextlib.contextmanager
 def _bar(n_bytes: int, label: str) -> Iterator[Callable[[int], object]]:
-    """A bar on standard error where a person waits for much."""
+    """Show a bar on standard error for long work where a person waits."""
     if n_bytes < 20 * _MB or not sys.stderr.isatty():
         yield lambda _: None
         return

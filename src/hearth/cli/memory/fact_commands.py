@@ -1,4 +1,4 @@
-"""`hearth memory show|why|edit|revoke|proposed|confirm`: what is held true, and why; put it right."""
+"""`hearth memory show|why|edit|revoke|proposed|confirm`: show facts and their sources, and correct them."""
 
 from __future__ import annotations
 
@@ -172,4 +172,4 @@ def confirm(invocation: Invocation, ids: tuple[int, ...], as_json: bool) -> None
 
 
 FACT_COMMANDS = (show, why, edit, revoke, proposed, confirm)
-"""For the group `hearth memory`."""
+"""Commands added to the group `hearth memory`."""

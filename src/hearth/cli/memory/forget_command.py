@@ -18,7 +18,7 @@ from hearth.terminal import clean, short
 
 if TYPE_CHECKING:
     from hearth.learning.unlearning import Found, Receipt
-    from hearth.memory.forgetting import Wanted
+    from hearth.protocols import Wanted
 
 _N_SHOWN = 8
 
@@ -113,7 +113,7 @@ def _wanted(
 ) -> Wanted | None:
     """Days are those of the owner's time zone."""
     from hearth import config
-    from hearth.memory.forgetting import Wanted
+    from hearth.protocols import Wanted
 
     zone: dt.tzinfo = dt.UTC
     if (since or until) and (folder / "hearth.toml").exists():
@@ -141,9 +141,10 @@ def _json(found: Found) -> dict[str, object]:
         "facts_and_sentences": list(found.attached.said),
         "n_facts": len(found.attached.facts),
         "n_blobs": len(found.attached.blobs),
-        "n_sightings": len(found.footage.sightings),
-        "said_in_recordings": [text for _, text in found.footage.said],
-        "n_sounds": len(found.footage.sounds),
+        "held": [
+            {"holder": held.holder, "counts": {count.many: count.n for count in held.counts}, "texts": list(held.texts)}
+            for held in found.held
+        ],
         "questions": [{"id": id, "request": text} for id, text in found.questions],
     }
 
@@ -153,7 +154,7 @@ def _show(found: Found) -> None:
         ("demonstration", [(entry.id, entry.demonstration.request) for entry in found.demonstrations]),
         ("memory", list(found.events)),
         ("request", list(found.episodes)),
-        ("said", [("", text) for _, text in found.footage.said]),
+        *((held.holder, [("", text) for text in held.texts]) for held in found.held),
         ("waits", [("", text or "a question that was answered") for _, text in found.questions]),
     )
     for name, rows in parts:
@@ -170,11 +171,10 @@ def _show(found: Found) -> None:
         click.echo(
             f"  {len(attached.blobs)} kept {'file' if len(attached.blobs) == 1 else 'files'} that belong to them"
         )
-    if found.footage.sightings:
-        n = len(found.footage.sightings)
-        click.echo(f"  what is kept of {n} {'sighting' if n == 1 else 'sightings'} in recordings; the recordings stay")
-    if found.footage.sounds:
-        click.echo(f"  {len(found.footage.sounds)} sounds heard in recordings")
+    for held in found.held:
+        for count in held.counts:
+            if count.n:
+                click.echo(f"  {count}")
     if found.n_agreements:
         click.echo(f"  {found.n_agreements} comparisons with a teacher")
     if found.sent:
@@ -192,17 +192,15 @@ def _say(receipt: Receipt) -> None:
         (receipt.n_facts, "fact", "facts"),
         (receipt.n_lines, "sentence of a summary", "sentences of summaries"),
         (receipt.n_blobs, "kept file", "kept files"),
-        (receipt.n_sightings, "sighting with its faces and pictures", "sightings with their faces and pictures"),
-        (receipt.n_said, "sentence heard in recordings", "sentences heard in recordings"),
         (receipt.n_erased, "message's bytes", "messages' bytes"),
         (receipt.n_questions, "question that waited for the cloud", "questions that waited for the cloud"),
     )
-    said = [f"{n} {one if n == 1 else many}" for n, one, many in counted if n]
+    said = [f"{n} {one if n == 1 else many}" for n, one, many in counted if n] + [str(count) for count in receipt.held]
     click.echo(f"Forgotten: {', '.join(said)}.")
     for line in receipt.rebuilt:
         click.echo(f"  rebuilt   {line}")
-    if receipt.n_sightings or receipt.n_said:
-        click.echo("  kept      the recordings: they are your own files")
+    for what in receipt.stays:
+        click.echo(f"  kept      {clean(what)}")
     if receipt.versions_rewritten:
         click.echo(f"  versions  {', '.join(map(str, receipt.versions_rewritten))} rewritten without it")
     if receipt.adapters_dropped:

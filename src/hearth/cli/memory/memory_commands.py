@@ -1,4 +1,5 @@
-"""`hearth memory`: put in, import, search, ask, count, share; what is held true is in `facts`, keeping in `archive`."""
+"""`hearth memory`: add, import, search, ask, count, share; facts are in `fact_commands`, backups in
+`archive_commands`."""
 
 from __future__ import annotations
 
@@ -34,8 +35,8 @@ from hearth.terminal import clean, short
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
 
+    from hearth.memory.answers.recollection import Recollection
     from hearth.memory.facts.fact_store import Fact
-    from hearth.memory.search.recollection import Recollection
 
 
 @click.group()
@@ -321,10 +322,10 @@ def share(invocation: Invocation, id: str, target: Path, as_json: bool) -> None:
 
 def _recollection(at: Opened) -> Recollection:
     from hearth import config
+    from hearth.memory.answers.answer_spans import WordReader
+    from hearth.memory.answers.recollection import Recollection
+    from hearth.memory.answers.time_mentions import times_named
     from hearth.memory.event_memory import EventMemory
-    from hearth.memory.search.answer_spans import WordReader
-    from hearth.memory.search.recollection import Recollection
-    from hearth.memory.search.time_mentions import times_named
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 
     country = at.settings.owner.country
@@ -335,7 +336,7 @@ def _recollection(at: Opened) -> Recollection:
 
 @contextlib.contextmanager
 def _bar(n_bytes: int) -> Iterator[ProgressBar[int] | None]:
-    """A bar on standard error where a person waits for many bytes."""
+    """Show a bar on standard error where a person waits for many bytes."""
     if n_bytes < 1_000_000 or not sys.stderr.isatty():
         yield None
         return

@@ -1,4 +1,4 @@
-"""The memory of a home as `hearth memory` opens it, and how facts are told on a terminal."""
+"""Open the memory of a home for `hearth memory`, and print facts on a terminal."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SOURCES = {
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The memory of a home, also while an agent runs on it."""
+    """The open memory of a home, also while an agent runs on it."""
 
     home: Path
     settings: Settings
@@ -52,7 +52,7 @@ class Opened:
 
 @contextlib.contextmanager
 def opened(home: Path) -> Iterator[Opened]:
-    """The memory of `home` and its facts, closed afterwards."""
+    """Open the memory of `home` and its facts; both are closed afterwards."""
     from hearth.memory.facts.fact_store import FactStore
 
     with opened_record(home) as store:
@@ -63,7 +63,7 @@ def opened(home: Path) -> Iterator[Opened]:
 
 
 def known_people(at: Opened) -> Known:
-    """Whom the owner knows, by contacts and facts."""
+    """Return the people the owner knows, from contacts and facts."""
     from hearth.memory.facts.fact_extraction import known_from
     from hearth.storage.workspace import Folder
     from hearth.tools.pim.person_lookup import entities
@@ -75,9 +75,9 @@ def known_people(at: Opened) -> Known:
 
 
 def period(text: str, at: Opened) -> tuple[dt.datetime, dt.datetime]:
-    """The stretch of time `text` names. Raises: UsageError."""
+    """Return the period that `text` names. Raises: UsageError."""
+    from hearth.memory.answers.time_mentions import times_named
     from hearth.memory.facts.fact_dates import is_tellable
-    from hearth.memory.search.time_mentions import times_named
 
     with contextlib.suppress(ValueError):
         said = dt.datetime.fromisoformat(text)
@@ -94,30 +94,30 @@ def period(text: str, at: Opened) -> tuple[dt.datetime, dt.datetime]:
 
 
 def moment(text: str, at: Opened) -> dt.datetime:
-    """When the stretch of time begins that `text` names. Raises: UsageError."""
+    """Return the start of the period that `text` names. Raises: UsageError."""
     return period(text, at)[0]
 
 
 def standing(facts: FactStore, id: int) -> Fact:
-    """The row that stands in the place of any row of a fact's history. Raises: NotFound."""
+    """Return the current row for any row of a fact's history. Raises: NotFound."""
     return facts.history(id)[-1]
 
 
 def event_told(store: Store, id: str) -> tuple[str, str, str, str, str] | None:
-    """Time, kind, text, person and place of an event; None when it was forgotten."""
+    """Return time, kind, text, person and place of an event; None when it was forgotten."""
     rows = store.query("SELECT at, kind, text, person, place FROM event WHERE id = ?", (id,))
     return (rows[0][0], rows[0][1], rows[0][2], rows[0][3], rows[0][4]) if rows else None
 
 
 def says(fact: Fact, zone: dt.tzinfo) -> str:
-    """A fact as a sentence of one line."""
-    from hearth.memory.search.recollection import sentence
+    """Return a fact as a sentence of one line."""
+    from hearth.memory.answers.recollection import sentence
 
     return short(sentence(fact, zone), 200)
 
 
 def told_in_line(fact: Fact, zone: dt.tzinfo) -> str:
-    """A fact with its id, and whether it is only proposed."""
+    """Return a fact with its id, and whether it is only proposed."""
     return f"{fact.id:>5}  {says(fact, zone)}" + ("  (proposed)" if fact.status == "proposed" else "")
 
 
@@ -130,12 +130,12 @@ def say(fact: Fact, at: Opened, as_json: bool) -> None:
 
 
 def origin(fact: Fact) -> str:
-    """Where a fact comes from, in words."""
+    """Return the source of a fact, in words."""
     return ", ".join(clean(_SOURCES.get(source, source)) for source in sorted(fact.label.sources)) or "nobody known"
 
 
 def table(facts: Sequence[Fact], zone: dt.tzinfo, *, with_origin: bool = False) -> None:
-    """Facts in columns that fit the terminal."""
+    """Print facts in columns that fit the terminal."""
     if not facts:
         return
     left = width() - 5 - 2 - 22 - 12 - 8
@@ -158,14 +158,14 @@ def _cells(fact: Fact, zone: dt.tzinfo, with_origin: bool) -> tuple[str, ...]:
 
 
 def width() -> int:
-    """Columns there are to print in."""
+    """Return the number of columns to print in."""
     import shutil
 
     return max(80, min(shutil.get_terminal_size().columns, 120)) if sys.stdout.isatty() else 120
 
 
 def fact_json(fact: Fact, zone: dt.tzinfo) -> dict[str, object]:
-    """A fact for programs, times in the owner's zone."""
+    """Return a fact for programs, times in the owner's zone."""
 
     def local(at: dt.datetime | None) -> dt.datetime | None:
         return None if at is None else at.astimezone(zone)

@@ -1,4 +1,4 @@
-"""`hearth memory tend`: everything at once that is otherwise done a little after each request."""
+"""`hearth memory tend`: do all maintenance at once that is otherwise spread over many requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _MB = 1_000_000
 _MANY = 200
-"""From so many events on a bar is shown."""
+"""Number of events from which on a bar is shown."""
 
 
 @click.command()
@@ -67,7 +67,7 @@ def tend(invocation: Invocation, propose: bool, as_json: bool) -> int:
 
 
 def _embed(at: Opened) -> int:
-    """Give events that have none their vectors; says how many."""
+    """Compute the vectors of events that lack them; return how many."""
     from hearth.memory.event_memory import EventMemory
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 
@@ -83,7 +83,8 @@ def _embed(at: Opened) -> int:
 
 
 def _propose(at: Opened) -> Reading:
-    """Raises: ConfigError: No language model is configured, or it cannot be used; nothing was read."""
+    """Read what was said with the language model, and propose facts. Raises: ConfigError: No language model is
+    configured, or it cannot be used; nothing was read."""
     from hearth.guard.deidentify.masked_llm import MaskedModel, leaves_device, open_masked
     from hearth.guard.egress.gateway import Egress
     from hearth.guard.flow.injection import InjectionReader
@@ -120,7 +121,7 @@ def _propose(at: Opened) -> Reading:
 
 @contextlib.contextmanager
 def _bar(n: int, label: str) -> Iterator[ProgressBar[int] | None]:
-    """A bar on standard error where a person waits for much."""
+    """Show a bar on standard error for long work where a person waits."""
     if n < _MANY or not sys.stderr.isatty():
         yield None
         return

@@ -1,11 +1,12 @@
-"""A question of general knowledge, asked of the cloud and joined with what this device knows: the tool `ask_cloud`.
+"""Provide the tool `ask_cloud`: a general question is asked of the cloud and joined with what this device knows.
 
-Only where this home joined a cloud and the owner lets it answer (`[edge] answers`). What leaves is the question alone:
-without what tells of health or conviction (`leaving.outgoing`), then masked as all that goes to the cloud, with the
-names that facts hold. Facts, contacts and calendar are looked at on the device.
+It exists only where this home joined a cloud and the owner lets it answer (`[edge] answers`). Only the question leaves:
+without what tells of health or conviction (`redaction.outgoing`), then masked as all that goes to the cloud, including
+the names that facts hold. Facts, contacts and calendar are looked at on the device.
 
-Covered: a question that is about the owner's own health (it stays here), a cloud that is away (what is known here is
-said), stand-ins in the answer (put back), one that names a stand-in nobody gave it (not used).
+Covered: a question about the owner's own health (it stays here), a cloud that cannot be reached (what is known here is
+said), pseudonyms in the answer (replaced by the real values), an answer with a pseudonym that nobody gave it (not
+used).
 Not covered: what a question tells by being asked; facts of taste that the owner's own question names.
 """
 
@@ -61,7 +62,7 @@ _EVENING = dt.timedelta(hours=8)
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """One thing an answer rests on."""
+    """A source an answer rests on, and what it says."""
 
     source: str
     text: str
@@ -69,13 +70,13 @@ class Rest:
 
 @dataclass(frozen=True, slots=True)
 class JoinedAnswer:
-    """What the cloud said, joined with what is known here."""
+    """The cloud's answer, joined with what is known here."""
 
     text: str
     asked: str
-    """What left the device, as it was sent; empty: nothing."""
+    """The question as it was sent; empty when nothing left the device."""
     rests_on: list[Rest] = field(default_factory=list)
-    """Which part came from where."""
+    """The sources of the answer's parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ class _Home:
 
 
 def answering_tool(store: Store, home: Path, settings: Settings, environ: Mapping[str, str]) -> FunctionTool | None:
-    """The tool of a home that joined a cloud and lets it answer; None of any other."""
+    """Return the tool of a home that joined a cloud and lets it answer; None for any other home."""
     if not settings.edge.answers or enrolment.joined(store, home) is None:
         return None
     at = _Home(store, home, settings, environ)
@@ -105,7 +106,7 @@ def answering_tool(store: Store, home: Path, settings: Settings, environ: Mappin
 
 
 def answer(question: str, call: CallContext, at: _Home) -> JoinedAnswer:
-    """Ask the cloud and join what it says. Raises: ToolError: Nothing may leave, or nothing is known."""
+    """Ask the cloud and join its answer with local facts. Raises: ToolError: Nothing may leave, or nothing is known."""
     question = question[:MAX_QUESTION_CHARS]
     facts = [(fact.subject, fact.relation, fact.value) for fact in FactStore(at.store).believed()]
     facts += [fact for fact in stated(question) if fact not in facts]
@@ -129,7 +130,7 @@ def answer(question: str, call: CallContext, at: _Home) -> JoinedAnswer:
 
 
 def _asked(question: str, call: CallContext, at: _Home) -> tuple[edge_protocol.AnswerGiven, str]:
-    """What the cloud says, in the owner's own names, and what was sent. Raises: LinkError."""
+    """Return the cloud's answer with the owner's own names put back, and the text sent. Raises: LinkError."""
     from hearth.edge.cloud_teacher import open_link  # needed by few requests
 
     link = open_link(at.store, at.path, at.settings, call.egress)
@@ -156,7 +157,7 @@ def _asked(question: str, call: CallContext, at: _Home) -> tuple[edge_protocol.A
 
 
 def _masker(call: CallContext, at: _Home) -> Masker:
-    """The owner's mask, with the names that facts hold beside those of contacts and calendar."""
+    """Return the owner's mask, with the names that facts hold added to those of contacts and calendar."""
     settings = at.settings
     held = FactStore(at.store).believed()
     names = [OwnName(fact.subject, "person") for fact in held if fact.subject != ME]
@@ -172,7 +173,7 @@ def _masker(call: CallContext, at: _Home) -> Masker:
 
 
 def _local(reason: str, private: Private, question: str) -> JoinedAnswer:
-    """What is known here, where nothing was asked. Raises: ToolError: That is nothing."""
+    """Answer from local facts where nothing was asked of the cloud. Raises: ToolError: Nothing is known here."""
     known = _known(private)
     if not known:
         raise ToolError(f"{reason}; nothing here answers {question.strip()[:100]!r} either")
@@ -217,7 +218,7 @@ def _is_word(alias: str, question: str) -> bool:
 
 
 def _free(question: str, call: CallContext) -> tuple[int | None, str]:
-    """Minutes until the next thing in the calendar, where the question is about now; and what that is."""
+    """Return minutes until the next event, and its title; None and "" where the question is not about now."""
     if not _SOON.search(question):
         return None, ""
     try:

@@ -1,4 +1,4 @@
-"""What foods are made of, as far as an allergy or a diet asks: families of words, and what dishes usually hold.
+"""Tables of what foods contain, as far as allergies and diets need it: families of words, and what dishes usually hold.
 
 Written by hand from the fourteen allergens that European law names, common diets and common dishes. Words are compared
 without case, accents and plural endings. Not covered: most of the world's dishes; amounts; languages but English.
@@ -131,7 +131,7 @@ DIETS: Mapping[str, tuple[str, ...]] = {
     "lactose-free": ("milk",),
     "sugar-free": ("sugar",),
 }
-"""Families a diet leaves out. Kosher keeps meat and milk apart, too."""
+"""Families a diet leaves out. Kosher also keeps meat and milk apart; `personalise` checks that."""
 CONDITIONS: Mapping[str, str] = {"coeliac": "gluten", "celiac": "gluten"}
 
 USUALLY: Mapping[str, tuple[str, ...]] = {
@@ -246,7 +246,7 @@ USUALLY: Mapping[str, tuple[str, ...]] = {
     "mirepoix": ("celery",),
     "holy trinity": ("celery",),
 }
-"""Dish → families it usually holds, whatever is said of it, unless it is said to be free of them."""
+"""Dish → families it usually holds, unless it is said to be free of them."""
 
 NOT_WHAT_IT_SAYS: tuple[tuple[str, str], ...] = (
     ("peanut butter", "peanut"),
@@ -293,7 +293,7 @@ NOT_WHAT_IT_SAYS: tuple[tuple[str, str], ...] = (
     ("beefsteak tomato", "tomato"),
     ("fish mint", "mint"),
 )
-"""Words that together are another food than one of them alone."""
+"""Phrases that name another food than one of their words alone does."""
 
 FOOD_WORDS = frozenset(
     _listed(
@@ -309,34 +309,34 @@ NO_INGREDIENT = frozenset(
         "starter, minute, hour"
     )
 )
-"""Tags that name nothing that is eaten."""
+"""Tags that name nothing edible."""
 
 # ── Reading words ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def stems_of(text: str) -> list[str]:
-    """The words of a text, folded and without endings."""
+    """Return the stems of the words of a text, case and accents folded."""
     return [stem(word) for word in re.findall(r"\w+", folded(text))]
 
 
 def is_adjective(diet: str) -> bool:
-    """Whether somebody *is* that (`vegan`), rather than eats it."""
+    """Say whether a person *is* this diet (`vegan`), rather than eats it."""
     return folded(diet).strip() in DIETS or folded(diet).endswith(("-free", "arian"))
 
 
 def family_of(said: str) -> str:
-    """The family a word means, or the word itself, in stems."""
+    """Return the family a word means, or the word itself, in stems."""
     plain = " ".join(stems_of(re.sub(r"\b(?:all|any|some|the|raw|kinds? of|products?)\b", " ", said)))
     return CALLED.get(plain, plain)
 
 
 def terms_of(family: str) -> tuple[str, ...]:
-    """The words of a family, in stems; of a word that is none, itself."""
+    """Return the words of a family, in stems; a word that is no family is returned itself."""
     return tuple(" ".join(stems_of(word)) for word in FAMILIES.get(family, (family,)))
 
 
 def left_out_by(diet: str) -> tuple[str, ...]:
-    """The families a diet leaves out; none of one that no table knows."""
+    """Return the families a diet leaves out; empty for a diet no table knows."""
     plain = folded(diet).strip()
     if plain in DIETS:
         return DIETS[plain]

@@ -1,10 +1,9 @@
-"""The cloud's general answer joined with what this device knows of its owner: by rule, re-ranked, each part with where
-it came from.
+"""Join the cloud's general answer with what this device knows of its owner: filter by rules, re-rank, name the sources.
 
-Nothing here sends or stores; `leaving` says what of a question may leave. The rules (`RULES`) are tried in order on
-each thing that was proposed; the first that leaves it out decides, the others move it up or down. Facts of health are
-strict: what holds an allergen, or usually does, is left out unless it is said to be free of it; where nobody said what
-is in it, that is said, and it comes last; where nobody declared what it holds, that is said, too. The cloud is told to
+Nothing here sends or stores; `redaction` says what of a question may leave. The rules (`RULES`) are tried in order on
+each proposed thing; the first that excludes it decides, the others move it up or down. Facts of health are strict: what
+holds an allergen, or usually does, is left out unless it is said to be free of it. Where nobody said what is in it, the
+answer says so and it comes last; where nobody declared what it holds, the answer says that, too. The cloud is asked to
 declare it of every food, whoever asks. Preferences, place and time only move things.
 
 Covered: allergies, diets, conditions, what is avoided, liked and disliked, of the owner and of those the question
@@ -45,12 +44,12 @@ RULES: tuple[RuleName, ...] = (
     *("unknown", "disliked", "liked", "place", "time"),
 )
 STRICT: frozenset[RuleName] = frozenset({"allergen", "condition", "diet", "unknown"})
-"""Rules that rest on facts of health or conviction: what they do not allow is not proposed as if it suited."""
+"""Rules on health or conviction: what they do not allow is never proposed as if it suited."""
 
 
 @dataclass(frozen=True, slots=True)
 class Eater:
-    """What is held true of one person who is concerned."""
+    """One person the answer is for, with the facts about their food."""
 
     name: str = YOU
     allergies: tuple[str, ...] = ()
@@ -70,34 +69,34 @@ class Eater:
 
 @dataclass(frozen=True, slots=True)
 class Private:
-    """What of the owner's own an answer is joined with; it never leaves the device."""
+    """Private facts of the owner that an answer is joined with; they never leave the device."""
 
     eaters: tuple[Eater, ...] = ()
     place: str = ""
     free_minutes: int | None = None
     until: str = ""
-    """What comes after the free time, in the owner's words."""
+    """The event after the free time, in the owner's words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One thing that is proposed, where it stands now."""
+    """One proposed thing, with its present place in the ranking."""
 
     name: str
     text: str
     place: int
-    """Where the cloud had put it, from 1."""
+    """Its rank in the cloud's answer, from 1."""
     moved: tuple[str, ...] = ()
-    """Why it moved, a clause each."""
+    """Reasons why it moved, a clause each."""
     unsure: tuple[str, ...] = ()
-    """What nobody said of it."""
+    """Matters on which nobody said whether it is free of them."""
     is_undeclared: bool = False
-    """It is for somebody with an allergy or a diet, and nobody declared what it holds."""
+    """True when it is for somebody with an allergy or a diet, and nobody declared what it holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """One thing that is not proposed, and by which rule."""
+    """One thing that is not proposed, and the rule that excluded it."""
 
     name: str
     rule: RuleName
@@ -119,18 +118,18 @@ class Fused:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What a proposal says of itself, in stems."""
+    """Contents of a proposal as it states them, in stems."""
 
     item: Item
     said: str
-    """Stems between spaces, parts between bars."""
+    """Stems separated by spaces, parts by bars."""
     absent: frozenset[str]
     """Families and words it is said to be free of."""
     tags: tuple[str, ...]
     is_told: bool
-    """Somebody said what is in it."""
+    """True when somebody said what is in it."""
     is_declared: bool
-    """Somebody said which allergens are in it (`contains: nuts`, `contains: none`)."""
+    """True when somebody said which allergens are in it (`contains: nuts`, `contains: none`)."""
 
 
 @dataclass(slots=True)
@@ -147,7 +146,7 @@ class _Weighed:
 
 
 def fuse(given: AnswerGiven, private: Private, question: str) -> Fused:
-    """Join an answer with what is held true of those it is for."""
+    """Join an answer with the facts about those it is for."""
     reads = [_read(item) for item in given.items]
     is_food = _is_about_food(question, reads)
     kept: list[_Weighed] = []
@@ -176,7 +175,7 @@ def fuse(given: AnswerGiven, private: Private, question: str) -> Fused:
 
 
 def eaters_for(question: str, facts: Sequence[tuple[str, str, str]], names: Sequence[str] = ()) -> tuple[Eater, ...]:
-    """Who a question is for, with what is held true of each: the owner, and those it names; of a gift, those alone.
+    """Find the people a question is for, with their facts: the owner and those it names; for a gift, only those.
 
     Args:
         facts: Subject (`me` is the owner), relation, value; believed ones only.
@@ -224,7 +223,7 @@ def _eater(person: str, facts: Sequence[tuple[str, str, str]]) -> Eater:
 
 
 def _parts(values: Sequence[str]) -> tuple[str, ...]:
-    """ "hazelnuts and walnuts" is two."""
+    """Split a value such as "hazelnuts and walnuts" into its parts."""
     found = [part.strip(" .") for value in values for part in re.split(r",|;|\band\b|\bor\b|&", value)]
     return tuple(dict.fromkeys(part for part in found if part))
 
@@ -233,7 +232,7 @@ def _parts(values: Sequence[str]) -> tuple[str, ...]:
 
 
 def _refusals(read: _Read, private: Private) -> Iterator[tuple[RuleName, str, str]]:
-    """Why a thing is left out: rule, reason, and the fact it rests on, as said to the owner."""
+    """Yield the reasons to leave a thing out: rule, reason, and the fact it rests on, as said to the owner."""
     for who in private.eaters:
         for allergen in who.allergies:
             fact = f"{who.being} allergic to {allergen}"
@@ -258,7 +257,7 @@ def _refusals(read: _Read, private: Private) -> Iterator[tuple[RuleName, str, st
 
 
 def _weigh(one: _Weighed, private: Private, used: dict[str, None], *, is_food: bool) -> None:
-    """What moves a thing up or down, and what nobody said of it."""
+    """Score a thing by preference, place and time, and note what nobody said of it."""
     for who in private.eaters:
         of_health = [*who.allergies, *(c for c in who.conditions if folded(c) in CONDITIONS)]
         asked = [*of_health, *(diet for diet in who.diets if left_out_by(diet))]
@@ -294,7 +293,7 @@ def _suits(who: Eater, matter: str) -> str:
 
 
 def _holds(read: _Read, family: str, *, with_usual: bool = True) -> str:
-    """Why a thing is thought to hold a family (`it contains walnut`); empty: nothing says so."""
+    """Return why a thing is thought to hold a family (`it contains walnut`); empty when nothing says so."""
     if not family or family in read.absent:
         return ""
     for term in terms_of(family):
@@ -335,7 +334,7 @@ def _read(item: Item) -> _Read:
 
 
 def _without(text: str, absent: set[str]) -> str:
-    """The text without what it says it is free of; that goes into `absent`."""
+    """Return the text without what it says it is free of, which is added to `absent`."""
 
     def free(match: re.Match[str]) -> str:
         words = match[1] or match[2]
@@ -357,11 +356,11 @@ def _without(text: str, absent: set[str]) -> str:
 _MOCKED = frozenset(
     {"cheese", "butter", "cream", "sausage", "burger", "mayonnaise", "mince", "milk", "bacon", "yoghurt", "steak"}
 )
-"""What there is of plants, too."""
+"""Foods that also exist made of plants."""
 
 
 def _spaced(text: str) -> str:
-    """Stems with spaces; words that together are another food are replaced."""
+    """Return stems with spaces; phrases that name another food are replaced."""
     plain = f" {' '.join(stems_of(text))} "
     for words, means in NOT_WHAT_IT_SAYS:
         plain = plain.replace(f" {words} ", f" {means} ")
@@ -369,7 +368,7 @@ def _spaced(text: str) -> str:
 
 
 def _is_told(item: Item) -> bool:
-    """Whether its tags say what is in it: two of them, or the one thing that it is."""
+    """Say whether the item's tags tell what is in it: two of them, or the one thing that it is."""
     if any(_DECLARED.match(folded(tag)) for tag in item.tags):
         return True
     told = [" ".join(stems_of(tag)) for tag in item.tags if not set(stems_of(tag)) & NO_INGREDIENT]
@@ -396,7 +395,7 @@ _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 
 
 def _sentences(text: str, private: Private, left_out: Sequence[LeftOut]) -> tuple[str, int]:
-    """The cloud's sentences that speak of nothing that was left out, or would be; how many do."""
+    """Return the cloud's sentences that mention nothing left out or to be left out, and the number of those removed."""
     gone = [" ".join(stems_of(one.name)) for one in left_out]
     kept, n_gone = [], 0
     for sentence in (match.group().strip() for match in _SENTENCE.finditer(text)):
@@ -416,7 +415,7 @@ MAX_SAID = 8
 
 
 def said_of_cloud(fused: Fused, teacher: str) -> str:
-    """`from the cloud (gpt): Tomato risotto; Lentil soup`."""
+    """Name what the cloud proposed: `from the cloud (gpt): Tomato risotto; Lentil soup`."""
     who = f" ({teacher})" if teacher else ""
     names = [one.name for one in fused.kept] + [one.name for one in fused.left_out]
     what = "; ".join(names[:MAX_SAID]) if names else fused.text
@@ -424,7 +423,7 @@ def said_of_cloud(fused: Fused, teacher: str) -> str:
 
 
 def said_of_facts(fused: Fused) -> str:
-    """`from your facts: you are allergic to nuts, so one was left out`; empty where none counted."""
+    """Name the facts used: `from your facts: you are allergic to nuts, so one was left out`; empty for none."""
     parts = []
     for fact in fused.used:
         n = sum(one.reason.endswith(fact) for one in fused.left_out)
@@ -438,7 +437,7 @@ def _counted(n: int) -> str:
 
 
 def answer_text(fused: Fused) -> str:
-    """The whole answer for the owner."""
+    """Write the whole answer for the owner."""
     lines = [fused.text] if fused.text else []
     for one in fused.kept:
         why = "; ".join((*one.moved, *one.unsure, *(["not declared what it holds"] if one.is_undeclared else [])))

@@ -1,10 +1,10 @@
-"""What a question itself says of those it is for, and what of it may leave this device.
+"""Find what a question tells about the people it is for, and remove what must not leave this device.
 
 A question tells by what it asks for ("without nuts"). What tells of somebody's health or conviction counts for the
 answer (`stated`) and stays here (`outgoing`); where nothing is left without it, nothing is sent.
 
-Covered: values that are held of health and conviction, in any case and number; words of their family after "without";
-clauses that state an allergy, a diet, a condition; questions about somebody's own health.
+Covered: known values of health and conviction, in any case and number; words of their family after "without"; clauses
+that state an allergy, a diet, a condition; questions about somebody's own health.
 Not covered: what is told between the lines; languages but English.
 """
 
@@ -52,7 +52,7 @@ _LEFT_OUT = re.compile(
 
 
 def stated(question: str) -> tuple[tuple[str, str, str], ...]:
-    """What a question itself says of those it is for, as facts: it counts for the answer, and does not leave.
+    """Return the facts a question states about the people it is for. They count for the answer and do not leave.
 
     Covered: "I'm allergic to nuts", "Lotte can't have hazelnuts", "Ben is vegan", "without nuts", "nut-free".
     """
@@ -72,7 +72,7 @@ def stated(question: str) -> tuple[tuple[str, str, str], ...]:
 
 
 def outgoing(question: str, secrets: Sequence[str]) -> str:
-    """What of a question may leave: without what names a fact of health or conviction; empty: nothing may.
+    """Return the part of a question that may leave: without facts of health or conviction; empty when nothing may.
 
     Args:
         secrets: Values that must not leave, in any form (`nuts` is `Nut`, too): allergies, diets, conditions.

@@ -1,13 +1,13 @@
-"""Giving away what was learnt here: sums over masked demonstrations, in secret rounds or plainly, as the service asks.
+"""Give away what was learnt here: sums over masked demonstrations, in secret rounds or plainly, as the service asks.
 
-What is summed is read anew from masked requests (`edge.share_policy`), so that no name is in a feature, not even
-hashed; of plans only those whose every tool is public (`planning.ranking.statistics.vector_layout.public_tools`, this
-device's own list). Shipped demonstrations are not given: everybody has them. With fewer than the service's least, or
-this device's own (`LEAST`), nothing leaves.
+The sums are computed anew from masked requests (`edge.share_policy`), so that no name is in a feature, not even hashed;
+only of plans whose every tool is public (`planning.ranking.statistics.vector_layout.public_tools`, this device's own
+list). Shipped demonstrations are not given: everybody has them. With fewer demonstrations than the service's minimum,
+or this device's own (`LEAST`), nothing leaves.
 
-In `secret` mode each demonstration is given once and cannot be taken back, as nobody knows what it came to; it is
-noted as given before its row leaves, so that a kill in between loses it rather than gives it twice. In `plain` mode the
-newest sums take the place of those before, and `withdraw` takes them out.
+In `secret` mode each demonstration is given once and cannot be taken back, as nobody can see its part of the sum; it is
+recorded as given before its row leaves, so that a kill in between loses it rather than gives it twice. In `plain` mode
+the newest sums replace those before, and `withdraw` removes them.
 
 Covered: a service that asks for too few edges or demonstrations; names that are not public; a round that is void.
 Not covered: what sums of few demonstrations tell (`docs/explanation/merging.md`); a service that makes up the other
@@ -39,26 +39,26 @@ from hearth.storage.database import Store
 from hearth.types import Demonstration
 
 LEAST = 30
-"""Demonstrations below which nothing leaves, whatever a service asks for."""
+"""Fewest demonstrations with which anything leaves, whatever a service asks for."""
 LEAST_EDGES = 3
-"""The same of edges in a secret sum."""
+"""Fewest edges in a secret sum."""
 _SHIPPED = ("shipped",)
 _ROUNDS = "/v1/statistics/rounds"
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What came of it."""
+    """Outcome of a contribution."""
 
     n_demonstrations: int
     n_edges: int
-    """How many shared the sum that the service saw; 1 where it was given plainly."""
+    """Number of edges in the sum that the service saw; 1 where it was given plainly."""
     reason: str = ""
-    """Why nothing was given; empty: it was."""
+    """Reason why nothing was given; empty when something was."""
 
 
 def learn_masked(student: Student, store: Store, sharer: Sharer, *, is_fresh: bool) -> dict[str, tuple[str, str]]:
-    """Teach a blank student the home's demonstrations, masked; by the id it knows them by: their id and digest here.
+    """Teach a blank student the home's demonstrations, masked. Maps the student's ids to id and digest here.
 
     Args:
         is_fresh: Only those that were not given in secret before.
@@ -96,10 +96,10 @@ def give(
 
     Args:
         student: Blank, of this device's profile and the home's encoder.
-        wait: Sleeps so many seconds.
+        wait: Sleeps for that many seconds.
         give_up_s: How long a round may take in all.
     Raises:
-        LinkError: The service was not reached, or turned it away. StatisticsError: A round was not as it should be.
+        LinkError: The service was not reached, or refused. StatisticsError: A round was not as it should be.
     """
     terms = link.ask("GET", "/v1/statistics", edge_protocol.StatisticsTerms, reason="statistics")
     if terms.mode == "secret" and terms.k < LEAST_EDGES:
@@ -124,7 +124,7 @@ def give(
 
 
 def _chosen(student: Student, allowed: frozenset[str], layout: Layout | None, most: int) -> list[str]:
-    """Ids of at most `most` demonstrations that may be given, by lot."""
+    """Return ids of at most `most` demonstrations that may be given, chosen by their hash."""
     listed = set(layout.sequences) if layout is not None else None
     sequences = {id: student.taught(id).sequence for id in student.ids}
     fits = [id for id, one in sequences.items() if allowed.issuperset(one) and (listed is None or one in listed)]
@@ -139,7 +139,7 @@ def _plainly(link: Link, found: Statistics) -> Given:
 
 
 class _Turn:
-    """One edge's way through one round."""
+    """The part of one edge in one round."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class _Turn:
         self._n_edges = 0
 
     def run(self, wait: Callable[[float], None], give_up_s: float) -> Given:
-        """Turn by turn, until the round is over or too much time has gone."""
+        """Take turn after turn until the round is over or time runs out."""
         keys = self._edge.keys
         asked = edge_protocol.RoundAsked(
             id=_id(), profile=self._profile, sealing=_text(keys.sealing), masking=_text(keys.masking)
@@ -213,7 +213,7 @@ class _Turn:
 
 
 def withdraw(link: Link) -> bool:
-    """Take what was given plainly out of every prior made from now on; whether there was any. Raises: LinkError."""
+    """Take what was given plainly out of all later priors; return whether there was any. Raises: LinkError."""
     return bool(link.ask("DELETE", "/v1/statistics", edge_protocol.Receipt, reason="statistics").accepted)
 
 

@@ -1,18 +1,18 @@
-"""An edge's part in a sum of which nobody sees the terms: its row leaves it under masks that cancel in the total.
+"""Take part in a secure sum: an edge's row leaves it under masks that cancel in the total, so nobody sees it.
 
 Four turns. *Keys*: every edge shows two X25519 public keys. *Shares*: each splits its second private key and the seed
-of a mask of its own among all (Shamir), sealed for each of them by the first keys. *Row*: it sends its row plus its own
-mask plus one mask for each other edge, agreed by the second keys, added by one and taken away by the other of the two.
-*Opening*: of those whose rows came, the edges show their shares of the own mask's seed; of those who shared and whose
-row did not come, their shares of the key, so that the masks they left in others' rows can be taken out. Never both of
+of its own mask among all (Shamir), sealed for each of them with the first keys. *Row*: it sends its row plus its own
+mask plus one mask for each other edge, agreed with the second keys; one of the two adds it, the other subtracts it.
+*Opening*: for edges whose rows came, the others show their shares of the own mask's seed; for edges that shared but
+whose row did not come, their shares of the key, so that the masks left in others' rows can be removed. Never both for
 one edge. With fewer than `threshold` edges at any turn there is no sum, and nothing is seen.
 
 Source:
     Bonawitz et al. 2017, Practical secure aggregation for privacy-preserving machine learning, figure 4 (the variant
     against honest but curious servers), https://doi.org/10.1145/3133956.3133982; Shamir 1979.
 
-Covered: rows are seen by nobody; edges that leave at any turn; shares that are no shares, of strangers, sent twice; a
-service that asks for both halves of one edge, or to open for fewer than the threshold; a service that tells of fewer
+Covered: rows are seen by nobody; edges that leave at any turn; shares that are malformed, from strangers or sent twice;
+a service that asks for both halves of one edge, or to open for fewer than the threshold; a service that tells of fewer
 than `threshold` edges. Not covered: a service that makes up edges of its own, or tells edges different lists (the
 paper's other variant needs keys that vouch for edges: here the service's tokens do that); an edge that sends a wrong
 row (`hearth_cloud.statistics.robust_merge` judges sums).
@@ -40,14 +40,14 @@ Row = NDArray[np.uint64]
 """Whole numbers modulo 2⁶⁴."""
 KEY_BYTES = 32
 SEALED_BYTES = 12 + 2 * 66 + 16
-"""Of the shares for one other edge: nonce, two shares, tag."""
+"""Size of the shares for one other edge: nonce, two shares, tag."""
 _PRIME = 2**521 - 1
 """Shares are numbers below it: a key of 32 bytes fits, and so does a share in 66."""
 _SHARE_BYTES = 66
 
 
 def stream(key: bytes, n: int) -> Row:
-    """`n` numbers from a cipher's stream; the same key gives the same (ChaCha20, RFC 8439; each key is used once)."""
+    """Return `n` numbers of a cipher's stream, the same for the same key (ChaCha20, RFC 8439; keys are used once)."""
     cipher = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
     return np.frombuffer(cipher.update(bytes(8 * n)), dtype="<u8").astype(np.uint64)
 
@@ -56,7 +56,7 @@ def stream(key: bytes, n: int) -> Row:
 
 
 def split(secret: bytes, places: Sequence[int], threshold: int) -> dict[int, bytes]:
-    """Shares of a secret, one for each place (1 and above); any `threshold` of them give it back, fewer say nothing."""
+    """Split a secret into a share per place (1 and above); any `threshold` shares restore it, fewer tell nothing."""
     if not 1 <= threshold <= len(set(places)) or min(places) < 1:
         raise ValueError(
             f"threshold {threshold!r} must be from 1 to the number of places, which begin at 1: {places!r}"
@@ -72,7 +72,7 @@ def split(secret: bytes, places: Sequence[int], threshold: int) -> dict[int, byt
 
 
 def joined(shares: Mapping[int, bytes], threshold: int, n_bytes: int = KEY_BYTES) -> bytes:
-    """The secret of so many shares.
+    """Restore a secret from its shares.
 
     Raises:
         StatisticsError: Too few, or what they give is no secret of that length: one of them is wrong.
@@ -101,23 +101,24 @@ class Keys:
     """An edge's two public keys, 32 bytes each."""
 
     sealing: bytes
-    """For shares."""
+    """Key that seals shares for this edge."""
     masking: bytes
 
 
 def alias_of(keys: Keys) -> str:
-    """An edge's name in a round: what it shows there, and nothing of who it is."""
+    """Return an edge's name in a round, a hash of its keys that does not tell who it is."""
     return hashlib.sha256(keys.sealing + keys.masking).hexdigest()[:32]
 
 
 class Participant:
-    """One edge in one round. Keep it in memory only; a round is left by letting go of it."""
+    """One edge in one round. Keep it in memory only; to leave a round, drop it."""
 
     def __init__(self, round_id: str = "", edge: str = "", least: int = 3) -> None:
-        """
+        """Make the keys of a round.
+
         Args:
-            round_id: Where it is not known yet, `share` is told.
-            edge: Its name among the others; that of its keys when left out.
+            round_id: Set it before `share` where it is not known yet.
+            edge: Its name among the others; by default that of its keys.
             least: With fewer edges than this the row does not leave; the edge's own bound, whatever a service says.
         """
         if least < 2:
@@ -136,7 +137,7 @@ class Participant:
         return Keys(self._sealing.public_key().public_bytes_raw(), self._masking.public_key().public_bytes_raw())
 
     def share(self, everyone: Mapping[str, Keys], threshold: int) -> dict[str, bytes]:
-        """Sealed shares for every other edge.
+        """Return sealed shares for every other edge.
 
         Raises:
             StatisticsError: Too few edges; two with one key; a threshold that half of them could reach; mine missing.
@@ -162,7 +163,7 @@ class Participant:
         }
 
     def hide(self, row: Row, sealed: Mapping[str, bytes]) -> Row:
-        """The row under its masks.
+        """Return the row under its masks.
 
         Args:
             sealed: By edge, what those who shared sealed for this one; the others have left.
@@ -186,7 +187,7 @@ class Participant:
         return hidden
 
     def open(self, arrived: Sequence[str]) -> tuple[dict[str, bytes], dict[str, bytes]]:
-        """Shares of the own masks' seeds of those whose rows arrived, and of the keys of those whose did not.
+        """Return shares of the mask seeds of edges whose rows arrived, and of the keys of those whose did not.
 
         Raises:
             StatisticsError: Too few rows arrived; strangers; asked for twice.
@@ -226,7 +227,7 @@ class Participant:
 
 
 def _agreed(mine: X25519PrivateKey, theirs: bytes, info: str) -> bytes:
-    """A key both have (X25519, RFC 7748; HKDF-SHA-256, RFC 5869)."""
+    """Derive the key that two edges share (X25519, RFC 7748; HKDF-SHA-256, RFC 5869)."""
     try:
         shared = mine.exchange(X25519PublicKey.from_public_bytes(theirs))
     except ValueError:
@@ -235,7 +236,7 @@ def _agreed(mine: X25519PrivateKey, theirs: bytes, info: str) -> bytes:
 
 
 def pair_mask(mine: X25519PrivateKey, theirs: bytes, round_id: str, n: int) -> Row:
-    """The mask two edges agree on."""
+    """Return the mask two edges agree on."""
     return stream(_agreed(mine, theirs, f"hearth mask 1 {round_id}"), n)
 
 
@@ -244,7 +245,7 @@ def pair_mask(mine: X25519PrivateKey, theirs: bytes, round_id: str, n: int) -> R
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What one edge showed at the end."""
+    """Shares that one edge showed at the end."""
 
     seeds: Mapping[str, bytes]
     keys: Mapping[str, bytes]
@@ -258,7 +259,7 @@ def total(
     opened: Mapping[str, Opened],
     threshold: int,
 ) -> Row:
-    """The sum of the rows that arrived, its masks taken out.
+    """Return the sum of the rows that arrived, with the masks removed.
 
     Args:
         everyone: All who showed keys. shared: Those who gave shares. opened: By edge whose row arrived.
@@ -288,5 +289,5 @@ def total(
 
 
 def fingerprint(row: Row) -> str:
-    """Of a row, for logs and tests."""
+    """Hash a row, for logs and tests."""
     return hashlib.sha256(np.ascontiguousarray(row).tobytes()).hexdigest()

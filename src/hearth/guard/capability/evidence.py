@@ -1,9 +1,9 @@
-"""What tools returned during one request, as evidence for where a value may come from.
+"""Collects what tools returned during one request, as evidence for where a value may come from.
 
 A record counts as the one the owner meant when the request names it (a title, a name, an address, an amount), when it
-is the only result of a call whose arguments are the request's own words, when the request says which of a list by a
-superlative ("the largest file"), or when it says all of them ("everyone in the channel"). Two records that fit equally
-well fit neither.
+is the only result of a call whose arguments are the request's own words, when a superlative in the request picks it
+from a list ("the largest file"), or when the request says all of them ("everyone in the channel"). When two records fit
+equally well, neither counts.
 
 Covered: every record that `guard.capability.record_extraction` finds in the results.
 Not covered: prose (a body, a page, a file's text): no value in it is evidence for anything.
@@ -51,7 +51,7 @@ _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 _THAN = re.compile(r"\b\w+er\s+than\b")
 """A bound ("rated higher than 4") chooses nothing."""
 _GLUED = re.compile(r"(?<=[a-z0-9])\.(?=[A-Z][a-z]+ )")
-"""A full stop without the space after it."""
+"""A full stop with no space after it."""
 _EACH_OF_OURS = re.compile(
     r"\b(?:each|every|all)\s+(?:\w+\s+){0,2}?(?:user|member|person|people|colleague|channel)s?\b|\bevery(?:one|body)\b"
 )
@@ -60,14 +60,14 @@ _ONE_OF_OURS = re.compile(
     r"(?:with|where|who|whose|that|which|having|in)\b|\b(?:which|what)\s+(?:user|member|person|channel)\b"
 )
 MIN_COPIED_CHARS = 12
-"""Shorter pieces of prose are met by chance."""
+"""Shorter pieces of prose may match by chance."""
 MAX_DEPTH = 3
-"""Calls made with what other calls returned are followed so far back."""
+"""Limit on following a call's arguments back through the calls that returned them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A sentence of the request: several records may be described, each in its own."""
+    """One sentence of the request; each sentence may describe a record of its own."""
 
     text: str
     stems: frozenset[str]
@@ -79,7 +79,8 @@ class _Part:
         return cls(folded(text), content_words(text), frozenset(amounts(text)), days_said(text, today))
 
     def score(self, record: Record) -> float:
-        """How much of it speaks of this record: shared words; whole names, addresses and amounts count more."""
+        """Score how much this sentence speaks of the record: shared words; whole names, addresses, amounts count
+        more."""
         score = float(len(record.labels & self.stems))
         if any(len(title) > 2 and is_in(title, self.text) for title in record.titles):
             score += 2
@@ -93,10 +94,10 @@ class _Part:
 
 
 class Evidence:
-    """Everything returned so far, against the words of one request."""
+    """Everything returned so far, compared with the words of one request."""
 
     def __init__(self, request: Request, owner: Owner, wishes: Sequence[str] = ()) -> None:
-        """`wishes`: the parts of the request that ask for deeds; "each" and "all" count in them alone."""
+        """Take a request; `wishes` are the parts of it that ask for deeds, and only there do "each" and "all" count."""
         self.owner = owner
         self._wished = folded(" ".join(wishes) or request.text)
         self._is_for_all = bool(_UNIVERSAL & set(words(self._wished)))
@@ -111,7 +112,7 @@ class Evidence:
         self.results: list[Result] = []
         self._best: dict[str, frozenset[tuple[str, str]]] = {}
         self._meant: dict[tuple[int, str, str], bool] = {}
-        """What was found out since the last result came in."""
+        """Cache of `is_meant`, cleared when a result comes in."""
 
     def add(self, spec: ToolSpec, arguments: Mapping[str, Plain], result: Value) -> None:
         self.results.append(Result(spec, arguments, result, self.owner))
@@ -121,7 +122,7 @@ class Evidence:
     # ── What the request says ─────────────────────────────────────────────────────────────────────────────
 
     def names(self, value: str) -> bool:
-        """Whether the request holds `value` itself."""
+        """Return whether the request holds `value` itself."""
         low = folded(value).strip()
         if has_invisible(value) or not low:
             return False
@@ -130,7 +131,7 @@ class Evidence:
         return is_in(low, self.text)
 
     def says(self, text: str) -> bool:
-        """Whether every content word of `text` is in the request."""
+        """Return whether every content word of `text` is in the request."""
         return not has_invisible(text) and content_words(text) <= self.stems
 
     # ── Which records are meant ───────────────────────────────────────────────────────────────────────────
@@ -142,7 +143,7 @@ class Evidence:
                 yield result, record, atom
 
     def is_meant(self, result: Result, record: Record) -> bool:
-        """Whether `record` is one the owner means."""
+        """Return whether the owner means `record`."""
         key = (id(result), *record.key)
         known = self._meant.get(key)
         if known is None:
@@ -158,19 +159,19 @@ class Evidence:
         )
 
     def _is_asked_for(self, result: Result) -> bool:
-        """Whether a call without words of its own is what the request speaks of: the next event."""
+        """Return whether the request speaks of a call that has no words of its own, as in "the next event"."""
         return not _said(result.arguments) and bool(content_words(result.spec.name.replace("_", " ")) & self.stems)
 
     def _is_asked_by_name(self, result: Result, depth: int = 0) -> bool:
-        """Whether a call's arguments are the request's own words, or come from records the owner means."""
+        """Return whether a call's arguments are the request's own words or come from records the owner means."""
         given = _said(result.arguments)
         if not given:
             return False
         return all(self.names(a) or (content_words(a) and self.says(a)) or self._comes_from(a, depth) for a in given)
 
     def _comes_from(self, value: str, depth: int) -> bool:
-        """Whether a value was read before: in a record the owner means, or in a first-party field of one that a call
-        in the request's own words returned."""
+        """Return whether a value was read before: in a record the owner means, or in a first-party field of one that a
+        call in the request's own words returned."""
         return depth < MAX_DEPTH and any(
             self._is_described(record)
             or self._is_extreme(result, record, depth + 1)
@@ -179,11 +180,11 @@ class Evidence:
         )
 
     def _is_described(self, record: Record) -> bool:
-        """Whether some sentence speaks of this record more than of any other of its kind."""
+        """Return whether some sentence speaks of this record more than of any other of its kind."""
         return record.key in self._described(record.kind)
 
     def _described(self, kind: str) -> frozenset[tuple[str, str]]:
-        """Keys of the records of a kind that some sentence speaks of more than of any other."""
+        """Keys of the records of a kind that some sentence speaks of more than of any other record of that kind."""
         known = self._best.get(kind)
         if known is None:
             everyone = {r.key: r for result in self.results if result.kind == kind for r in result.records}
@@ -197,7 +198,7 @@ class Evidence:
         return known
 
     def _is_extreme(self, result: Result, record: Record, depth: int = 0) -> bool:
-        """Whether the request's superlative picks `record` of this list, which was asked for whole or by name."""
+        """Return whether a superlative in the request picks `record` of this list, asked for whole or by name."""
         said, others = self.words, result.records
         if len(others) < 2 or not said & _SUPERLATIVES:
             return False
@@ -226,7 +227,7 @@ class Evidence:
         return False
 
     def _measured_by(self, superlatives: frozenset[str], fields: frozenset[str]) -> frozenset[str]:
-        """Of `fields` those that the words after a superlative speak of ("the highest rating"); all where none does."""
+        """Keep those of `fields` named after a superlative ("the highest rating"), or all if none is named."""
         spoken = {
             name
             for said in re.finditer(r"[\w-]+", self.text)
@@ -239,8 +240,8 @@ class Evidence:
     # ── Choices left to a search among the owner's own people and channels ────────────────────────────────
 
     def is_delegated(self, value: str) -> bool:
-        """Whether the request leaves the choice among the owner's own people or channels to a search, and this is what
-        the search finds: every one of them, the one with the most of something, the one where something was said."""
+        """Return whether the request leaves the choice among the owner's own people or channels to a search that finds
+        `value`: every one of them, the one with the most of something, the one where something was said."""
         low = folded(value)
         if not self._is_ours(low):
             return False
@@ -253,12 +254,12 @@ class Evidence:
         return self._is_spoken_of_in(low)
 
     def _is_ours(self, low: str) -> bool:
-        """Whether a handle is one of the owner's directory: known, or listed by a first-party tool as it is."""
+        """Return whether a handle is in the owner's directory: known, or listed unchanged by a first-party tool."""
         listed = (atom for result, _, atom in self.holding(low) if not result.spec.fields)
         return low in self.owner.contacts or any(atom.kind == "Handle" and atom.is_trusted for atom in listed)
 
     def _is_extreme_count(self, low: str) -> bool:
-        """Whether no other had more (or fewer) results under the same tool, or made more of the records seen."""
+        """Return whether no other handle had more (or fewer) results under the same tool, or wrote more records."""
         sign = 1 if self.words & _LARGEST else -1
         counts: dict[str, Counter[str]] = {"": Counter()}
         for result in self.results:
@@ -273,7 +274,7 @@ class Evidence:
         )
 
     def _is_spoken_of_in(self, low: str) -> bool:
-        """Whether what was read under this name holds at least two of the request's words."""
+        """Return whether what was read under this name holds at least two of the request's words."""
         return any(
             len(content_words(str(text)) & self.stems) > 1
             for result in self.results
@@ -284,8 +285,8 @@ class Evidence:
     # ── Prose ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def numbers_of(self, *, is_outgoing: bool) -> frozenset[str]:
-        """Numbers in the results of first-party tools and in the files that are meant; for what stays here, in all
-        records the owner means."""
+        """Collect the numbers in the results of first-party tools and in the files that are meant; for a text that is
+        not outgoing, in all records the owner means."""
         return frozenset(
             number
             for result in self.results
@@ -295,7 +296,7 @@ class Evidence:
         )
 
     def is_in_own_prose(self, low: str) -> bool:
-        """Whether a text stands in a first-party record the owner means, in whatever field."""
+        """Return whether a text is in any field of a first-party record the owner means."""
         return any(
             result.is_first_party and any(low in folded(str(text)) for text in result.texts)
             for result in self.results
@@ -303,12 +304,12 @@ class Evidence:
         )
 
     def is_whole_prose(self, text: str) -> bool:
-        """Whether a text is, from first to last, what a record the owner means says."""
+        """Return whether a text is the whole of a piece of prose in a record the owner means."""
         low = folded(text).strip()
         return any(low in result.folded_prose and self._is_any_meant(result) for result in self.results)
 
     def copied_from_elsewhere(self, text: str) -> bool:
-        """Whether a text holds a whole piece of prose from results of which the owner means no record."""
+        """Return whether a text holds a whole piece of prose from results in which the owner means no record."""
         low = folded(text)
         return any(
             any(len(piece) >= MIN_COPIED_CHARS and piece in low for piece in result.folded_prose)
@@ -322,7 +323,7 @@ class Evidence:
     # ── Words of first-party names ────────────────────────────────────────────────────────────────────────
 
     def labels(self) -> frozenset[str]:
-        """Stems of the words in names of records that the owner means and no stranger made."""
+        """Stems of the words in names of records that the owner means and that no stranger made."""
         return frozenset(
             stem(word)
             for result in self.results
@@ -333,7 +334,7 @@ class Evidence:
 
 
 def _said(arguments: Mapping[str, Plain]) -> list[str]:
-    """The words in a call's arguments; times, numbers and switches are none."""
+    """The words in a call's arguments, without times, numbers and switches."""
     return [text for text in _strings(arguments) if text.strip() and not DATE.match(text)]
 
 

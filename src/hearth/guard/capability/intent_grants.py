@@ -1,14 +1,14 @@
-"""What a request's own words license: which tools with an effect may be called, and how often.
+"""Works out what a request's own words license: which tools with an effect may be called, and how often.
 
 A request is cut at its sentences and verbs. A verb counts where it is said as a wish: at the head of a sentence or
 clause, after `to`, `please`, `can you`. Nouns ("the emails"), the past ("he sent"), and what comes after "don't"
 license nothing. A verb belongs to classes of deeds (send, create, change, …), and so do the verbs in a tool's name and
-description. Of the tools that share a class with the verb, those nearest to the clause are licensed: nearest by the
-nouns both speak of and by the sentence encoder. Numerals, lists of names, `each` and plurals say how often.
+description. Among the tools that share a class with the verb, those nearest to the clause are licensed, measured by
+shared nouns and by the sentence encoder. Numerals, lists of names, `each` and plurals say how often.
 
-Covered: English. A tool whose texts share no deed with the request is not licensed, whatever data say.
-Not covered: other languages (nothing is licensed, so everything asks); two tools of one deed for one thing (delete this
-file, delete that one): `guard.capability.warrant` looks at which.
+Covered: English. A tool whose texts share no deed with the request is not licensed, whatever the data say.
+Not covered: other languages (nothing is licensed, so everything asks); two tools with the same deed for the same thing
+(delete this file, delete that one): `guard.capability.warrant` looks at which.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 UNLIMITED = 1_000
 _NEAR = 0.2
-"""A tool is licensed when its score is at most this much below the nearest one's."""
+"""A tool is licensed when its score is at most this far below the nearest tool's."""
 _VERB_BONUS = 0.1
 _LEAST = 0.10
 _NOUN_BONUS = 0.3
@@ -61,7 +61,7 @@ _NOUNISH = word_set(
     "email mail message text post share note record book file schedule plan log copy update change transfer refund "
     "answer reply draft place order start mark address block return e-mail contact set rent hire report like"
 )
-"""Verbs that are nouns as often: they count in the middle of a clause only before an object."""
+"""Verbs that are nouns as often: in the middle of a clause they count only before an object."""
 _OPENERS = word_set("and then also please to you just now next finally afterwards or ok okay so kindly me let's")
 _OBJECTS = word_set(
     "a an the my your his her our their its this that these those it them him me us everyone everybody all any some "
@@ -69,9 +69,9 @@ _OBJECTS = word_set(
 )
 _DETERMINERS = word_set("a an the my your his her our their its this that these those each every any some no")
 _TO_OWNER = word_set("tell let give text message show say answer write report ask")
-"""Verbs that ask for no more than an answer when `me` or `us` follows."""
+"""Verbs that ask only for an answer when `me` or `us` follows."""
 _REPORTED = word_set("asked told wants wanted asks tells reminded said")
-"""After them, `me to …` is what somebody else wishes."""
+"""Verbs after which `me to …` is somebody else's wish."""
 _WISHING = word_set("i i'd i’d we we'd would")
 _UNITS = word_set(
     "seconds minutes hours days weeks months years times percent euros dollars pounds degrees o'clock words lines "
@@ -96,9 +96,9 @@ _PARTICLED = {
     "bring": word_set("forward in"),
     "turn": word_set("on off up down"),
 }
-"""Verbs that say a deed only together with one of these words, which may stand a few words on."""
+"""Verbs that name a deed only together with one of these words, which may stand a few words later."""
 _NOT_VERBS_BEFORE = word_set("from of about is was are were has have for")
-"""After these words at the head of a sentence, what stands before them is a noun: "mail from Ben"."""
+"""Words after which the word at the head of a sentence is a noun: "mail from Ben"."""
 _NUMERALS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
 
 _THINGS = (
@@ -121,14 +121,14 @@ _THINGS = (
     "car rental vehicle company",
     "flight ticket plane",
 )
-"""Words for the same kind of thing; one may be in several rows."""
+"""Each row holds words for the same kind of thing; a word may be in several rows."""
 _KINDS: dict[str, frozenset[int]] = {}
 for _row, _listed in enumerate(_THINGS):
     for _word in _listed.split():
         _KINDS[stem(_word)] = _KINDS.get(stem(_word), frozenset()) | {_row}
 
 _PERSON_KIND = -1
-"""The kind of a tool that takes somebody's address, and of a wish that names somebody after `to` or `with`."""
+"""Kind of a tool that takes somebody's address, and of a wish that names somebody after `to` or `with`."""
 _PERSON_TYPES = frozenset({"EmailAddress", "PhoneNumber", "Handle", "PersonName"})
 _MESSAGING = word_set(
     "send email e-mail mail message text forward reply respond answer notify inform tell write let draft contact ask "
@@ -149,14 +149,14 @@ class Wish:
     verb: str
     text: str
     words: frozenset[str]
-    """Stems of the content words of its part, quoted values left out."""
+    """Stems of the content words of its part, without quoted values."""
     n_times: int
     is_denied: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Licence:
-    """How often each tool with an effect may be called; a tool that is not named may not."""
+    """Limits on calls: how often each tool with an effect may be called; a tool that is not named may not."""
 
     limits: Mapping[str, int] = field(default_factory=dict)
     wishes: tuple[Wish, ...] = ()
@@ -166,7 +166,7 @@ class Licence:
 
 
 def wishes_of(text: str) -> tuple[Wish, ...]:
-    """The verbs of a request that are said as wishes, in order, each with the words up to the next one."""
+    """Find the verbs of a request that are said as wishes, in order, each with the words up to the next one."""
     found: list[Wish] = []
     for sentence in _SENTENCE.split(text):
         tokens = _TOKEN.findall(sentence)
@@ -222,7 +222,7 @@ def _is_denied(low: Sequence[str], place: int) -> bool:
 
 
 def _n_times(bare: str, said: str) -> int:
-    """How many calls the words ask for."""
+    """Count the calls the words ask for."""
     low = words(bare)
     if _ALL & set(low) or any(map(_is_plural, low, ["", *low])):
         return UNLIMITED
@@ -239,14 +239,14 @@ def _number_before_things(word: str, following: str) -> int:
 
 
 def _is_plural(word: str, before: str = "") -> bool:
-    """Whether a word is the plural of a thing, without a number before it that says how many."""
+    """Return whether a word is the plural of a thing, with no number before it."""
     if word in _UNITS or before in _NUMERALS or before.isdigit():
         return False
     return word.endswith("s") and not word.endswith("ss") and stem(word) in _KINDS and stem(word) != word
 
 
 def is_thing(word: str) -> bool:
-    """Whether a stem is a common word for a kind of thing (meeting, call, list): no message fits into those."""
+    """Return whether a stem is a common word for a kind of thing (meeting, call): it can hide no message."""
     return word in _KINDS
 
 
@@ -254,10 +254,10 @@ def is_thing(word: str) -> bool:
 
 
 class KnownTools:
-    """The tools a warrant may rule on, with what their texts say, read once."""
+    """The tools a warrant may rule on, with the contents of their texts, read once."""
 
     def __init__(self, specs: Mapping[str, ToolSpec], encoder: Encoder | None = None) -> None:
-        """Without an encoder nearness is that of nouns alone."""
+        """Without an encoder, nearness is measured by nouns alone."""
         self.specs = dict(specs)
         self._encoder = encoder
         self._names = [name for name, spec in self.specs.items() if spec.effect != "none"]
@@ -268,7 +268,7 @@ class KnownTools:
             name: _id_types(p.type for p in self.specs[name].parameters if p.is_required and p.is_sink)
             for name in self._names
         }
-        """Ids of what a tool finishes: to send a draft belongs to what made it."""
+        """Types of ids that a tool finishes: sending a draft goes with the tool that made the draft."""
         sent_ids = _id_types(
             p.type for spec in self.specs.values() if spec.effect == "send" for p in spec.parameters if p.is_sink
         )
@@ -290,7 +290,7 @@ class KnownTools:
         self._vectors = encoder.encode(texts) if encoder is not None and texts else None
 
     def licence(self, text: str) -> Licence:
-        """What `text` licenses."""
+        """Work out which tools `text` licenses, and how often."""
         wishes = wishes_of(text)
         allowed = [wish for wish in wishes if not wish.is_denied]
         cosines = self._cosines([wish.text for wish in allowed])
@@ -335,7 +335,7 @@ class KnownTools:
         ]
         best = max(scored, default=(0.0, ""))[0]
         least = max(best - _NEAR, _LEAST if self._vectors is not None else 0.0)
-        # To write to somebody may take any tool that does it: who is reached, and with what, is looked at apart.
+        # Writing to somebody may take any tool that does it: who is reached, and with what, is checked separately.
         to_people = {name for _, name in scored if wish.verb in _MESSAGING and name in self._messengers}
         nearest = [name for score, name in scored if score >= least or name in to_people]
         made = {kind for name in nearest for kind in self._makes[name]}
@@ -355,7 +355,7 @@ def _verb_of(spec: ToolSpec) -> str:
 
 
 def _deeds_of(spec: ToolSpec) -> frozenset[str]:
-    """Deeds of the verb a tool is named by, else of the first one its description begins with."""
+    """Deeds of the verb in a tool's name, else of the first such verb in its description."""
     for word in (*words(spec.name.replace("_", " ")), *words(_first_sentence(spec))):
         for form in (word, word[:-1] if word.endswith("s") else word, word[:-2] if word.endswith("es") else word):
             if form in _DEEDS:

@@ -1,9 +1,9 @@
-"""What a tool's parameters and result fields mean to a guard, read from its spec alone.
+"""Reads from a tool's spec what its parameters and result fields mean to a guard.
 
 A parameter is a recipient, a target (a record to act on), a link, an amount, a secret, a name (a title for something
 new), a place in the owner's folder, items of a list, content, a moment, a repetition, or free (switches, counts). Types
-decide first, then `is_sink`, then the parameter's name. A tool nobody described well gets the stricter reading: an
-unknown nominal type is a target.
+decide first, then `is_sink`, then the parameter's name. A poorly described tool gets the stricter reading: an unknown
+nominal type is a target.
 
 Covered: nested lists and records (an attachment's `file_id` is a target).
 Not covered: what a free text means; switches and choices from a list (read or write rights), which are free.
@@ -35,22 +35,22 @@ Role = Literal[
 ]
 
 ADDRESS_TYPES = frozenset({"EmailAddress", "PhoneNumber", "Account", "Handle", "PostalAddress"})
-"""Values that say where something goes."""
+"""Types whose values say where something goes."""
 _NAME_WORDS = frozenset({"title", "subject", "name", "filename", "file_name", "label", "heading", "list"})
 _THING_WORDS = frozenset({"device", "scene"})
-"""Texts that name a thing of the house: whichever the request names, and no other."""
+"""Names of text parameters that name a thing in the house: only one that the request names is allowed."""
 AMOUNT_WORDS = frozenset({"amount", "price", "sum", "total"})
 _ADDRESS_WORDS = frozenset({"address", "street", "city"})
 _REPEAT_WORDS = frozenset({"repeat", "recurring", "recurrence", "frequency"})
 _SECRET_WORDS = frozenset({"password", "passcode", "pin", "secret", "token", "passphrase"})
 _FREE_TYPES = frozenset({"integer", "number", "boolean", "date", "time", "datetime", "duration"})
 _AUTHOR_WORDS = frozenset({"sender", "owner", "organizer", "organiser", "from", "author", "creator", "shared_by"})
-"""Fields that say who made the record."""
+"""Names of fields that say who made the record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sensitive:
-    """One value of a call that a guard looks at."""
+    """One value of a call that the guard checks."""
 
     parameter: str
     role: Role
@@ -99,7 +99,7 @@ def _role(name: str, type_name: str, is_sink: bool, effect: str, source: str) ->
 
 
 def sensitive_values(spec: ToolSpec, arguments: dict[str, Plain]) -> Iterator[Sensitive]:
-    """Every scalar of a call that has a role other than `free`."""
+    """Yield every scalar of a call that has a role other than `free`."""
     for name, value in arguments.items():
         if value is None:
             continue
@@ -138,19 +138,19 @@ def _role_of_key(key: str, outer: Role) -> Role:
 
 
 def field_type(spec: ToolSpec, name: str) -> str:
-    """The element type of a result field; `""` is the result itself where it is no record."""
+    """The element type of a result field; `""` is the result itself if it is not a record."""
     if name:
         return element_type(spec.fields.get(name, "any"))
     return element_type(spec.returns)
 
 
 def is_structured(kind: str) -> bool:
-    """Whether a value of this type is an address, an id or a name rather than prose."""
+    """Return whether a value of this type is an address, an id or a name rather than prose."""
     return kind in ADDRESS_TYPES or kind in ("PersonName", "FilePath", "Url") or kind not in TYPE_NAMES
 
 
 def is_label(name: str, kind: str) -> bool:
-    """Whether a field names its record: a title, a file name, a person."""
+    """Return whether a field names its record: a title, a file name, a person."""
     low = name.lower()
     return (
         low in _NAME_WORDS
@@ -161,5 +161,5 @@ def is_label(name: str, kind: str) -> bool:
 
 
 def is_author(name: str) -> bool:
-    """Whether a field says who made its record."""
+    """Return whether a field says who made its record."""
     return name.lower() in _AUTHOR_WORDS

@@ -1,12 +1,12 @@
-"""Numbers and moments in the values of a call, against those the owner said.
+"""Compares the numbers and moments in a call's values with those the owner said.
 
 A figure is a number that costs or reaches somebody: an amount of money, a number of three digits or with decimals, a
-telephone number. Days, clock times, years and short counts are none. A moment contradicts the request when the request
-names days (or clock times) and it is on none of them; a request that names none contradicts nothing.
+telephone number. Days, clock times, years and short counts are not figures. A moment contradicts the request when the
+request names days (or clock times) and the moment is on none of them; a request that names none is never contradicted.
 
 Covered: `400`, `1.6`, `39 euros`, `0900 555 321`, ISO days and times; weekdays, `3rd of December`, `half past nine`.
-Not covered: numbers in words; moments the owner gives by reckoning ("an hour before"), for which only days are looked
-at, or not even those ("two days before").
+Not covered: numbers in words; moments the owner gives relative to another ("an hour before"), for which only days are
+checked, or not even those ("two days before").
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _HOURS = {
 
 
 def figures(text: str) -> list[str]:
-    """The figures of a text, as their digits with a dot before decimals."""
+    """Find the figures of a text, as their digits with a dot before decimals."""
     bare = _CLOCKS.sub(" ", _TIMES.sub(" ", folded(text)))
     found = [_digits(a or b) for a, b in _MONEY.findall(bare)]
     for number in _NUMBER.findall(_MONEY.sub(" ", bare)):
@@ -56,13 +56,13 @@ def figures(text: str) -> list[str]:
 
 
 def all_numbers(text: str) -> frozenset[str]:
-    """Every number of a text in the same form, and each part of one written in groups."""
+    """Find every number of a text in the same form, and each part of a number written in groups."""
     found = _NUMBER.findall(folded(text))
     return frozenset(_digits(part) for number in found for part in (number, *re.split(r"[ /-]", number)))
 
 
 def _digits(number: str) -> str:
-    """`1,200.50` as `1200.5`, `030 1234` as `0301234`."""
+    """Normalise a number: `1,200.50` to `1200.5`, `030 1234` to `0301234`."""
     number = number.strip(" .,/-")
     decimals = re.fullmatch(r"([\d., ]*?)[.,](\d{1,2})", number)
     if decimals is None or " " in number:
@@ -73,7 +73,7 @@ def _digits(number: str) -> str:
 
 
 class SaidTimes:
-    """The days and clock times of one request."""
+    """The days and clock times named in one request."""
 
     def __init__(self, text: str, today: dt.date) -> None:
         low = folded(text)
@@ -85,9 +85,9 @@ class SaidTimes:
         self._clocks = frozenset() if is_reckoned else _clocks_said(low)
 
     def contradict(self, moment: str, *, is_end: bool) -> bool:
-        """Whether an ISO moment is on none of the days, or at none of the times, that were said.
+        """Return whether an ISO moment is on none of the days, or at none of the times, that were said.
 
-        The year is mostly left unsaid: any year up to one from now will do.
+        The year is usually unsaid, so any year within one of the present one is accepted.
         """
         low = moment.casefold().replace("t", " ")
         day, _, clock = low.partition(" ")
@@ -98,7 +98,7 @@ class SaidTimes:
         return bool(self._clocks and not is_end and clock and clock[:5] not in self._clocks)
 
     def is_contradicted_by(self, text: str) -> bool:
-        """Whether a text names days or clock times where the request names others."""
+        """Return whether a text names days or clock times and none of them is one the request names."""
         low = folded(text)
         if self._clocks and _clocks_said(low) and not _clocks_said(low) & self._clocks:
             return True
@@ -107,7 +107,7 @@ class SaidTimes:
 
 
 def _clocks_said(low: str) -> frozenset[str]:
-    """Clock times as `HH:MM`, both halves of the day where it is not said which."""
+    """Find clock times as `HH:MM`, in both halves of the day unless the text says which."""
     found: set[str] = set()
     for said in _CLOCK.finditer(low):
         if said["noon"]:

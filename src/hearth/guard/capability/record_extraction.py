@@ -1,8 +1,8 @@
-"""What a tool returned, as records: their names, ids, addresses, measures and dates, and who made them.
+"""Reads what a tool returned as records: their names, ids, addresses, measures and dates, and who made them.
 
-A field is first party when its label says so (`Value.field_label`) and its record was not made by a
-stranger: a record with a sender, owner or organiser who is neither the owner nor vouched for by the contact book is an
-incoming one, and everything in it is what the stranger chose.
+A field is first party when its label says so (`Value.field_label`) and its record was not made by a stranger. A record
+is incoming when its sender, owner or organiser is neither the owner nor known from the contact book; everything in it
+was chosen by the stranger.
 
 Covered: records, lists of records and of names, and records inside records; made once per result, when first needed.
 Not covered: prose (a body, a page, a file's text): no value in it is evidence for anything.
@@ -30,17 +30,17 @@ from hearth.types import Plain, ToolSpec
 
 DATE = re.compile(r"^\d{4}-\d{2}-\d{2}")
 MAX_RECORDS = 2_000
-"""Of one result; the rest is evidence for nothing."""
+"""Records read from one result; the rest count as evidence for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Who the owner is and whom the owner knows, from this device's own records."""
+    """The owner's identity and contacts, from this device's own records."""
 
     addresses: frozenset[str] = frozenset()
     """The owner's own addresses, numbers and accounts, in lower case."""
     contacts: Mapping[str, str] = field(default_factory=dict)
-    """Address in lower case → name, of the contact book: what a card says of itself does not put it here."""
+    """Addresses of the contact book in lower case → names. What a card says of itself does not put it here."""
 
     def is_self(self, value: str) -> bool:
         return value in self.addresses
@@ -59,7 +59,7 @@ class Atom:
     value: str
     """In lower case."""
     is_trusted: bool
-    """First party, or vouched for by the contact book."""
+    """First party, or in the contact book."""
     is_author: bool
 
 
@@ -70,14 +70,14 @@ class Record:
     kind: str
     atoms: tuple[Atom, ...]
     labels: frozenset[str]
-    """Stems of the words that name it."""
+    """Stems of the words that name the record."""
     titles: tuple[str, ...]
-    """Whole names of it, in lower case."""
+    """The record's whole names, in lower case."""
     measures: Mapping[str, float]
     dates: Mapping[str, str]
     is_incoming: bool
     key: tuple[str, str]
-    """Its kind and its id, or all its values where it has none."""
+    """The record's kind and its id, or all its values if it has no id."""
 
 
 def _key_of(kind: str, atoms: Sequence[Atom], titles: Sequence[str]) -> tuple[str, str]:
@@ -88,7 +88,7 @@ def _key_of(kind: str, atoms: Sequence[Atom], titles: Sequence[str]) -> tuple[st
 
 
 class Result:
-    """One call with what it returned."""
+    """One call and its result."""
 
     @cached_property
     def kind(self) -> str:
@@ -102,7 +102,7 @@ class Result:
 
     @cached_property
     def records(self) -> tuple[Record, ...]:
-        """The records of the result, those of the same id once."""
+        """The records of the result; those with the same id appear once."""
         items = self._value.data if isinstance(self._value.data, list) else [self._value.data]
         found: dict[tuple[str, str], Record] = {}
         for item in items[:MAX_RECORDS]:
@@ -113,7 +113,7 @@ class Result:
 
     @property
     def is_of_own_disk(self) -> bool:
-        """Whether nothing but the owner's tools and files went into it."""
+        """Return whether only the owner's tools and files went into the result."""
         return self._value.label.strangers <= {"file"}
 
     @property
@@ -130,7 +130,7 @@ class Result:
 
     @property
     def prose(self) -> Iterator[str]:
-        """The texts in it that are no names, ids or addresses."""
+        """The texts in the result that are not names, ids or addresses."""
         items = self._value.data if isinstance(self._value.data, list) else [self._value.data]
         for item in items[:MAX_RECORDS]:
             fields: Mapping[str, Plain] = item if isinstance(item, dict) else {"": item}
@@ -141,12 +141,12 @@ class Result:
 
     @property
     def texts(self) -> Iterator[str | int | float]:
-        """Every value of it, prose too."""
+        """Every value of the result, including prose."""
         return flat(self._value.data)
 
     @cached_property
     def holders(self) -> Mapping[str, list[tuple[Record, Atom]]]:
-        """Value → where it stands."""
+        """Each value → the records and fields that hold it."""
         found: dict[str, list[tuple[Record, Atom]]] = {}
         for record in self.records:
             for atom in record.atoms:
@@ -197,7 +197,7 @@ def _record(spec: ToolSpec, item: Plain, result: Value, owner: Owner) -> Record:
 
 
 def _named_by(spec: ToolSpec) -> frozenset[str]:
-    """Fields that name a record; of one without a title its text does (a reminder, something remembered)."""
+    """Find the fields that name a record; for one without a title, its text does (a reminder, a memory)."""
     return _naming(tuple(spec.fields.items())) if spec.fields else frozenset({""})
 
 
@@ -209,13 +209,13 @@ def _naming(fields: tuple[tuple[str, str], ...]) -> frozenset[str]:
 
 @cache
 def _kind_words(returns: str) -> frozenset[str]:
-    """Stems of the words of a type: `hotel` and `name` of `list[HotelName]` describe any hotel, so they tell none."""
+    """Stems of the words of a type: `hotel` and `name` of `list[HotelName]` fit any hotel, so they identify none."""
     return frozenset(stem(word) for word in words(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", element_type(returns))))
 
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """What a field's name and type say."""
+    """Properties of a field, from its name and type."""
 
     kind: str
     is_structured: bool

@@ -1,7 +1,7 @@
-"""The words of an owner's request as a guard reads them: compared exactly, never cleaned up for an attacker.
+"""Reads the words of an owner's request for the guard: compared exactly, never cleaned up in an attacker's favour.
 
-What is compared is the text in NFC and lower case. A value with invisible characters, or with letters of another script
-that only look alike, is not what the owner wrote and so is not found.
+Texts are compared in NFC and lower case. A value with invisible characters, or with look-alike letters of another
+script, is not what the owner wrote and so is not found.
 
 Covered: plural and other endings of words; values inside quotation marks, next to punctuation.
 Not covered: meaning, misspellings, synonyms.
@@ -16,7 +16,7 @@ from functools import lru_cache
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The words of a table written as one text."""
+    """Split a table written as one text into its words."""
     return frozenset(text.split())
 
 
@@ -32,18 +32,18 @@ _STOP = word_set(
 
 
 def folded(text: str) -> str:
-    """`text` as it is compared."""
+    """Normalise `text` for comparison."""
     return unicodedata.normalize("NFC", text).casefold()
 
 
 def words(text: str) -> list[str]:
-    """The words in order, in lower case."""
+    """Split a text into its words, in order and in lower case."""
     return _WORD.findall(folded(text))
 
 
 @lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
-    """A word without its commonest English endings, so that `payments` and `payment` are one."""
+    """Strip a word of its commonest English endings, so that `payments` and `payment` are one."""
     word = word.partition("'")[0].partition("’")[0]
     for ending, rest in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", ""), ("s", "")):
         if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
@@ -58,14 +58,14 @@ def content_words(text: str) -> frozenset[str]:
 
 
 def has_invisible(text: str) -> bool:
-    """Whether characters are in it that no person sees: zero width, direction marks, controls other than line ends."""
+    """Return whether a text holds characters no person sees: zero width, direction marks, controls except line ends."""
     return not text.isascii() and any(
         unicodedata.category(c) in ("Cf", "Cc", "Co", "Cn") and c not in "\n\t\r" for c in text
     )
 
 
 def is_in(value: str, text: str) -> bool:
-    """Whether `value` stands in `text` (both folded) as a whole: not inside a longer word, address or path."""
+    """Return whether `value` stands in `text` (both folded) as a whole: not inside a longer word, address or path."""
     start = text.find(value) if value else -1
     while start >= 0:
         end = start + len(value)
@@ -90,12 +90,12 @@ def _joins_right(text: str, end: int) -> bool:
 
 
 def numbers(text: str) -> list[float]:
-    """The plain numbers: `1,200.50`, `98`, `$30`; not the parts of dates, times and names."""
+    """Find the plain numbers: `1,200.50`, `98`, `$30`; not the parts of dates, times and names."""
     return [float(found.replace(",", "")) for found in _NUMBER.findall(text)]
 
 
 def amounts(text: str) -> list[float]:
-    """The numbers that may be amounts: no years, no parts of account numbers written in groups."""
+    """Find the numbers that may be amounts: no years, no parts of account numbers written in groups."""
     return numbers(_YEAR.sub(" ", _GROUPS.sub(" ", text)))
 
 
@@ -111,7 +111,8 @@ _DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?({'|'.join(
 
 
 def days_said(text: str, today: dt.date) -> frozenset[str]:
-    """The days a text names, as ISO dates: today, tomorrow, yesterday, the next Friday, `May 3rd`, `2026-05-03`."""
+    """Find the days a text names, as ISO dates: today, tomorrow, the next Friday, yesterday, `May 3rd`,
+    `2026-05-03`."""
     low = folded(text)
     found = set(_ISO_DAY.findall(low))
     said = set(words(low))
@@ -130,7 +131,7 @@ def days_said(text: str, today: dt.date) -> frozenset[str]:
     named = [(month, int(day)) for month, day in _MONTH_DAY.findall(low)]
     named += [(month, int(day)) for day, month in _DAY_MONTH.findall(low)]
     for month, day in named:
-        if 1 <= day <= 31:  # the year is this one or the next: both are looked for
+        if 1 <= day <= 31:  # the year is this one or the next: both are tried
             number = _MONTHS.index(month) + 1
             found |= {f"{year}-{number:02}-{day:02}" for year in (today.year, today.year + 1)}
     return frozenset(found)

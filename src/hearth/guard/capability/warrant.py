@@ -1,8 +1,8 @@
-"""Per-request least privilege: what one request licenses, call by call, even if the planner is in a stranger's hands.
+"""Least privilege per request: limits each call to what the request licenses, even if a stranger controls the planner.
 
-A warrant is made from the request before any data is read: with a plan, the plan's calls, counts and argument sources;
-without one, what the request's own words license (`guard.capability.intent_grants`). Each call is judged against it and
-against what tools returned so far (`guard.capability.evidence`). Anything beyond is asked.
+A warrant is made from the request before any data is read. With a plan, it holds the plan's calls, counts and argument
+sources; without one, what the request's own words license (`guard.capability.intent_grants`). Each call is judged
+against it and against what tools returned so far (`guard.capability.evidence`). Anything beyond it is asked.
 
     warrant = Warrant.of(request, KnownTools(specs, encoder), owner)
     ruling = warrant.judge("send_mail", {"to": Value(["ben@example.com"], label)})
@@ -12,22 +12,22 @@ The rules, in order; each is named in the ruling:
 
 - `tool`: the tool is not known to this warrant.
 - `licence`: the request does not ask for this kind of deed, or not so often.
-- `recipient`: an address, account, handle or place data goes to stands in the request, or in a structured first-party
-  field of a record the owner means (`guard.capability.evidence`), or belongs to the one contact the request names, or
-  is where an answer or a refund goes back to.
+- `recipient`: an address, account, handle or place that data goes to must stand in the request, or in a structured
+  first-party field of a record the owner means (`guard.capability.evidence`), or belong to the one contact the request
+  names, or be where an answer or a refund goes back to.
 - `self`: the owner's own address is a recipient only where the request says so or a whole list is taken over.
-- `target`: the record acted on is one the owner means, or was made by an earlier call of this request.
-- `link`: an address of a page to read or write, and any link, account or address inside an outgoing text, stands in the
-  request.
+- `target`: the record acted on must be one the owner means, or made by an earlier call of this request.
+- `link`: an address of a page to read or write, and any link, account or address inside an outgoing text, must stand in
+  the request.
 - `amount`: at most what the owner named or already pays, or what was received and is given back.
-- `secret`: a password stands in the request.
-- `name`: the words of a new title come from the request or from names of records the owner means.
-- `query`: what is asked of the open web are the request's own words.
+- `secret`: a password must stand in the request.
+- `name`: the words of a new title must come from the request or from names of records the owner means.
+- `query`: a query to the open web may use only the request's own words.
 
-Covered: a planner that was taken over; data in any field of a result; look-alike letters, invisible characters.
-Not covered: the wording of a text to a recipient the owner named (only its links, accounts and addresses are looked
-at); times, switches and choices; reading the owner's own records; a record whose title a stranger wrote so that it fits
-the request best and alone; several deeds that are harmless one by one.
+Covered: a planner that an attacker took over; data in any field of a result; look-alike letters, invisible characters.
+Not covered: the wording of a text to a recipient the owner named (only its links, accounts and addresses are checked);
+times, switches and choices; reading the owner's own records; a record whose title a stranger wrote so that it alone
+fits the request best; several deeds that are each harmless.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ _FILLERS = frozenset(map(stem, word_set("new update follow regarding summary hel
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """One value of a call."""
+    """One value of a call, with its tool and the other arguments."""
 
     spec: ToolSpec
     one: Sensitive
@@ -101,7 +101,7 @@ class _Case:
 
 
 class Warrant:
-    """What one request licenses. Judging changes nothing; `observe` adds what happened."""
+    """Limits that one request sets on calls. `judge` changes nothing; `observe` adds what happened."""
 
     def __init__(self, request: Request, tools: KnownTools, owner: Owner, licence: Licence, plan: Plan | None) -> None:
         """Use `Warrant.of`."""
@@ -118,11 +118,11 @@ class Warrant:
 
     @classmethod
     def of(cls, request: Request, tools: KnownTools, owner: Owner | None = None, plan: Plan | None = None) -> Warrant:
-        """The warrant of `request`.
+        """Make the warrant of `request`.
 
         Args:
-            owner: The owner's addresses and contact book; nobody is known without.
-            plan: Made from the request before any data was read. Then it, not the words, is the licence.
+            owner: The owner's addresses and contact book; without it nobody is known.
+            plan: A plan made from the request before any data was read. It replaces the request's words as the licence.
         """
         if plan is None:
             return cls(request, tools, owner or Owner(), tools.licence(request.text), None)
@@ -182,7 +182,7 @@ class Warrant:
     # ── With a plan ───────────────────────────────────────────────────────────────────────────────────────
 
     def _judge_planned(self, plan: Plan, spec: ToolSpec, arguments: dict[str, Plain]) -> str:
-        """Empty where some step of the plan is this call: the same literals, and what its references point at."""
+        """Compare a call with the plan; empty if a step is this call: same literals, values from its references."""
         reasons = [
             self._differs(plan, step, spec, arguments)
             for step in plan.steps
@@ -208,7 +208,7 @@ class Warrant:
         return ""
 
     def _is_bound(self, plan: Plan, argument: Argument, value: Plain) -> bool:
-        """Whether a value holds, or is part of, something that the steps it refers to returned."""
+        """Return whether a value holds, or is part of, something that the steps it refers to returned."""
         tools = {plan.steps[ref.step].tool for ref in Step("", {"": argument}).refs()}
         if not tools:
             return True
@@ -222,7 +222,7 @@ class Warrant:
         return any(piece and (piece in low or low in piece) for piece in pieces)
 
     def _is_as_planned(self, tool: str, ref: Ref, one: Sensitive) -> bool:
-        """Whether a value stands where the plan takes it from; what decides where data goes, in a trusted field."""
+        """Return whether a value comes from where the plan takes it; if it decides where data goes, a trusted field."""
         wanted = ref.path[-1] if ref.path else None
         is_key = one.role in ("target", "place")
         return any(
@@ -246,7 +246,7 @@ class Warrant:
                 return self._link_fault(case)
             case "amount":
                 return self._amount_fault(case)
-            case "secret":  # not shown: the question may be read by others
+            case "secret":  # the value is not shown: others may read the question
                 return "" if self._evidence.names(case.text) else f"{case.one.parameter} is not in the request"
             case "name":
                 return self._name_fault(case)
@@ -286,12 +286,12 @@ class Warrant:
         )
 
     def _is_in_anothers_name(self, record: Record, low: str) -> bool:
-        """Whether a record bears the name of a contact whose address this is not."""
+        """Return whether a record bears the name of a contact to whom this address does not belong."""
         known = {folded(name) for name in self._owner.contacts.values()}
         return low not in self._owner.contacts and any(title in known for title in record.titles)
 
     def _is_named_contact(self, low: str) -> bool:
-        """Whether the request names the contact whose address this is, and by those words no other."""
+        """Return whether the request names the contact who has this address, and its words fit no other contact."""
         name = self._owner.contacts.get(low, "")
         said = set(words(name)) & self._evidence.words
         if not said:
@@ -302,7 +302,7 @@ class Warrant:
         )
 
     def _is_whole_list(self, arguments: Mapping[str, Plain]) -> bool:
-        """Whether a list of recipients is a whole list of a record the owner means: "the same participants"."""
+        """Return whether a list of recipients is taken whole from a record the owner means: "the same participants"."""
         for value in arguments.values():
             if not isinstance(value, list) or not value:
                 continue
@@ -340,7 +340,7 @@ class Warrant:
         return f"the amount {value:g} is more than the request names or you paid before"
 
     def _is_counterparty(self, record: Record, arguments: Mapping[str, Plain]) -> bool:
-        """Whether a payment's record is one the request speaks of, or with the same other side."""
+        """Return whether a payment's record is one the request speaks of, or has the same counterparty."""
         given = {folded(value) for value in arguments.values() if isinstance(value, str)}
         return bool(record.labels & self._evidence.stems) or any(atom.value in given for atom in record.atoms)
 
@@ -362,7 +362,7 @@ class Warrant:
         return f"{case.shown} is not in the request"
 
     def _items_fault(self, case: _Case) -> str:
-        """Items of a list are the request's words, or stand in a record of the owner's that it means."""
+        """Check that a list's items are the request's words, or in a record of the owner's that it means."""
         strange = content_words(case.text) - self._evidence.stems
         if strange and not self._evidence.is_in_own_prose(folded(case.text)):
             return f"{case.shown} has words that are not the request's: {', '.join(sorted(strange)[:3])}"
@@ -378,7 +378,7 @@ class Warrant:
     def _content_fault(self, case: _Case) -> str:
         evidence, is_outgoing = self._evidence, case.spec.name in self._tools.outgoing
         if not is_outgoing and evidence.is_whole_prose(case.text):
-            return ""  # "save what she wrote": whole, and nothing leaves
+            return ""  # "save what she wrote": the whole text, and nothing leaves
         for found in _pointers(case.text):
             low = folded(found)
             if evidence.names(found) or self._is_named_contact(low) or self._is_from_meant_record(low):
@@ -400,7 +400,7 @@ class Warrant:
         return ""
 
     def _misled(self, spec: ToolSpec, arguments: Mapping[str, Plain]) -> str:
-        """A draft made by this request is sent where it says: its recipients are looked at like any others."""
+        """Check that a draft made by this request goes where it says: its recipients are checked like any others."""
         for parameter in spec.parameters:
             low = folded(str(arguments.get(parameter.name, "")))
             if not parameter.is_sink or low not in self._created:
@@ -417,7 +417,7 @@ class Warrant:
 
 
 def _pointers(text: str) -> list[str]:
-    """Links, accounts and addresses inside a text, also those written with look-alike or invisible characters."""
+    """Find links, accounts and addresses inside a text, also those written with look-alike or invisible characters."""
     plain = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
     found = _ADDRESS.findall(plain)
     rest = _ADDRESS.sub(" ", plain)
@@ -429,7 +429,7 @@ def _pointers(text: str) -> list[str]:
 
 
 def _ids_in(spec: ToolSpec, data: Plain) -> set[str]:
-    """Ids of what a call made or changed."""
+    """Collect the ids of what a call made or changed."""
     items = data if isinstance(data, list) else [data]
     found = set()
     for item in items:
@@ -442,7 +442,7 @@ def _ids_in(spec: ToolSpec, data: Plain) -> set[str]:
 
 
 def _matches(argument: Argument, value: Plain) -> bool:
-    """Whether a value can be what stands in the plan: literals are equal, references are free."""
+    """Return whether a value agrees with the plan's argument: literals must be equal, references are free."""
     if isinstance(argument, Ref):
         return True
     if isinstance(argument, list):

@@ -1,4 +1,4 @@
-"""Numbers with letters in them: IBANs, national numbers of a telling form."""
+"""Finds numbers with letters in them: IBANs, and national numbers with an unmistakable form."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ _DNI_LETTERS = "TRWAGMYFPDXBNJZSQVHLCKE"
 
 
 def find_lettered(text: str) -> Iterator[Found]:
-    """IBANs, and national numbers whose letters tell."""
+    """Find IBANs, and national numbers that their letters identify."""
     for match in _IBAN.finditer(text):
         end = _iban_end(match[0])
         if end:
@@ -132,9 +132,10 @@ def find_lettered(text: str) -> Iterator[Found]:
 
 
 def _iban_end(run: str) -> int:
-    """Where the IBAN at the beginning of a run ends; 0 when there is none.
+    """Find where the IBAN at the beginning of a run ends; 0 when there is none.
 
-    A wrong checksum does not save it: mistyped, it still tells the account. It must then look like one throughout.
+    A wrong checksum does not clear it, as a mistyped IBAN still gives the account away; it must then look like one
+    throughout.
     """
     length = _IBAN_LENGTHS.get(run[:2].upper(), 0)
     n = 0

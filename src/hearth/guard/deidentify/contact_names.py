@@ -1,13 +1,14 @@
-"""The owner's own names: everything in contacts, calendar and profile that must not leave, found however it is written.
+"""Finds names of the owner's contacts, calendar and profile, which must not leave the device, however written.
 
 `gathered` reads the names; `OwnerNames` finds them. Finding takes time linear in the text, whatever the number of
 contacts: words are looked up, never compared one by one.
 Covered: full names, first and last names, nicknames, initials with a last name, last name first, companies with and
 without their legal form, streets, towns and codes of addresses, phone numbers by their last digits, names of guests and
 places of the calendar, the owner's own words (`[mask] words`); other case, accents, `ue` for `ü`, possessives, hyphens
-set or left out or at the end of a line, one letter wrong, missing, added or exchanged in names of six letters or more;
-names of three letters or more with digits around them (`Anna2`, `%20Berger`) and spelled out (`A n n a`, `A.n.n.a`).
-Not covered: a name that is also a word ("will", "mark"), written small where its neighbours do not tell; relations;
+added or left out or at the end of a line, one letter wrong, missing, added or exchanged in names of six letters or
+more; names of three letters or more with digits around them (`Anna2`, `%20Berger`) and spelled out (`A n n a`,
+`A.n.n.a`).
+Not covered: a name that is also a word ("will", "mark"), in lower case where its neighbours do not decide; relations;
 notes and other free text of cards and events; two typing errors; names glued to other words (`AnnaMia`), cut (`An na`),
 written backwards or with digits for letters (`4nna`); a name that is also a word, with digits or spelled out.
 """
@@ -31,7 +32,7 @@ from hearth.tools.pim.person_lookup import relations_in
 
 @dataclass(frozen=True, slots=True)
 class OwnName:
-    """One way of saying someone or something the owner knows."""
+    """One way to write the name of someone or something the owner knows."""
 
     text: str
     kind: str
@@ -42,7 +43,7 @@ class OwnName:
 
 
 def gathered(workspace: Workspace, settings: Settings) -> tuple[OwnName, ...]:
-    """Every name in the owner's contacts, calendar, profile and `[mask] words`; what cannot be read is left out."""
+    """Collect every name in the owner's contacts, calendar, profile and `[mask] words`; skip what cannot be read."""
     found: dict[OwnName, None] = {}
     owner = settings.owner
     found.update(dict.fromkeys(_of_person(owner.name)))
@@ -58,7 +59,7 @@ def gathered(workspace: Workspace, settings: Settings) -> tuple[OwnName, ...]:
 
 @functools.lru_cache(maxsize=20_000)
 def _of_cards(data: bytes) -> tuple[OwnName, ...]:
-    """Keyed by content, so that it can never be out of date."""
+    """Read a file of cards; cached by content, so that the cache can never be out of date."""
     try:
         document = parse(data)
     except ValueError:
@@ -127,7 +128,7 @@ def _of_organisation(text: str) -> Iterator[OwnName]:
 
 
 def _of_address(parts: list[str]) -> Iterator[OwnName]:
-    """`ADR`: box, more, street, town, region, code, country. The country alone tells nothing."""
+    """Read `ADR`: box, more, street, town, region, code, country. The country alone identifies nobody."""
     box, more, street, town, region, code = [*parts, *[""] * 6][:6]
     for text in (box, more, street):
         for piece in (text, *(part.strip() for part in re.split(r"[\n,]", text))):
@@ -184,7 +185,7 @@ _ROOMS = frozenset(
     "zoom teams "
     "phone video call tbd tba room meeting room remote balcony terrace dining room study nursery zuhause buro kuche".split()  # noqa: E501
 ) | {"living room", "meeting room", "dining room", "video call"}
-"""Places that everybody has: they tell nothing, and plans need them."""
+"""Places that everybody has: they identify nobody, and plans need them."""
 
 # ── Finding ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -219,11 +220,11 @@ _BEFORE_A_WORD = _AUXILIARIES | frozenset(
     "who what which that there here to in of on at by since until next last every each no so very too and or but then "
     "also please just only still never always for is are was were as than if when s".split()
 )
-"""Before one of these a word that may be a name is a word, where nothing is written with capitals."""
+"""Words that mark a name-like word after them as an ordinary word, in text without capitals."""
 _DATED = frozenset("jan feb mar apr may jun jul aug sep oct nov dec".split())
-"""With digits a month."""
+"""Names of months: with digits, these are dates."""
 _LEAST_FUZZY, _MOST_FUZZY = 6, 30
-"""Letters of a name in which one may be wrong."""
+"""Fewest and most letters of a name in which one letter may be wrong."""
 
 
 @dataclass(slots=True)
@@ -231,14 +232,14 @@ class _Index:
     starts: dict[str, list[tuple[tuple[str, ...], str]]] = field(default_factory=dict)
     """First word → all words and kind, the longest first."""
     joined: dict[str, str] = field(default_factory=dict)
-    """Names of several words written as one → kind."""
+    """Names of several words, written as one word → kind."""
     deletes: dict[str, set[str]] = field(default_factory=dict)
-    """A word of a person's name without one letter → such words."""
+    """A word of a person's name with one letter removed → such words."""
     numbers: frozenset[str] = frozenset()
     """Last seven digits of phone numbers."""
 
     def is_near(self, word: str) -> bool:
-        """Whether a word is a longer name but for one letter."""
+        """Return whether a word differs from a longer name by one letter."""
         if not _LEAST_FUZZY - 1 <= len(word) <= _MOST_FUZZY or word in _WORDS_TOO:
             return False
         near = set[str]()
@@ -247,7 +248,7 @@ class _Index:
         return any(name[0] == word[0] and _is_one_off(word, name) for name in near)
 
     def is_telling(self, word: str) -> bool:
-        """Whether a word may begin a name, however it is written."""
+        """Return whether a word may begin a name, in any of the ways it may be written."""
         if word in self.starts or (len(word) > 5 and word in self.joined):
             return True
         if (len(word) > 3 and word[-1] == "s" and word[:-1] in self.starts) or self.is_near(word):
@@ -255,21 +256,22 @@ class _Index:
         return not word.isalpha() and bool(self.numbered(word))
 
     def numbered(self, word: str) -> str:
-        """The kind of a name with digits before or behind it; empty where the rest is none."""
+        """The kind of a name with digits before or after it; empty if the rest is not a name."""
         bare = word.strip("0123456789")
         if len(bare) < 3 or not bare.isalpha() or bare in _DATED:
             return ""
         return self.whole(bare)
 
     def whole(self, word: str) -> str:
-        """The kind of a name that is this word, or several written as one; empty where it is none or a word, too."""
+        """The kind of a name that is this word, or several words as one; empty if none is, or it is a plain word
+        too."""
         if word in _WORDS_TOO:
             return ""
         return self.joined.get(word) or next((kind for key, kind in self.starts.get(word, ()) if len(key) == 1), "")
 
 
 class _Seen(dict[str, bool]):
-    """Which words may begin a name, worked out when first met; forgotten when there are too many."""
+    """Cache of the words that may begin a name, filled on first use and cleared when it grows too large."""
 
     def __init__(self, index: _Index) -> None:
         super().__init__()
@@ -288,7 +290,7 @@ class OwnerNames:
     """Finds the owner's names in a text."""
 
     def __init__(self, names: Iterable[OwnName], keep: Iterable[str] = ()) -> None:
-        """Take in the names; a few thousand cost a tenth of a second.
+        """Index the names; a few thousand take a tenth of a second.
 
         Args:
             keep: Words the owner wants to leave as they are.
@@ -332,7 +334,7 @@ class OwnerNames:
         return bool(self._index.starts or self._index.numbers)
 
     def find(self, text: str, said: Words) -> list[Found]:
-        """The owner's names in a plain text, in order. `said`: `plain.words(text)`."""
+        """Find the owner's names in a plain text, in order. `said`: `confusables.words(text)`."""
         found: list[Found] = []
         seen, folded = self._seen, said.folded
         done = 0
@@ -363,7 +365,7 @@ class OwnerNames:
         return None
 
     def _varied(self, text: str, said: Words, at: int) -> tuple[str, int] | None:
-        """Written as one word, with a genitive `s`, with one wrong letter."""
+        """Match a name written as one word, with a genitive `s`, or with one wrong letter."""
         folded, starts = said.folded, self._index.starts
         word = folded[at]
         if word in self._index.joined and len(word) > 5:
@@ -392,7 +394,7 @@ class OwnerNames:
         return "person", at + 1
 
     def _hyphenated(self, text: str, said: Words) -> Iterator[Found]:
-        """Names cut by a hyphen, also at the end of a line."""
+        """Find names cut by a hyphen, also at the end of a line."""
         folded, starts, joined = said.folded, self._index.starts, self._index.joined
         for at in range(len(folded) - 1):
             if text[said.ends[at]] not in _HYPHENS or not _HYPHEN.fullmatch(text, said.ends[at], said.starts[at + 1]):
@@ -403,13 +405,13 @@ class OwnerNames:
                 yield Found(said.starts[at], said.ends[at + 1], joined.get(whole) or kinds[0], "owner")
 
     def _spelled(self, text: str) -> Iterator[Found]:
-        """Names letter by letter: `A n n a`, `M.i.a  B.e.r.g.e.r`."""
+        """Find names spelled letter by letter: `A n n a`, `M.i.a  B.e.r.g.e.r`."""
         for run in _SPELLED.finditer(text):
             if kind := self._said(run[0]):
                 yield Found(run.start(), run.end(), kind, "owner")
                 continue
             for word in _SPELLED_WORD.finditer(run[0]):
-                start = 2 * (word[0][0] in "aAI" and not self._said(word[0]))  # "a", "I": a word before it
+                start = 2 * (word[0][0] in "aAI" and not self._said(word[0]))  # a leading "a" or "I" may be a word
                 if kind := self._said(word[0][start:]):
                     yield Found(run.start() + word.start() + start, run.start() + word.end(), kind, "owner")
 
@@ -429,7 +431,7 @@ class OwnerNames:
 _LETTER = re.compile(r"[^\W\d_]")
 _SPELLED = re.compile(r"(?<![^\W_])[^\W\d_](?:[ \t.,_*·-]{1,3}[^\W\d_](?![^\W_])){2,60}")
 _SPELLED_WORD = re.compile(r"[^\W\d_](?:[ .,_*·-][^\W\d_])*")
-"""Letters with one character between them: where words are apart, more is."""
+"""Letters with one character between them; words are set further apart."""
 _DIGITS = re.compile(r"\d(?:[ ().\-/\u00a0]{0,2}\d){5,18}")
 _HYPHENS = "-\u2010\u2011\u2012\u2013"
 _HYPHEN_LIKE = re.compile(r"[-\u2010-\u2013](?:\r?\n|\w)")
@@ -442,7 +444,7 @@ def _are_near(text: str, said: Words, at: int, after: int) -> bool:
 
 
 def _counts(text: str, said: Words, at: int, kind: str) -> bool:
-    """Whether one word that may be a name is meant as one here."""
+    """Return whether one word that may be a name is meant as a name here."""
     word = said.folded[at]
     is_small = text[said.starts[at]].islower()
     if word not in _WORDS_TOO:
@@ -473,7 +475,7 @@ def _next_is_capital(text: str, said: Words, at: int) -> bool:
 
 
 def _joined_people(text: str, found: list[Found]) -> list[Found]:
-    """First and last name side by side are one name."""
+    """Join first and last names side by side into one name."""
     found.sort(key=lambda one: one.start)
     joined: list[Found] = []
     for one in found:
@@ -492,7 +494,7 @@ def _is_one_name(text: str, first: Found, second: Found) -> bool:
 
 @functools.lru_cache(maxsize=60_000)
 def _spellings(text: str) -> tuple[tuple[str, ...], ...]:
-    """The words of a name, folded; also with `ue` for `ü`, and `u` for `ue`."""
+    """Return the words of a name, folded; also with `ue` for `ü`, and `u` for `ue`."""
     key = _key(text)
     found = {key: None}
     lower = text.lower()
@@ -517,7 +519,7 @@ def _without_one(word: str) -> set[str]:
 
 
 def _is_one_off(a: str, b: str) -> bool:
-    """Whether one letter is wrong, missing, added, or two neighbours are exchanged."""
+    """Return whether one letter is wrong, missing or added, or two neighbours are exchanged."""
     if a == b:
         return True
     if len(a) == len(b):

@@ -1,4 +1,4 @@
-"""What a word announces: accounts, documents, plates, secrets; and keys that nobody announces."""
+"""Finds values that a cue word announces (accounts, documents, plates, secrets), and keys without a cue."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _CUE_WORDS = {
     "nascimento bornon",
 }
 _CUE_WORDS["number"] = "number numbers nummer numero número numéro nr"
-"""A phone's, unless another cue stands before it."""
+"""A phone number, unless another cue stands before it."""
 _CUES: dict[str, tuple[str, ...]] = {}
 for _kind, _said in _CUE_WORDS.items():
     for _word in _said.split():
@@ -56,7 +56,7 @@ Cues = Sequence[tuple[str, int, int]]
 
 
 def find_cues(words: Words) -> list[tuple[str, int, int]]:
-    """The cue words of a text, in order."""
+    """Find the cue words of a text, in order."""
     if _KNOWN.isdisjoint(words.folded):
         return []
     return [
@@ -93,10 +93,10 @@ _WORDS_AFTER_PIN = frozenset({"pin", "pincode", "puk", "cvv", "cvc", "cvv2", "ot
 
 
 def find_announced(text: str, cues: Cues) -> Iterator[Found]:
-    """The value that follows each cue word, where it has the form such a value has."""
+    """Find the value after each cue word, if it has the form of such a value."""
     for kind, start, end in cues:
         if kind in ("phone", "card", "birth_date", "number"):
-            continue  # these ask what was said before a number, once it is found
+            continue  # these are checked from the number's side, once it is found
         join = _JOIN.match(text, end)
         at = join.end() if join is not None else end
         between = text[end:at]
@@ -154,7 +154,7 @@ _WALLET = re.compile(r"(?:0x[0-9a-fA-F]{40}|bc1[a-z0-9]{25,60}|[13][1-9A-HJ-NP-Z
 
 
 def find_keys(text: str) -> Iterator[Found]:
-    """Keys and wallets by their form: long runs that are no words."""
+    """Find keys and wallets by their form: long runs of characters that are not words."""
     if not _LONG_MIX.search(text):
         return
     for match in _PREFIXED.finditer(text):
@@ -168,12 +168,12 @@ def find_keys(text: str) -> Iterator[Found]:
 
 
 def _entropy(run: str) -> float:
-    """Bits a character."""
+    """Compute the entropy of a run, in bits per character."""
     return -sum(n / len(run) * math.log2(n / len(run)) for n in Counter(run).values())
 
 
 def _is_wordy(run: str) -> bool:
-    """Words joined by hyphens or underlines, a date in a file name: no key."""
+    """Return whether a run is words joined by hyphens or underlines, or a date in a file name: not a key."""
     parts = re.split(r"[-_/+=]+", run)
     return all(part.isalpha() or part.isdigit() or len(part) < 5 for part in parts) and len(parts) > 1
 

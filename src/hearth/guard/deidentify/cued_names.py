@@ -1,4 +1,4 @@
-"""Names of people nobody told Hearth of, by the words around them: `Dear Frau Okoro`, `my name is …`, `call Ben`.
+"""Finds names of unknown people by the words around them: `Dear Frau Okoro`, `my name is …`, `call Ben`.
 
 Takes time linear in the text. Covered: titles, salutations, signatures, `Name:` fields, verbs that take a person, in
 English, German, French, Spanish and Italian, when the name is written with capitals (after `my name is` also without).
@@ -65,7 +65,7 @@ _PARTICLES = frozenset("von van der den de del della di da dos du la le al bin i
 
 
 def find_cued_names(text: str, said: Words) -> list[Found]:
-    """Names with a cue before them in a plain text. `said`: `plain.words(text)`."""
+    """Find the names with a cue before them in a plain text. `said`: `confusables.words(text)`."""
     return list(_found(text, said))
 
 
@@ -100,7 +100,7 @@ def _found(text: str, said: Words) -> Iterator[Found]:
 
 
 def _name_end(text: str, said: Words, first: int, *, is_titled: bool = False, is_small: bool = False) -> int:
-    """The last word of the name that begins at `first`; `first - 1` when there is none."""
+    """Find the last word of the name that begins at `first`; `first - 1` when there is none."""
     if not _NEXT.fullmatch(text, said.ends[first - 1], said.starts[first]):
         return first - 1
     last, n_names = first - 1, 0

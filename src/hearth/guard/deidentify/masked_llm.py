@@ -1,13 +1,13 @@
-"""A language model on another machine reads stand-ins and is answered for in the owner's own values.
+"""Masks what a language model on another machine reads, and puts the owner's own values back into its answers.
 
-`open_masked` is the one place that opens a language model, and decides whether what is put to it is masked, and of
-what. Everything that is put to a remote model goes through the `MaskedModel` it gives: plans that are asked for,
-answers that are reworded, demonstrations that are labelled. Which stand-in stood for what is noted in the ledger
-beside the bytes that left.
+`open_masked` is the one place that opens a language model; it decides whether the model's input is masked, and which
+kinds. All input of a remote model goes through the `MaskedModel` it returns: plans that are asked for, answers that are
+reworded, demonstrations that are labelled. The ledger notes, beside the bytes that left, which value each stand-in
+replaced.
 
-Covered: every message of a conversation, texts inside JSON one by one; replies in JSON or in words; names of the
-owner's also in what the system says (descriptions of skills). Not covered: names of tools and the options of their
-parameters, which a plan needs as they are; how much is asked and when.
+Covered: every message of a conversation, texts inside JSON one by one; replies in JSON or in words; the owner's names
+also in the system message (descriptions of skills). Not covered: names of tools and the options of their parameters,
+which a plan needs as they are; how much is asked and when.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from hearth.protocols import Egress, LanguageModel, SamplingModel, Workspace
 
 
 def leaves_device(chosen: LanguageModelSettings) -> bool:
-    """Whether what is put to this model is sent to another machine."""
+    """Return whether input for this model is sent to another machine."""
     return chosen.kind == "openai" and (urlsplit(chosen.base_url).hostname or "") not in (
         "localhost",
         "127.0.0.1",
@@ -47,7 +47,7 @@ def open_masked(
     where: str = "[models.language]",
     reason: str = "language model",
 ) -> LanguageModel:
-    """Open the model that `chosen` names, behind a mask when it is on another machine, unless the owner says otherwise.
+    """Open the model that `chosen` names; mask it if it is on another machine, unless the owner says otherwise.
 
     Args:
         where, reason: See `models.llm.from_settings.open_language_model`.
@@ -60,7 +60,7 @@ def open_masked(
     kinds = chosen.mask
     if kinds is None:
         kinds = settings.mask.kinds if leaves_device(chosen) else ()
-    if not kinds or getattr(model, "writes_plans", False):  # one that has learnt to plan is on this machine
+    if not kinds or getattr(model, "writes_plans", False):  # a model trained to plan is on this machine
         return model
     return MaskedModel(model, OwnersMask(workspace, settings, kinds, tag=shipped_tag(config.cache_folder(environ))))
 
@@ -71,7 +71,7 @@ class OwnersMask:
     def __init__(
         self, workspace: Workspace, settings: Settings, kinds: Sequence[str], *, tag: Tag | None = None
     ) -> None:
-        """Nothing is read yet. `tag`: a trained tagger; see `Masker`."""
+        """Keep the settings; nothing is read yet. `tag`: a trained tagger; see `Masker`."""
         self._workspace = workspace
         self._settings = settings
         self._kinds = tuple(kinds)
@@ -79,7 +79,7 @@ class OwnersMask:
         self._names: tuple[tuple[OwnName, ...], OwnerNames] | None = None
 
     def masker(self) -> Masker:
-        """Reads the names anew; what is found with them is built again only when they changed."""
+        """Read the names again; the finder is rebuilt only if they changed."""
         names = gathered(self._workspace, self._settings)
         if self._names is None or self._names[0] != names:
             self._names = (names, OwnerNames(names, self._settings.mask.keep))
@@ -93,7 +93,7 @@ class OwnersMask:
 
 
 class MaskedModel:
-    """Satisfies `protocols.LanguageModel` and `SamplingModel` with a model that reads only stand-ins."""
+    """A `protocols.LanguageModel` and `SamplingModel` around a model that reads only stand-ins."""
 
     def __init__(self, model: LanguageModel, mask: OwnersMask | Masker) -> None:
         self.name = model.name
@@ -102,20 +102,20 @@ class MaskedModel:
 
     @property
     def n_tokens(self) -> int:
-        """Of the last answer and its question, as the server counted them."""
+        """Tokens of the last answer and its question, as the server counted them."""
         return int(getattr(self._model, "n_tokens", 0))
 
     def close(self) -> None:
-        """Give connections back."""
+        """Close connections."""
         close = getattr(self._model, "close", None)
         if close is not None:
             close()
 
     def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None = None) -> str:
-        """As the model does.
+        """Complete as the model does.
 
         Raises:
-            PlannerError: As the model does. UnknownStandInError: It named a stand-in that it was not given.
+            PlannerError: As the model does. UnknownStandInError: Its answer names a stand-in that it was not given.
         """
         sent, masked = self._masked(messages)
         with noted(masked.values):
@@ -125,7 +125,7 @@ class MaskedModel:
     def sample(
         self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None = None, n: int = 1
     ) -> tuple[str, ...]:
-        """As the model does, without answers that name an unknown stand-in. Raises: PlannerError, as `complete`."""
+        """Sample as the model does, without answers naming unknown stand-ins. Raises: PlannerError, as `complete`."""
         if not isinstance(self._model, SamplingModel):
             return (self.complete(messages, schema),)
         sent, masked = self._masked(messages)
@@ -143,7 +143,7 @@ class MaskedModel:
         return tuple(restored)
 
     def _masked(self, messages: Sequence[Mapping[str, str]]) -> tuple[list[dict[str, str]], Masked]:
-        """The messages as they are sent; the same conversation gets the same stand-ins, however often it is sent."""
+        """Mask the messages; the same conversation gets the same stand-ins, however often it is sent."""
         read = _as_read(messages)
         texts: list[str] = []
         is_told: list[bool] = []
@@ -156,7 +156,7 @@ class MaskedModel:
         return [{**message, "content": _filled(message, rest)} for message in read], masked
 
     def _restored(self, reply: str, masked: Masked) -> str:
-        """The reply in the owner's values. Raises: UnknownStandInError."""
+        """Put the owner's values back into the reply. Raises: UnknownStandInError."""
         start, end = reply.find("{"), reply.rfind("}")
         if 0 <= start < end:
             try:
@@ -177,8 +177,8 @@ _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|[^\W\d_])")
 
 
 def _as_read(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
-    """The messages; from a model's own answer on, without `\\n` and the like where they are no JSON: in `\\nAnna`
-    nobody would find the name."""
+    """Prepare messages for masking: from a model's first answer on, replace `\\n` and other escapes in those that are
+    not JSON, because in `\\nAnna` the name would not be found."""
     read: list[Mapping[str, str]] = []
     is_answered = False
     for message in messages:
@@ -191,19 +191,19 @@ def _as_read(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
 
 
 def _leaves(message: Mapping[str, str]) -> list[str]:
-    """The texts of a message: of JSON every string; else the whole of it."""
+    """The texts of a message: each string of a JSON document; otherwise the whole message."""
     content = message.get("content", "")
     document = _document(content)
     return _strings(document, is_own=_is_own(message)) if document is not None else [content]
 
 
 def _is_own(message: Mapping[str, str]) -> bool:
-    """Whether Hearth made the JSON of a message; a model's answer is its own, with the owner's values put back."""
+    """Return whether Hearth made the JSON of a message; an assistant message is the model's, unmasked."""
     return message.get("role") != "assistant"
 
 
 def _document(content: str) -> object | None:
-    """The JSON object or list that a message is; None when it is none."""
+    """Parse the JSON object or list that a message is; None when it is neither."""
     if content[:1] not in ("{", "["):
         return None
     try:
@@ -214,11 +214,11 @@ def _document(content: str) -> object | None:
 
 
 _OWN_KEYS = frozenset({"now", "weekday", "time_zone", "kind", "rule"})
-"""What Hearth itself writes under these is of its own making: a moment, a rule."""
+"""Keys whose values Hearth itself makes: a moment, a rule."""
 
 
 def _strings(value: object, *, is_own: bool) -> list[str]:
-    """The texts that somebody said; in Hearth's own JSON the keys are nobody's."""
+    """The texts to mask; in Hearth's own JSON the keys are not among them."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, list):
@@ -231,7 +231,7 @@ def _strings(value: object, *, is_own: bool) -> list[str]:
 
 
 def _filled(message: Mapping[str, str], texts: Iterator[str]) -> str:
-    """The content of a message with its texts, in order, replaced by `texts`."""
+    """The content of a message with its texts replaced, in order, by `texts`."""
     document = _document(message.get("content", ""))
     if document is None:
         return next(texts)

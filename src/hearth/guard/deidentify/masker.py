@@ -1,16 +1,14 @@
-"""What leaves this device instead of what was said: everything that tells who somebody is has a stand-in, and the way
-back stays here.
+"""Replaces everything that identifies somebody in texts that leave this device, and puts the values back into replies.
 
-`Masker` finds by form (`identifiers`, `addresses`), by the owner's own names (`owner_names`) and by a trained tagger
-where there is one; what any of them finds is replaced. `Masked` holds the texts that may leave and restores what comes
-back: exactly what was masked, and of a model's answer every stand-in also where it was slightly changed. A stand-in
-that was never given out is an error: no plan is made of it.
+`Masker` finds by form (`pattern_finders`, `postal_addresses`), by the owner's own names (`contact_names`), by cues
+(`cued_names`) and by a trained tagger if there is one; whatever any of them finds is replaced. `Masked` holds the texts
+that may leave and restores what comes back: exactly what was masked, and in a model's answer also stand-ins that were
+slightly changed. A stand-in that was never given out is an error, and no plan is made from it.
 Covered: any text (half surrogate pairs, look-alike letters, invisible characters, stand-ins in the text itself), in
-time linear in it; several texts of one conversation with one set of stand-ins. Not covered: who somebody is by
-what is told
-of them ("my sister's new boss"), names nobody told Hearth of where no tagger is installed or it errs, dates, ages, jobs
-and nations unless chosen, how a request is worded, and what tells through the shape that stays: that there is a
-telephone number, how long a card number is.
+time linear in it; several texts of one conversation with one set of stand-ins. Not covered: identity by description
+("my sister's new boss"), names of unknown people if no tagger is installed or it errs, dates, ages, jobs and nations
+unless chosen, how a request is worded, and what the remaining shape gives away: that there is a telephone number, how
+long a card number is.
 """
 
 # ruff: noqa: SIM905 - lists of words read best as words
@@ -34,7 +32,7 @@ from hearth.language.text.span import Found
 from hearth.types import Argument, Context, Entity, Plan, Refusal, Request
 
 Tag = Callable[[Sequence[str]], list[list[Found]]]
-"""A trained tagger: names in plain texts, with the kinds of `config.MASK_KINDS`."""
+"""A trained tagger: finds names in plain texts, with the kinds of `config.MASK_KINDS`."""
 
 _RANKS = {
     kind: rank
@@ -44,13 +42,13 @@ _RANKS = {
         "person organisation place date age group title".split()
     )
 }
-"""Of stretches that overlap the first kind names both."""
+"""Rank of each kind: of overlapping spans, the kind that comes first here names the joined span."""
 _UNSPACED = "\u0e00"
-"""From here on scripts mostly write words without spaces between them."""
+"""From this character on, scripts mostly write words without spaces between them."""
 
 
 class UnknownStandInError(PlannerError):
-    """A model's answer names a stand-in that it was not given; nothing is made of the answer."""
+    """A model's answer names a stand-in that it was not given; the answer is not used."""
 
 
 # ── What may leave, and the way back ──────────────────────────────────────────────────────────────────────
@@ -58,32 +56,32 @@ class UnknownStandInError(PlannerError):
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """Texts fit to leave the device, and the way back."""
+    """Texts that may leave the device, with the stand-ins that restore them."""
 
     texts: tuple[str, ...]
     stand_ins: StandIns
-    """Never leaves."""
+    """Stand-ins and their values; never leave the device."""
 
     @property
     def text(self) -> str:
-        """The only text."""
+        """The text, when there is only one."""
         (text,) = self.texts
         return text
 
     @property
     def values(self) -> Mapping[str, str]:
-        """Stand-in → what it stands for."""
+        """Stand-in → the value it replaces."""
         return self.stand_ins.values
 
     def unmask(self, text: str) -> str:
-        """`text` with every stand-in put back."""
+        """Return `text` with the value of every stand-in put back."""
         return self.stand_ins.restored(text)[0]
 
     def restore(self, text: str, who: str) -> str:
-        """A text of `who`, a model, with every stand-in put back.
+        """Put the values back into a text by `who`, a model.
 
         Raises:
-            UnknownStandInError: It names one that was never given out.
+            UnknownStandInError: The text names one that was never given out.
         """
         restored, unknown = self.stand_ins.restored(text)
         if unknown:
@@ -95,7 +93,7 @@ class Masked:
         return restored
 
     def unmask_answer(self, answer: Plan | Refusal) -> Plan | Refusal:
-        """A plan or refusal made of the masked text, in the owner's own values. Raises: UnknownStandInError."""
+        """Put the owner's values back into a plan or refusal for the masked text. Raises: UnknownStandInError."""
         who = answer.planner or "the planner"
         if isinstance(answer, Refusal):
             return replace(answer, reason=self.restore(answer.reason, who))
@@ -119,12 +117,12 @@ class Masked:
         return value
 
     def names(self) -> Context:
-        """What a planner may know of the owner's world: the stand-ins of people, and nothing else."""
+        """Context for a planner about the owner's world: the stand-ins of people, and nothing else."""
         people = (name for name, kind in self.stand_ins.kinds.items() if kind == "person")
         return Context(entities=tuple(Entity(name, "person") for name in people))
 
     def request(self, request: Request) -> Request:
-        """`request` as it may leave: its masked text, and not the caller's name for it."""
+        """Return `request` as it may leave: its masked text, without the caller's id."""
         return replace(request, text=self.text, id="")
 
 
@@ -132,7 +130,7 @@ class Masked:
 
 
 class Masker:
-    """Replaces what tells who somebody is."""
+    """Replaces everything that identifies somebody."""
 
     def __init__(
         self,
@@ -144,15 +142,15 @@ class Masker:
         forms: bool = True,
         keep: Iterable[str] = (),
     ) -> None:
-        """Nothing is read yet.
+        """Keep the settings; nothing is read yet.
 
         Args:
-            kinds: What is replaced; see `config.MASK_KINDS`.
-            names: The owner's own.
-            tag: The trained tagger; without one, names nobody told of are found by cues alone.
-            country: The owner's, for numbers and dates; may be empty.
-            forms: Whether to find by form; without, only names and tagger count (for measuring).
-            keep: Words that stay although a tagger takes them for names.
+            kinds: Kinds to replace; see `config.MASK_KINDS`.
+            names: The owner's own names.
+            tag: The trained tagger; without one, names of unknown people are found by cues alone.
+            country: The owner's country, for numbers and dates; may be empty.
+            forms: Whether to find by form; without it, only names and tagger count (for measuring).
+            keep: Words that stay even if a tagger takes them for names.
         """
         self.kinds = frozenset(kinds)
         self._names = names
@@ -162,15 +160,15 @@ class Masker:
         self._keep = frozenset(word.casefold() for word in keep)
 
     def masker(self) -> Masker:
-        """Itself: a masker whose names do not change."""
+        """Return itself: the names of this masker do not change."""
         return self
 
     def mask(self, *texts: str, told: Sequence[bool] = ()) -> Masked:
         """Mask the texts of one conversation, in order. The same value has the same stand-in in all of them.
 
         Args:
-            told: Of each text whether it is what a model is told of its work: there only the owner's names count, and
-                not where they are part of a tool's name. Without it, none is.
+            told: For each text, whether it is part of a model's instructions: there only the owner's names count, and
+                not where they are part of a tool's name. Without it, no text is.
         """
         found = [self._told(text) if told and told[index] else self.find(text) for index, text in enumerate(texts)]
         taken = set().union(*(cores_in(text) for text in texts))
@@ -186,7 +184,7 @@ class Masker:
         return [one for one in own.find(text) if "_" not in text[one.start : one.end]]
 
     def find(self, text: str) -> list[Found]:
-        """What would be replaced: stretches apart from each other, in order, of whole words."""
+        """Find the spans to replace: disjoint, in order, of whole words."""
         read = plain(text)
         said = words(read.text)
         found: list[Found] = []
@@ -210,7 +208,7 @@ class Masker:
 
 
 def _without_numbers_known_better(tagged: Sequence[Found], found: Sequence[Found]) -> list[Found]:
-    """Tagged names, and those numbers that no form says the bounds of."""
+    """Keep tagged names, and those tagged numbers that overlap no span found by form."""
     known = sorted((one.start, one.end) for one in found)
     ends = list(itertools.accumulate((end for _, end in known), max))
     kept = []
@@ -222,7 +220,7 @@ def _without_numbers_known_better(tagged: Sequence[Found], found: Sequence[Found
 
 
 def _apart(text: str, found: Collection[Found]) -> list[Found]:
-    """Stretches joined where they overlap, and widened to whole words, so that a stand-in is a word of its own."""
+    """Join spans that overlap and widen them to whole words, so that each stand-in is a word of its own."""
     if not found:
         return []
     joined: list[Found] = []
@@ -246,7 +244,7 @@ def _apart(text: str, found: Collection[Found]) -> list[Found]:
             start -= 1
         while end < len(text) and _is_word(text[end]):
             end += 1
-        if whole and start == low:  # side by side, their stand-ins would run into one word
+        if whole and start == low:  # if side by side, their stand-ins would run into one word
             whole[-1] = whole[-1]._replace(end=max(low, end))
         else:
             whole.append(Found(start, end, one.kind, one.by))
@@ -275,7 +273,7 @@ def _replaced(text: str, spans: Sequence[Found], stand_ins: StandIns) -> str:
 
 
 def _nonce(texts: Sequence[str]) -> str:
-    """A word that none of the texts holds."""
+    """Make up a word that none of the texts holds."""
     folded = [text.casefold() for text in texts]
     for letters in itertools.product("bcdfghjklmnpqrstvwxz", repeat=5):
         word = f"X{''.join(letters)}"

@@ -1,4 +1,4 @@
-"""The shipped tagger as masking uses it, where it is installed; without it, names nobody told of are found by cues."""
+"""Adapts the shipped tagger, if installed, for masking; without it, names of unknown people are found by cues."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from hearth.language.text.span import Found
 from hearth.models.ner import TAGGER_FILE, Tagger
 
 _KINDS = {"identifier": "account"}
-"""The tagger's kinds that masking calls otherwise."""
+"""Kinds of the tagger → the names masking has for them."""
 
 
 def shipped_tag(cache_dir: Path | None = None) -> Tag | None:
-    """The tagger that comes with Hearth, loaded when first used; None where its file is missing.
+    """The tagger that comes with Hearth, loaded on first use; None if its file is missing.
 
     Raises:
-        ConfigError, MissingExtraError: (when used) Its file is damaged, or the encoder's weights are absent.
+        ConfigError, MissingExtraError: (on use) Its file is damaged, or the encoder's weights are absent.
     """
     if not TAGGER_FILE.exists():
         return None

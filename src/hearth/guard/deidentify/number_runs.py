@@ -1,4 +1,4 @@
-"""Runs of digits: phones, cards, national numbers, coordinates, dates; told apart from amounts, times and counts."""
+"""Classifies runs of digits: phones, cards, national numbers, coordinates, dates; not amounts, times and counts."""
 
 # ruff: noqa: SIM905 - lists of words read best as words
 
@@ -80,7 +80,7 @@ _AFTER_PHONE = re.compile(
 
 
 def find_numbers(text: str, cues: Cues, country: str) -> Iterator[Found]:
-    """What runs of digits are: addresses of machines, places on the map, phones, cards, numbers of people."""
+    """Find the meaning of runs of digits: IP addresses, coordinates, phones, cards, national numbers."""
     certain = [
         *(Found(m.start(), m.end(), "ip") for m in _ipv4(text) if is_address(m[0].partition("/")[0])),
         *(Found(m.start(), m.end(), "coordinates") for m in _coordinates(text)),
@@ -101,7 +101,7 @@ def find_numbers(text: str, cues: Cues, country: str) -> Iterator[Found]:
 
 
 def _whole_run(text: str, start: int, end: int) -> tuple[int, int]:
-    """With the `+` or bracket before it; without a first group of digits that belongs to a word or a decimal."""
+    """Widen a run by a `+` or bracket before it; drop a first group of digits that belongs to a word or a decimal."""
     while start < end:
         first = start
         while first and start - first < 3 and text[first - 1] in "+( ":
@@ -153,7 +153,7 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _number(text: str, start: int, end: int, cues: Cues, country: str) -> Iterator[Found]:
-    """What one run of digits is: at most one thing, or several when numbers stand side by side."""
+    """Classify one run of digits: at most one number, or several when numbers stand side by side."""
     run = text[start:end]
     n = n_digits(run)
     cue = _cue_before(text, start, cues)
@@ -184,13 +184,13 @@ def _number(text: str, start: int, end: int, cues: Cues, country: str) -> Iterat
 
 
 def _is_counted(text: str, start: int, cue: str) -> bool:
-    """Whether a word before it says that it is the number of an order, a flight, a page."""
+    """Return whether a word before the number marks it as that of an order, a flight, a page."""
     before = text[max(0, start - 40) : start].rpartition("\n")[2] if cue != "phone" else ""
     return bool(before) and _NO_PHONE_BEFORE.search(before) is not None
 
 
 def _is_alone(text: str, start: int, end: int, n: int) -> bool:
-    """Whether a number has a line of its own, as in the answer to a question."""
+    """Return whether a number has a line of its own, as in the answer to a question."""
     if not 7 <= n <= 13:
         return False
     return _LINE_END.match(text, end) is not None and _LINE_START.search(text, max(0, start - 8), start) is not None
@@ -200,7 +200,7 @@ _LINE_START, _LINE_END = re.compile(r"(?:\A|\n)[ \t>]{0,6}\Z"), re.compile(r"[ \
 
 
 def _cue_before(text: str, start: int, cues: Cues) -> str:
-    """The kind of the nearest cue word within 40 characters before, on this line or at the end of the one before."""
+    """The kind of the nearest cue word within 40 characters before, on this line or at the end of the line before."""
     low, high = 0, len(cues)
     while low < high:
         middle = (low + high) // 2
@@ -225,7 +225,7 @@ _ENDS = re.compile(r"[;!] |[.?] .{25}", re.DOTALL)
 
 
 def find_dates(text: str, words: Words, cues: Cues) -> Iterator[Found]:
-    """Dates; of birth where a cue says so within 40 characters before. A bare year counts after `in`, `since`, …"""
+    """Find dates; birth dates if a cue stands within 40 characters before. A bare year counts after `in`, `since`, …"""
     births = [(end, start) for kind, start, end in cues if kind == "birth_date"]
     place = 0
     dates = list(DATE.finditer(text)) if _DATE_LIKE.search(text) else []

@@ -1,13 +1,13 @@
-"""Finds what names a person or opens a door by its form: addresses of mail and machines, numbers, keys, dates of birth.
+"""Finds personal data and secrets by their form: mail and network addresses, numbers, keys, dates of birth.
 
-Every finder reads a plain text (`plain.Plain.text`) and its words, and takes time linear in it.
+Every finder reads a plain text (`confusables.Plain.text`) and its words, and takes time linear in it.
 Covered: e-mail (also `name [at] host [dot] org`), web addresses and bare domains, IP and MAC addresses, phone numbers
 of any country with a `+`, of the owner's country and of those around it without, IBANs in any case and spacing, cards
 and any 13 to 19 digits, national numbers whose form is plain or whose cue is said, accounts, passports, licences,
 plates and keys after their cue words in English, German, French, Spanish, Italian, Dutch and Portuguese, coordinates,
 dates; addresses of mail and six figures or more as they are dictated.
-Not covered: a short number without a cue or a telling form, handles of social networks.
-Order, invoice and tracking numbers are left alone: they tell a shop who somebody is, and nobody else.
+Not covered: a short number without a cue or an unmistakable form, handles of social networks. Order, invoice and
+tracking numbers are left alone: they identify somebody to a shop, and to nobody else.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from hearth.language.values.online_ids import find_online
 
 
 def find_identifiers(text: str, words: Words, country: str = "", *, dates: bool = True) -> list[Found]:
-    """What stands in a plain text; stretches may overlap.
+    """Find identifiers in a plain text; spans may overlap.
 
     Args:
-        words: `plain.words(text)`.
-        country: The owner's, ISO 3166, for phone numbers without a country; may be empty.
-        dates: Whether also dates that are nobody's birthday are looked for.
+        words: `confusables.words(text)`.
+        country: The owner's country, ISO 3166, for phone numbers without a country; may be empty.
+        dates: Whether to find also dates that are not birth dates.
     """
     found = find_online(text, words)
     cues = find_cues(words)

@@ -1,7 +1,7 @@
-"""Whether a run of digits is a phone number: by its form, by the plans of countries, by what was said before it.
+"""Tells whether a run of digits is a phone number: by its form, by numbering plans, by the word before it.
 
-Covered: international form with `+` or `00` for every country; national and local forms of the owner's country and of
-those around it (of the common ones when the country is not known); any plausible form after a cue word.
+Covered: international form with `+` or `00` for every country; national and local forms of the owner's country and its
+neighbours (of common countries if the owner's is not known); any plausible form after a cue word.
 Not covered: short codes (112, 22 33 44 without a cue).
 """
 
@@ -45,19 +45,19 @@ _NORTH_AMERICAN = re.compile(
     r"(?:(?:\+|00)?1[ .-]?)?(?:\([2-9]\d\d\) ?|[2-9]\d\d[ .-])\d{3}[ .-]\d{4}(?: ?(?:x|ext\.?) ?\d{1,6})?\Z", re.I
 )
 _DASHED = re.compile(r"(?:\d{2,4}-){2,4}\d{2,4}\Z|\d{3}-\d{4}\Z|\(\d{2,5}\)[ -]?\d{2,4}(?:[ -]\d{2,5}){1,3}\Z")
-"""Groups set apart by hyphens, or after a code in brackets."""
+"""Groups separated by hyphens, or after a code in brackets."""
 _EXTENSION = re.compile(r" ?(?:x|ext\.?|extension|durchwahl|app\.?) ?\d{1,6}\Z", re.I)
 _GROUPED = re.compile(r"[1-9]\d{0,2}([ .\u00a0\u202f])\d{3}(?:\1\d{3})*\Z")
 
 
 @functools.lru_cache(maxsize=4_000)
 def is_phone(run: str, country: str, *, is_cued: bool, is_international: bool) -> bool:
-    """Judge a run of digits with its separators.
+    """Return whether a run of digits with its separators is a phone number.
 
     Args:
-        country: The owner's, ISO 3166; may be empty.
+        country: The owner's country, ISO 3166; may be empty.
         is_cued: A word such as `call` or `Tel.` stands before it.
-        is_international: It begins with `+` or `00`.
+        is_international: The run begins with `+` or `00`.
     """
     bare = _EXTENSION.sub("", run)
     digits = re.sub(r"\D", "", bare)
@@ -71,7 +71,7 @@ def is_phone(run: str, country: str, *, is_cued: bool, is_international: bool) -
         return True
     if not 7 <= len(digits) <= 14:
         return False
-    if _GROUPED.match(run):  # 612 345 678 is an amount, too
+    if _GROUPED.match(run):  # 612 345 678 may also be an amount
         return country in _NO_TRUNK and len(digits) >= 9 and _is_valid(bare, country)
     has_trunk = digits[0] == "0" or bare[0] == "("
     n_groups = len(re.findall(r"\d+", bare))

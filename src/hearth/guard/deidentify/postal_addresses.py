@@ -1,11 +1,11 @@
-"""Finds where somebody lives or works by the form of the words: streets with numbers, post boxes, codes with towns.
+"""Finds postal addresses by the form of the words: streets with numbers, post boxes, codes with towns.
 
-Takes time linear in the text: every form begins at a word that says `street` in some language, or at a number, and is
-looked at over a bounded stretch.
+Takes time linear in the text: every form begins at a word for `street` in some language, or at a number, and covers a
+bounded stretch.
 Covered: street names before, around or after their number in English, German, Dutch, Danish, Swedish, Norwegian,
 Finnish, French, Spanish, Portuguese, Italian, Polish, Czech, Hungarian, Greek and Turkish; flats and suites; post boxes
-and military post; postal codes where their form is plain (GB, CA, NL, `D-12345 Town`) or said; the lines of flat, town,
-country and code that follow a street. Not covered: streets named without such a word or number, towns alone.
+and military post; postal codes if their form is plain (GB, CA, NL, `D-12345 Town`) or announced; the lines of flat,
+town, country and code that follow a street. Not covered: streets named without such a word or number, towns alone.
 """
 
 # ruff: noqa: SIM905 - lists of words read best as words
@@ -52,7 +52,7 @@ _ORDINARY = frozenset(
     "passage "
     "cours calle largo corso cesta ridge pike spur".split()
 )
-"""Words of these lists that are mostly said of something else: they count with a number and a capital only."""
+"""Words of these lists that mostly mean something else: they count only with a number and a capital."""
 _NOT_GLUED = frozenset(
     "private climate candidate update gate navigate investigate delegate aggregate mitigate meter letter water after "
     "center "
@@ -134,7 +134,7 @@ _CODE_LIKE = re.compile(r"\d(?: ?[A-Z]{2}\b|[A-Z]|-\d{3})|[A-Z](?:\d|-\d{4}| \d{
 
 
 class _Roles(dict[str, str]):
-    """What a word may be in an address, worked out when first met; forgotten when there are too many."""
+    """Cache of the roles a word may have in an address, filled on first use and cleared when it grows too large."""
 
     def __missing__(self, word: str) -> str:
         if len(self) > 50_000:
@@ -155,7 +155,7 @@ _ROLES = _Roles()
 
 
 def find_postal(text: str, words: Words) -> list[Found]:
-    """Addresses in a plain text; stretches may overlap. `words`: `plain.words(text)`."""
+    """Find addresses in a plain text; spans may overlap. `words`: `confusables.words(text)`."""
     found: list[Found] = []
     if _DIGIT.search(text):
         if not _BOX_WORDS.isdisjoint(words.folded):
@@ -183,12 +183,12 @@ def _is_capital(text: str, words: Words, index: int) -> bool:
 
 
 def _gap(text: str, words: Words, index: int) -> str:
-    """What stands between a word and the next; cut short when that is much."""
+    """The text between a word and the next, cut to four characters."""
     return text[words.ends[index] : min(words.starts[index + 1], words.ends[index] + 4)]
 
 
 def _street_after(text: str, words: Words, index: int) -> Iterator[Found]:
-    """`12 Main Street`, `221B Baker St.`, `Main Street` with capitals, `12 main street`."""
+    """Match `12 Main Street`, `221B Baker St.`, `Main Street` with capitals, `12 main street`."""
     first, n_names = index, 0
     while first > 0 and index - first < 5 and _gap(text, words, first - 1) in (" ", "-", "'", ". ", "’", "  "):
         word = words.folded[first - 1]
@@ -231,7 +231,7 @@ def _street_after(text: str, words: Words, index: int) -> Iterator[Found]:
 
 
 def _street_before(text: str, words: Words, index: int) -> Iterator[Found]:
-    """`Rue de la Paix 5`, `5, rue de la Paix`, `Calle Mayor 3`, `Avenue Foch`: with a number or capitals."""
+    """Match `Rue de la Paix 5`, `5, rue de la Paix`, `Calle Mayor 3`, `Avenue Foch`: with a number or capitals."""
     last, n_names = index, 0
     while (
         last + 1 < len(words.folded)
@@ -262,7 +262,7 @@ def _street_before(text: str, words: Words, index: int) -> Iterator[Found]:
 
 
 def _street_glued(text: str, words: Words, index: int) -> Iterator[Found]:
-    """`Hauptstraße 12`, `hersnapvej 18`; without a number only what ends in a plain word for street, with a capital."""
+    """Match `Hauptstraße 12`, `hersnapvej 18`; without a number, only a capitalised word with a plain ending."""
     word, end = words.folded[index], words.ends[index]
     while index and words.starts[index] - words.starts[index - 1] < 40 and _gap(text, words, index - 1) == "-":
         index -= 1
@@ -278,7 +278,7 @@ def _street_glued(text: str, words: Words, index: int) -> Iterator[Found]:
 
 
 def _street_apart(text: str, words: Words, index: int) -> Iterator[Found]:
-    """`Erzsébet tér 19`, `Alte Straße 5`, `Gamle vej 3`, `Piroska u. 97`."""
+    """Match `Erzsébet tér 19`, `Alte Straße 5`, `Gamle vej 3`, `Piroska u. 97`."""
     end = words.ends[index] + (text[words.ends[index] : words.ends[index] + 1] == ".")
     after = _NUMBER_AFTER.match(text, end)
     if after is None:
@@ -300,7 +300,7 @@ def _street_apart(text: str, words: Words, index: int) -> Iterator[Found]:
 
 
 def _with_tail(text: str, found: Found) -> Found:
-    """With the flat and the code and town that follow."""
+    """Extend an address by the flat, the code and the town that follow."""
     start, end = found.start, found.end
     units = _UNITS.match(text, end)
     if units is not None:

@@ -1,16 +1,16 @@
-"""Stand-ins: what leaves in the place of a value, of the same kind and shape, and the way back.
+"""Makes stand-ins that replace values in outgoing texts, of the same kind and shape, and maps them back.
 
 A person is `Person1` (`person1`, `PERSON1`, as the value is written), a company `Company1`, a place `Place1`, an
 address `Address1`; an e-mail address is one at a domain reserved for examples, a telephone number one of those reserved
-for fiction, a card has its length and a right check digit, an IBAN its length and a right check number of a country
-that is none, a number keeps its digits' count and their grouping, a date of birth is a date. They are dull on purpose:
-a model sees at once that a name was taken out, a plan made of them still passes its check, and none can be mistaken for
-something said: a stand-in that a text already holds is never given out.
+for fiction; a card keeps its length and gets a right check digit; an IBAN keeps its length and gets a right check
+number and a country code that does not exist; a number keeps its count of digits and their grouping; a date of birth is
+a date. They are dull on purpose: a model sees at once that a name was taken out, a plan made of them still passes its
+checks, and none can be mistaken for something said: a stand-in that a text already holds is never given out.
 
-`unmasked(masked(x)) == x` for any text: every stand-in is a word of its own, no stand-in stands in the text as it was,
-and if two of them should still run into another one, all are made anew from letters the text does not hold.
-Covered: a stand-in changed in case, with a genitive `s`, set apart (`Person 1`), regrouped digits, an address without
-its `https://`, a date written the ISO way. Not covered: a stand-in translated, inflected otherwise or taken to pieces.
+`unmasked(masked(x)) == x` for any text: every stand-in is a word of its own, no stand-in occurs in the original text,
+and if two should still run into one, all are made anew from letters the text does not hold.
+Covered: a stand-in changed in case, with a genitive `s`, written apart (`Person 1`), with regrouped digits, an address
+without its `https://`, a date written the ISO way. Not covered: a stand-in translated, otherwise inflected or split.
 """
 
 from __future__ import annotations
@@ -61,19 +61,19 @@ _AREAS = [str(area) for area in range(201, 990) if str(area)[1:] != "11" and str
 _FIRST_DAYS = [
     dt.date(1900 + year, month, day) for year in range(10) for month in range(1, 13) for day in range(13, 29)
 ]
-"""A day above the twelfth says which number is the month."""
+"""Days above the twelfth, so that it is clear which number is the month."""
 
 Core = tuple[str, str]
-"""What makes a stand-in what it is, however it is written: its family, and its number or digits."""
+"""Identity of a stand-in, however it is written: its family, and its number or digits."""
 
 
 def cores_in(text: str) -> set[Core]:
-    """Every stand-in, and whatever looks like one, in a text."""
+    """Find every stand-in, and whatever looks like one, in a text."""
     return {core for match in _STAND_IN.finditer(text) for core in _cores(match)}
 
 
 def _cores(match: re.Match[str]) -> list[Core]:
-    """A run of digits may begin with one: each length counts."""
+    """The cores of a match; a run of digits may begin with a stand-in, so each of its lengths counts."""
     core = _core(match)
     if core[0] not in ("digits", "iban"):
         return [core]
@@ -120,9 +120,9 @@ class StandIns:
     """The stand-ins of one conversation: the same value always gets the same one, and no two values share one."""
 
     taken: set[Core] = field(default_factory=set)
-    """What the texts hold already."""
+    """Stand-ins that the texts already hold."""
     nonce: str = ""
-    """When set, every stand-in is this word and a number: the surest form, and the dullest."""
+    """If set, every stand-in is this word and a number: the surest form, and the dullest."""
     country: str = ""
     values: dict[str, str] = field(default_factory=dict)
     """Stand-in, as written → value."""
@@ -161,7 +161,7 @@ class StandIns:
         return self._word(_WORDS.get(kind, kind.capitalize()), value)
 
     def _word(self, word: str, value: str) -> tuple[str, Core]:
-        """`Person1`, written as the value is; the same name in other letters is the same number."""
+        """Make `Person1`, written as the value is; the same name in other letters gets the same number."""
         family = word.lower()
         if word == "File":
             number = self._number(family)
@@ -186,7 +186,7 @@ class StandIns:
         return str(number)
 
     def _of_digits(self, kind: str, value: str) -> tuple[str, Core] | None:
-        """A number of the same shape; None when there is none left or the value has another shape."""
+        """Make a number of the same shape; None when none is left or the value has another shape."""
         for n in itertools.count(self._next.get(f"#{kind}", 0) + 1):
             self._next[f"#{kind}"] = n
             made = _NUMBERED[kind](n, value, self.country)
@@ -202,7 +202,7 @@ class StandIns:
     # ── The way back ──────────────────────────────────────────────────────────────────────────────────────
 
     def restored(self, text: str) -> tuple[str, list[str]]:
-        """A text with every stand-in put back, and those in it that were never given out."""
+        """Put the value of every stand-in back into a text; also list those in it that were never given out."""
         unknown: list[str] = []
         if not self.values:
             return text, [m[0] for m in _STAND_IN.finditer(text) if not self._is_taken(m)]
@@ -231,7 +231,7 @@ class StandIns:
         return put_back
 
     def _is_taken(self, match: re.Match[str]) -> bool:
-        """Whether a text held it before, or it may well be a model's own: a short number, a date, `number 5`."""
+        """Return whether a text held it before, or a model may have made it up: a short number, a date, `number 5`."""
         core = _core(match)
         if match["apart"] or (match["word"] and match[0][0].islower()):
             return True
@@ -256,7 +256,7 @@ class StandIns:
         return f"{value}s" if match["s"] else value
 
     def _of_longer(self, match: re.Match[str], core: Core) -> str | None:
-        """A run that begins with a stand-in and goes on with other digits set apart."""
+        """Match a run that begins with a stand-in and goes on with other digits set apart."""
         for n in range(len(core[1]) - 1, 5, -1):
             written = self._by_core.get((core[0], core[1][:n]))
             if written:
@@ -270,7 +270,7 @@ class StandIns:
 
 
 def _said_like(written: str, value: str, country: str) -> str:
-    """A date of birth the way the stand-in of it was written: ISO when it was, else as the owner wrote it."""
+    """Write a date of birth as its stand-in was written: ISO if that was, else as the owner wrote it."""
     if not re.match(r"\d{4}-", written):
         return value
     date = read_birth_date(value, country)
@@ -281,7 +281,7 @@ def _said_like(written: str, value: str, country: str) -> str:
 
 
 def _in_shape(value: str, digits: str) -> str:
-    """`digits` grouped as in `value`."""
+    """Group `digits` as in `value`."""
     left = iter(digits)
     return "".join(next(left, "") if character.isdigit() else character for character in value)
 
@@ -311,7 +311,7 @@ def _card(n: int, value: str, country: str) -> str | None:  # noqa: ARG001
 
 
 def _luhn(bare: str) -> str:
-    """The check digit that goes behind."""
+    """Compute the Luhn check digit to append."""
     total = 0
     for index, digit in enumerate(reversed(bare)):
         double = int(digit) * (2 if index % 2 == 0 else 1)
@@ -368,7 +368,7 @@ _NUMBERED: Mapping[str, Callable[[int, str, str], str | None]] = {
 
 
 def read_birth_date(text: str, country: str) -> dt.date | None:
-    """The day a numeric or English date means, with its year; None when that is not plain."""
+    """Read the day that a numeric or English date with a year means; None when that is unclear."""
     numbers = [int(number) for number in re.findall(r"\d+", text)[:3]]
     month = re.search(r"[a-z]{3,}", text.lower())
     try:

@@ -1,8 +1,8 @@
-"""Which addresses a host may have: pure functions over addresses and names, no look-up is made here.
+"""Decides which network addresses count as public: pure functions over addresses and names, without look-ups.
 
 Covered: private, link-local, loopback, shared, reserved and multicast ranges of IPv4 and IPv6; cloud metadata
 addresses; IPv4 addresses inside IPv6 ones (mapped, compatible, 6to4, Teredo, NAT64, ISATAP); decimal, octal,
-hexadecimal and shortened forms, which are no addresses here, and which `config.host_and_port` lets nobody allow.
+hexadecimal and shortened forms, which do not count as addresses here, and which `config.host_and_port` does not accept.
 Not covered: public addresses that a router leads back inside.
 """
 
@@ -16,14 +16,14 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _METADATA = frozenset(
     ipaddress.ip_address(text) for text in ("169.254.169.254", "168.63.129.16", "100.100.100.200", "fd00:ec2::254")
 )
-"""Where clouds tell a machine its own secrets; one of them is in a public range."""
+"""Cloud metadata services, which give a machine its own secrets; one of them is in a public range."""
 _NAT64 = tuple(ipaddress.IPv6Network(text) for text in ("64:ff9b::/96", "64:ff9b:1::/48"))
 _COMPATIBLE = ipaddress.IPv6Network("::/96")
 _LOCAL_ENDINGS = ("local", "localhost", "lan", "home", "home.arpa", "internal", "intranet", "private")
 
 
 def as_address(text: str) -> Address | None:
-    """`text` as an address in its plain form, without a zone; None for anything else.
+    """Parse `text` as an address in its plain form, without a zone; None for anything else.
 
     Only an IPv6 address has a zone: `127.0.0.1%a.example` is a name, and is looked up as one.
     """
@@ -36,13 +36,13 @@ def as_address(text: str) -> Address | None:
 
 
 def is_public(text: str) -> bool:
-    """Whether `text` is an address out in the internet, and so is every address inside it."""
+    """Return whether `text` is a public internet address, and so is every address embedded in it."""
     address = as_address(text)
     return address is not None and all(_is_public(inner) for inner in _with_embedded(address))
 
 
 def is_local_name(host: str) -> bool:
-    """Whether a name says itself that it is of this machine or this house: an address, `nas`, `nas.local`."""
+    """Return whether a name is plainly of this machine or this house: an address, `nas`, `nas.local`."""
     if as_address(host) is not None:
         return True
     return bool(host) and ("." not in host or any(host.endswith(f".{ending}") for ending in _LOCAL_ENDINGS))
@@ -70,6 +70,6 @@ def _with_embedded(address: Address) -> Iterator[Address]:
     is_isatap = (int(address) >> 32) & 0xFDFFFFFF == 0x5EFE
     if is_translated or is_isatap or address in _COMPATIBLE:
         inside.append(low)
-    if not is_translated or address not in _NAT64[0]:  # the well-known prefix is only as public as what is behind it
+    if not is_translated or address not in _NAT64[0]:  # the well-known prefix is only as public as its inside
         yield address
     yield from inside

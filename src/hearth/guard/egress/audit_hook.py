@@ -1,4 +1,4 @@
-"""The interpreter's own check of every connection and look-up: an audit hook that refuses what runs outside a permit.
+"""Installs an audit hook with which the interpreter refuses every connection and look-up made outside a permit.
 
 Covered: TCP and UDP through Python's `socket` in every thread (`connect`, `connect_ex`, `sendto`, `sendmsg`), name
 look-ups, an address that the permitted name does not resolve to, a public name that leads inside.
@@ -22,17 +22,17 @@ from hearth.guard.egress.address_policy import as_address, is_public
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """Where a thread may connect while a block of its code runs."""
+    """Hosts and addresses to which a thread may connect while a block of its code runs."""
 
     host: str
     port: int
     is_private_fine: bool
     addresses: frozenset[str] = frozenset()
-    """Where it may lead, looked up once; empty: wherever the name leads when it is used."""
+    """Addresses it may lead to, looked up once; empty: whatever the name resolves to when it is used."""
 
 
 N_LOOK_UPS = 3
-"""A name with many addresses may give a different one at each look-up."""
+"""Look-ups of a name with many addresses, which may give a different one each time."""
 
 _permits: ContextVar[tuple[Permit, ...]] = ContextVar("hearth_network_permits", default=())
 _is_resolving: ContextVar[bool] = ContextVar("hearth_network_resolving", default=False)
@@ -40,9 +40,9 @@ _is_installed = False
 
 
 def install_network_guard() -> None:
-    """From now on refuse any connection of this process that runs outside an egress permit, with EgressError.
+    """From now on refuse, with EgressError, any connection of this process outside an egress permit.
 
-    Cannot be taken back; calling it again changes nothing.
+    It cannot be undone; calling it again changes nothing.
     """
     global _is_installed
     if not _is_installed:
@@ -60,7 +60,7 @@ def _audit(event: str, args: tuple[Any, ...]) -> None:
 
 
 def _check_address(sock: Any, address: object) -> None:
-    """`address` is None for a sendmsg on a connected socket: the connection was checked."""
+    """Check an address; it is None for a sendmsg on a connected socket, whose connection was checked."""
     if address is None or sock.family not in (socket.AF_INET, socket.AF_INET6):
         return
     host, port = (address[0], address[1]) if isinstance(address, tuple) and len(address) >= 2 else (address, 0)
@@ -74,7 +74,7 @@ def _check_address(sock: Any, address: object) -> None:
 
 
 def _check_name(name: object) -> None:
-    """A look-up of a name is a message to a name server."""
+    """Check a name: looking it up is a message to a name server."""
     if isinstance(name, tuple):
         name = name[0]
     host = normal(name)
@@ -98,7 +98,7 @@ def _leads_to(permit: Permit, host: str) -> bool:
 
 
 def look_up(host: str, port: int) -> Sequence[str]:
-    """Addresses of a host that was checked; none when it has none."""
+    """Look up the addresses of a host that was checked; empty when it has none."""
     token = _is_resolving.set(True)
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -110,9 +110,9 @@ def look_up(host: str, port: int) -> Sequence[str]:
 
 
 def normal(host: object) -> str:
-    """A host as it is compared: in lower case, without the dot at its end, an address without its zone.
+    """Normalise a host for comparison: lower case, without a dot at its end, an address without its zone.
 
-    A `%` in a name stays: what stands before it is another name than the one that is looked up.
+    A `%` in a name stays, because the part before it is another name than the one that is looked up.
     """
     if host is None:
         return ""
@@ -132,5 +132,5 @@ def permitted(permit: Permit) -> Iterator[None]:
 
 
 def permitted_port(host: str) -> int:
-    """The port that this thread is permitted to reach `host` at; 0 where it is not."""
+    """The port at which this thread may reach `host`; 0 if it may not."""
     return next((permit.port for permit in reversed(_permits.get()) if permit.host == host), 0)

@@ -1,4 +1,4 @@
-"""The only door to the network: closed but for the hosts the owner named, and everything that passes is written down.
+"""Controls the only way to the network: closed except for the hosts the owner named, with every message recorded.
 
 `Egress.transport` is for code that speaks HTTP through httpx; `Egress.permit` lets a library that opens its own sockets
 (IMAP, SMTP) reach one host and port while its block runs. `guard.egress.audit_hook` makes the interpreter itself refuse
@@ -30,6 +30,7 @@ from hearth.guard.egress.address_policy import as_address, is_local_name, is_pub
 from hearth.guard.egress.audit_hook import Permit, look_up, normal, permitted, permitted_port
 from hearth.guard.egress.hash_chain import Draft, Kind
 from hearth.guard.egress.ledger import Ledger
+from hearth.guard.egress.way import Way
 from hearth.protocols import Cause
 from hearth.storage.database import Store
 from hearth.types import Disclosure, Label
@@ -45,7 +46,7 @@ _stand_ins: ContextVar[Mapping[str, str] | None] = ContextVar("hearth_stand_ins"
 
 @contextlib.contextmanager
 def masked(stands_for: Mapping[str, str]) -> Iterator[None]:
-    """What this thread sends while the block runs was masked: the ledger notes which stand-ins stood for what.
+    """Mark what this thread sends while the block runs as masked: the ledger notes the values of its stand-ins.
 
     Args:
         stands_for: Stand-in → value.
@@ -60,23 +61,10 @@ def masked(stands_for: Mapping[str, str]) -> Iterator[None]:
 # ── The door ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
-    """A checked way to a host, and on whose behalf it is gone."""
-
-    host: str
-    port: int
-    is_tls: bool
-    is_web: bool
-    is_private_fine: bool
-    reason: str
-    cause: Cause
-
-
 class Egress:
     """A `protocols.Egress` for the hosts the owner allows.
 
-    `purpose` is the id of the episode on whose behalf things leave; it is written beside each disclosure.
+    `purpose` is the id of the episode on whose behalf things leave; it is recorded with each disclosure.
     """
 
     def __init__(
@@ -92,11 +80,11 @@ class Egress:
         """Open the door for `allow` (`host` or `host:port`, exact names).
 
         Args:
-            network: Limits, budgets and particulars of hosts; its `allow` is not looked at.
+            network: Limits, budgets and settings of hosts; its `allow` is ignored.
             own: Hosts that hold the owner's own data anyway: mail, calendar and contact servers, the home's broker.
-            resolve: Addresses of a host; replaced in tests.
+            resolve: Finds the addresses of a host; replaced in tests.
         Raises:
-            ConfigError: An entry is no plain host name.
+            ConfigError: An entry is not a plain host name.
         """
         try:
             self._allowed = frozenset(host_and_port(text) for text in allow)
@@ -114,7 +102,7 @@ class Egress:
 
     @classmethod
     def from_settings(cls, settings: Settings, store: Store, clock: Callable[[], dt.datetime]) -> Egress:
-        """The door as `hearth.toml` says. Raises: ConfigError."""
+        """Make the egress that `hearth.toml` describes. Raises: ConfigError."""
         own = (settings.mail.imap, settings.mail.smtp, settings.home.mqtt)
         servers = [server.host for server in own if server]
         urls = [collection.url for collection in (settings.calendar, settings.contacts) if collection.url]
@@ -128,7 +116,7 @@ class Egress:
         return _transport(self, reason, _NO_CAUSE, is_web)
 
     def permit(self, host: str, port: int, reason: str) -> contextlib.AbstractContextManager[None]:
-        """See `protocols.Egress`. Holds for this thread (and task) only; the opening is written down, with 0 bytes."""
+        """See `protocols.Egress`. Holds for this thread (and task) only; the opening is recorded, with 0 bytes."""
         return self._permitted(host, port, reason, _NO_CAUSE)
 
     def record(self, host: str, payload: bytes, reason: str, *, tls: str = "") -> None:
@@ -160,7 +148,7 @@ class Egress:
         return EgressOnBehalf(self, cause)
 
     def disclosures(self, purpose: str) -> tuple[Disclosure, ...]:
-        """What left on behalf of one episode, in order."""
+        """List what left on behalf of one episode, in order."""
         found = self.ledger.entries(episode=purpose) if purpose else ()
         return tuple(
             Disclosure(e.host, e.n_bytes, e.reason, dt.datetime.fromisoformat(e.at))
@@ -169,7 +157,7 @@ class Egress:
         )
 
     def refusals(self, purpose: str) -> tuple[str, ...]:
-        """Why something was kept from leaving on behalf of one episode, each reason once."""
+        """List the reasons why something was kept from leaving on behalf of one episode, each once."""
         found = self.ledger.entries(episode=purpose) if purpose else ()
         return tuple(dict.fromkeys(entry.reason for entry in found if entry.kind == "refused"))
 
@@ -194,10 +182,10 @@ class Egress:
     def opened(self, way: Way) -> Iterator[tuple[str, ...]]:
         """Look the host up once and let this thread connect to the addresses found while the block runs.
 
-        Written down before the look-up, which is a message, too.
+        The opening is recorded before the look-up, because that is a message, too.
 
         Raises:
-            EgressError: It leads where it may not. StoreError: It could not be written down; nothing was sent.
+            EgressError: It leads where it may not. StoreError: It could not be recorded; nothing was sent.
         """
         self._write(way.host, b"", 0, way.reason, way.cause, kind="opened", port=way.port)
         with self._refusals_noted(way.host, way.port, way.cause):
@@ -222,7 +210,8 @@ class Egress:
         return addresses
 
     def _looked_up(self, way: Way) -> tuple[str, ...]:
-        """In a thread of its own, as nothing else ends a resolver that waits. Raises: EgressError: It took too long."""
+        """Resolve in a thread of its own, because a resolver that waits cannot be ended otherwise. Raises: EgressError:
+        It took too long."""
         found: list[Sequence[str]] = []
         if as_address(way.host) is not None:
             return (way.host,)
@@ -239,10 +228,10 @@ class Egress:
         return tuple(found[0]) if found else ()
 
     def send(self, way: Way, payload: bytes, n_bytes: int, address: str, tls: str) -> None:
-        """Write down what is about to be sent; when this returns it may be.
+        """Record what is about to be sent; it may be sent when this returns.
 
         Raises:
-            EgressError: It is over the budget. StoreError: It could not be written down. Nothing may be sent.
+            EgressError: It is over the budget. StoreError: It could not be recorded. Nothing may be sent.
         """
         with self._refusals_noted(way.host, way.port, way.cause):
             self._write(way.host, payload, n_bytes, way.reason, way.cause, port=way.port, address=address, tls=tls)
@@ -275,7 +264,7 @@ class Egress:
 
     @contextlib.contextmanager
     def _refusals_noted(self, host: str, port: int, cause: Cause) -> Iterator[None]:
-        """Write down what was kept from leaving, and why; where that cannot be written, it is kept all the same."""
+        """Record what was kept from leaving, and why; if that cannot be recorded, it is kept all the same."""
         try:
             yield
         except EgressError as error:
@@ -297,7 +286,7 @@ class Egress:
         return name
 
     def _check_readers(self, host: str, cause: Cause) -> None:
-        """Data leave only for those who may read them, or masked, or by a step that the owner's word covers."""
+        """Refuse data that the host may not read, unless masked or sent by a step that the owner's word covers."""
         if cause.effect != "none" or host in self._own or _stand_ins.get() is not None:
             return
         kept = _kept_from(host, cause.label, self._particulars(host).may_read)
@@ -343,7 +332,7 @@ class Egress:
         tls: str = "",
     ) -> None:
         stand_ins = _stand_ins.get() or {}
-        with self._lock:  # two threads must not both find the last of the budget
+        with self._lock:  # two threads must not both take the last of the budget
             if n_bytes:
                 self._check_budget(host, n_bytes)
             self.ledger.append(
@@ -372,7 +361,7 @@ class Egress:
 
 @dataclass(frozen=True, slots=True)
 class EgressOnBehalf:
-    """A `protocols.Egress` for one call: what it sends is checked against the labels of what the call was handed."""
+    """A `protocols.Egress` for one call: what it sends is checked against the labels of what the call was given."""
 
     egress: Egress
     cause: Cause
@@ -408,7 +397,7 @@ def _transport(egress: Egress, reason: str, cause: Cause, is_web: bool) -> httpx
 
 
 def _kept_from(host: str, label: Label, may_read: Sequence[str]) -> frozenset[str]:
-    """The sources of `label` that `host` may not read. The owner's own words were said to be used in this plan."""
+    """The sources of `label` that `host` may not read. The owner was told that this plan uses the owner's own words."""
     if label.readers is None or host in label.readers:
         return frozenset()
     return label.sources - {"owner", "web", *may_read}

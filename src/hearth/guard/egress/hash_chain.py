@@ -1,9 +1,8 @@
-"""The ledger's entries and what chains them: pure functions over rows, from the database or from an exported file.
+"""Defines the ledger's entries and their hash chain: pure functions over rows, from the database or an exported file.
 
 An entry's hash is SHA-256 over the hash of the entry before it and its own columns as a JSON list. The content (bytes
-sent, and what stood for what) goes in as a salted hash of its own, so that it can be erased and the chain be verified
-all the same. Covered: any byte of any column. Not covered: somebody who computes all hashes anew; see
-`guard.egress.ledger`.
+sent, and the values of stand-ins) goes in as a salted hash of its own, so that it can be erased and the chain still be
+verified. Covered: any byte of any column. Not covered: somebody who recomputes all hashes; see `guard.egress.ledger`.
 """
 
 from __future__ import annotations
@@ -20,44 +19,44 @@ from typing import Any, Literal
 from hearth.errors import NotFound, StoreError
 
 Kind = Literal["sent", "permitted", "opened", "used", "refused", "erased", "scar"]
-"""`sent`: bytes of yours left. `permitted`: a library was let out to a host; what it says it sent follows as `sent`.
-`opened`: a connection was opened, nothing of yours on it yet. `used`: tokens and money an answer cost. `refused`:
-something was kept from leaving, and why. `erased`: the contents of earlier entries were forgotten. `scar`: the ledger
-was found changed when this was written."""
+"""`sent`: bytes of the owner's left. `permitted`: a library was let out to a host; what it says it sent follows as
+`sent`. `opened`: a connection was opened, with nothing of the owner's on it yet. `used`: tokens and money an answer
+cost. `refused`: something was kept from leaving, and why. `erased`: the contents of earlier entries were forgotten.
+`scar`: the ledger was found changed when this was written."""
 
 GENESIS = "0" * 64
-"""Stands for the entry before the first."""
+"""Hash that stands for the entry before the first."""
 COLUMNS = (
     *("number", "kind", "at", "day", "host", "port", "address", "tls", "reason", "rule", "episode", "step"),
     *("n_bytes", "n_tokens", "usd", "content_hash"),
 )
-"""What an entry's hash is made of, in this order."""
+"""Columns that an entry's hash covers, in this order."""
 _TEXTS = ("kind", "at", "day", "host", "address", "tls", "reason", "rule", "episode", "content_hash")
 _CONTENT = ("salt", "payload", "stands_for_json")
 STORED = (*COLUMNS, "hash", *_CONTENT)
 SLOT_BYTES = 128
 _MAX_BEHIND = 4
-"""Entries the head file may lack after a crash or a power cut: the ones being written just then."""
+"""Most entries the head file may lack after a crash or a power cut: those being written at that moment."""
 _N_FAULTS_KEPT = 100
 FORMAT = "hearth-ledger-1"
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What is about to leave, before it has a place in the ledger."""
+    """A disclosure about to happen, before it has a place in the ledger."""
 
     kind: Kind
     host: str
     reason: str
     payload: bytes = b""
     n_bytes: int = 0
-    """As sent; more than the payload holds where secrets are blotted out in it."""
+    """Bytes as sent; more than the payload holds if secrets are blotted out in it."""
     stands_for: Mapping[str, str] = field(default_factory=dict)
-    """Stand-ins in the payload and the values they stood for."""
+    """Stand-ins in the payload → the values they replaced."""
     port: int = 0
     address: str = ""
     tls: str = ""
-    """Version and cipher, e.g. `TLSv1.3 TLS_AES_256_GCM_SHA384`; empty without TLS or where a library made it."""
+    """Version and cipher, e.g. `TLSv1.3 TLS_AES_256_GCM_SHA384`; empty without TLS or if a library made it."""
     rule: str = ""
     episode: str = ""
     step: int | None = None
@@ -94,7 +93,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """How many entries there are, and the hash of the last."""
+    """The number of entries, and the hash of the last."""
 
     count: int
     hash: str
@@ -106,13 +105,13 @@ class Head:
 @dataclass(frozen=True, slots=True)
 class Fault:
     number: int
-    """Of the entry; 0 for the ledger as a whole."""
+    """Number of the entry; 0 for the ledger as a whole."""
     what: str
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What verifying found."""
+    """Result of verifying a ledger."""
 
     n_entries: int
     n_erased: int
@@ -138,14 +137,14 @@ def entry_hash(previous: str, row: Mapping[str, Any] | sqlite3.Row) -> str:
 
 
 def content_hash(salt: bytes, payload: bytes, stands_for_json: str) -> str:
-    """SHA-256 over salt, length and bytes of the payload, and what stood for what: not guessed without the salt."""
+    """SHA-256 over salt, length and bytes of the payload, and the stand-ins: cannot be guessed without the salt."""
     digest = hashlib.sha256(salt + len(payload).to_bytes(8, "big") + payload)
     digest.update(stands_for_json.encode(errors="surrogatepass"))
     return digest.hexdigest()
 
 
 class Chain:
-    """Takes entries in order and keeps what is wrong with them."""
+    """Takes entries in order and collects what is wrong with them."""
 
     def __init__(self, erased: set[int]) -> None:
         self.head = Head(0, GENESIS)
@@ -201,7 +200,7 @@ class Chain:
 
 
 def disagreement(at_end: Head, known: Head | None, filed: Head, hash_of: Callable[[int], str]) -> str:
-    """What entries and heads disagree on; empty when they agree, or the head file is behind as after a crash."""
+    """Describe how entries and heads disagree; empty when they agree, or the head file is behind as after a crash."""
     if known is None and at_end.count == 0 and filed.count == 0:
         return ""
     if known is None:
@@ -225,7 +224,7 @@ def slot(head: Head) -> bytes:
 
 
 def read_slots(data: bytes) -> tuple[Head, str]:
-    """The later of the two heads, and what is wrong with the file."""
+    """Read the later of the two heads, and what is wrong with the file."""
     heads, damage = [Head(0, GENESIS)], ""
     for number in range(2):
         text = data[number * SLOT_BYTES : (number + 1) * SLOT_BYTES]
@@ -250,7 +249,7 @@ def read_slots(data: bytes) -> tuple[Head, str]:
 
 
 def entry_of(row: Mapping[str, Any] | sqlite3.Row) -> Entry:
-    """A row as it can be shown, whatever became of it: verifying says what is wrong, a list must not end there."""
+    """Make a row fit to show, even a damaged one: verifying says what is wrong, but a list must not break off there."""
     held: dict[str, Any] = {name: _text(row[name]) for name in (*_TEXTS, "hash")}
     held |= {name: row[name] if isinstance(row[name], int) else 0 for name in ("number", "port", "n_bytes", "n_tokens")}
     held["usd"] = row["usd"] if isinstance(row["usd"], int | float) else 0.0
@@ -261,7 +260,7 @@ def entry_of(row: Mapping[str, Any] | sqlite3.Row) -> Entry:
 
 
 def read_stand_ins(text: object) -> dict[str, str]:
-    """What stood for what; nothing where that is not what was written."""
+    """Read the stand-ins and their values; empty if the text is damaged."""
     try:
         found = json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):
@@ -338,7 +337,7 @@ def verify_file(path: Path, progress: Callable[[int], object] = lambda _: None, 
 
 
 def head_from_text(text: str) -> Head:
-    """The inverse of `str(Head)`. Raises: ValueError."""
+    """Parse a head: the inverse of `str(Head)`. Raises: ValueError."""
     count, _, digest = text.strip().partition(":")
     if not (
         count.isascii()
@@ -368,7 +367,7 @@ def numbers_in(payload: object) -> list[int]:
 
 
 def documents(path: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """The lines of an export with their places; None for one that is no JSON object."""
+    """The lines of an export with their line numbers; None for a line that is not a JSON object."""
     try:
         with path.open("rb") as file:
             for place, line in enumerate(file, 1):

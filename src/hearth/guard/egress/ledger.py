@@ -1,18 +1,18 @@
-"""The record of what left this device: append-only, chained entry by entry, on disk before anything is sent.
+"""Records what left this device: append-only, chained entry by entry, on disk before anything is sent.
 
-An entry says who (host, address), what (exact bytes, and what stand-ins in them stood for), when, why (episode, step,
-reason), how (port, TLS) and under which rule. Its hash is SHA-256 over the hash of the entry before it and all its own
-columns; the content goes in as a salted hash of its own, so that it can be erased and the chain still be verified. The
-last hash and the count are kept twice beside the entries: in the database and in the file `ledger.head`.
+An entry says who (host, address), what (exact bytes, and the values of the stand-ins in them), when, why (episode,
+step, reason), how (port, TLS) and under which rule. Its hash is SHA-256 over the hash of the entry before it and all
+its own columns; the content goes in as a salted hash of its own, so that it can be erased and the chain still be
+verified. The last hash and the count are kept twice beside the entries: in the database and in the file `ledger.head`.
 
-Covered: any byte of any entry changed; entries taken out, put in, exchanged, cut off at the end; the head changed, lost
-or older than the entries; a process killed between any two writes (the head is then behind by one, which is mended by
-the next entry). An erasure is an entry, too. What broke before an entry was written stays visible: the entry that
-follows is a scar that names it.
+Covered: any byte of any entry changed; entries removed, inserted, exchanged, cut off at the end; the head changed, lost
+or older than the entries; a process killed between any two writes (the head is then behind by one, which the next entry
+mends). An erasure is an entry, too. Damage done before an entry was written stays visible: the entry that follows is a
+scar that names it.
 Not covered: somebody who can write these files and rewrites all of it, heads included, or puts back an older copy of
 the whole home: no key is kept that such a person could not read. Against that, keep the head of an export elsewhere
-(`hearth ledger verify --head`). A head file that is emptied, not taken away, beside four entries or fewer looks like
-a power cut. An entry may stand for something that then failed to be sent, never the other way.
+(`hearth ledger verify --head`). A head file that is emptied, not removed, with four entries or fewer looks like a power
+cut. An entry may stand for something that then failed to be sent, never the other way round.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from hearth.storage.database import Store
 
 _PAGE = 64
 _LAST_NUMBER = 1 << 62
-"""More than can be written in any time; the database holds numbers up to twice that."""
+"""Far more than can ever be written; the database holds numbers up to twice that."""
 
 # ── The ledger ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -67,7 +67,7 @@ class Ledger:
     """The ledger of one home. Safe to use from several threads and processes."""
 
     def __init__(self, store: Store, clock: Callable[[], dt.datetime] | None = None) -> None:
-        """Open the ledger in `store`; messages written down before there was one are chained now.
+        """Open the ledger in `store`; messages recorded before it had a chain are chained now.
 
         Raises:
             StoreError: As for `Store.transaction`.
@@ -84,7 +84,7 @@ class Ledger:
         """Write an entry; entry and head are on disk when this returns, and only then may anything be sent.
 
         Raises:
-            StoreError: It could not be written down (StoreFullError: no space); nothing may be sent.
+            StoreError: It could not be recorded (StoreFullError: no space); nothing may be sent.
         """
         with self._locked(is_made=True) as (handle, is_new):
             with self._store.transaction() as cursor:
@@ -96,10 +96,10 @@ class Ledger:
     def erase(self, cursor: sqlite3.Cursor, numbers: Iterable[int], why: str) -> int:
         """Forget the contents of entries inside a transaction of the caller, who calls `seal` after it.
 
-        Hash, host, time, reason and number of bytes stay, so that the chain is verified as before.
+        Hash, host, time, reason and number of bytes stay, so that the chain still verifies.
 
         Returns:
-            How many had content that is now gone.
+            The number of entries that had content which is now gone.
         """
         wanted = sorted(set(numbers))
         held = [
@@ -120,7 +120,7 @@ class Ledger:
         return len(held)
 
     def seal(self) -> None:
-        """Write the head file anew after a transaction with `erase` in it."""
+        """Rewrite the head file after a transaction that contained `erase`."""
         with self._locked(is_made=True) as (handle, is_new):
             if is_new:
                 with self._store.transaction() as cursor:
@@ -130,7 +130,7 @@ class Ledger:
                 self._write_head(handle, head)
 
     def add(self, cursor: sqlite3.Cursor, draft: Draft) -> Entry:
-        """Write an entry inside a transaction of the caller, who calls `seal` after it and sends nothing before."""
+        """Write an entry inside a transaction of the caller, who then calls `seal` and sends nothing before."""
         last = cursor.execute("SELECT number, hash FROM disclosure ORDER BY number DESC LIMIT 1").fetchone()
         known = _meta_head(cursor.execute("SELECT value FROM meta WHERE name='ledger'").fetchall()) or Head(0, GENESIS)
         number = max(last["number"] if last else 0, known.count) + 1
@@ -167,10 +167,10 @@ class Ledger:
         return entry_of(row)
 
     def _scar(self, cursor: sqlite3.Cursor, handle: int, *, is_new: bool) -> None:
-        """Write a scar when entries and heads do not fit together, so that what follows cannot hide it.
+        """Write a scar when entries and heads do not agree, so that what follows cannot hide it.
 
         Args:
-            is_new: The head file was not there: it is on disk before the first entry, so somebody took it away.
+            is_new: The head file was missing. It is on disk before the first entry, so somebody removed it.
         """
         last = cursor.execute("SELECT number, hash FROM disclosure ORDER BY number DESC LIMIT 1").fetchone()
         at_end = Head(last["number"], str(last["hash"])) if last else Head(0, GENESIS)
@@ -219,7 +219,7 @@ class Ledger:
 
     @contextlib.contextmanager
     def _locked(self, *, is_made: bool) -> Iterator[tuple[int, bool]]:
-        """The head file, held against other writers, and whether it was made just now.
+        """Lock the head file against other writers; also yield whether it was created just now.
 
         Raises:
             StoreError: It cannot be opened.
@@ -247,14 +247,14 @@ class Ledger:
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield handle, is_new
         finally:
-            fcntl.flock(handle, fcntl.LOCK_UN)  # the copy that is being forced to the disk would hold it on
+            fcntl.flock(handle, fcntl.LOCK_UN)  # the duplicate handle that is being synced would keep the lock
             os.close(handle)
 
     def _write_head(self, handle: int, head: Head) -> None:
-        """Into the slot that does not hold the head before it, so that one of the two is always whole.
+        """Write the head into the slot that does not hold the previous head, so that one of the two is always whole.
 
-        Every process sees it at once; it is forced to the disk beside whatever comes next, which halves the time of an
-        append. A power cut before that leaves a head that is behind, as a crash does.
+        Every process sees it at once; it is synced to disk in parallel with whatever comes next, which halves the time
+        of an append. A power cut before that leaves a head that is behind, as a crash does.
         """
         try:
             os.pwrite(handle, slot(head), head.count % 2 * SLOT_BYTES)
@@ -266,17 +266,17 @@ class Ledger:
     # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────
 
     def head(self) -> Head:
-        """The last entry's number and hash, as the database says."""
+        """The last entry's number and hash, according to the database."""
         return _meta_head(self._store.query("SELECT value FROM meta WHERE name='ledger'")) or Head(0, GENESIS)
 
     def entries(self, *, episode: str = "", after: int = 0) -> Iterator[Entry]:
-        """Entries in order, of one episode or of all; a page at a time, whatever their number."""
+        """Yield entries in order, of one episode or of all, reading a page at a time."""
         while rows := self._rows_after(after, episode):
             yield from map(entry_of, rows)
             after = rows[-1]["number"]
 
     def used_since(self, day: str, host: str = "") -> tuple[int, int, float]:
-        """Bytes, tokens and money of all entries of `day` (ISO) and later ones, also when the clock was set back."""
+        """Sum bytes, tokens and money of all entries of `day` (ISO) and later, also when the clock was set back."""
         row = self._store.query(
             "SELECT coalesce(sum(n_bytes), 0), coalesce(sum(n_tokens), 0), coalesce(sum(usd), 0.0) FROM disclosure"
             " WHERE day >= :day AND (:host = '' OR host = :host)",
@@ -285,10 +285,10 @@ class Ledger:
         return int(row[0]), int(row[1]), float(row[2])
 
     def holding(self, needles: Iterable[bytes], *, any_case: bool = False) -> tuple[int, ...]:
-        """Numbers of the entries whose bytes, or what they stood for, hold one of `needles`.
+        """Find the numbers of the entries whose bytes, or whose stand-ins' values, hold one of `needles`.
 
         Args:
-            any_case: Take capitals of the Latin alphabet for small letters.
+            any_case: Ignore the case of Latin letters.
         """
         wanted = [needle.lower() if any_case else needle for needle in needles]
         found: list[int] = []
@@ -305,14 +305,14 @@ class Ledger:
         """Check every entry, the chain and the heads. Memory does not grow with the number of entries.
 
         Args:
-            progress: Told how many entries are done, now and then.
+            progress: Called now and then with the number of entries done.
             kept: A head that was kept elsewhere: that entry must still have that hash.
         """
         meta = self._store.query("SELECT value FROM meta WHERE name='ledger'")
         known = _meta_head(meta)
         filed, damage = Head(0, GENESIS), ""
         if self.head_path.exists():
-            with self._locked(is_made=False) as (handle, _):  # nobody is between an entry and its head
+            with self._locked(is_made=False) as (handle, _):  # no writer is between an entry and its head
                 known = _meta_head(self._store.query("SELECT value FROM meta WHERE name='ledger'"))
                 filed, damage = read_slots(os.pread(handle, 4 * SLOT_BYTES, 0))
         elif self._store.query("SELECT 1 FROM disclosure LIMIT 1"):
@@ -343,10 +343,10 @@ class Ledger:
         return Verdict(chain.n, chain.n_erased, chain.head, tuple(chain.faults), chain.n_faults, notes)
 
     def export(self, target: Path, progress: Callable[[int], object] = lambda _: None) -> Head:
-        """Write all entries as JSON lines, the last line being the head; `verify_file` checks it anywhere.
+        """Write all entries as JSON lines, the last line being the head; `verify_file` can check the file anywhere.
 
         Raises:
-            StoreFullError, StoreError: It could not be written; no half file is left.
+            StoreFullError, StoreError: It could not be written; no partial file is left.
         """
         temporary = target.with_name(f"{target.name}.part")
         head, n = self.head(), 0
@@ -411,7 +411,7 @@ _INSERT = f"INSERT INTO disclosure ({', '.join(STORED)}) VALUES ({', '.join(':' 
 
 
 def _restored(row: sqlite3.Row) -> bytes:
-    """The bytes sent, as they stand and with every stand-in turned back."""
+    """The bytes sent, both as they are and with every stand-in replaced by its value."""
     payload = row["payload"] or b""
     sent = payload if isinstance(payload, bytes) else str(payload).encode()
     stands_for = read_stand_ins(row["stands_for_json"])

@@ -1,14 +1,14 @@
-"""What was read before it was known whether it is wanted: results by call, for one request, with the door shut.
+"""Keeps the results of reads made before it is known whether they are needed, for one request, with no network.
 
-While a teacher is asked, the steps of the device's own plan that only read may begin (`execution.speculation`). What
-they bring is kept here by tool, values and labels; when the settled plan makes the very same call, it gets that result
+While a teacher is asked, the read-only steps of the device's own plan may begin (`execution.speculation`). Their
+results are kept here by tool, values and labels; when the settled plan makes the very same call, it gets that result
 instead of a second call. Another call finds nothing here.
 
 Covered: nothing leaves the device on account of a plan that may be dropped; a result is never used for other values, or
-for values that came from elsewhere; one request's results are gone with it, and with its first step that changes or
-sends something: what is read after that is read anew.
-Not covered: what a record became between the two moments (seconds, while the teacher answered); a step's own words,
-which recall reads beside its query.
+for values that came from elsewhere; results last only for one request, and only until its first step that changes or
+sends something: what is read after that is read again.
+Not covered: changes to a record between the two moments (seconds, while the teacher answered); a step's own words,
+which memory search reads beside its query.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
 
 
 class Foreseen:
-    """Results of reading calls, made in one thread and taken in others."""
+    """Results of read calls, made in one thread and used in others."""
 
     def __init__(self) -> None:
         self._values: dict[str, tuple[Value, tuple[str, ...]]] = {}
         self._lock = threading.Lock()
         self.n_taken = 0
-        """How many were used."""
+        """Number of results used."""
 
     def keep(self, tool: str, arguments: Mapping[str, Value], result: Value, notices: tuple[str, ...]) -> None:
-        """Remember what a call brought, and what was noticed about it."""
+        """Remember the result of a call, and its notices."""
         with self._lock:
             self._values[_key(tool, arguments)] = (result, notices)
 
     def take(self, tool: str, arguments: Mapping[str, Value]) -> tuple[Value, tuple[str, ...]] | None:
-        """What the very same call brought, once; None where it was not made."""
+        """Take the result of the very same call, once; None if it was not made."""
         with self._lock:
             found = self._values.pop(_key(tool, arguments), None) if self._values else None
             self.n_taken += found is not None
@@ -58,7 +58,7 @@ def _key(tool: str, arguments: Mapping[str, Value]) -> str:
 
 
 class ShutEgress:
-    """A `protocols.Egress` for calls whose plan is not settled: nothing leaves on their account, nothing is noted."""
+    """A `protocols.Egress` for calls of an unsettled plan: nothing leaves on their account, nothing is recorded."""
 
     def transport(self, reason: str, *, is_web: bool = False) -> httpx.BaseTransport:  # noqa: ARG002 - the seam's
         """Raises: EgressError."""
@@ -83,7 +83,7 @@ class ShutEgress:
         _refuse()
 
     def on_behalf(self, cause: Cause) -> ShutEgress:  # noqa: ARG002
-        """The same shut door."""
+        """Return the same closed egress."""
         return self
 
 

@@ -1,12 +1,12 @@
-"""HTTP through the network door: each request, redirects included, is checked and written down before it is sent.
+"""Sends HTTP through the network door: each request, redirects included, is checked and recorded before it is sent.
 
-A connection goes to an address that was looked up once and checked, with the host's own name in TLS. The answer comes
-back unpacked. A request with the extension `PACK` is packed with gzip on its way: the record keeps its body as it was
-before, so that it can be read and searched, under the head that was sent, and counts the bytes that were.
+A connection goes to an address that was looked up once and checked, with the host's own name in TLS. The answer is
+returned decompressed. A request with the extension `PACK` is sent with gzip: the record keeps its body uncompressed, so
+that it can be read and searched, under the head that was sent, and counts the bytes that were sent.
 
 Covered: the host and port of every request, its head and body; certificates, always; passwords and keys in the head,
 which are blotted out in the record and never follow a redirect to another host; answers that are too large, before or
-after unpacking, or that drip longer than the time for all of it.
+after decompression, or that drip for longer than the total time allowed.
 Not covered: proxies of the environment (none is used), keys inside an address or a body, bytes of TLS.
 """
 
@@ -26,18 +26,18 @@ import httpcore
 import httpx
 
 from hearth.errors import EgressError
-from hearth.guard.egress.gateway import Egress, Way
+from hearth.guard.egress.way import Gateway, Way
 from hearth.protocols import Cause
 
 _SECRET_HEADER = re.compile(rb"(?i)(proxy-)?authorization|cookie|(x-)?api-?key|(x-.*|.*-)(token|secret|password)")
 PACK = "hearth_pack"
-"""Extension of a request that is to be packed where that makes it smaller: `extensions={PACK: True}`."""
+"""Extension of a request that is to be compressed if that makes it smaller: `extensions={PACK: True}`."""
 _PIECE_BYTES = 1 << 16
 _MAX_IDLE = 4
 _MAX_SECRETS = 1000
 _IDLE_S = 5.0
 _MAX_ADDRESSES = 4
-"""Of one host that are tried, one after another."""
+"""Addresses of one host that are tried, one after another."""
 _FAULTS: tuple[tuple[type[Exception], type[httpx.RequestError]], ...] = (
     (httpcore.ConnectTimeout, httpx.ConnectTimeout),
     (httpcore.ReadTimeout, httpx.ReadTimeout),
@@ -56,7 +56,7 @@ _FAULTS: tuple[tuple[type[Exception], type[httpx.RequestError]], ...] = (
 class CheckedTransport(httpx.BaseTransport):
     """An httpx transport behind `Egress`."""
 
-    def __init__(self, egress: Egress, reason: str, cause: Cause, *, is_web: bool = False) -> None:
+    def __init__(self, egress: Gateway, reason: str, cause: Cause, *, is_web: bool = False) -> None:
         self._egress = egress
         self._reason = reason
         self._cause = cause
@@ -64,7 +64,7 @@ class CheckedTransport(httpx.BaseTransport):
         self._lock = threading.Lock()
         self._idle: dict[str, list[_Connection]] = {}
         self._secrets: dict[tuple[bytes, bytes], httpcore.Origin] = {}
-        """The host that each password or key was first meant for."""
+        """Password or key → the host it was first meant for."""
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         url = request.url
@@ -116,7 +116,7 @@ class CheckedTransport(httpx.BaseTransport):
             connection.http.close()
 
     def _head(self, request: httpx.Request, origin: httpcore.Origin) -> list[tuple[bytes, bytes]]:
-        """The head as it is sent: no other host in it than the one asked, no key that was meant for another host."""
+        """Build the head to send: it names no host but the one asked and has no key meant for another host."""
         head = []
         for name, value in request.headers.raw:
             lower = name.lower()
@@ -132,10 +132,10 @@ class CheckedTransport(httpx.BaseTransport):
         return head
 
     def _is_meant_for(self, origin: httpcore.Origin, secret: tuple[bytes, bytes]) -> bool:
-        """Whether a password or key was not used for another host before."""
+        """Return whether a password or key was not used for another host before."""
         with self._lock:
             first = self._secrets.setdefault(secret, origin)
-            while len(self._secrets) > _MAX_SECRETS:  # of some ways to log in, each request has a new one
+            while len(self._secrets) > _MAX_SECRETS:  # some login schemes have a new one for each request
                 del self._secrets[next(iter(self._secrets))]
         return first == origin
 
@@ -161,7 +161,7 @@ class CheckedTransport(httpx.BaseTransport):
         connection.http.close()
 
     def _opened(self, way: Way, origin: httpcore.Origin, timeout_s: float | None) -> _Connection:
-        """Connect to one of the addresses the host was looked up to have.
+        """Connect to one of the addresses found for the host.
 
         Raises:
             EgressError, StoreError: As for `Egress.opened`. httpcore.ConnectError, httpcore.ConnectTimeout.
@@ -184,18 +184,18 @@ class CheckedTransport(httpx.BaseTransport):
                 except httpcore.ConnectError as error:
                     failed = error
                     if isinstance(error.__context__, ssl.SSLError):
-                        break  # a host whose certificate is wrong is not tried again elsewhere
+                        break  # a host with a wrong certificate is not tried at another address
         raise failed or httpcore.ConnectTimeout(f"no connection to {way.host!r} within {limit_s:g} s")
 
 
 def _packed(body: bytes) -> bytes:
-    """Packed, the same bytes each time; the body itself where that is no larger."""
+    """Compress with gzip, to the same bytes each time; return the body itself if that is no larger."""
     packed = gzip.compress(body, 6, mtime=0)
     return packed if len(packed) < len(body) else body
 
 
 class _Connection:
-    """An open connection: where it leads, and how it is secured."""
+    """An open connection: the address it leads to, and how it is secured."""
 
     def __init__(self, origin: httpcore.Origin, address: str, stream: httpcore.NetworkStream) -> None:
         self.origin = origin
@@ -207,7 +207,7 @@ class _Connection:
 
 
 class _Timed(httpcore.NetworkStream):
-    """A network stream whose reads and writes end at a deadline, however often a little comes."""
+    """A network stream whose reads and writes end at a deadline, however slowly data comes."""
 
     def __init__(self, stream: httpcore.NetworkStream) -> None:
         self._stream = stream
@@ -233,7 +233,7 @@ class _Timed(httpcore.NetworkStream):
 
 
 class _Unpacked(httpx.SyncByteStream):
-    """The body of an answer, unpacked, up to a limit. Raises: EgressError: It is larger, or packed in another way."""
+    """The body of an answer, decompressed, up to a limit. Raises: EgressError: It is larger, or encoded otherwise."""
 
     def __init__(
         self,
@@ -287,7 +287,7 @@ class _Unpacked(httpx.SyncByteStream):
 
 
 def _inflated(chunks: Iterable[bytes], windows: Sequence[int], request: httpx.Request) -> Iterator[bytes]:
-    """Unpack piece by piece, so that nobody holds more than one; the first of `windows` that fits is taken."""
+    """Decompress piece by piece, so that only one is held at a time; the first of `windows` that fits is used."""
     unpacker, is_begun = zlib.decompressobj(windows[0]), False
     for chunk in chunks:
         rest = chunk
@@ -310,7 +310,7 @@ def _inflated(chunks: Iterable[bytes], windows: Sequence[int], request: httpx.Re
 
 @contextlib.contextmanager
 def _faults_said(request: httpx.Request) -> Iterator[None]:
-    """Faults of the connection as httpx's own."""
+    """Raise faults of the connection as httpx's own."""
     try:
         yield
     except tuple(kind for kind, _ in _FAULTS) as error:

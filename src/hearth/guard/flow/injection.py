@@ -1,12 +1,12 @@
-"""Text from strangers that reads like an instruction loses what trust it had, and the owner is told.
+"""Reduces trust in strangers' text that reads like an instruction, and tells the owner.
 
-Every plan was made before any of it was read, so such text can call nothing; this is the second line. A result whose
-text is flagged carries the source `injection`: it may decide no sink, is put to no language model, and nothing that was
-made from it is learnt. The owner reads what it said and that it was not followed.
+Every plan was made before any of it was read, so such text can call nothing; this is the second line of defence. A
+result with flagged text carries the source `injection`: it may decide no sink, is given to no language model, and
+nothing made from it is learnt. The owner is told what it said and that it was not followed.
 
-Covered: every text of a result, or of a field, that a stranger may have written; the whole of a mailbox is looked
-through by its most suspicious sentences. Not covered: what the detector misses (`models.injection_classifier`), text in
-records that the owner vouched for. A result without strangers' text costs nothing here, not even opening the detector.
+Covered: every text of a result, or of a field, that a stranger may have written; a whole mailbox is searched by its
+most suspicious sentences. Not covered: what the detector misses (`models.injection_classifier`), text in records that
+the owner vouched for. A result without strangers' text costs nothing here, not even opening the detector.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from hearth.protocols import Encoder
 from hearth.types import Label, Plain, ToolSpec
 
 ENCODER_DIM = 384
-"""Of the shipped encoder, to which the shipped head was fitted."""
+"""Dimension of the shipped encoder, to which the shipped head was fitted."""
 SUSPECT = Label(frozenset({INJECTION}), None)
-"""Joined to whatever holds a flagged text."""
+"""Label joined to whatever holds a flagged text."""
 FEWEST_CHARACTERS = 12
 """Shorter texts hold no instruction."""
 _MAX_TEXTS = 400
@@ -37,34 +37,34 @@ class Finding:
     """A text of a result that reads like an instruction."""
 
     field: str
-    """Where it stands in its record; empty when the result is no record."""
+    """Field of the record that holds the text; empty when the result is not a record."""
     record: int
-    """Which record, from 0."""
+    """Number of the record, from 0."""
     excerpt: str
-    """Its most suspicious words, as they can be shown."""
+    """The text's most suspicious words, fit to show."""
 
 
 class InjectionReader:
-    """Looks through what tools bring in. May be used from several threads at once."""
+    """Searches what tools return for instructions. May be used from several threads at once."""
 
     def __init__(self, encoder: Encoder) -> None:
-        """The detector is opened with `encoder` when the first stranger's text comes in."""
+        """Keep `encoder`; the detector is opened with it when the first stranger's text comes in."""
         self._encoder = encoder
         self._opening = threading.Lock()
         self._detector: Detector | None = None
 
     @classmethod
     def of(cls, encoder: Encoder) -> InjectionReader | None:
-        """A reader on the shipped encoder; None on any other, to which no head was fitted."""
+        """Make a reader on the shipped encoder; None for any other, to which no head was fitted."""
         return cls(encoder) if encoder.dim == ENCODER_DIM else None
 
     def looked_through(self, spec: ToolSpec, value: Value, notices: list[str]) -> Value:
-        """`value` with less trust where it reads like an instruction, which is added to `notices` then.
+        """Return `value`, with less trust if it reads like an instruction; `notices` then gets a message for the owner.
 
         Args:
             value: The result of a call of `spec`, labelled.
         """
-        if INJECTION in value.label.sources:  # made of what was flagged: the owner has been told
+        if INJECTION in value.label.sources:  # made from something flagged: the owner has been told
             return value
         findings = self.read(value.data, ResultLabels(value.label, value.fields))
         if not findings:
@@ -74,7 +74,7 @@ class InjectionReader:
         return Value(value.data, labels.whole, labels.fields)
 
     def read(self, value: Plain, labels: ResultLabels) -> tuple[Finding, ...]:
-        """What reads like an instruction among the texts of `value` that a stranger may have written."""
+        """Find what reads like an instruction among the texts of `value` that a stranger may have written."""
         texts = _strangers_texts(value, labels)
         if not texts:
             return ()
@@ -94,7 +94,7 @@ class InjectionReader:
 
 
 def suspected(labels: ResultLabels, findings: tuple[Finding, ...]) -> ResultLabels:
-    """`labels` of a result in which this was found: its whole, and the fields it was found in, lose their trust."""
+    """Return `labels` of a result with these findings: the whole, and the fields concerned, lose their trust."""
     if not findings:
         return labels
     named = {finding.field for finding in findings}
@@ -105,7 +105,7 @@ def suspected(labels: ResultLabels, findings: tuple[Finding, ...]) -> ResultLabe
 
 
 def notice(spec: ToolSpec, findings: tuple[Finding, ...]) -> str:
-    """What the owner is told."""
+    """Compose the message for the owner."""
     n = len({finding.record for finding in findings})
     noun = _noun(spec)
     first = f": “{findings[0].excerpt}”" if findings[0].excerpt else ""
@@ -115,7 +115,7 @@ def notice(spec: ToolSpec, findings: tuple[Finding, ...]) -> str:
 
 
 def _noun(spec: ToolSpec) -> str:
-    """What a record is called, from its type's name."""
+    """A record's name in words, from its type's name."""
     kind = spec.returns.removeprefix("list[").removesuffix("]")
     if not kind[:1].isupper():
         return "text"
@@ -129,7 +129,7 @@ def _excerpt(judgement: Judgement) -> str:
 
 
 def _strangers_texts(value: Plain, labels: ResultLabels) -> list[tuple[int, str, str]]:
-    """Record, field and text of what a stranger may have written, as it comes."""
+    """Record, field and text of everything a stranger may have written, unchanged."""
     if labels.whole.is_trusted and all(label.is_trusted for label in labels.fields.values()):
         return []
     found: list[tuple[int, str, str]] = []
@@ -145,7 +145,7 @@ def _strangers_texts(value: Plain, labels: ResultLabels) -> list[tuple[int, str,
 
 
 def _texts(item: Plain) -> list[str]:
-    """Every text in it that could hold a sentence."""
+    """Every text in an item that could hold a sentence."""
     waiting: list[Plain] = [item]
     found: list[str] = []
     while waiting and len(found) < _MAX_TEXTS:

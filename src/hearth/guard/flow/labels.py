@@ -1,15 +1,16 @@
-"""Labels follow the data: no step, field or argument ever has fewer sources than the values it was made from.
+"""Propagates labels with the data: no step, field or argument has fewer sources than the values it was made from.
 
 Pure functions over a plan and its tools. A result has one label for the whole and one for each field that its tool
-declares apart (`ToolSpec.origins`): `<node-2.sender>` carries the label of the sender, not of the mail. `predict` says
-before anything runs which labels values will carry; the monitor computes those of real values by the same join.
+declares separately (`ToolSpec.origins`): `<node-2.sender>` carries the label of the sender, not of the mail. `predict`
+says before anything runs which labels values will carry; the monitor computes those of real values by the same join.
 
-What a record turns out to be is known only when it is read: a sender may be in the owner's contacts, a note may have
-been made through Hearth. `predict` therefore gives two labels, the worst and the best there can be.
+The nature of a record is known only when it is read: a sender may be in the owner's contacts, a note may have been made
+through Hearth. `predict` therefore gives two labels, the worst and the best there can be.
 
 Covered: flows through arguments, fields, nested lists and records; several records join into one label per field.
-Not covered: what a step tells by running at all (a plan is fixed before any result is seen, so a result decides whether
-a later step runs only by failing); which of several records was chosen, where a stranger's text decided a search.
+Not covered: what a step reveals by running at all (a plan is fixed before any result is seen, so a result decides
+whether a later step runs only by failing); which of several records was chosen, when a stranger's text decided a
+search.
 """
 
 from __future__ import annotations
@@ -42,17 +43,17 @@ VOUCHED_TYPES = frozenset({"EmailAddress", "PhoneNumber"})
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """Plain data with its label: what the monitor takes and gives."""
+    """Plain data with its label: what the monitor takes and returns."""
 
     data: Plain
     label: Label
     fields: Mapping[str, Label] = field(default_factory=lambda: NO_FIELDS)
     """Labels of its fields where they differ from `label`."""
     files: tuple[str, ...] = ()
-    """Of one that stands for recipients: the files they would get."""
+    """For a value that stands for recipients: the files they would get."""
 
     def field_label(self, name: str) -> Label:
-        """The label of one field; of one that was not declared apart, that of the whole."""
+        """Return the label of one field; for one not declared separately, that of the whole."""
         return self.fields.get(name, self.label)
 
 
@@ -64,16 +65,16 @@ class StepLabels:
     """By parameter name."""
     result: Label
     best: Mapping[str, Label] = field(default_factory=lambda: NO_FIELDS)
-    """Of arguments that may turn out more trustworthy once the record is read: their label then."""
+    """For arguments that may turn out more trustworthy once the record is read: their label in that case."""
     declared: Mapping[str, Label] = field(default_factory=lambda: NO_FIELDS)
-    """Of arguments that come from records which count as the owner's only when they are known: their label if so."""
+    """For arguments from records that count as the owner's only if they are known: their label in that case."""
 
     def expected(self, name: str) -> Label:
-        """The label an argument has if every record is what its tool declares: what the owner may take for granted."""
+        """Return the label of an argument if every record is what its tool declares, as the owner may assume."""
         return self.declared.get(name, self.arguments[name])
 
     def may_turn_out_trusted(self, name: str) -> bool:
-        """Whether the argument is a stranger's only as long as nothing is known of the record it comes from."""
+        """Return whether the argument counts as a stranger's only until its record is known."""
         return name in self.best and self.best[name].is_trusted
 
 
@@ -82,13 +83,13 @@ PUBLIC_SOURCES = frozenset({"web"})
 
 
 def join_all(labels: Iterable[Label]) -> Label:
-    """The least label at least as restrictive as each; of none, `PUBLIC`."""
+    """The least label that is at least as restrictive as each; `PUBLIC` if there is none."""
     return reduce(Label.join, labels, PUBLIC)
 
 
 @cache
 def label_of(source: str) -> Label:
-    """The label of what comes from one source."""
+    """The label of data from one source."""
     return Label(frozenset({source}), ANYONE if source in PUBLIC_SOURCES else frozenset())
 
 
@@ -98,10 +99,10 @@ def _label_of_all(sources: frozenset[str]) -> Label:
 
 
 def vouched(label: Label) -> Label:
-    """`label` of a value that stands in the owner's own contacts: a stranger may have named it, but cannot own it.
+    """Return `label` for a value found in the owner's own contacts: a stranger may have named it, but cannot own it.
 
-    The one place where a source is taken off a label; only the monitor does it, after looking the value up. A suspicion
-    that the text around it was an instruction stays.
+    This is the one place where a source is removed from a label; only the monitor calls it, after looking the value up.
+    A suspicion that the text around it was an instruction stays.
     """
     return Label((label.sources & (TRUSTED_SOURCES | {"injection"})) | {"contacts"}, label.readers)
 
@@ -120,11 +121,11 @@ class ResultLabels:
 def result_labels(
     spec: ToolSpec, arguments: Mapping[str, Label], sources: frozenset[str] | None = None
 ) -> ResultLabels:
-    """Labels of a result: of its origin and of everything it was made from.
+    """Compute the labels of a result from its origin and everything it was made from.
 
     Args:
-        sources: What is known of its records, instead of the tool's own source. A record of a stranger taints all its
-            fields, but for those made of nothing (`made_of=()`): an id is a key and no more, whoever chose it.
+        sources: The known sources of its records, instead of the tool's own source. A stranger's record taints all its
+            fields, except those made of nothing (`made_of=()`): an id is only a key, whoever chose it.
     """
     origin = label_of(spec.source) if sources is None else _label_of_all(sources or frozenset({spec.source}))
     made_of = join_all(arguments.values())
@@ -151,7 +152,7 @@ def _names(fields: tuple[str, ...], origins: tuple[str, ...]) -> tuple[str, ...]
 
 
 def _named(spec: ToolSpec) -> tuple[str, ...]:
-    """The fields that have a label of their own: all, so that one without a declaration does not take the join."""
+    """The fields with a label of their own: all, so that one without a declaration does not take the join."""
     return _names(tuple(spec.fields), tuple(spec.origins))
 
 
@@ -162,7 +163,8 @@ def _followed(spec: ToolSpec, name: str) -> str:
 
 
 def with_vouched(spec: ToolSpec, labels: ResultLabels, names: Iterable[str]) -> ResultLabels:
-    """`labels` after the contact book vouched for every value of the fields `names`, and of those that follow them."""
+    """Return `labels` after the contact book vouched for all values of the fields `names`, and those that follow
+    them."""
     wanted = frozenset(names)
     fields = {
         name: vouched(label) if _followed(spec, name) in wanted else label for name, label in labels.fields.items()
@@ -176,7 +178,7 @@ def vouchable(spec: ToolSpec) -> tuple[str, ...]:
 
 
 def item_type(kind: str) -> str:
-    """`X` of `list[X]`, else `kind` itself."""
+    """The `X` of `list[X]`, else `kind` itself."""
     return kind[5:-1] if kind.startswith("list[") else kind
 
 
@@ -191,7 +193,7 @@ def refs_in(value: Argument) -> tuple[Ref, ...]:
 
 
 def field_of(ref: Ref) -> str:
-    """The field of the result that a reference points at; empty for the whole. Places in a list are no fields."""
+    """The field of the result that a reference points at; empty for the whole. Positions in a list are not fields."""
     return next((part for part in ref.path if not part.lstrip("-").isdigit()), "")
 
 
@@ -202,9 +204,9 @@ def label_at(ref: Ref, results: Mapping[int, ResultLabels]) -> Label:
 
 
 def argument_label(step: Step, name: str, results: Mapping[int, ResultLabels]) -> Label:
-    """Label of one argument, given the labels of the results it may refer to.
+    """Compute the label of one argument, given the labels of the results it may refer to.
 
-    What is not a reference was read in the owner's request: planners see nothing a stranger wrote.
+    Anything but a reference was read in the owner's request: planners see nothing a stranger wrote.
     """
     value = step.arguments[name]
     if isinstance(value, Ref):
@@ -213,7 +215,7 @@ def argument_label(step: Step, name: str, results: Mapping[int, ResultLabels]) -
 
 
 def predict(plan: Plan, tools: Mapping[str, ToolSpec]) -> tuple[StepLabels, ...]:
-    """The labels of every step, from where its references point.
+    """Predict the labels of every step by following its references.
 
     Raises:
         UnknownTool: A step calls a tool that is not in `tools`.
@@ -262,10 +264,10 @@ def _best_result(spec: ToolSpec, arguments: Mapping[str, Label]) -> ResultLabels
 
 
 def run_order(plan: Plan) -> tuple[int, ...]:
-    """Indices of the steps, each after those it needs; otherwise as given.
+    """Order the steps so that each comes after those it needs; otherwise as given.
 
     Raises:
-        BadReference: A step needs one that is not there.
+        BadReference: A step needs one that does not exist.
         Cycle: Steps wait for each other.
     """
     order: list[int] = []
@@ -289,7 +291,7 @@ def run_order(plan: Plan) -> tuple[int, ...]:
 
 
 def origins(plan: Plan, index: int, name: str, tools: Mapping[str, ToolSpec]) -> tuple[str, ...]:
-    """The untrusted sources of one argument with the steps they enter by, in words: `sender of find_mail (message)`."""
+    """Name an argument's untrusted sources and the steps they enter by, in words: `sender of find_mail (message)`."""
     seen: set[tuple[int, str]] = set()
     waiting = [(ref.step, field_of(ref)) for ref in refs_in(plan.steps[index].arguments[name])]
     found: list[str] = []
@@ -313,7 +315,7 @@ def origins(plan: Plan, index: int, name: str, tools: Mapping[str, ToolSpec]) ->
 
 
 def _own_sources(spec: ToolSpec, declared: FieldOrigin | None, *, is_whole: bool) -> frozenset[str]:
-    """What a tool itself may add to a field, or to the whole of its result."""
+    """Sources that a tool itself may add to a field, or to the whole of its result."""
     found = {declared.source if declared is not None and declared.source else spec.source}
     if spec.unconfirmed and (declared is None or declared.made_of != ()):
         found.add(spec.unconfirmed)

@@ -1,6 +1,6 @@
-"""What is remembered in a call that a stranger's text went into carries that text's label, whatever the tool says.
+"""Adds the label of a call's arguments to everything remembered in that call, whatever label the tool gives.
 
-Covered: events. A memory so marked is no fact of the owner's until the owner says so, and never an example.
+Covered: events. A memory so marked counts as no fact of the owner's until the owner says so, and never as an example.
 Not covered: records a tool writes elsewhere (`guard.flow.provenance` remembers those).
 """
 
@@ -16,22 +16,22 @@ class MarkedMemory:
     """A memory for one call; satisfies `protocols.Memory`."""
 
     def __init__(self, memory: Memory, label: Label) -> None:
-        """`label`: of everything the call was handed."""
+        """Wrap `memory`; `label` is that of everything the call was given."""
         self._memory = memory
         self._label = label
 
     def remember(self, text: str, *, kind: str, at: dt.datetime, label: Label, key: str) -> str:
-        """As the memory behind it, with the call's label joined to `label`."""
+        """Do as the wrapped memory, with the call's label joined to `label`."""
         return self._memory.remember(text, kind=kind, at=at, label=label.join(self._label), key=key)
 
     def search(self, query: str, *, limit: int = 5, now: dt.datetime | None = None) -> tuple[MemoryHit, ...]:
-        """As the memory behind it."""
+        """Do as the wrapped memory."""
         return self._memory.search(query, limit=limit, now=now)
 
     def answer(self, question: str, *, now: dt.datetime) -> Recalled:
-        """As the memory behind it."""
+        """Do as the wrapped memory."""
         return self._memory.answer(question, now=now)
 
     def forget(self, id: str) -> None:
-        """As the memory behind it. Raises: NotFound."""
+        """Do as the wrapped memory. Raises: NotFound."""
         self._memory.forget(id)

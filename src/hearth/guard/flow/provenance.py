@@ -1,8 +1,8 @@
-"""What went into a record that Hearth made, remembered for the next time it is read.
+"""Remembers what went into each record that Hearth made, for the next time it is read.
 
-A note made of a stranger's mail is still a stranger's when it is found again a week later; one made of the owner's own
-words is the owner's. Which records were made, with what, is written down here, by domain (a tool's) and id; cards of
-the contact book beside it with a digest of their addresses, so that one that was changed elsewhere counts as new.
+A note made from a stranger's mail is still a stranger's when it is found again a week later; one made from the owner's
+own words is the owner's. Records made, and their sources, are stored by domain (a tool's) and id; cards of the contact
+book also with a digest of their addresses, so that one that was changed elsewhere counts as new.
 
 Covered: records with an `id`, a `path` or a `name`, made or changed through Hearth.
 Not covered: what another program writes into a record that Hearth made (notes and files on the same disk).
@@ -24,16 +24,16 @@ from hearth.types import Plain
 KEYS = ("id", "path", "name")
 """Fields that name a record, in this order."""
 _RECURRENCE = "#"
-"""What stands behind it names one occurrence of a repeating event; the record is what stands before."""
+"""Separator: the part after it names one occurrence of a repeating event, the part before it the record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What is known of one record."""
+    """Sources known of one record."""
 
     sources: frozenset[str]
     digest: str = ""
-    """Of its addresses when that was noted; empty where it has none."""
+    """Digest of its addresses when that was noted; empty if it has none."""
 
 
 class Provenance:
@@ -45,13 +45,13 @@ class Provenance:
         self._lock = threading.Lock()
 
     def of(self, domain: str, record: str) -> Origin | None:
-        """What is known of a record, or of the series it is an occurrence of; None when nothing is."""
+        """Return the origin of a record, or of the series it is an occurrence of; None when unknown."""
         known = self._all()
         found = known.get((domain, record))
         return found or known.get((domain, record.partition(_RECURRENCE)[0]))
 
     def is_empty(self, domain: str) -> bool:
-        """Whether nothing was ever noted of the domain."""
+        """Return whether nothing was ever noted for the domain."""
         return all(key[0] != domain for key in self._all())
 
     def note(self, domain: str, origins: Mapping[str, Origin], now: dt.datetime) -> None:
@@ -81,7 +81,7 @@ class Provenance:
 
 
 def records(value: Plain) -> Iterator[tuple[str, Mapping[str, Plain]]]:
-    """The records in a result with what names them."""
+    """The records in a result, each with its name."""
     for item in value if isinstance(value, list) else (value,):
         if isinstance(item, dict):
             for key in KEYS:
@@ -92,6 +92,6 @@ def records(value: Plain) -> Iterator[tuple[str, Mapping[str, Plain]]]:
 
 
 def digest_of(addresses: Iterable[object]) -> str:
-    """A digest of a card's addresses and numbers, as they stand there."""
+    """A digest of a card's addresses and numbers, exactly as written."""
     said = "\n".join(str(address or "").strip() for address in addresses)
     return hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()[:32] if said.strip() else ""

@@ -1,4 +1,4 @@
-"""A tool's result becomes plain data of the declared type and of bounded size, or BadResult.
+"""Converts a tool's result to plain data of the declared type and of bounded size, or raises BadResult.
 
 The size is counted before anything is encoded and counting stops at the limit, so a tool that returns gigabytes costs
 no more than one that returns a megabyte. Covered: size, nesting, text no file can hold, type of scalars, lists and
@@ -18,7 +18,7 @@ MAX_INTEGER_BITS = 1024
 
 
 def checked(value: object, spec: ToolSpec) -> Plain:
-    """`value` as plain data.
+    """Return `value` as plain data.
 
     Raises:
         BadResult: Too large, not data, or not what `spec.returns` and `spec.fields` say; names the tool and the fault.

@@ -1,11 +1,11 @@
-"""Which addresses and numbers are those of people the owner knows: the one thing that makes a stranger's word good.
+"""Decides which addresses and numbers belong to people the owner knows: the one reason to trust a stranger's value.
 
 A card vouches for its address and number when the owner made it through Hearth, confirmed it, or had it when Hearth
 first looked. A card that turns up later (an import, a synchronisation, an attachment) or whose address was changed
-elsewhere does not, until it is confirmed (`hearth policy contacts`). Addresses are compared exactly, without regard to
-case alone: look-alike letters are other letters.
+elsewhere does not, until it is confirmed (`hearth policy contacts`). Addresses are compared exactly except for case:
+look-alike letters are different letters.
 
-Covered: cards slipped in or changed after the first look; look-alikes of known addresses.
+Covered: cards added or changed by others after the first look; look-alikes of known addresses.
 Not covered: a card that was poisoned before Hearth first looked; a known person whose mailbox was taken over.
 """
 
@@ -25,7 +25,7 @@ from hearth.types import TRUSTED_SOURCES, Plain
 DOMAIN = "contacts"
 CONFIRMED = frozenset({"contacts"})
 _FIRST_LOOK = "*"
-"""Noted when the cards that were there first were taken over."""
+"""Marker noted when the first cards were taken as confirmed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,12 @@ class KnownAddresses:
     unconfirmed: tuple[Unconfirmed, ...] = ()
 
     def vouches(self, value: Plain) -> bool:
-        """Whether every one of the addresses and numbers in `value` belongs to a confirmed card; False for none."""
+        """Return whether every address and number in `value` belongs to a confirmed card; False if there is none."""
         items = value if isinstance(value, list) else [value]
         return bool(items) and all(isinstance(item, str) and normalised(item) in self.groups for item in items)
 
     def is_in_group(self, value: Plain, group: str) -> bool:
-        """The same, for cards of one category."""
+        """Return the same for cards of one category."""
         items = value if isinstance(value, list) else [value]
         wanted = group.casefold()
         return bool(items) and all(
@@ -61,12 +61,12 @@ class KnownAddresses:
         )
 
     def name_of(self, address: str) -> str:
-        """Whose address it is; empty when nobody's."""
+        """Name on the card that has the address; empty if none has."""
         return self.names.get(normalised(address), "")
 
 
 def normalised(address: str) -> str:
-    """An address in lower case, a number as digits with `+`; letters are never mapped to other letters."""
+    """Normalise: an address to lower case, a number to digits with `+`; letters are never mapped to other letters."""
     text = address.strip()
     if "@" in text:
         return _lower(text)
@@ -78,14 +78,14 @@ def normalised(address: str) -> str:
 
 
 def _lower(text: str) -> str:
-    """In lower case, but for letters that would become another alphabet's: the Kelvin sign is no `k`."""
+    """Lower the case, except of letters that would become another alphabet's: the Kelvin sign is no `k`."""
     if text.isascii():
         return text.lower()
     return "".join(c if not c.isascii() and c.lower().isascii() else c.lower() for c in text)
 
 
 def has_lookalike_letters(address: str) -> bool:
-    """Whether an address holds letters of another script, or invisible ones: what imitates a known one needs them."""
+    """Return whether an address holds letters of another script, or invisible ones, as imitations of others do."""
     return not address.isascii() and any(
         unicodedata.category(c) in ("Cf", "Cc") or not unicodedata.name(c, "").startswith("LATIN")
         for c in address
@@ -94,13 +94,13 @@ def has_lookalike_letters(address: str) -> bool:
 
 
 class AddressBook:
-    """The owner's contact book as the guard trusts it."""
+    """The owner's contact book, as far as the guard trusts it."""
 
     def __init__(self, provenance: Provenance) -> None:
         self._provenance = provenance
 
     def read(self, workspace: Workspace, now: dt.datetime) -> KnownAddresses:
-        """The confirmed addresses now; the first cards ever seen are confirmed by being there. Raises: StoreError."""
+        """Read the confirmed addresses; the first cards ever seen count as confirmed. Raises: StoreError."""
         cards = list(_cards(workspace))
         if cards and self._provenance.of(DOMAIN, _FIRST_LOOK) is None:
             first = {id: Origin(CONFIRMED, card_digest(card)) for id, card in cards if not self._is_made(id)}
@@ -124,14 +124,14 @@ class AddressBook:
         return KnownAddresses(groups, names, tuple(dict.fromkeys(unconfirmed)))
 
     def confirm(self, workspace: Workspace, ids: Iterable[str], now: dt.datetime) -> tuple[str, ...]:
-        """Let cards vouch as they stand now; the names of those there are. Raises: StoreError."""
+        """Let cards vouch as they are now; return the names of those that exist. Raises: StoreError."""
         wanted = set(ids)
         found = [(id, card) for id, card in _cards(workspace) if id in wanted]
         self._provenance.note(DOMAIN, {id: Origin(CONFIRMED, card_digest(card)) for id, card in found}, now)
         return tuple(card.name for _, card in found)
 
     def _is_made(self, id: str) -> bool:
-        """Whether the card was made through Hearth: then what it was made of is known already."""
+        """Return whether the card was made through Hearth, so that its sources are known already."""
         return self._provenance.of(DOMAIN, id) is not None
 
     def _is_confirmed(self, id: str, card: Card) -> bool:
@@ -140,7 +140,7 @@ class AddressBook:
 
 
 def card_digest(card: Card) -> str:
-    """What is confirmed of a card: its address and its number."""
+    """Digest of the part of a card that is confirmed: its address and its number."""
     return digest_of((card.email, card.phone))
 
 

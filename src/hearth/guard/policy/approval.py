@@ -1,11 +1,11 @@
-"""One question per plan, in plain words: what will happen, to whom, with which values, what can be undone.
+"""Asks the owner one question per plan, in plain words: what happens, to whom, with which values, what can be undone.
 
 Values are shown quoted and cut, with control and direction characters escaped, so that a value cannot pass for a part
-of the question. What is not known yet is named by the step and the field it will come from, with who may have written
-it. Where a call turns out other than it was agreed to, only the difference is asked about, with the real values.
+of the question. A value not known yet is named by the step and the field it will come from, with who may have written
+it. If a call turns out different from what was agreed to, only the difference is asked about, with the real values.
 
-Covered: every step of a plan with its values, where each came from, what can be undone.
-Not covered: whether the owner reads it; a value longer than `MAX_VALUE_CHARS` is cut, its length said.
+Covered: every step of a plan with its values, their sources, what can be undone.
+Not covered: whether the owner reads it; a value longer than `MAX_VALUE_CHARS` is cut, with its length given.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from hearth.types import Argument, Effect, Label, Plain, Plan, Ref, Ruling, Step
 
 MAX_VALUE_CHARS = 200
 MAX_ADDRESS_CHARS = 320
-"""Of an address, which is decided by its end: longer than any that a mail can go to."""
+"""Limit for an address, whose end decides: longer than any that mail can go to."""
 UNFORESEEN = "label.unforeseen"
-"""The rule that asks about a value from a source that was not to be expected."""
+"""The rule that asks about a value from an unforeseen source."""
 _CONSEQUENCE: Mapping[Effect, str] = {
     "none": "only reads",
     "change": "changes your data; can be undone",
@@ -56,12 +56,12 @@ def question(
     behind: Mapping[str, Value] | None = None,
     book: KnownAddresses | None = None,
 ) -> str:
-    """The whole plan as text for the owner, ending in the reasons for asking.
+    """Write the whole plan as text for the owner, ending in the reasons for asking.
 
     Args:
-        judgement: Of this plan, by `Policy.judge`. Steps it counts as agreed to before are left out.
-        behind: Whom ids that stand in the plan stand for ("send it"): said in place of the id.
-        book: To say whose those addresses are.
+        judgement: The judgement of this plan by `Policy.judge`. Steps already agreed to are left out.
+        behind: Recipients that ids in the plan stand for ("send it"): shown in place of the id.
+        book: Gives the names to whom those addresses belong.
     """
     lines = ["This is what I would do:"]
     for index, step in enumerate(plan.steps):
@@ -81,12 +81,12 @@ def difference(
     *,
     is_seen: bool = True,
 ) -> str:
-    """What is different about one step than was agreed to, with its real values.
+    """Describe how one step differs from what was agreed to, with its real values.
 
     Args:
-        arguments: As the step would be called; recipients in place of what only stands for them.
-        book: To say whose an address is.
-        is_seen: The owner saw the plan; of a step that nobody was asked about so far, every value is shown.
+        arguments: The arguments of the call, with recipients in place of the ids that stand for them.
+        book: Gives the name to whom an address belongs.
+        is_seen: The owner saw the plan; for a step that nobody was asked about so far, every value is shown.
     """
     step = plan.steps[index]
     spec = tools[step.tool]
@@ -96,7 +96,7 @@ def difference(
         is_sink = parameter is not None and parameter.is_sink
         planned = step.arguments.get(name)
         if is_seen and not is_sink and not refs_in(planned):
-            continue  # it is as it was planned, and nothing hangs on it
+            continue  # it is as planned, and nothing depends on it
         line = f"       {name}{' (decides where it goes)' if is_sink else ''}: {_said_value(value.data, book)}"
         line += _said_files(value)
         if refs_in(planned):
@@ -111,7 +111,7 @@ def _said_files(value: Value) -> str:
 
 
 def source_words(label: Label) -> str:
-    """Where a value came from, in words, strangers first."""
+    """Name the sources of a value in words, strangers first."""
     names = [*sorted(label.strangers), *sorted(label.sources - label.strangers)]
     return ", ".join(dict.fromkeys(_SOURCES.get(name, name) for name in names)) or "nowhere in particular"
 
@@ -174,12 +174,12 @@ def _said(value: Argument, plan: Plan) -> str:
 
 
 def shown(text: str) -> str:
-    """`text` with everything invisible escaped; a reason may hold a value."""
+    """Escape everything invisible in `text`; a reason may hold a value."""
     return "".join(repr(c)[1:-1] if unicodedata.category(c) in _INVISIBLE else c for c in text)
 
 
 def quoted(text: str) -> str:
-    """`text` in quotation marks on one line, at most `MAX_VALUE_CHARS` of it, nothing invisible in it."""
+    """Put `text` in quotation marks on one line, at most `MAX_VALUE_CHARS` of it, with nothing invisible in it."""
     limit = MAX_ADDRESS_CHARS if "@" in text and not any(map(str.isspace, text)) else MAX_VALUE_CHARS
     shown = "".join(
         repr(c)[1:-1] if unicodedata.category(c) in _INVISIBLE else f"\\{c}" if c in '"\\' else c for c in text[:limit]
@@ -205,7 +205,7 @@ PROMPT = "Do it? [y]es, [a]lways when it is like this, [n]o, never: "
 
 
 class TerminalApprover:
-    """Asks on a terminal: the question on standard error, the answer from standard input.
+    """Asks on a terminal: writes the question to standard error, reads the answer from standard input.
 
     Anything but a clear yes is a no, and so is the end of input; where input is no terminal there is nobody to ask.
     """
@@ -230,17 +230,16 @@ class TerminalApprover:
 
 
 class RefusingApprover:
-    """There is nobody to ask, so nothing is approved."""
+    """An approver for when there is nobody to ask: nothing is approved."""
 
     def approve(self, question: str, ruling: Ruling) -> Reply:  # noqa: ARG002 - the seam's signature
         return "nobody"
 
 
 class YesApprover:
-    """The owner said yes to every plan beforehand (`--yes`). A rule that denies still denies.
+    """An approver for an owner who said yes to every plan beforehand (`--yes`). A rule that denies still denies.
 
-    Not covered by that yes: a stranger's value where nobody could have expected one (a contact that turns out not to be
-    the owner's own).
+    Not covered by that yes: an unforeseen stranger's value (a contact that turns out not to be the owner's own).
     """
 
     def approve(self, question: str, ruling: Ruling) -> Reply:  # noqa: ARG002 - the seam's signature

@@ -1,8 +1,8 @@
-"""What a rule asks of one argument, decided as yes, no or not known yet.
+"""Decides a rule's condition on one argument: yes, no or not known yet.
 
 A value that a reference will bring is not known before the plan runs: then a condition is undecided (None), and the
-monitor decides it again on the real value before the call. Of a list, a rule that allows wants every item to fit; a
-rule that asks or denies needs one item that does.
+monitor decides it again on the real value before the call. For a list, a rule that allows requires every item to fit; a
+rule that asks or denies needs only one item that fits.
 
 Covered: type, range, choice, pattern, length, sources, contact book, group.
 Not covered: relations between arguments.
@@ -28,7 +28,7 @@ ORDERED_TYPES = frozenset({"integer", "number", "date", "datetime", "time", "dur
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One argument as far as it is known."""
+    """One argument, as far as it is known."""
 
     value: Value | None
     """None when a reference will bring it."""
@@ -44,11 +44,11 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What one argument must be; what is not said is free."""
+    """Requirements for one argument; those left out are not checked."""
 
     one_of: tuple[Plain, ...] | None = None
     low: Any = None
-    """Decoded to the parameter's type, like `high`; both are within the range."""
+    """Decoded to the parameter's type, like `high`; both bounds are inclusive."""
     high: Any = None
     pattern: Pattern | None = None
     max_chars: int | None = None
@@ -62,12 +62,12 @@ class Condition:
     def holds(
         self, parameter: Parameter, given: Given | None, book: KnownAddresses | None, *, every: bool
     ) -> bool | None:
-        """Whether an argument fits; None when that is not known yet.
+        """Return whether an argument fits; None when that is not known yet.
 
         Args:
             given: None when the argument is left out; its default counts then, if it has one.
-            book: None when the contact book is not at hand.
-            every: Of a list, whether every item must fit; else one is enough.
+            book: None when the contact book is not available.
+            every: For a list, whether every item must fit; else one is enough.
         """
         is_there = given is not None
         if self.given is not None and self.given != is_there:
@@ -145,7 +145,7 @@ class Condition:
 
 
 def _is_same(value: Plain, choice: Plain, kind: str) -> bool:
-    """Whether a value is the chosen one; addresses and numbers whatever their case and spacing."""
+    """Return whether a value is the chosen one; addresses and numbers match in any case and spacing."""
     if kind in VOUCHED_TYPES and isinstance(value, str) and isinstance(choice, str):
         return normalised(value) == normalised(choice)
     if isinstance(value, bool) or isinstance(choice, bool):
@@ -154,7 +154,7 @@ def _is_same(value: Plain, choice: Plain, kind: str) -> bool:
 
 
 def _all(outcomes: Sequence[bool | None] | Any) -> bool | None:
-    """False as soon as one is, True when all are."""
+    """Return False if any outcome is, None if any other is undecided, else True."""
     found = tuple(outcomes)
     return False if False in found else None if None in found else True
 
@@ -167,7 +167,7 @@ def _any(outcomes: Sequence[bool | None]) -> bool | None:
 
 
 def never_holds(condition: Condition, parameter: Parameter) -> str:
-    """Why no value can ever fit; empty when one may."""
+    """Say why no value can ever fit; empty when one may."""
     if condition.low is not None and condition.high is not None and condition.low > condition.high:
         return f"min {condition.low} is more than max {condition.high}"
     if condition.only_from is not None and condition.only_from <= condition.not_from:
@@ -187,7 +187,7 @@ def never_holds(condition: Condition, parameter: Parameter) -> str:
 
 
 def is_wider(one: Condition, other: Condition) -> bool:
-    """Whether everything that fits `other` fits `one` as well; False when that cannot be told."""
+    """Return whether everything that fits `other` fits `one` as well; False when that cannot be told."""
     if one == other:
         return True
     return (
@@ -221,12 +221,12 @@ def _compare(low: Any, high: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """So many calls within a time."""
+    """A limit on the number of calls within a length of time."""
 
     n: int
     per: dt.timedelta
     is_more_than: bool = False
-    """True: holds from the call after the n-th on; else: holds up to the n-th."""
+    """True: holds after the first n calls; False: holds for the first n."""
 
     def holds(self, n_before: int) -> bool:
         return n_before >= self.n if self.is_more_than else n_before < self.n
@@ -251,7 +251,7 @@ class Times:
         return is_within and now.weekday() in self.weekdays
 
     def is_wider(self, other: Times) -> bool:
-        """Whether every moment of `other` is one of this."""
+        """Return whether every moment of `other` is one of this."""
         if not other.weekdays <= self.weekdays:
             return False
         if self.start == self.end or (self.start, self.end) == (other.start, other.end):
@@ -261,7 +261,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What a rule may ask beside the arguments; what is None is not known yet."""
+    """Facts a rule may use besides the arguments; None means not known yet."""
 
     now: dt.datetime | None = None
     book: KnownAddresses | None = None

@@ -1,16 +1,16 @@
-"""What the owner answered for good: "always this" and "never this", narrow, expiring, listed and revocable.
+"""Keeps the owner's standing answers, "always this" and "never this": narrow, expiring, listed and revocable.
 
 A consent holds for one tool, the same values wherever a value decides what is acted on (recipients, records, files,
-devices, choices; of a draft, whom it goes to and which files with it), amounts that are not above the one agreed to, no
-source that was not there then, and the same reason for asking: the same rule as it stands, not its name. What stands
-for recipients (a draft) has the sources of all that goes to them. Free text and times may differ. A consent never lifts
-a `deny`; a "never" is no rule's, lifts every yes, and holds whatever the files, amounts and sources; where nothing
-decides what is acted on (a note), for the very same words.
+devices, choices; for a draft, its recipients and files), amounts not above the one agreed to, no source that was not
+there then, and the same reason for asking: the same rule by content, not by name. A value that stands for recipients (a
+draft) has the sources of everything they get. Free text and times may differ. A consent never lifts a `deny`. A "never"
+belongs to no rule, overrides every yes, and holds whatever the files, amounts and sources; where nothing decides what
+is acted on (a note), it holds for the very same words.
 
 Covered: everything above; a consent that has expired or was revoked counts for nothing.
-Not covered: what a text says; a value that a tool reads loosely (`notes.txt` for any file that ends so, an address with
-a name around it) is another one when it is written otherwise; what another program makes of a draft; how often a
-consent is used (rules with a rate count that).
+Not covered: what a text says; a value that a tool reads loosely (`notes.txt` for any file with that ending, an address
+with a name around it) counts as another value when it is written differently; what another program makes of a draft;
+how often a consent is used (rules with a rate count that).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from hearth.types import Parameter, Plain, ToolSpec
 LASTS = dt.timedelta(days=30)
 AMOUNT_TYPES = frozenset({"integer", "number"})
 FREE_TYPES = frozenset({"text", "date", "time", "datetime", "duration"})
-"""Types whose values may differ from one time to the next, where they are no sink and no choice among few."""
+"""Types whose values may differ from one time to the next, if they are neither a sink nor an enum."""
 WORDING = frozenset(
     {
         "text",
@@ -48,9 +48,9 @@ WORDING = frozenset(
         "place",
     }
 )
-"""Names of texts that say something. Any other text names what is acted on (`device`, `list`, `scene`): it is fixed."""
+"""Names of text parameters that may differ. Any other text names what is acted on (`device`, `list`, `scene`)."""
 _FILES = ".files"
-"""Behind the name of an argument: the files that go with what it stands for. No parameter has a dot in its name."""
+"""Suffix to an argument's name: the files that go with what it stands for. No parameter has a dot in its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Consent:
     amounts: Mapping[str, float]
     """The most that was agreed to, by argument."""
     sources: Mapping[str, frozenset[str]]
-    """Where each argument may come from."""
+    """Sources that each argument may come from."""
     rules: frozenset[str]
     """The rules that asked; another one asks again."""
     at: dt.datetime
@@ -75,7 +75,7 @@ class Consent:
     is_revoked: bool = False
 
     def covers(self, spec: ToolSpec, arguments: Mapping[str, Value], rule: str, now: dt.datetime) -> bool:
-        """Whether a call is one that was answered for."""
+        """Return whether a call is covered by this answer."""
         if self.is_revoked or now >= self.expires or spec.name != self.tool:
             return False
         if self.verdict == "deny":
@@ -91,14 +91,14 @@ class Consent:
         )
 
     def said(self) -> str:
-        """In a line, for a list."""
+        """Describe the consent in one line, for a list."""
         parts = [f"{name} = {_shown(value)}" for name, value in self.fixed.items()]
         parts += [f"{name} up to {amount:g}" for name, amount in self.amounts.items()]
         return f"{self.tool}({', '.join(parts)})"
 
 
 def _is_within(amount: float, agreed: float) -> bool:
-    """Not above, and of the same sign: what is paid is not what is taken back."""
+    """Return whether an amount is not above the agreed one, and of the same sign: paying is not taking back."""
     return 0 <= amount <= agreed or agreed <= amount <= 0
 
 
@@ -107,7 +107,7 @@ def _shown(value: Plain) -> str:
 
 
 def is_fixed(spec: ToolSpec, parameter: Parameter) -> bool:
-    """Whether a value decides what is acted on, so that a consent holds for this one only."""
+    """Return whether a value decides what is acted on, so that a consent holds for this value only."""
     kind = item_type(parameter.type)
     if parameter.is_sink or parameter.enum or kind not in AMOUNT_TYPES | FREE_TYPES:
         return True
@@ -115,7 +115,7 @@ def is_fixed(spec: ToolSpec, parameter: Parameter) -> bool:
 
 
 def deciding(spec: ToolSpec, names: Iterable[str]) -> frozenset[str]:
-    """Of these arguments those that a "never" holds for: the fixed ones; all where none of them is."""
+    """Select the arguments that a "never" holds for: the fixed ones, or all if none is fixed."""
     given = [p for p in spec.parameters if p.name in set(names)]
     return frozenset(p.name for p in given if is_fixed(spec, p)) or frozenset(p.name for p in given)
 
@@ -127,7 +127,7 @@ def refused(spec: ToolSpec, arguments: Mapping[str, Value]) -> dict[str, Plain]:
 
 
 def _naming(spec: ToolSpec) -> Parameter | None:
-    """The text that names the record a tool acts on, where no id does: which list, say."""
+    """The text parameter that names the record a tool acts on, if no id does: which list, say."""
     if not spec.unconfirmed or any(parameter.type.endswith("Id") for parameter in spec.parameters):
         return None
     return next((p for p in spec.parameters if p.is_required and p.type == "text"), None)
@@ -153,12 +153,12 @@ def pattern_of(spec: ToolSpec, arguments: Mapping[str, Value]) -> tuple[dict[str
 
 
 def _sources(value: Value) -> frozenset[str]:
-    """Of a value and of all that goes with it: a draft stands for its recipients, its text comes from elsewhere."""
+    """Sources of a value and of all that goes with it: a draft stands for recipients, its text comes from elsewhere."""
     return value.label.sources.union(*(label.sources for label in value.fields.values()))
 
 
 def _normal(value: Plain) -> Plain:
-    """Addresses whatever their case and a list whatever its order, each item once."""
+    """Normalise addresses to ignore case, and lists to ignore order and repeats."""
     if isinstance(value, list):
         items = sorted((_normal(item) for item in value), key=repr)
         return [item for k, item in enumerate(items) if not k or item != items[k - 1]]
@@ -181,7 +181,7 @@ class Consents:
         return tuple(self._known)
 
     def find(self, spec: ToolSpec, arguments: Mapping[str, Value], rule: str, now: dt.datetime) -> Consent | None:
-        """The consent that covers a call; a denial before an allowance. What another process took back covers none."""
+        """Find the consent that covers a call; denials first. One that another process revoked covers none."""
         for _ in range(2):
             found = [c for c in self.all() if c.tool == spec.name and c.covers(spec, arguments, rule, now)]
             if not found or not self._is_outdated():
@@ -189,14 +189,14 @@ class Consents:
         return min(found, key=lambda consent: consent.verdict != "deny", default=None)
 
     def may_cover(self, tool: str, rule: str, now: dt.datetime) -> bool:
-        """Whether some consent could allow a call of a tool whose values are not known yet."""
+        """Return whether some consent could allow a call of a tool whose values are not known yet."""
         return any(
             c.tool == tool and c.verdict == "allow" and not c.is_revoked and now < c.expires and rule in c.rules
             for c in self.all()
         )
 
     def _is_outdated(self) -> bool:
-        """Whether another process wrote since this was last asked; then all are read anew when they are needed next."""
+        """Return whether another process wrote since the last check; then all are read again at the next need."""
         if self._store is None:
             return False
         before, self._version = self._version, self._store.query("PRAGMA data_version")[0][0]
@@ -214,7 +214,7 @@ class Consents:
         now: dt.datetime,
         episode: str = "",
     ) -> Consent:
-        """Write a new consent down. Raises: StoreError: Nothing is kept."""
+        """Record a new consent. Raises: StoreError: Nothing is kept."""
         fixed, amounts = pattern_of(spec, arguments)
         if verdict == "deny":
             fixed = refused(spec, arguments)
@@ -253,7 +253,7 @@ class Consents:
                 cursor.execute("UPDATE consent SET n_used = n_used + 1 WHERE number = ?", (consent.number,))
 
     def revoke(self, number: int) -> Consent:
-        """Take a consent back. Raises: NotFound: There is none of that number that still counts."""
+        """Revoke a consent. Raises: NotFound: No valid consent has that number."""
         found = next((c for c in self.all() if c.number == number and not c.is_revoked), None)
         if found is None:
             raise NotFound(f"there is no consent {number}; `hearth policy consents` lists the ones there are")

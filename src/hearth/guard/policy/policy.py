@@ -1,4 +1,4 @@
-"""The owner's rules: every plan gets allow, ask or deny with a reason; what no rule and no default names is denied.
+"""Applies the owner's rules: every plan gets allow, ask or deny with a reason; what nothing names is denied.
 
     [[rule]]                                    [policy.send_mail]
     tools = ["draft_mail"]                      ruling = "ask"
@@ -8,7 +8,7 @@
 `[[rule]]` tables are tried in order, then the table of the tool, then the default: a tool that only reads runs, one
 that changes or sends something asks. A value that a stranger may have written and that decides where data goes (a sink)
 turns an allow into an ask; so does a repair that changes or sends something, because it may act on another record than
-the one that was meant.
+the intended one.
 
 A plan is judged before anything is read. Where a rule depends on a value that a reference will bring, the plan gets the
 mildest ruling that is still possible, and the monitor judges the call again on the real values.
@@ -34,12 +34,12 @@ from hearth.types import Argument, Plain, Plan, Ruling, Step, ToolSpec
 Verdict = Literal["allow", "ask", "deny"]
 SEVERITY: Mapping[str, int] = {"allow": 0, "ask": 1, "deny": 2}
 MAX_FAULTS = 20
-"""How many faults of a policy are told at once."""
+"""Most faults of a policy that are reported at once."""
 UNKNOWN = Circumstances()
 
 
 class RuleSetting(Protocol):
-    """The owner's word on one tool; `config.Rule` is one."""
+    """The owner's ruling on one tool; `config.Rule` is one."""
 
     @property
     def ruling(self) -> Verdict: ...
@@ -58,7 +58,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """One rule that was looked at for a call, in order."""
+    """One rule that was tried for a call, in order."""
 
     rule: str
     fits: bool | None
@@ -68,7 +68,7 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the rules say of one call."""
+    """Decision of the rules on one call."""
 
     ruling: Ruling
     possible: tuple[Ruling, ...] = ()
@@ -77,20 +77,20 @@ class Decision:
 
     @property
     def is_open(self) -> bool:
-        """Whether the real values may bring another verdict."""
+        """Return whether the real values may bring another verdict."""
         return any(other.verdict != self.ruling.verdict for other in self.possible)
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A ruling on a plan with what it was made of."""
+    """A ruling on a plan, with the step rulings it was made from."""
 
     ruling: Ruling
     steps: tuple[Ruling, ...] = ()
     """One ruling per step; empty when the plan could not be read."""
     labels: tuple[StepLabels, ...] = ()
     decisions: tuple[Decision, ...] = ()
-    """By step, in detail."""
+    """Detailed decision for each step."""
 
 
 class Policy:
@@ -115,12 +115,12 @@ class Policy:
         """Build from checked settings.
 
         Args:
-            rules: By exact tool name.
+            rules: The `[policy.TOOL]` rules, by exact tool name.
             specs: Every registered tool, by name.
             ordered: The `[[rule]]` tables.
-            lines: Where tables begin: `policy.NAME` and `rule.N`.
+            lines: Line numbers where tables begin: `policy.NAME` and `rule.N`.
         Raises:
-            ConfigError: A rule could rule on nothing, or on something else than it says, so Hearth does not start with
+            ConfigError: A rule could rule on nothing, or on something other than it says, so Hearth does not start with
                 it; names file, line and fix of each.
         """
         lines = lines or {}
@@ -141,14 +141,14 @@ class Policy:
 
     @classmethod
     def of(cls, settings: Settings, specs: Mapping[str, ToolSpec], path: str = "hearth.toml") -> Policy:
-        """The policy of a whole `hearth.toml`. Raises: ConfigError, as `from_settings`."""
+        """Build the policy of a whole `hearth.toml`. Raises: ConfigError, as `from_settings`."""
         names = [*(f"policy.{name}" for name in settings.policy), *(f"rule.{k}" for k in range(len(settings.rule)))]
         lines = {name: settings.line_of(name) for name in names}
         return cls.from_settings(settings.policy, specs, settings.rule, lines=lines, path=path)
 
     @property
     def n_rules(self) -> int:
-        """How many rules there are for tools, an ordered one counted once for each tool it names."""
+        """The number of rules for tools; an ordered rule counts once for each tool it names."""
         return len(self._rules) + sum(len(several) for several in self._ordered.values())
 
     def ordered_rules(self, tool: str) -> tuple[ToolRule, ...]:
@@ -156,7 +156,7 @@ class Policy:
         return self._ordered.get(tool, ())
 
     def key_of(self, tool: str, rule: str) -> str:
-        """What a standing answer keeps of the rule that asked: of an ordered one what it says, not only its name."""
+        """Return what a standing answer stores of the rule that asked: for an ordered rule, its content too."""
         found = next((one for one in self.ordered_rules(tool) if one.name == rule), None)
         return f"{rule} {found.digest}" if found is not None else rule
 
@@ -165,13 +165,13 @@ class Policy:
         return frozenset(rate.per for rule in self.ordered_rules(tool) for rate in rule.rates)
 
     def needs_values(self, tool: str) -> bool:
-        """Whether the ruling on a call depends on more than the tool's name."""
+        """Return whether the ruling on a call depends on more than the tool's name."""
         return tool in self._ordered
 
     # ── One call ──────────────────────────────────────────────────────────────────────────────────────────
 
     def rule_tool(self, spec: ToolSpec) -> Ruling:
-        """What is said of a call that no ordered rule decides, whatever its arguments."""
+        """Rule on a call that no ordered rule decides, whatever its arguments."""
         rule = self._rules.get(spec.name)
         if rule is not None:
             reason = rule.reason or f"your rule for {spec.name} says {rule.ruling}"
@@ -187,11 +187,11 @@ class Policy:
     def decide(
         self, spec: ToolSpec, given: Mapping[str, Given], circumstances: Circumstances, *, is_final: bool
     ) -> Decision:
-        """What the rules say of one call, as far as its arguments are known.
+        """Apply the rules to one call, as far as its arguments are known.
 
         Args:
-            is_final: The values are the real ones. What cannot be told even so counts against the call: a rule that
-                allows does not hold, one that asks or denies does.
+            is_final: The values are the real ones. A condition that still cannot be decided counts against the call: a
+                rule that allows does not hold, one that asks or denies does.
         """
         possible: list[Ruling] = []
         tried: list[Tried] = []
@@ -227,11 +227,12 @@ class Policy:
         n_consented: int = 0,
         circumstances: Mapping[str, Circumstances] | None = None,
     ) -> Judgement:
-        """Rule on a whole plan: the strictest word on any of its steps, with every reason of that strictness.
+        """Rule on a whole plan: the strictest ruling on any of its steps, with every reason of that strictness.
 
         Args:
-            n_consented: So many leading steps were allowed before; they are not ruled on again, but their labels count.
-            circumstances: By tool; what is not there is not known.
+            n_consented: The number of leading steps that were allowed before; they are not ruled on again, but their
+                labels count.
+            circumstances: By tool; those of other tools are unknown.
         """
         try:
             labels = predict(plan, tools)
@@ -284,7 +285,7 @@ class Policy:
         labels: StepLabels,
         decision: Decision,
     ) -> Decision:
-        """The decision after looking at where the values come from that decide where data goes."""
+        """Revise the decision by the sources of the values that decide where data goes."""
         for parameter in tools[step.tool].parameters:
             label = labels.arguments.get(parameter.name)
             if not parameter.is_sink or label is None or label.is_trusted:
@@ -309,14 +310,14 @@ def strictest(steps: Sequence[Ruling]) -> Ruling:
 
 
 def _given(value: Argument, name: str, labels: StepLabels) -> Given:
-    """An argument of a plan: a literal is known, what refers to a result is not."""
+    """An argument of a plan: a literal is known, a reference to a result is not."""
     if refs_in(value):
         return Given(None, labels.arguments[name], labels.best.get(name))
     return Given.known(Value(literal(value), labels.arguments[name]))
 
 
 def literal(value: Argument) -> Plain:
-    """A literal as plain data."""
+    """Return a literal as plain data."""
     if isinstance(value, list):
         return [literal(item) for item in value]
     if isinstance(value, dict):

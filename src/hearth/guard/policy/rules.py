@@ -1,12 +1,12 @@
-"""The owner's ordered rules as they are tried, and what is wrong with them before anything is tried.
+"""Compiles the owner's ordered rules, and reports their faults before any is tried.
 
 The first rule whose conditions hold decides. A rule about unknown tools or arguments, with a condition no value can
-meet, or that an earlier rule always decides before, would silently rule on nothing: each is a fault, with its line and
-what to write instead, and Hearth does not start with one.
+meet, or that never decides because an earlier rule always does, would silently rule on nothing: each is a fault,
+reported with its line and a correction, and Hearth does not start with one.
 
 Covered: names, types, empty ranges and choices, unsafe patterns, rules hidden by an earlier one of the same tool.
-Not covered: rules that several earlier ones hide together. Of more than `MAX_COMPARED` rules for one tool, only equal
-and unconditional ones are compared.
+Not covered: rules that only several earlier ones together hide. Among more than `MAX_COMPARED` rules for one tool, only
+equal and unconditional ones are compared.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _UNSET = Condition()
 
 @dataclass(frozen=True, slots=True)
 class ToolRule:
-    """One rule as it counts for one tool."""
+    """One rule as it applies to one tool."""
 
     name: str
     verdict: str
@@ -59,12 +59,12 @@ class ToolRule:
     rates: tuple[Rate, ...] = ()
     line: int = 0
     digest: str = ""
-    """Of what stands in the settings: another rule may have its name or its place tomorrow."""
+    """Digest of the rule's text in the settings: another rule may have its name or its place tomorrow."""
 
     def holds(
         self, spec: ToolSpec, given: Mapping[str, Given], circumstances: Circumstances
     ) -> tuple[bool | None, str]:
-        """Whether the rule decides a call, None when that is not known yet; and which condition says so."""
+        """Return whether the rule decides a call, None when that is not known yet, and the condition that shows it."""
         undecided = ""
         for name, condition in self.conditions.items():
             parameter = spec.parameter(name)
@@ -93,7 +93,7 @@ class ToolRule:
         return not self.conditions and self.times is None and not self.rates
 
     def hides(self, later: ToolRule) -> bool:
-        """Whether this one decides every call that `later` would."""
+        """Return whether this rule decides every call that `later` would."""
         if not self.conditions.keys() <= later.conditions.keys():
             return False
         if self.times is not None and (later.times is None or not self.times.is_wider(later.times)):
@@ -101,7 +101,7 @@ class ToolRule:
         if not set(self.rates) <= set(later.rates):
             return False
         if self.verdict == "allow" != later.verdict and any(c.one_of or c.pattern for c in later.conditions.values()):
-            # Of a list, this one wants every item, the later one needs only one.
+            # For a list, this rule needs every item to fit, the later one only one.
             return all(
                 is_wider(c, later.conditions[n]) and c == later.conditions[n] for n, c in self.conditions.items()
             )
@@ -136,8 +136,8 @@ def compiled(
     """Check and compile rules.
 
     Args:
-        tables: The `[policy.TOOL]` tables there are, with their lines: they come after every ordered rule.
-        lines: Where each rule stands, by its place.
+        tables: The `[policy.TOOL]` tables with their lines: they come after every ordered rule.
+        lines: The line of each rule, by its position.
         path: Named in faults.
     """
     faults = [f"{path}, line {lines[k]}: {fault}" if k in lines else f"{path}: {fault}" for k, fault in _twice(rules)]
@@ -173,7 +173,7 @@ def compiled(
 
 
 def unknown_name(name: str, known: Iterable[str], what: str, where_to_look: str) -> str:
-    """What is wrong with a name that is none of `known`, with the one that was probably meant."""
+    """Explain what is wrong with a name that is not in `known`, and suggest the one that was probably meant."""
     choices = list(known)
     near = difflib.get_close_matches(_latin(name), choices, 1)
     odd = next((c for c in name if not c.isascii()), "")
@@ -183,7 +183,7 @@ def unknown_name(name: str, known: Iterable[str], what: str, where_to_look: str)
 
 
 def _latin(name: str) -> str:
-    """`name` with look-alike letters of other scripts replaced, to guess what was meant."""
+    """Replace look-alike letters of other scripts in `name`, to guess what was meant."""
     return "".join(_LOOKALIKES.get(c, c) for c in unicodedata.normalize("NFKC", name))
 
 
@@ -191,7 +191,7 @@ _LOOKALIKES = dict(zip("аеорсухіјѕһԁɡαοεινκτΙ", "aeopcyxijs
 
 
 def _twice(rules: Sequence[OrderedRule]) -> Iterator[tuple[int, str]]:
-    """Names that say of no ruling which rule it rests on, by the later rule's place."""
+    """Find names used twice, from which a ruling could not tell its rule; by the later rule's position."""
     first: dict[str, int] = {}
     for place, rule in enumerate(rules):
         if rule.name and rule.name in first:
@@ -224,7 +224,7 @@ def _faults_of(rule: OrderedRule, specs: Mapping[str, ToolSpec]) -> Iterator[str
 
 
 def _tool_rule(rule: OrderedRule, said: str, spec: ToolSpec, line: int, patterns: dict[str, Pattern | str]) -> ToolRule:
-    """Raises: ValueError: A condition does not fit the argument's type."""
+    """Compile one rule for one tool. Raises: ValueError: A condition does not fit the argument's type."""
     conditions = {}
     for name, when in rule.when.items():
         parameter = spec.parameter(name)
@@ -322,7 +322,7 @@ def _impossible(rule: ToolRule, spec: ToolSpec) -> Iterator[str]:
 
 
 def _hidden(rules: Sequence[ToolRule]) -> Iterator[tuple[ToolRule, str]]:
-    """Rules of one tool that an earlier one always decides before."""
+    """Find the rules of one tool that never decide, because an earlier one always does."""
     equal: dict[object, ToolRule] = {}
     unconditional: ToolRule | None = None
     for place, later in enumerate(rules):

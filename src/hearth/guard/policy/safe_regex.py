@@ -1,8 +1,8 @@
-"""Regular expressions that cannot run away: what a policy may say of a text.
+"""Accepts only regular expressions that cannot run away, for the patterns of a policy.
 
-A pattern is refused unless the number of ways it can be tried on a text of `MAX_TEXT_CHARS` has a small bound, read off
-its syntax: no back-references, no looking around, nothing repeated that itself varies, few open repetitions side by
-side. What passes is matched by the standard library, against the whole text.
+A pattern is refused unless its syntax shows that the number of ways to try it on a text of `MAX_TEXT_CHARS` has a small
+bound: no back-references, no lookaround, no repetition of something that itself varies, few open repetitions side by
+side. Accepted patterns are matched by the standard library, against the whole text.
 
 Covered: catastrophic backtracking, by exponential and by polynomial patterns.
 Not covered: whether a pattern says what was meant.
@@ -18,7 +18,7 @@ from typing import Any
 
 MAX_PATTERN_CHARS = 500
 MAX_TEXT_CHARS = 1000
-"""Longer texts are not matched at all: `fits` says that it does not know."""
+"""Longer texts are not matched at all: `fits` returns None for them."""
 MAX_COST = 2_000_000
 """Ways to try a pattern on the longest text; about as many steps are taken at worst."""
 
@@ -39,14 +39,14 @@ class Pattern:
     compiled: re.Pattern[str]
 
     def fits(self, text: str) -> bool | None:
-        """Whether the whole of `text` matches; None for a text that is too long to be looked at."""
+        """Return whether the whole of `text` matches; None if the text is too long to be checked."""
         if len(text) > MAX_TEXT_CHARS:
             return None
         return self.compiled.fullmatch(text) is not None
 
 
 def checked_pattern(text: str) -> Pattern:
-    """Compile `text`. Raises: ValueError: not a pattern, or one that may run away; says what to write instead."""
+    """Compile `text`. Raises: ValueError: Not a pattern, or one that may run away; says what to write instead."""
     if len(text) > MAX_PATTERN_CHARS:
         raise ValueError(f"the pattern has {len(text)} characters; at most {MAX_PATTERN_CHARS}, so list values instead")
     try:
@@ -65,7 +65,7 @@ def checked_pattern(text: str) -> Pattern:
 
 
 def _cost(tree: Iterable[Any], *, is_repeated: bool) -> int:
-    """A bound on the ways a sequence can be tried. Raises: ValueError."""
+    """Bound the number of ways a sequence can be tried. Raises: ValueError."""
     cost = 1
     for operator, argument in tree:
         cost *= _cost_of(str(operator), argument, is_repeated=is_repeated)
@@ -99,7 +99,7 @@ def _cost_of(name: str, argument: Any, *, is_repeated: bool) -> int:
 
 
 def _start_differently(branches: Iterable[Any]) -> bool:
-    """Whether each alternative is a text that begins with another letter, so that at most one can be tried."""
+    """Return whether each alternative is a text with a different first letter, so that at most one can be tried."""
     firsts = []
     for branch in branches:
         if not branch or any(str(operator) != "LITERAL" for operator, _ in branch):

@@ -1,4 +1,4 @@
-"""Whether a request can be read at all: not empty, not too long, text, and English.
+"""Decides whether a request can be read at all: it must be non-empty, not too long, text, and in English.
 
 Covered: blank, oversized and binary-like texts, other scripts, and other languages in Latin script when most of their
 words are strange to English. Not covered: a short request of a few words in another language that could be English
@@ -17,7 +17,7 @@ MAX_CHARACTERS = 20_000
 
 _LANGUAGE_LIMIT = "I can only read English so far; please say it in English."
 _SAMPLE = 4_000
-"""Characters looked at; what a request is shows at its beginning."""
+"""Number of characters examined from the start of a request; they suffice to tell what it is."""
 _MAX_ODD_SHARE = 0.1
 _MAX_FOREIGN_SCRIPT_SHARE = 0.3
 
@@ -57,7 +57,7 @@ _FOREIGN = (
 
 
 def why_unreadable(text: str) -> str:
-    """The reason why a request cannot be read, for its owner; empty when it can."""
+    """Return why a request cannot be read, in words for the owner; empty when it can."""
     if len(text) > MAX_CHARACTERS:
         return (
             f"The request is {len(text):,} characters long; I read up to {MAX_CHARACTERS:,}. "
@@ -81,7 +81,7 @@ def why_unreadable(text: str) -> str:
 
 
 def _is_foreign(text: str) -> bool:
-    """Whether the words of a text are those of another language."""
+    """Return whether most words of a text belong to another language."""
     words = re.findall(
         r"[^\W\d_]+(?:['’][^\W\d_]+)?", re.sub(r"\"[^\"]*\"|“[^”]*”", " ", text.lower()).replace("’", "'")
     )

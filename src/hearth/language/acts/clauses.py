@@ -3,8 +3,8 @@
 A cut stands at the end of a sentence or line, and where a connecting word is followed by something that can begin a
 request: "… and email it to Ben", "…, then call her", "… and also what is on Monday". Never inside a slot, never in a
 list of nouns ("milk, eggs and bread"), and not in what the owner wants to be reminded of or said to others ("remind me
-to buy milk and call Anna" is one), unless a time ends it. Words are not parsed: a verb that the tables lack joins its
-clause to the one before.
+to buy milk and call Anna" is one), unless a time ends it. Words are not parsed: a clause whose verb is missing from the
+tables is joined to the one before.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NOUN_VERBS = frozenset(
         "back match map search stream scan photograph address label drop pencil tick"
     )
 )
-"""Words that begin a request when an object follows, and else are nouns: "and book a table", "milk and a book"."""
+"""Words that begin a request when an object follows and are nouns otherwise: "and book a table", "milk and a book"."""
 _QUESTIONS = frozenset(listed("what what's whats whos who who's when where which how why whose"))
 _AUXILIARIES = frozenset(listed("is are do does did can could will would should was were have has am"))
 _SUBJECTS = frozenset(listed("i you it there the my we he she they this that any anyone anything your our me"))
@@ -54,14 +54,14 @@ _ASIDES = tuple(
         "in addition", "on top of that", "one more thing", "secondly", "second", "third", "thirdly",
     )
 )  # fmt: skip
-"""Said after a connecting word, they leave no doubt that something else is asked for."""
+"""Phrases that, after a connecting word, always introduce a new request."""
 _WISHES = frozenset(
     listed(
         "timer timers reminder reminders alarm alarms event events appointment appointments meeting meetings note "
         "notes mail mails email emails message messages entry countdown list birthdays tasks"
     )
 )
-"""What may be asked for without a verb: "a timer for 30 minutes, a reminder tomorrow at 10 and any mail from Ben"."""
+"""Nouns that ask without a verb: "a timer for 30 minutes, a reminder tomorrow at 10 and any mail from Ben"."""
 _NOT_THEN = frozenset(listed("since until by back from till before even just if"))
 _TELLING = frozenset(listed("tell ask inform let notify"))
 _WRITING = frozenset(listed("text message write email mail note remember say reply answer"))
@@ -104,7 +104,7 @@ def clauses(text: str, slots: Sequence[Slot]) -> tuple[Clause, ...]:
 
 
 def without(text: str, slots: Sequence[Slot]) -> str:
-    """The request with each slot replaced by its kind (`call <person> <time>`), to compare requests by their form."""
+    """Replace each slot of a request with its kind (`call <person> <time>`), to compare requests by their form."""
     parts: list[str] = []
     place = 0
     for slot in slots:
@@ -114,7 +114,7 @@ def without(text: str, slots: Sequence[Slot]) -> str:
 
 
 def _in_slots(said: Sequence[Token], slots: Sequence[Slot]) -> list[Slot | None]:
-    """For each token the slot it lies in."""
+    """Return, for each token, the slot it lies in."""
     result: list[Slot | None] = []
     index = 0
     for token in said:
@@ -126,7 +126,7 @@ def _in_slots(said: Sequence[Token], slots: Sequence[Slot]) -> list[Slot | None]
 
 
 def _cuts(text: str, said: Sequence[Token], in_slot: Sequence[Slot | None]) -> list[tuple[int, int]]:
-    """Where clauses end, and where the next ones begin, as indices of tokens."""
+    """Find where clauses end and where the next ones begin, as token indices."""
     cuts: list[tuple[int, int]] = []
     begin = index = 0
     has_request = is_content = False
@@ -160,12 +160,12 @@ def _is_new_line(text: str, said: Sequence[Token], index: int) -> bool:
 
 
 def _inside(in_slot: Sequence[Slot | None], index: int) -> bool:
-    """True when the token continues the slot of the token before it."""
+    """Return whether the token continues the slot of the token before it."""
     return in_slot[index] is not None and in_slot[index] is in_slot[index - 1]
 
 
 def _ends_with_dot(text: str, said: Sequence[Token], in_slot: Sequence[Slot | None], index: int) -> bool:
-    """True when a sentence ended in the dot of "8 p.m."."""
+    """Return whether a sentence ended in the dot of "8 p.m."."""
     before = in_slot[index - 1]
     if before is None or in_slot[index] is before or not before.text.endswith("."):
         return False
@@ -173,7 +173,7 @@ def _ends_with_dot(text: str, said: Sequence[Token], in_slot: Sequence[Slot | No
 
 
 def _begins_content(said: Sequence[Token], in_slot: Sequence[Slot | None], begin: int, index: int) -> bool:
-    """Whether here begins what others shall hear, or what the owner wants to be reminded of."""
+    """Return whether content begins here: a message to others, or what the owner wants to be reminded of."""
     low = said[index].low
     if in_slot[index] is not None:
         return False
@@ -199,7 +199,7 @@ def _past_bullet(said: Sequence[Token], index: int) -> int:
 
 
 def _sentence_end(text: str, said: Sequence[Token], index: int) -> tuple[int, int] | None:
-    """A full stop, question mark … before white space; not the dot of a shortened word."""
+    """Find the cut at a full stop, question mark … before white space; the dot of an abbreviation does not count."""
     after = index + 1
     while after < len(said) and said[after].low in ".!?;":
         after += 1
@@ -212,7 +212,7 @@ def _sentence_end(text: str, said: Sequence[Token], index: int) -> tuple[int, in
 
 
 def _past_joining(said: Sequence[Token], index: int) -> int:
-    """The index after the connecting words that begin a clause: "and then", "also", "after that,"."""
+    """Return the index after the connecting words that begin a clause: "and then", "also", "after that,"."""
     start = index
     while index < len(said) and index - start < 9:
         low = said[index].low
@@ -230,7 +230,7 @@ def _past_joining(said: Sequence[Token], index: int) -> int:
 
 
 def _aside(said: Sequence[Token], index: int) -> int:
-    """How many tokens an aside takes at a place: "while you're at it" four."""
+    """Return how many tokens an aside takes at a place: four for "while you're at it"."""
     for words in _ASIDES:
         if said[index].low == words[0] and tuple(token.low for token in said[index : index + len(words)]) == words:
             return len(words)
@@ -245,7 +245,7 @@ def _joint(
     has_request: bool,
     is_content: bool,
 ) -> tuple[int, int] | None:
-    """A cut at connecting words when what follows can begin a request."""
+    """Find a cut at connecting words when what follows can begin a request."""
     begin, index = places
     if not has_request and said[index].low not in (",", "and", "plus"):
         return None
@@ -282,7 +282,7 @@ def _joint(
 def _is_wish(
     said: Sequence[Token], in_slot: Sequence[Slot | None], places: tuple[int, int, int], is_sure: bool
 ) -> bool:
-    """Whether something is asked for by its noun, as the clause before it was or in a new breath."""
+    """Return whether a noun alone asks for something, as in the clause before it or after a strong connector."""
     begin, index, place = places
     slot, before = in_slot[place], in_slot[index - 1]
     if slot is not None:
@@ -299,7 +299,7 @@ def _is_wish(
 
 
 def _is_listed_time(in_slot: Sequence[Slot | None], begin: int, index: int, place: int) -> bool:
-    """ "Wednesday 6 pm choir, Thursday 7 pm quiz": each begins with its time."""
+    """Return whether both places begin with their time: "Wednesday 6 pm choir, Thursday 7 pm quiz"."""
     first, slot = in_slot[begin], in_slot[place]
     if first is None or slot is None or in_slot[index - 1] is not None:
         return False
@@ -326,7 +326,7 @@ def _begins_request(said: Sequence[Token], in_slot: Sequence[Slot | None], place
 
 
 def _is_request(said: Sequence[Token], in_slot: Sequence[Slot | None], index: int) -> bool:
-    """Whether a word shows that the clause so far already asks for something."""
+    """Return whether a word shows that the clause so far already asks for something."""
     low = said[index].low
     if low in _WISHES and index and said[index - 1].low in ("a", "an", "any", "another"):
         return in_slot[index] is None
@@ -336,7 +336,9 @@ def _is_request(said: Sequence[Token], in_slot: Sequence[Slot | None], index: in
 
 
 def _is_detail(said: Sequence[Token], in_slot: Sequence[Slot | None], place: int) -> bool:
-    """ "a contact for Ben with email ben@x.de and phone 030 1234567": no call is asked for."""
+    """Return whether a noun such as "email" names a contact's detail: "a contact for Ben with email ben@x.de and phone
+    030 1234567" asks for no call.
+    """
     slot = in_slot[place + 1] if place + 1 < len(in_slot) else None
     is_value = slot is not None and slot.kind in ("phone", "email")
     return is_value and any(token.low in ("with", "contact", "contacts") for token in said[max(0, place - 16) : place])

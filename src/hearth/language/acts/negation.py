@@ -1,10 +1,10 @@
-"""Words that deny: a request not to do something, and a text that must not lose its "not".
+"""Finds negated requests, and keeps the "not" in texts that a plan writes.
 
-What was shown teaches what to do, and "don't add milk to the list" is likest to adding milk. So a request that begins
-by forbidding is answered with nothing done; and a text that a plan writes begins with the denial that stands before it
-in the request ("tell Tom not to come" writes "not to come").
+Demonstrations teach what to do, and "don't add milk to the list" is most similar to adding milk. So a request that
+begins by forbidding is answered with nothing done; and a text that a plan writes begins with the denial that stands
+before it in the request ("tell Tom not to come" writes "not to come").
 
-Covered: English, at the beginning of a request, its politeness aside. Not covered: a clause that forbids behind another
+Covered: English, at the beginning of a request, after polite words. Not covered: a clause that forbids after another
 that asks ("add bread and don't add milk"), "I'd rather you didn't".
 """
 
@@ -26,16 +26,16 @@ _FORBIDS = re.compile(
 _ASKS_ALL_THE_SAME = frozenset(
     re.findall(r"\w+", "let forget miss worry mind hesitate need have want know think like care understand see mean")
 )
-"""After "don't" these forbid nothing that could be done: "don't let me forget", "don't worry"."""
+"""Verbs after which "don't" forbids nothing that could be done: "don't let me forget", "don't worry"."""
 _NO_LONGER = re.compile(r"\b(?:any\s?more|any\s+longer|again)\b", re.IGNORECASE)
-"""With one of these something that is there is to end: that is to be planned."""
+"""Matches words that ask to end something that exists; such a request has to be planned."""
 _BEFORE = re.compile(r"\b(?:not\s+to|never\s+to|do\s+not|don['’]?t|dont|not|never)\s+$", re.IGNORECASE)
 _TEXTS = frozenset(("text", "title", "subject", "body", "message"))
-"""Names of parameters that take what is to be written."""
+"""Names of parameters that take text to be written."""
 
 
 def forbids(text: str) -> bool:
-    """Whether a request asks that something be left undone, and for nothing else that is known of."""
+    """Return whether a request asks that something be left undone, as far as the beginning tells."""
     found = _FORBIDS.match(text)
     if found is None or _NO_LONGER.search(text):
         return False
@@ -43,7 +43,7 @@ def forbids(text: str) -> bool:
 
 
 def with_denials(plan: Plan, text: str) -> Plan:
-    """The plan, the texts that it writes with the denial that stands before them in the request."""
+    """Return the plan with each text it writes preceded by the denial that stands before that text in the request."""
     low = text.lower()
 
     def whole(name: str, value: Argument) -> Argument:

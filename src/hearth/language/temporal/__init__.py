@@ -1,5 +1,5 @@
-"""English as owners write it: times, numbers, units, names, addresses and clauses, read without training.
+"""Reads time expressions in requests: dates, clock times, durations, repeats and tenses, without training.
 
-`language.values.slots` is the door: what it finds is what the rest of planning sees. One reading for one text: the same
+Callers use `language.values.slots`: what it finds is what the rest of planning sees. Reading is deterministic: the same
 words, time and context give the same values.
 """

@@ -1,6 +1,6 @@
 """Reads times of day at a place in a request: "half past seven", "3-5pm", "noon".
 
-Each reader takes a `Line` and an index and returns what is said there and the index after it, or None. None looks
+Each reader takes a `Line` and an index and returns what is said there and the index after it, or None. No reader looks
 further than a few words, so reading a whole request takes time linear in its length.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hearth.language.temporal.moments import Clock, Said
 from hearth.language.temporal.time_words import COUNTING, MOVED, MOVING, SHORT_UNITS, UNITS
 from hearth.language.text.tokens import NUMBER_WORDS, ONES, Token, listed, spoken_number
-from hearth.language.values.unit_words import is_unit_word
+from hearth.language.text.unit_words import is_unit_word
 
 
 @dataclass(slots=True)
@@ -22,19 +22,19 @@ class Line:
 
     tokens: Sequence[Token]
     words: Sequence[str]
-    """The tokens' texts in lower case, time words spelled right."""
+    """Lower-case texts of the tokens, with time words spelled correctly."""
     now: dt.datetime
     country: str
     is_past: bool = False
-    """What is read now looks back: "what did I do on Monday"."""
+    """True while times are read as past: "what did I do on Monday"."""
     is_moving: bool = False
-    """Something is moved "from … to …", which is then no range."""
+    """True when something is moved "from … to …", which then is not a range."""
     is_counting: bool = False
-    """Bare numbers are no hours here."""
+    """True when bare numbers here are not hours."""
     is_snoozing: bool = False
-    """A reminder is put off: "snooze it for an hour" is in an hour."""
+    """True when a reminder is put off: "snooze it for an hour" means in an hour."""
     depth: int = 0
-    """How many expressions are being read inside each other."""
+    """Nesting depth of the expression being read."""
 
     @property
     def today(self) -> dt.date:
@@ -44,14 +44,14 @@ class Line:
         return self.words[index] if 0 <= index < len(self.words) else ""
 
     def touches(self, index: int) -> bool:
-        """True when the token stands right behind the one before it, without a space."""
+        """Return whether the token follows the one before it without a space."""
         return 0 < index < len(self.tokens) and self.tokens[index].start == self.tokens[index - 1].end
 
     def is_capital(self, text: str, index: int) -> bool:
         return text[self.tokens[index].start].isupper()
 
     def look_back(self, index: int) -> None:
-        """Set `is_moving` and `is_counting` from the words before a place, within the sentence."""
+        """Set `is_moving`, `is_snoozing` and `is_counting` from the words before a place, within the sentence."""
         before = []
         for word in reversed(self.words[max(0, index - 10) : index]):
             if word in ".!?;":
@@ -78,11 +78,11 @@ _GLUED_BEFORE = frozenset("$€£¥#*/+=.,_%&")
 
 
 def clock(line: Line, index: int, cue: str, *, is_joined: bool = False) -> tuple[Said, int] | None:
-    """A time of day or a range of them.
+    """Read a time of day or a range of them.
 
     Args:
         cue: The word before it; a bare number is a time only after "at", "from", "until", ….
-        is_joined: It follows a day ("tomorrow 3-5pm").
+        is_joined: True when it follows a day ("tomorrow 3-5pm").
     """
     is_cued = _is_cued(line, index, cue)
     first = _one(line, index, is_cued, cue)
@@ -122,7 +122,7 @@ def _range_end(line: Line, place: int, cue: str, is_cued: bool) -> tuple[Clock, 
 
 
 def _range_of_bare(line: Line, index: int, is_joined: bool) -> tuple[Said, int] | None:
-    """ "3-5pm" without a cue: the second time must leave no doubt, or a day stand before both ("Tuesday 10 to 11")."""
+    """Read "3-5pm" without a cue: the end must be unambiguous, or a day must precede both ("Tuesday 10 to 11")."""
     if line.tokens[index].kind != "number" or glued(line, index) or not _is_hour(line.words[index]):
         return None
     if line.word(index + 1) not in RANGE_MARKS and (line.word(index + 1) != "to" or line.is_moving):
@@ -139,7 +139,7 @@ def _one(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, int] |
     if index >= len(line.tokens):
         return None
     token, word = line.tokens[index], line.words[index]
-    if word == "the":  # "around the 5pm mark" is none of ours
+    if word == "the":  # "around the 5pm mark" is not read here
         return None
     if word in _NAMED:
         named = _NAMED[word]
@@ -159,7 +159,7 @@ def _one(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, int] |
 
 
 def _digital(line: Line, index: int, word: str) -> tuple[Clock, int] | None:
-    """17:45, 5:30, 5:30 pm."""
+    """Read 17:45, 5:30, 5:30 pm."""
     numbers = [int(part) for part in word.split(":")]
     if numbers[0] > 24 or max(numbers[1:]) > 59 or (numbers[0] == 24 and numbers[1]):
         return None
@@ -172,7 +172,7 @@ def _digital(line: Line, index: int, word: str) -> tuple[Clock, int] | None:
 
 
 def _numeric(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, int] | None:
-    """5pm, 5.30pm, 7 o'clock, 17, 0830."""
+    """Read 5pm, 5.30pm, 7 o'clock, 17, 0830."""
     word = line.words[index]
     if glued(line, index):
         return None
@@ -199,7 +199,7 @@ def _numeric(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, in
 
 
 def _in_words(line: Line, index: int, is_cued: bool) -> tuple[Clock, int] | None:
-    """ "seven", "seven thirty", "seven oh five", "eight fifteen pm", "nine o'clock"."""
+    """Read "seven", "seven thirty", "seven oh five", "eight fifteen pm", "nine o'clock"."""
     hour, place, minute = ONES[line.words[index]], index + 1, 0
     if line.word(place) in ("oh", "o") and 0 < ONES.get(line.word(place + 1), 0) < 10:
         minute, place = ONES[line.word(place + 1)], place + 2
@@ -218,7 +218,7 @@ def _in_words(line: Line, index: int, is_cued: bool) -> tuple[Clock, int] | None
 
 
 def _relative(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, int] | None:
-    """ "half past seven", "a quarter to nine", "ten to five", "20 minutes past 6"; British "half seven"."""
+    """Read "half past seven", "a quarter to nine", "ten to five", "20 minutes past 6"; British "half seven"."""
     place = index + 1 if line.words[index] == "a" and line.word(index + 1) == "quarter" else index
     word = line.word(place)
     minutes = _FRACTIONS.get(word, 0)
@@ -274,7 +274,7 @@ def _shifted(hour: tuple[Clock, int], minutes: int) -> tuple[Clock, int] | None:
 
 
 def _half(line: Line, index: int) -> str:
-    """`a` or `p` when am or pm stands there."""
+    """Return `a` or `p` when am or pm stands there, else ""."""
     word = line.word(index)
     if word in ("am", "pm"):
         if word == "am" and not line.touches(index) and line.word(index + 1) == "i":
@@ -301,7 +301,7 @@ def _is_hour(word: str) -> bool:
 
 
 def glued(line: Line, index: int) -> bool:
-    """True for a number that belongs to something else: $5, #7, 3/4, v1.5."""
+    """Return whether a number belongs to something else: $5, #7, 3/4, v1.5."""
     return line.touches(index) and line.words[index - 1] in _GLUED_BEFORE
 
 
@@ -311,7 +311,7 @@ _NO_TIME_AFTER = frozenset(
 
 
 def _counts_something(line: Line, index: int) -> bool:
-    """True when the word after a bare number makes it a count: "at 5 percent", "for 4 people"."""
+    """Return whether the word after a bare number makes it a count: "at 5 percent", "for 4 people"."""
     word = line.word(index)
     if word in _NO_TIME_AFTER or is_unit_word(word) or word in NUMBER_WORDS:
         return True

@@ -1,6 +1,6 @@
-"""What the words around a time say about it: morning or evening, a part of the day, or that it is only a length.
+"""Reads the words around a time: they may say morning or evening, name a part of the day, or make it only a length.
 
-Each looks no further than a few words.
+Each function looks at no more than a few words.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _FITTING = frozenset(listed("squeeze fit slot pencil sneak cram squeezed fitted"
 
 
 def part_before(line: Line, index: int) -> Part | None:
-    """The part of the day said apart from it: "a free morning on Monday", "free evenings? say, Thursday"."""
+    """Find a part of the day said before the day: "a free morning on Monday", "free evenings? say, Thursday"."""
     place = index - 1
     while place > index - 5 and line.word(place) in _BESIDE_PART:
         place -= 1
@@ -28,7 +28,7 @@ def part_before(line: Line, index: int) -> Part | None:
 
 
 def leaning(line: Line, index: int, after: int) -> Leaning:
-    """Morning or evening, by the nearest word about waking, meals or going out: before the time, else after it."""
+    """Return "am" or "pm" by the nearest word about waking, meals or going out: before the time, else after it."""
     for place in (*range(index - 1, max(-1, index - 11), -1), *range(after, min(after + 5, len(line.words)))):
         word = line.words[place]
         if word in MORNING_WORDS or (word == "up" and _is_getting_up(line, place)):
@@ -44,6 +44,6 @@ def _is_getting_up(line: Line, index: int) -> bool:
 
 
 def fits_in(line: Line, index: int, following: str) -> bool:
-    """ "squeeze in 30 minutes": the word before "in" makes it a length, no moment."""
+    """Return whether the word before "in" makes what follows a length, not a moment: "squeeze in 30 minutes"."""
     word = line.word(index)
     return word in _FITTING or (word in ("put", "get", "book", "schedule", "block") and following in ("of", "with"))

@@ -1,7 +1,7 @@
 """Reads calendar dates at a place in a request: "March 4th", "the 3rd", "4.3.2027", "Christmas", "from 3 to 14 March".
 
-Rules where English is unsure: a day and month without a year is the next such day, today included (looking back: the
-last one). Numbers with slashes are day first, except in `MONTH_FIRST` countries, unless only the other order is a
+Rules where English is ambiguous: a day and month without a year means the next such day, today included (in the past:
+the last one). Numbers with slashes are day first, except in `MONTH_FIRST` countries, unless only the other order is a
 date; with dots always day first.
 """
 
@@ -38,7 +38,7 @@ _AFTER_ORDINAL = frozenset(
 
 
 def holiday_day(line: Line, index: int, which: int) -> Reading:
-    """A holiday's next day (which=0), the one after (1), or the last one before today (-1)."""
+    """Read a holiday: its next day (which=0 or 1), or the last one before today (-1)."""
     for n_words in (4, 3, 2, 1):
         words = tuple(line.words[index : index + n_words])
         if len(words) == n_words and words in HOLIDAYS:
@@ -68,7 +68,7 @@ def _date(year: int, month: int, number: int) -> dt.date | None:
 
 
 def _next_date(line: Line, month: int, number: int) -> dt.date | None:
-    """The next such day, today included; looking back, the last one. Leap days are searched for."""
+    """Return the next such date, today included; in the past, the last one. Searches nine years, for leap days."""
     years = range(line.today.year, line.today.year + 9)
     if line.is_past:
         years = range(line.today.year, line.today.year - 9, -1)
@@ -80,7 +80,7 @@ def _next_date(line: Line, month: int, number: int) -> dt.date | None:
 
 
 def with_year(line: Line, index: int, month: int) -> tuple[dt.date, int]:
-    """The first of a month, in the year said at `index`, else in the next or the last such month."""
+    """Return the first day of a month, in the year said at `index`, else in the next or the last such month."""
     place = index + 1 if line.word(index) in (",", "of") else index
     if is_year(line.word(place)):
         return dt.date(int(line.word(place)), month, 1), place + 1
@@ -125,7 +125,7 @@ def _ordered(line: Line, a: int, b: int, year: int, mark: str) -> dt.date | None
 
 
 def day_and_month(line: Line, index: int, cue: str) -> Reading:
-    """4.3. or 3/4 without a year: only after a cue, for it may be a fraction or a version."""
+    """Read 4.3. or 3/4 without a year, only after a cue: it may be a fraction or a version."""
     word = line.words[index]
     if cue != "joined" and (cue not in DATE_CUES or cue in ("of", "in", "for", "at")):
         return None
@@ -137,7 +137,7 @@ def day_and_month(line: Line, index: int, cue: str) -> Reading:
 
 
 def month_first(line: Line, text: str, index: int, cue: str) -> Reading:
-    """March 4th, March 4th, 2028, March 3-5, March 2028, March."""
+    """Read March 4th, March 4th, 2028, March 3-5, March 2028, March."""
     word = line.words[index]
     month, place = MONTHS[word], index + 1
     if line.word(place) == "." and line.touches(place) and len(word) <= 4 and line.word(place + 1)[:1].isdecimal():
@@ -182,7 +182,7 @@ def _dated_range(line: Line, month: int, number: int, until: int, index: int) ->
 
 
 def day_number(line: Line, index: int) -> tuple[int, int] | None:
-    """A day of the month, 4, 4th or fourth, and the index after it; not the hour of a time."""
+    """Read a day of the month, 4, 4th or fourth, and the index after it; not the hour of a time."""
     word = line.word(index)
     if word in ORDINALS:
         return ORDINALS[word], index + 1
@@ -199,7 +199,7 @@ def day_number(line: Line, index: int) -> tuple[int, int] | None:
 
 
 def number_first(line: Line, index: int, cue: str) -> Reading:
-    """4 March, the 4th of March 2027, 3 to 14 March, the 1st and the 5th of December; a year after a cue."""
+    """Read 4 March, the 4th of March 2027, 3 to 14 March, the 1st and the 5th of December; a year after a cue."""
     word = line.words[index]
     if line.touches(index) and line.words[index - 1] in ("$", "€", "£", "#", "/", "."):
         return None
@@ -223,7 +223,7 @@ def number_first(line: Line, index: int, cue: str) -> Reading:
 
 
 def _past_dot(line: Line, place: int) -> int:
-    """The index after a month, and after the dot of a shortened one when a year follows."""
+    """Return the index after a month, and after the dot of an abbreviated month when a year follows."""
     if line.word(place + 1) == "." and len(line.words[place]) <= 4 and is_year(line.word(place + 2)):
         return place + 2
     return place + 1
@@ -255,7 +255,7 @@ def _number_range(line: Line, number: tuple[int, int], cue: str) -> Reading:
 
 
 def _lone_day(line: Line, number: int) -> dt.date | None:
-    """The next such day of a month, today included; looking back, the last."""
+    """Return the next such day of a month, today included; in the past, the last."""
     for n in range(13):
         month = add_months(line.today.replace(day=1), -n if line.is_past else n)
         found = _date(month.year, month.month, number)
@@ -265,7 +265,7 @@ def _lone_day(line: Line, number: int) -> dt.date | None:
 
 
 def lone_ordinal(line: Line, number: tuple[int, int], cue: str) -> Reading:
-    """ "the 3rd", "the 1st of next month", "the 1st of every month"."""
+    """Read "the 3rd", "the 1st of next month", "the 1st of every month"."""
     value, place = number
     following = line.words[place : place + 3]
     if len(following) == 3 and following[0] == "of" and following[2] in ("month", "months"):
@@ -286,7 +286,7 @@ def lone_ordinal(line: Line, number: tuple[int, int], cue: str) -> Reading:
 
 
 def ordinal_first(line: Line, index: int, cue: str) -> Reading:
-    """ "first of March", "twenty-fourth of December", "first of every month"; never "first" alone."""
+    """Read "first of March", "twenty-fourth of December", "first of every month"; never "first" alone."""
     number = day_number(line, index)
     if number is None or line.word(number[1]) not in ("of", *MONTHS):
         return None
@@ -299,10 +299,10 @@ def ordinal_first(line: Line, index: int, cue: str) -> Reading:
 
 
 def ordinal_of(word: str) -> int:
-    """1 for "first", …; 0 for any other word."""
+    """Return 1 for "first", …; 0 for any other word."""
     return ORDINALS.get(word, 0)
 
 
 def count_of(word: str) -> int:
-    """1 for "one" or "1", …; 0 for any other word."""
+    """Return 1 for "one" or "1", …; 0 for any other word."""
     return int(word) if word.isdecimal() and len(word) <= 3 else ONES.get(word, 0)

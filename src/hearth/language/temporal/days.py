@@ -1,7 +1,8 @@
 """Reads days and longer stretches at a place in a request: "next Tuesday", "the 3rd", "4.3.2027", "last month".
 
-Rules where English is unsure: a weekday alone is the next one after today (looking back: the last one before it); "next
-Friday" is Friday of next week. Dates and longer stretches: `language.temporal.dates`, `language.temporal.periods`.
+Rules where English is ambiguous: a weekday alone is the next one after today (in the past: the last one before it);
+"next Friday" is Friday of next week. Dates and longer stretches: `language.temporal.dates`,
+`language.temporal.periods`.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from hearth.language.temporal.time_words import (
 from hearth.language.text.tokens import listed
 
 _DEEPEST = 4
-"""How often one expression may hold another: "the day after the end of next month"."""
+"""Deepest nesting of one expression in another: "the day after the end of next month"."""
 _TODAY = {"today": 0, "tomorrow": 1, "yesterday": -1}
 _THIS = frozenset(["this", "current"])
 _NEXT = frozenset(["next", "following", "coming", "upcoming"])
@@ -67,7 +68,7 @@ DAY_STARTS = frozenset(
 
 
 def day(line: Line, text: str, index: int, cue: str, *, is_joined: bool = False) -> Reading:
-    """What is said of days at a place; `is_joined` when it follows another part of the same expression."""
+    """Read the day or stretch at a place; `is_joined` when it follows another part of the same expression."""
     if index >= len(line.tokens) or line.depth >= _DEEPEST:
         return None
     line.depth += 1
@@ -139,7 +140,7 @@ def _special(line: Line, text: str, index: int, cue: str) -> Reading:
 
 
 def _own(line: Line, index: int) -> Reading:
-    """ "what does my week look like", "how is my day"."""
+    """Read "what does my week look like", "how is my day"."""
     is_praised = line.word(index - 2) in ("make", "made", "makes", "save", "saved")
     if is_praised or line.word(index + 1) not in _AFTER_OWN:
         return None
@@ -158,7 +159,7 @@ def _relative_day(line: Line, index: int) -> Reading:
 
 
 def plain_weekday(line: Line, weekday: int) -> dt.date:
-    """The next such day after today; looking back, the last one before today."""
+    """Return the next such day after today; in the past, the last one before today."""
     if line.is_past:
         return line.today - DAY * ((line.today.weekday() - weekday - 1) % 7 + 1)
     return line.today + DAY * ((weekday - line.today.weekday() - 1) % 7 + 1)
@@ -181,7 +182,7 @@ def _weekday(line: Line, text: str, index: int, cue: str, is_joined: bool) -> Re
 
 
 def _is_followed_by_time(line: Line, index: int) -> bool:
-    """ "sat 7:30pm", "sun morning", "mon-fri"."""
+    """Return whether a time follows a weekday: "sat 7:30pm", "sun morning", "mon-fri"."""
     if line.word(index) in RANGE_MARKS and line.word(index + 1) in WEEKDAYS:
         return True
     if line.word(index) in PARTS:
@@ -199,7 +200,7 @@ def _in_week(line: Line, weekday: int, weeks: int) -> dt.date:
 
 
 def _after_the(line: Line, text: str, index: int, cue: str) -> Reading:
-    """ "the" is part of the expression: the day after tomorrow, the 3rd, the weekend, the evening, the past week."""
+    """Read expressions that include "the": the day after tomorrow, the 3rd, the weekend, the evening, the past week."""
     place = index + 1
     word = line.word(place)
     if word in ("day", "week", "night", "evening", "morning", "month", "weekend", "year"):
@@ -241,7 +242,7 @@ def _after_the(line: Line, text: str, index: int, cue: str) -> Reading:
 
 
 def _special_weekday(line: Line, place: int) -> Reading:
-    """ "the Friday after next", "the Monday after that" is none."""
+    """Read "the Friday after next"; "the Monday after that" is not read."""
     if line.word(place) in WEEKDAYS and line.words[place + 1 : place + 3] == ["after", "next"]:
         return Said(first=_in_week(line, WEEKDAYS[line.word(place)], 2)), place + 3
     return None
@@ -274,7 +275,7 @@ def _unit_after_the(line: Line, text: str, place: int) -> Reading:
 
 
 def _modified(line: Line, index: int, *, has_the: bool) -> Reading:
-    """ "this", "next", "last" and what they stand before."""
+    """Read "this", "next" or "last" and the word after it."""
     word, place = line.words[index], index + 1
     if word in ("this", "same") and line.word(place) == "time" and not (word == "same" and line.is_moving):
         now = line.now
@@ -350,7 +351,7 @@ def _modified_month(line: Line, sign: int, place: int) -> Reading:
 
 
 def _part(line: Line, index: int, cue: str, is_joined: bool) -> Reading:
-    """ "in the morning", "at night", "by evening", after a day "morning"; a bare "morning" is a greeting."""
+    """Read "in the morning", "at night", "by evening", or "morning" after a day; a bare "morning" is a greeting."""
     word = line.words[index]
     if word in MEALS:
         if cue in ("before", "after", "at", "until", "by") and not is_joined and line.word(index + 1) not in ("with",):
@@ -363,7 +364,7 @@ def _part(line: Line, index: int, cue: str, is_joined: bool) -> Reading:
 
 
 def _counted(line: Line, text: str, index: int) -> Reading:
-    """ "the first Monday of April", "the last Friday of the month", "the second week of May"."""
+    """Read "the first Monday of April", "the last Friday of the month", "the second week of May"."""
     which = -1 if line.word(index) == "last" else ORDINALS.get(line.word(index), 0)
     what = line.word(index + 1)
     if not (which == -1 or 1 <= which <= 5) or line.word(index + 2) not in ("of", "in"):
@@ -392,7 +393,7 @@ def _counted(line: Line, text: str, index: int) -> Reading:
 
 
 def _picked(first: dt.date, after: dt.date, what: str, which: int) -> Said | None:
-    """One weekday, week, weekend or day of the month from `first` to `after`."""
+    """Pick one weekday, week, weekend or day of the month from `first` to `after`."""
     if what in ("week", "day"):
         n_days = 7 if what == "week" else 1
         start = after - n_days * DAY if which < 0 else first + (which - 1) * n_days * DAY
@@ -414,7 +415,7 @@ def _first_thing(line: Line, index: int) -> Reading:
 
 
 def _early_or_late(line: Line, text: str, index: int, cue: str) -> Reading:
-    """ "early tomorrow morning", "late afternoon", "early next week", "mid-March", "later today"."""
+    """Read "early tomorrow morning", "late afternoon", "early next week", "mid-March", "later today"."""
     word, place = line.words[index], index + 1
     if word == "later":
         found = day(line, text, place, "on") if line.word(place) in ("today", "tonight", "this") else None
@@ -451,7 +452,7 @@ def _early_or_late(line: Line, text: str, index: int, cue: str) -> Reading:
 
 
 def _edge(line: Line, text: str, index: int) -> Reading:
-    """ "the end of the month", "the beginning of next week", "end of March", "end of the day"."""
+    """Read "the end of the month", "the beginning of next week", "end of March", "end of the day"."""
     edge = _EDGES[line.words[index]]
     if line.word(index + 1) != "of":
         return None

@@ -14,14 +14,14 @@ from hearth.language.temporal.time_words import SECONDS, SHORT_UNITS, UNITS
 from hearth.language.text.tokens import ONES, listed, spoken_number
 
 OPEN_WORDS = frozenset(listed("free spare uninterrupted quiet"))
-"""A length of them may be asked for without a number: "the first free hour"."""
+"""Words before "hour" that ask for one hour without a number: "the first free hour"."""
 _KINDS = OPEN_WORDS | set(
     listed(
         "full whole more business working solid straight consecutive unbroken undisturbed continuous extra focused "
         "clear long short good clean empty"
     )
 )
-"""May stand between a number and its unit."""
+"""Words that may stand between a number and its unit."""
 _AFTER_MINUTES = frozenset(
     ["", ".", ",", "?", "!", ";", *listed("for to please and on before until with starting from timer countdown")]
 )
@@ -29,7 +29,7 @@ _AFTER_MINUTES = frozenset(
 
 @dataclass(slots=True)
 class Length:
-    """A length of time; months and years are kept apart, for they have no fixed length."""
+    """A length of time; months and years are kept apart because they have no fixed length."""
 
     months: float = 0
     days: float = 0
@@ -38,16 +38,16 @@ class Length:
     amount: float = 0
     unit: str = ""
     is_article: bool = False
-    """Said as "a day", without a number."""
+    """True when said as "a day", without a number."""
 
     @property
     def is_clocked(self) -> bool:
-        """True when hours, minutes or seconds were said."""
+        """Return whether hours, minutes or seconds were said."""
         return self.seconds != 0
 
     @property
     def duration(self) -> dt.timedelta:
-        """A month counted as 30 days. Raises: OverflowError."""
+        """Return the length, a month counted as 30 days. Raises: OverflowError."""
         return dt.timedelta(days=self.days + 30 * self.months, seconds=self.seconds)
 
     def add(self, amount: float, unit: str) -> None:
@@ -64,7 +64,7 @@ class Length:
 
 
 def length(line: Line, index: int) -> tuple[Length, int] | None:
-    """A length of time: "45 min", "an hour and a half", "2h30", "two days and 3 hours"."""
+    """Read a length of time: "45 min", "an hour and a half", "2h30", "two days and 3 hours"."""
     found = Length()
     if line.tokens[index].kind == "hours":
         return _compact(line, index)
@@ -92,7 +92,7 @@ def length(line: Line, index: int) -> tuple[Length, int] | None:
 
 
 def _share(line: Line, index: int) -> tuple[float, int] | None:
-    """The "a half" or "three quarters" that is added to a whole number, and the index after it."""
+    """Read the "a half" or "three quarters" that is added to a whole number, and the index after it."""
     words = line.words[index : index + 3]
     is_clock = words[2:] == ["to"] and (line.word(index + 3).isdecimal() or line.word(index + 3) in ONES)
     if words[2:] in (["of"], ["past"]) or is_clock:
@@ -103,7 +103,7 @@ def _share(line: Line, index: int) -> tuple[float, int] | None:
 
 
 def _bare_minutes(line: Line, place: int, found: Length) -> int:
-    """Adds the minutes of "2 hours 15"; the index after them."""
+    """Add the minutes of "2 hours 15" to `found` and return the index after them."""
     if found.unit != "hour" or found.n_units != 1 or place >= len(line.tokens):
         return place
     said = spoken_number(line.tokens, place)
@@ -114,7 +114,7 @@ def _bare_minutes(line: Line, place: int, found: Length) -> int:
 
 
 def _compact(line: Line, index: int) -> tuple[Length, int] | None:
-    """2h, 2h30, 2h30m, 2h 30m."""
+    """Read 2h, 2h30, 2h30m, 2h 30m."""
     hours, _, minutes = line.words[index].rstrip("min").partition("h")
     found = Length()
     found.add(int(hours), "hour")
@@ -131,7 +131,7 @@ def _compact(line: Line, index: int) -> tuple[Length, int] | None:
 
 
 def _amount_and_unit(line: Line, index: int, found: Length) -> int | None:
-    """Adds one amount with its unit to `found`; the index after it."""
+    """Add one amount with its unit to `found` and return the index after it."""
     amount, place = 1.0, index
     words = line.words[index : index + 5]
     if words[:1] in (["a"], ["an"]) and words[1:2] != ["half"] and _is_open(line, index + 1):
@@ -179,5 +179,5 @@ def _amount_and_unit(line: Line, index: int, found: Length) -> int | None:
 
 
 def _is_open(line: Line, index: int) -> bool:
-    """ "free hour": one of them is asked for."""
+    """Return whether one free hour is asked for: "free hour"."""
     return line.word(index) in OPEN_WORDS and line.word(index + 1) == "hour"

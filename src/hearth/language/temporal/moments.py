@@ -1,7 +1,7 @@
-"""Places what a time expression says on the calendar: aware datetimes in the zone of the request.
+"""Places a time expression on the calendar, as aware datetimes in the zone of the request.
 
 Days are counted by the wall clock, hours by elapsed time, so a day across a clock change has 23 or 25 hours. A time
-that the change skips is moved on by it; of a time that comes twice the first is meant.
+that the change skips is moved forward by it; of a time that comes twice the first is meant.
 
 How a bare hour is read (no am, pm, 24-hour form or part of the day): 12 is noon; 1 to 6 are in the afternoon; 7 to 11
 are in the morning when a day is named, else whichever comes next. Words about waking or breakfast nearby make it
@@ -22,12 +22,12 @@ Leaning = Literal["", "am", "pm"]
 DAY = dt.timedelta(days=1)
 MINUTE = dt.timedelta(minutes=1)
 MORNING_HOUR = 9
-"""The hour that stands for a day when one moment is asked for."""
+"""Hour that stands for a day when one moment is asked for."""
 
 
 @dataclass(slots=True)
 class Clock:
-    """A time of day; `is_exact` is False when it may be either half of the day. Hour 24 is the coming midnight."""
+    """A time of day; `is_exact` is False when it may be in either half of the day. Hour 24 is the coming midnight."""
 
     hour: int
     minute: int = 0
@@ -38,7 +38,7 @@ class Clock:
         return (self.hour if hour is None else hour) * 3600 + self.minute * 60 + self.second
 
     def readings(self) -> tuple[int, ...]:
-        """The seconds after midnight it may mean, ascending."""
+        """Return the seconds after midnight it may mean, ascending."""
         if self.is_exact:
             return (self.seconds(),)
         return (self.seconds(self.hour % 12), self.seconds(self.hour % 12 + 12))
@@ -46,28 +46,28 @@ class Clock:
 
 @dataclass(slots=True)
 class Said:
-    """What one expression says of time; every field may be absent."""
+    """Content of one time expression; every field may be absent."""
 
     first: dt.date | None = None
     after: dt.date | None = None
-    """The day after the last one; None with `first` means one day."""
+    """Day after the last one; None with `first` means one day."""
     weekday: int | None = None
-    """A weekday that was said without this, next or last: `first` is then only the default reading."""
+    """Weekday said without this, next or last: `first` is then only the default reading."""
     part: Part | None = None
     clock: Clock | None = None
     to_clock: Clock | None = None
     moment: dt.datetime | None = None
     stretch: tuple[dt.datetime, dt.datetime] | None = None
     stands_at: dt.datetime | None = None
-    """The moment that stands for a day or stretch, when it is not the morning."""
+    """Moment that stands for a day or stretch when it is not the morning."""
     bound: str = ""
     """`until`, `since`, `before`, `after`, `by`, `onward`; or empty."""
     is_within_day: bool = False
-    """The bound was said of a day that stands before it: "tomorrow until noon" begins with tomorrow."""
+    """True when the bound belongs to a day named before it: "tomorrow until noon" begins with tomorrow."""
     length: dt.timedelta | None = None
-    """How long from now, when it was said so: "in 20 minutes"; such a moment has no end."""
+    """Length from now, when said so: "in 20 minutes"; such a moment has no end."""
     is_rest: bool = False
-    """Only what is left of it: later today, the rest of the week."""
+    """True when only the remainder is meant: later today, the rest of the week."""
     repeat: str = ""
     every: int = 1
     weekdays: tuple[int, ...] = ()
@@ -75,14 +75,14 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Clues:
-    """What the words around an expression tell about it."""
+    """Clues about an expression from the words around it."""
 
     is_past: bool = False
     leaning: Leaning = ""
 
 
 def views(said: Said, now: dt.datetime, clues: Clues) -> tuple[dict[str, Plain], bool] | None:
-    """The views of a time slot and whether it is timed; None when it falls off the calendar."""
+    """Return the views of a time slot and whether it is timed; None when it falls off the calendar."""
     try:
         return _views(said, now, clues)
     except (ValueError, OverflowError):
@@ -118,7 +118,7 @@ def _views(said: Said, now: dt.datetime, clues: Clues) -> tuple[dict[str, Plain]
 
 
 def at(day: dt.date, seconds: int, now: dt.datetime) -> dt.datetime:
-    """The moment so many seconds by the wall clock after the midnight that begins a day, in the zone of `now`."""
+    """Return the moment `seconds` after the midnight that begins `day`, by the wall clock in the zone of `now`."""
     days, rest = divmod(seconds, 86_400)
     naive = dt.datetime.combine(day + dt.timedelta(days=days), dt.time()) + dt.timedelta(seconds=rest)
     aware = naive.replace(tzinfo=now.tzinfo)
@@ -126,17 +126,17 @@ def at(day: dt.date, seconds: int, now: dt.datetime) -> dt.datetime:
 
 
 def later(now: dt.datetime, seconds: float) -> dt.datetime:
-    """The moment after so many elapsed seconds (negative: before)."""
+    """Return the moment `seconds` of elapsed time after `now` (negative: before)."""
     return (now.astimezone(dt.UTC) + dt.timedelta(seconds=seconds)).astimezone(now.tzinfo)
 
 
 def elapsed(start: dt.datetime, end: dt.datetime) -> dt.timedelta:
-    """Real time between two moments, whatever the clocks did."""
+    """Return the real time between two moments, across clock changes."""
     return end.astimezone(dt.UTC) - start.astimezone(dt.UTC)
 
 
 def next_full_hour(now: dt.datetime) -> dt.datetime:
-    """The coming full hour of the wall clock."""
+    """Return the coming full hour of the wall clock."""
     return later(now.replace(minute=0, second=0, microsecond=0), 3600)
 
 
@@ -144,7 +144,7 @@ def next_full_hour(now: dt.datetime) -> dt.datetime:
 
 
 def _placed(said: Said, now: dt.datetime, clues: Clues) -> tuple[dt.datetime, dt.datetime, dt.datetime, bool]:
-    """Start, end, the one moment that stands for it, and whether it is timed."""
+    """Return start, end, the one moment that stands for the expression, and whether it is timed."""
     if said.moment is not None:
         return said.moment, later(said.moment, 60), said.moment, True
     if said.stretch is not None:
@@ -164,7 +164,7 @@ def _placed(said: Said, now: dt.datetime, clues: Clues) -> tuple[dt.datetime, dt
 
 
 def _soon(now: dt.datetime, end: dt.datetime) -> dt.datetime:
-    """The next full hour, or the next minute when that is too late."""
+    """Return the next full hour, or the next minute when that is too late."""
     hour = next_full_hour(now)
     return hour if hour < end else later(now.replace(second=0, microsecond=0), 60)
 
@@ -216,7 +216,7 @@ def _candidate_days(said: Said, now: dt.datetime, clues: Clues) -> list[dt.date]
 
 
 def _readings(clock: Clock, said: Said, leaning: Leaning) -> tuple[int, ...]:
-    """The seconds after midnight one clock time may mean, the likeliest first."""
+    """Return the seconds after midnight that one clock time may mean, the likeliest first."""
     if clock.is_exact:
         return (clock.seconds(),)
     hour, early, late = clock.hour, clock.seconds(clock.hour % 12), clock.seconds(clock.hour % 12 + 12)
@@ -238,7 +238,7 @@ def _readings(clock: Clock, said: Said, leaning: Leaning) -> tuple[int, ...]:
 
 
 def _range_readings(clock: Clock, to_clock: Clock, part: Part | None, leaning: Leaning) -> list[tuple[int, int]]:
-    """Start and end of a range of clock times in seconds after midnight, the likeliest first."""
+    """Return the possible start and end of a clock range, in seconds after midnight, the likeliest first."""
     starts, ends = clock.readings(), to_clock.readings()
     if not to_clock.is_exact and to_clock.hour == 12:
         ends = (*ends, to_clock.seconds(24))
@@ -270,7 +270,7 @@ def _range_readings(clock: Clock, to_clock: Clock, part: Part | None, leaning: L
 def _bounded(
     said: Said, start: dt.datetime, end: dt.datetime, now: dt.datetime, is_timed: bool
 ) -> tuple[dt.datetime | None, dt.datetime | None]:
-    """Start and end after "until", "since", "before", "after", "by", "from … on"; None where it is open."""
+    """Apply "until", "since", "before", "after", "by", "from … on" to start and end; None where a side is open."""
     if said.is_rest:
         return max(start, now), end
     if not said.bound:
@@ -293,7 +293,7 @@ def _bounded(
 
 
 def _first_of_repeat(said: Said, now: dt.datetime, clues: Clues) -> Said:
-    """The first occurrence that is still to come, as a day."""
+    """Return the expression with the day of its first occurrence that is still to come."""
     if said.first is not None or said.repeat in ("hourly", "minutely"):
         return said
     day = now.date()
@@ -317,7 +317,7 @@ def _is_ahead(said: Said, now: dt.datetime, clues: Clues) -> bool:
 
 
 def _starts(said: Said, day: dt.date, now: dt.datetime) -> bool:
-    """An untimed repeat begins today only when its morning is still to come."""
+    """Return whether a repeat may begin on this day; an untimed one begins today only before its morning."""
     return bool(said.clock or said.part) or at(day, MORNING_HOUR * 3600, now) > now
 
 

@@ -1,4 +1,4 @@
-"""Stretches longer than a day: weeks, months, seasons, and those counted from now ("the last 24 hours").
+"""Reads stretches longer than a day: weeks, months, seasons, and those counted from now ("the last 24 hours").
 
 Weeks begin on Monday. "The last three days" reaches back to the midnight that began them; hours are counted exactly.
 """
@@ -16,7 +16,7 @@ from hearth.language.temporal.time_words import SEASONS, UNITS, add_months
 
 
 def period(line: Line, unit: str, shift: int, place: int) -> Reading:
-    """This (0), next (1), last (-1), … week, weekend, month, quarter, year."""
+    """Read this (0), next (1), last (-1), … week, weekend, month, quarter, year."""
     today = line.today
     name = UNITS[unit][0] if unit in UNITS else unit
     monday = today - DAY * today.weekday() + shift * 7 * DAY
@@ -52,7 +52,7 @@ def season(line: Line, word: str, sign: int) -> Said:
 
 
 def rolling(line: Line, place: int, sign: int, is_rolling: bool) -> Reading:
-    """ "the last 24 hours", "the past week", "the next three days": counted from now, not by the calendar."""
+    """Read stretches counted from now: "the last 24 hours", "the past week", "the next three days"."""
     if sign == 0:
         return None
     is_bare = line.word(place) in UNITS
@@ -81,7 +81,7 @@ def rolling(line: Line, place: int, sign: int, is_rolling: bool) -> Reading:
 
 
 def _spread(amount: float, name: str) -> tuple[int, int, float]:
-    """Months, days and seconds of one unit."""
+    """Return the months, days and seconds of an amount in one unit."""
     count = int(amount)
     table = {
         "year": (12 * count, 0, 0.0),
@@ -95,7 +95,7 @@ def _spread(amount: float, name: str) -> tuple[int, int, float]:
 
 
 def third_of(said: Said, word: str) -> Said:
-    """The early, middle or late third of a period; of a week Monday to Wednesday, Tuesday to Thursday, Thursday on."""
+    """Return the early, middle or late third of a period; for a week Mon to Wed, Tue to Thu, or Thu and Fri."""
     first, after = said.first, said.after
     if first is None or after is None:
         return said
@@ -112,7 +112,7 @@ def third_of(said: Said, word: str) -> Said:
 
 
 def calendar_week(line: Line, index: int, cue: str) -> Reading:
-    """ISO week: "in week 48"."""
+    """Read an ISO week: "in week 48"."""
     number = int(line.word(index + 1)) if len(line.word(index + 1)) <= 2 else 0
     if cue not in DATE_CUES or not 1 <= number <= 53:
         return None

@@ -34,7 +34,7 @@ _WORK_WEEK = (0, 1, 2, 3, 4)
 
 
 def every(line: Line, text: str, place: int) -> Reading:
-    """What stands after "every" or "each"."""
+    """Read the words after "every" or "each"."""
     count, start = 1, place
     if line.word(place) in ("other", "second") and line.word(place + 1):
         count, place = 2, place + 1
@@ -91,7 +91,7 @@ def _weekday_list(line: Line, place: int, count: int) -> Reading:
 
 
 def adverb(line: Line, place: int, cue: str) -> Reading:
-    """ "daily", "on Mondays", "weekdays", "once a week"."""
+    """Read "daily", "on Mondays", "weekdays", "once a week"."""
     word = line.words[place]
     if word in REPEATS:
         repeat, count = REPEATS[word]

@@ -1,7 +1,7 @@
-"""Times that one clause says in two places: "remind me tomorrow to call Ben at 5", "every day at 8am and at 8pm".
+"""Joins times that one clause says in two places: "remind me tomorrow to call Ben at 5", "every day at 8am and at 8pm".
 
-A clock time without a day takes the day its clause names; the day then stands for that moment. What a clause says
-with "to" ("move the meeting on Friday to 3pm") keeps apart what was from what shall be.
+A clock time without a day takes the day its clause names; the day then stands for that moment. A time after "to"
+("move the meeting on Friday to 3pm") is the new time and stays apart from the old one.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _TARGETS = frozenset({"to", "until", "till", "til"})
 
 
 def joined(text: str, found: Sequence[TimeSaid], now: dt.datetime, before: Said | None = None) -> list[Slot]:
-    """The slots of one clause, each read with what the others say of the day and the hour.
+    """Return the slots of one clause, each completed with the day and hour that the others name.
 
     Args:
-        before: A day that the sentence named before the clause; for clock times for which the clause names none.
+        before: A day that the sentence named before the clause; used for clock times when the clause names no day.
     """
     day: Said | None = None
     changed: dict[int, Said] = {}
@@ -59,7 +59,7 @@ def joined(text: str, found: Sequence[TimeSaid], now: dt.datetime, before: Said 
 
 
 def carried(found: Sequence[TimeSaid], now: dt.datetime) -> Said | None:
-    """The last day that a clause names, for the clauses after it: "choir on Friday at 7, remind me at 6"."""
+    """Return the last day that a clause names, for the clauses after it: "choir on Friday at 7, remind me at 6"."""
     for _, said, clues in reversed(found):
         if said is not None and said.first is not None and said.after is None and not said.repeat:
             return said if said.first >= now.date() and not clues.is_past else None
@@ -72,7 +72,7 @@ def _is_clock_only(said: Said) -> bool:
 
 
 def _coming_day(found: Sequence[TimeSaid], place: int) -> Said | None:
-    """The day said after a clock time; not the one something is moved to."""
+    """Return the day said after a clock time, unless something is moved to that day."""
     for slot, said, _ in found[place + 1 :]:
         if said is not None and said.first is not None and said.after is None and not said.bound:
             return said if slot.cue not in {"for", *_TARGETS} and not said.repeat else None
@@ -93,7 +93,7 @@ def _with_day(said: Said, donor: Said) -> Said:
 
 
 def _hours_for(found: Sequence[TimeSaid], place: int, *, is_target: bool) -> Said | None:
-    """The clock time that belongs to a day said elsewhere: before it when it is a target, else the only one."""
+    """Return the clock time for a day said elsewhere: the last one before a target day, else the only one."""
     clocks = [
         (index, slot, said) for index, (slot, said, _) in enumerate(found) if said is not None and _is_clock_only(said)
     ]
@@ -105,7 +105,7 @@ def _hours_for(found: Sequence[TimeSaid], place: int, *, is_target: bool) -> Sai
 
 
 def _hours_of_list(text: str, found: Sequence[TimeSaid], place: int) -> Said | None:
-    """The clock time at the end of a list of days: "on Monday and Wednesday at 6pm"."""
+    """Return the clock time at the end of a list of days: "on Monday and Wednesday at 6pm"."""
     for (slot, _, _), (following, said, _) in pairwise(found[place:]):
         between = text[slot.end : following.cue_start if following.cue else following.start].strip().lower()
         if said is None or following.cue in _TARGETS or between not in ("and", "or", "&", ",", ", and", ", or"):

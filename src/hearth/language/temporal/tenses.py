@@ -1,8 +1,8 @@
-"""Whether the words of a request look back or ahead, place by place: a weekday is the last one or the next.
+"""Decides, word by word, whether a request means the past or the future: whether a weekday is the last or the next.
 
-Each part of a sentence decides for itself: "Ben sent me the date, put it down for Friday" sends Friday ahead. What is
-had ("what have I got on Friday") lies ahead; what has been moved is where it was moved to. Nothing is parsed: a verb
-that the tables lack leaves the tense as it is.
+Each part of a sentence decides for itself: in "Ben sent me the date, put it down for Friday" Friday lies ahead. What
+one has ("what have I got on Friday") lies ahead; a thing that was moved lies where it was moved to. Nothing is parsed:
+a verb that is missing from the tables leaves the tense as it is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Literal
 from hearth.language.text.tokens import listed
 
 Tense = Literal["", "past", "told"]
-"""`told`: in what was said about something that shall be entered or moved ("the call I missed on Monday")."""
+"""Tense of the next times; `told`: past, in a request to enter or move something ("the call I missed on Monday")."""
 
 _PAST = frozenset(
     listed(
@@ -31,14 +31,14 @@ _AHEAD = frozenset(
         "shall block reserve cancel what's enter pencil find show tell snooze postpone reschedule"
     )
 )
-"""Where a part of a sentence begins, these turn it ahead."""
+"""Words that turn a part of a sentence to the future when they begin it."""
 _COMMANDS = frozenset(
     listed(
         "send write draft reply forward read open get give call ring text email e-mail mail message note save delete "
         "search list look check mark push shift delay bring invite ask let make tick confirm pick buy order start stop"
     )
 )
-"""The same, unless they may go on from a "did": "what did Ben send and write on Monday"."""
+"""Words that do the same, except after a "did": "what did Ben send and write on Monday"."""
 _SETTING = frozenset(
     listed(
         "remind schedule book plan arrange set add put create move block reserve enter pencil postpone reschedule make "
@@ -63,19 +63,19 @@ _MOVED = frozenset(
 )
 _CALLED_BEFORE = frozenset(listed("me us on in at over during last this about earlier while"))
 _FARTHEST_VERB = 5
-"""In words from the beginning of a part of a sentence."""
+"""Greatest distance, in words, of a present verb from the beginning of its part of a sentence."""
 
 
 @dataclass(slots=True)
 class _Reader:
-    """Where the reading of a request stands."""
+    """State of the reading of a request."""
 
     words: Sequence[str]
     is_past: bool = False
     may_turn: bool = True
-    """Nothing but "please" and the like has been said since a beginning."""
+    """True while only "please" and the like has been said since a beginning."""
     is_inherited: bool = False
-    """The part has had no verb of its own yet."""
+    """True while the part has had no verb of its own."""
     begins_at: int = 0
     is_did: bool = False
     is_setting: bool = False
@@ -115,7 +115,7 @@ class _Reader:
         return word in _PAST and not (word in _MOVED and self._is_ahead_at(index))
 
     def _is_had(self, index: int) -> bool:
-        """ "have I got", "I've got", "what's Ben got"."""
+        """Return whether "got" means "have": "have I got", "I've got", "what's Ben got"."""
         before = self.words[max(0, index - 4) : index]
         if any(word in _HAVE for word in before) or before[-1:] == ["'s"]:
             return True
@@ -134,7 +134,7 @@ class _Reader:
 
 
 def tenses(words: Sequence[str]) -> list[Tense]:
-    """For each word of a request whether a time said there looks back."""
+    """Return, for each word of a request, the tense of a time said there."""
     reader = _Reader(words)
     result: list[Tense] = []
     for index in range(len(words)):
@@ -167,7 +167,7 @@ _LONGEST_PART = 12
 
 
 def is_of_records(words: Sequence[str], index: int, cue: str) -> bool:
-    """Whether the time that begins at a place says when mails, photos and the like came."""
+    """Return whether the time that begins at a place says when mails, photos and the like came."""
     if cue in ("from", "of") and any(word in RECORDS for word in words[max(0, index - 3) : index]):
         return True
     if cue not in _SPANS:

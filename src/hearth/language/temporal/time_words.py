@@ -1,4 +1,4 @@
-"""The words English has for time: names, units, parts of the day, holidays, and their usual misspellings.
+"""Lists the English words for time: names, units, parts of the day, holidays, and their usual misspellings.
 
 Nothing here depends on when a request is said.
 """
@@ -29,7 +29,7 @@ WEEKDAYS = {
 }
 WEEKDAYS_PLURAL = {f"{name}s": index for name, index in WEEKDAYS.items() if name.endswith("day")}
 RISKY_WEEKDAYS = frozenset({"sun", "sat", "wed", "mon"})
-"""Also words or names of their own: they need a cue, a capital, or a clock time beside them."""
+"""Abbreviations that are also other words or names: they need a cue, a capital, or a clock time beside them."""
 DAY_CODES = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 
 MONTHS = {
@@ -55,7 +55,7 @@ MONTHS = {
 }
 RISKY_MONTHS = frozenset({"may", "march", "mar", "jan", "dec", "august", "april", "june"})
 SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
-"""First month of each; northern, three whole months."""
+"""First month of each season; northern, three whole months."""
 
 SECOND, MINUTE, HOUR, DAY, WEEK, MONTH, YEAR = "second", "minute", "hour", "day", "week", "month", "year"
 UNITS: dict[str, tuple[str, float]] = {
@@ -134,7 +134,7 @@ COUNTING = frozenset(
         "brightness chapters chapter levels level"
     )
 )
-"""Beside these a bare number is no hour."""
+"""Words near which a bare number is not an hour."""
 
 SPELLINGS = {
     "tmrw": "tomorrow",
@@ -217,10 +217,10 @@ for _word in _GUESSED:
 
 
 def spelling(word: str) -> str:
-    """The time word that was meant: `tommorow` is `tomorrow`. Other words are returned as they are.
+    """Return the time word that was meant: `tommorow` is `tomorrow`. Other words are returned as they are.
 
-    Day and month names of six letters or more are recognised with one letter wrong, missing, doubled or swapped
-    with its neighbour, the first letter being right.
+    Day and month names of six letters or more are recognised with one letter wrong, missing, doubled or swapped with
+    its neighbour, if the first letter is right.
     """
     known = SPELLINGS.get(word)
     if known is not None:
@@ -284,13 +284,15 @@ HOLIDAYS: dict[tuple[str, ...], tuple[int, int, int, int]] = {
     ("pentecost",): (_EASTER, 49, 0, 0),
     ("whit", "monday"): (_EASTER, 50, 0, 0),
 }
-"""(month, day, 0, 0); or (month, days later, weekday, which one; -1 the last); or (0, days after Easter Sunday, 0, 0).
-Thanksgiving is the American one unless the country is Canada; Mother's and Father's Day are the American ones."""
+"""Rule of each holiday: (month, day, 0, 0); or (month, days later, weekday, which one; -1 the last); or (0, days after
+Easter Sunday, 0, 0). Thanksgiving is the American one unless the country is Canada; Mother's and Father's Day are the
+American ones.
+"""
 HOLIDAY_STARTS = frozenset(words[0] for words in HOLIDAYS)
 
 
 def holiday(words: tuple[str, ...], year: int, country: str) -> dt.date:
-    """The day a holiday of `HOLIDAYS` falls on in a year (1583 to 4099)."""
+    """Return the day a holiday of `HOLIDAYS` falls on in a year (1583 to 4099)."""
     month, day, weekday, which = HOLIDAYS[words]
     if month == _EASTER:
         return easter(year) + dt.timedelta(days=day)
@@ -302,7 +304,7 @@ def holiday(words: tuple[str, ...], year: int, country: str) -> dt.date:
 
 
 def nth_weekday(year: int, month: int, weekday: int, which: int) -> dt.date:
-    """The first, second, … (1, 2, …) or last (-1) such weekday of a month."""
+    """Return the first, second, … (1, 2, …) or last (-1) such weekday of a month."""
     if which < 0:
         end = add_months(dt.date(year, month, 1), 1) - dt.timedelta(days=1)
         return end - dt.timedelta(days=(end.weekday() - weekday) % 7)
@@ -311,7 +313,7 @@ def nth_weekday(year: int, month: int, weekday: int, which: int) -> dt.date:
 
 
 def add_months(day: dt.date, months: int) -> dt.date:
-    """The same day so many months on, or the last of that month where it has no such day."""
+    """Return the same day `months` later, or the last of that month when it has no such day."""
     index = day.year * 12 + day.month - 1 + months
     year, month = divmod(index, 12)
     last = (dt.date(year + month // 11, (month + 1) % 12 + 1, 1) - dt.timedelta(days=1)).day

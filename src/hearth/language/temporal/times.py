@@ -1,4 +1,4 @@
-"""Finds what a request says of time: one slot per expression, with every form a parameter may want.
+"""Finds the time expressions of a request: one slot per expression, with every form a parameter may want.
 
 A grammar of spans, not a date parser: a request says ranges, periods, parts of days, bounds and repeats at least as
 often as single dates, and the span is needed as much as the value (docs/decisions/0004-time-expressions.md).
@@ -89,7 +89,7 @@ _VALUE_KINDS = frozenset({"iso", "numeric_date", "day_month", "clock", "hours", 
 
 
 def find_times(text: str, said: Sequence[Token], now: dt.datetime, country: str) -> list[TimeSaid]:
-    """The `time` and `duration` slots of a request, in order, without overlap.
+    """Find the `time` and `duration` slots of a request, in order, without overlap.
 
     Args:
         text: The request.
@@ -140,7 +140,7 @@ def _ends(line: Line, index: int) -> bool:
 
 
 def _cues_at(line: Line, index: int) -> list[tuple[int, str]]:
-    """How many tokens each possible cue at a place takes, and its meaning: the longest first, at last none."""
+    """Return each possible cue at a place as its number of tokens and its meaning, the longest first, no cue last."""
     found = []
     for words, meaning in _CUES.get(line.words[index], ()):
         if tuple(line.words[index : index + len(words)]) == words:
@@ -204,7 +204,7 @@ def _element(line: Line, text: str, place: int, cue: str, *, is_joined: bool = F
 
 
 def _bare_before_day(line: Line, place: int) -> Reading:
-    """ "8 tomorrow evening", "nine fifteen on Friday": a bare hour is a time when such a word follows."""
+    """Read a bare hour as a time when a day follows: "8 tomorrow evening", "nine fifteen on Friday"."""
     if line.word(place) in NUMBER_WORDS:
         read = clock(line, place, "around")
         if read is None or read[1] < place + 2:
@@ -217,7 +217,7 @@ def _bare_before_day(line: Line, place: int) -> Reading:
 
 
 def _composed(line: Line, text: str, first: Reading) -> Reading:
-    """Joins what follows and belongs to the same expression: day, part of the day, clock time, repeat."""
+    """Join what follows and belongs to the same expression: day, part of the day, clock time, repeat."""
     if first is None:
         return None
     said, place = first
@@ -246,7 +246,7 @@ def _composed(line: Line, text: str, first: Reading) -> Reading:
 
 
 def _past_same_time(line: Line, place: int) -> int:
-    """The index after ", at the same time"; 0 when something else stands there."""
+    """Return the index after ", at the same time"; 0 when something else stands there."""
     place += line.word(place) == ","
     place += line.word(place) == "at"
     place += line.word(place) == "the"
@@ -254,7 +254,7 @@ def _past_same_time(line: Line, place: int) -> int:
 
 
 def _join(said: Said, more: Said, cue: str) -> Said | None:
-    """Both as one, or None when they cannot be of one expression."""
+    """Merge two readings, or return None when they cannot be of one expression."""
     if said.moment or more.moment or said.stretch or more.stretch:
         return None
     if (said.clock and more.clock) or (said.repeat and more.repeat) or (said.part and more.part):
@@ -306,7 +306,7 @@ def _joined_days(said: Said, more: Said) -> tuple[dt.date | None, dt.date | None
 
 
 def _to_another(line: Line, text: str, first: tuple[Said, int], cue: str) -> Reading:
-    """ "from Monday to Wednesday", "from Friday 5pm to Monday 9am"."""
+    """Read "from Monday to Wednesday", "from Friday 5pm to Monday 9am"."""
     said, place = first
     mark = line.word(place)
     is_and = mark == "and" and cue == "between"
@@ -317,7 +317,7 @@ def _to_another(line: Line, text: str, first: tuple[Said, int], cue: str) -> Rea
     last_day = _element(line, text, place + 1, "until")
     second = _composed(line, text, last_day)
     if second is not None and (second[0].to_clock or (second[0].clock and mark in RANGE_MARKS and not said.clock)):
-        second = last_day  # "Monday-Friday 9-5": the hours are of every day
+        second = last_day  # "Monday-Friday 9-5": the hours apply to every day
     if second is None or second[0].first is None or second[0].repeat or second[0].to_clock:
         return None
     last, after = second
@@ -346,7 +346,7 @@ def _to_another(line: Line, text: str, first: tuple[Said, int], cue: str) -> Rea
 
 
 def _from_now(line: Line, text: str, place: int, cue: str) -> Reading:
-    """ "between now and Christmas", "from now until Friday"; never "now" alone."""
+    """Read "between now and Christmas", "from now until Friday"; never "now" alone."""
     mark = line.word(place + 1)
     is_range = mark in ("until", "through") or (mark in _RANGE_WORDS and cue == "from" and not line.is_moving)
     if not is_range and (mark, cue) != ("and", "between"):
@@ -366,7 +366,7 @@ def _from_now(line: Line, text: str, place: int, cue: str) -> Reading:
 
 
 def _offset(line: Line, text: str, place: int, cue: str) -> Reading:
-    """ "in 20 minutes", "three days ago", "an hour from now", "a week on Tuesday", "two days before Christmas"."""
+    """Read "in 20 minutes", "three days ago", "an hour from now", "a week on Tuesday", "two days before Christmas"."""
     token = line.tokens[place]
     word = line.words[place]
     if token.kind not in ("number", "hours") and word not in NUMBER_WORDS and word not in (
@@ -400,7 +400,7 @@ def _offset(line: Line, text: str, place: int, cue: str) -> Reading:
 
 
 def _later(line: Line, span: Length, sign: int) -> dt.datetime:
-    """Months and days by the wall clock, then hours by elapsed time."""
+    """Shift now by months and days of the wall clock, then by hours of elapsed time."""
     now = line.now.replace(microsecond=0)
     date = add_months(line.today, sign * int(span.months)) + DAY * span.days * sign
     seconds = now.hour * 3600 + now.minute * 60 + now.second
@@ -412,7 +412,7 @@ def _moved(line: Line, span: Length, sign: int, cue: str) -> Said:
     try:
         moment, how_long = _later(line, span, sign), span.duration if sign > 0 else None
     except (OverflowError, ValueError):
-        return Said(first=dt.date.max, after=dt.date.min)  # falls off the calendar: no slot comes of it
+        return Said(first=dt.date.max, after=dt.date.min)  # falls off the calendar: it yields no slot
     if span.is_clocked or cue == "at":
         return Said(moment=moment, length=how_long)
     return Said(first=moment.date(), stands_at=moment)
@@ -445,7 +445,7 @@ def _anchored(line: Line, text: str, span: Length, relation: str, place: int) ->
 
 
 def _duration_at(line: Line, text: str, index: int) -> tuple[TimeSaid, int] | None:
-    """A length of time that is no date: "for 45 minutes", "an hour and a half", "90 min"."""
+    """Read a length of time that is no date: "for 45 minutes", "an hour and a half", "90 min"."""
     n_cue, cue = next(((n, c) for n, c in _cues_at(line, index) if n), (0, ""))
     place = index + n_cue
     if place >= len(line.tokens):

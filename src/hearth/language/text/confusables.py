@@ -1,7 +1,8 @@
-"""Text as finders read it: without invisible characters, look-alike letters as the Latin ones they imitate.
+"""Normalises text for the finders: drops invisible characters and replaces look-alike letters with the Latin ones.
 
-What is found in `Plain.text` is told in places of the original by `Plain.original`. Takes time linear in the text; any
-text, lone surrogates included.
+`Plain.original` maps a place in `Plain.text` back to the original. Takes time linear in the text; accepts any text,
+lone surrogates included.
+
 Covered: zero-width characters, soft hyphens, direction marks, full-width and styled letters and digits, Cyrillic and
 Greek look-alikes, accents (when words are compared). Not covered: look-alikes made of several letters (`rn` for `m`),
 digits for letters (`M1a`).
@@ -31,7 +32,7 @@ _LOOKS_LIKE = dict(
 
 
 class _Table(dict[int, str]):
-    """For `str.translate`: what each character is read as, worked out when first met."""
+    """A table for `str.translate`: the reading of each character, worked out when first met."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -56,17 +57,17 @@ class Plain:
 
     text: str
     places: array[int] | None
-    """Of each character, its place in the original; None when every one stands where it stood."""
+    """Place of each character in the original; None when no place differs."""
 
     def original(self, start: int, end: int) -> tuple[int, int]:
-        """Where the characters from `start` to `end` stand in the original."""
+        """Map the characters from `start` to `end` to their places in the original."""
         if self.places is None:
             return start, end
         return self.places[start], self.places[end - 1] + 1
 
 
 def plain(text: str) -> Plain:
-    """Read a text."""
+    """Normalise a text."""
     if text.isascii():
         return Plain(text, None)
     read = text.translate(_TABLE)
@@ -82,7 +83,7 @@ def plain(text: str) -> Plain:
 # ── Words ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 _WORD = re.compile(r"[\u2e80-\U0003ffff]|[^\W_\u2e80-\U0003ffff]+(?:[\u0300-\u036f]+[^\W_\u2e80-\U0003ffff]*)*")
-"""Chinese, Japanese and Korean letters are words of their own: a name begins and ends anywhere."""
+"""Matches a word; each Chinese, Japanese or Korean letter is one, since a name may begin and end anywhere."""
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
 _SPECIAL = str.maketrans({"ß": "ss", "ø": "o", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"})
 
@@ -93,7 +94,7 @@ class Words:
     __slots__ = ("_places", "_text", "folded")
 
     def __init__(self, text: str, folded: list[str]) -> None:
-        """Use `words`."""
+        """Build it with `words` instead."""
         self.folded = folded
         self._text = text
         self._places: tuple[list[int], list[int]] | None = None
@@ -114,14 +115,14 @@ class Words:
 
 
 def words(text: str) -> Words:
-    """The words of a plain text: runs of letters and digits."""
+    """Split a plain text into its words: runs of letters and digits."""
     if text.isascii():
         return Words(text, _ASCII_WORD.findall(text.lower()))
     return Words(text, [fold(word) for word in _WORD.findall(text)])
 
 
 def fold(word: str) -> str:
-    """Lower case without accents, look-alikes and invisible characters: what makes two words the same."""
+    """Fold a word for comparison: lower case, without accents, look-alikes and invisible characters."""
     return word.lower() if word.isascii() else _folded(word) if len(word) <= 64 else _folded.__wrapped__(word)
 
 

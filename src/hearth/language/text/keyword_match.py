@@ -1,7 +1,7 @@
-"""Which texts a few words of the owner mean: every telling word must occur, in any order, small words do not count.
+"""Finds texts by a few words of the owner: every significant word must occur, in any order; small words do not count.
 
-Case, accents and plural endings make no difference; a word of four letters or more also finds longer ones it begins.
-Not covered: synonyms, typing errors, word forms beyond English plurals.
+Case, accents and plural endings make no difference; a word of four letters or more also finds longer words that it
+begins. Not covered: synonyms, typing errors, word forms beyond English plurals.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _fold = folded.__wrapped__  # texts of whole mails and files must not stay in a 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Words that are looked for, one pattern each; false when none is left."""
+    """Words to look for, one pattern each; falsy when none is left."""
 
     patterns: tuple[re.Pattern[str], ...]
 
@@ -33,19 +33,19 @@ class Wanted:
         return bool(self.patterns)
 
     def missing_in(self, text: str) -> Wanted:
-        """The words that `text` does not hold."""
+        """Return the words that `text` does not hold."""
         if not self.patterns:
             return self
         plain = fold(text)
         return Wanted(tuple(p for p in self.patterns if not p.search(plain)))
 
     def count_in(self, text: str) -> int:
-        """How often the words occur, at most ten times each."""
+        """Count how often the words occur, at most ten times each."""
         plain = fold(text)
         return sum(min(len(p.findall(plain)), 10) for p in self.patterns)
 
     def place_in(self, text: str) -> int:
-        """Where the first of the words occurs; 0 when none does or folding changed the length."""
+        """Return where the first of the words occurs; 0 when none does or folding changed the length."""
         plain = fold(text)
         if len(plain) != len(text):
             return 0
@@ -54,12 +54,12 @@ class Wanted:
 
 
 def fold(text: str) -> str:
-    """Lower case without accents, for texts of any length."""
+    """Fold to lower case without accents, for texts of any length."""
     return str(_fold(text))
 
 
 def wanted(query: str, generic: frozenset[str] = frozenset()) -> Wanted:
-    """The telling words of `query`.
+    """Return the significant words of `query`.
 
     Args:
         generic: Stems people say but do not write (`mail`, `note`): they do not count.
@@ -77,7 +77,7 @@ def _wanted(query: str, generic: frozenset[str]) -> Wanted:
 
 def _pattern(word: str) -> re.Pattern[str]:
     if any(c >= "\u2e80" for c in word):
-        return re.compile(re.escape(word))  # Chinese, Japanese, Korean: words are not set apart
+        return re.compile(re.escape(word))  # Chinese, Japanese, Korean: no spaces between words
     if word.endswith("y") and len(word) > 3:
         return re.compile(rf"(?<!\w){re.escape(word[:-1])}(?:y|ies)")
     ending = "" if len(word) >= 4 else r"(?:['’]?s|es)?(?!\w)"
@@ -85,7 +85,7 @@ def _pattern(word: str) -> re.Pattern[str]:
 
 
 def excerpt(text: str, words: Wanted, n_max: int) -> str:
-    """At most about `n_max` characters of `text`, around the first of the words; `…` marks what was cut off."""
+    """Return at most about `n_max` characters of `text`, around the first of the words; `…` marks what was cut off."""
     if len(text) <= n_max:
         return text
     place = words.place_in(text) if words else 0
@@ -99,7 +99,7 @@ def excerpt(text: str, words: Wanted, n_max: int) -> str:
 
 
 def names(items: Iterable[str], n_max: int = 5) -> str:
-    """A few of them for a message: `'a', 'b' and 3 more`."""
+    """Join a few of them for a message: `'a', 'b' and 3 more`."""
     known = list(items)
     shown = ", ".join(repr(item) for item in known[:n_max])
     return f"{shown} and {len(known) - n_max} more" if len(known) > n_max else shown

@@ -1,4 +1,4 @@
-"""Words compared as people mean them: case, accents and plural endings make no difference.
+"""Compares words as people mean them: case, accents and plural endings make no difference.
 
 Not covered: synonyms and inflection beyond English plurals and possessives.
 """
@@ -24,7 +24,7 @@ _SPECIAL = str.maketrans({"ß": "ss", "ø": "o", "æ": "ae", "œ": "oe", "ł": "
 
 @functools.lru_cache(maxsize=4_000)
 def folded(text: str) -> str:
-    """Lower case, without accents: `Zoë Müller` is `zoe muller`."""
+    """Fold to lower case, without accents: `Zoë Müller` is `zoe muller`."""
     if text.isascii():
         return text.lower()
     plain = unicodedata.normalize("NFKD", text.casefold())
@@ -33,7 +33,7 @@ def folded(text: str) -> str:
 
 @functools.lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
-    """A folded word without possessive or plural ending."""
+    """Return a folded word without possessive or plural ending."""
     word = word.removesuffix("'s").removesuffix("’s")
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"
@@ -46,7 +46,7 @@ def stem(word: str) -> str:
 
 @functools.lru_cache(maxsize=4_000)
 def stems(text: str) -> frozenset[str]:
-    """The stems of the words in `text`."""
+    """Return the stems of the words in `text`."""
     return frozenset(stem(word) for word in re.findall(r"[\w]+(?:['’]s\b)?", folded(text)))
 
 
@@ -57,14 +57,14 @@ class Query:
         found = stems(text)
         self.words = found - _STOP or found
         self.specific = self.words - _GENERIC
-        """Without words such as `appointment`, which people say but do not write in a title."""
+        """Words of the query without such as `appointment`, which people say but do not write in a title."""
 
     def matches(self, text: str) -> bool:
-        """True when every word of the query is a word of `text` or begins one (from four letters on)."""
+        """Return whether every word of the query is a word of `text` or begins one (from four letters on)."""
         return self._all_in(self.words, text)
 
     def matches_loosely(self, text: str) -> bool:
-        """As `matches`, by the specific words alone; False when there is none."""
+        """Match as `matches` does, by the specific words alone; False when there is none."""
         return bool(self.specific) and self._all_in(self.specific, text)
 
     def _all_in(self, words: frozenset[str], text: str) -> bool:

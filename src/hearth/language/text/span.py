@@ -1,4 +1,4 @@
-"""What a finder says of a text."""
+"""Defines the record that every finder returns: a labelled span of a text."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import NamedTuple
 
 
 class Found(NamedTuple):
-    """A stretch of a text that tells something. A tuple: many are made, and a frozen dataclass takes thrice as long."""
+    """A labelled span of a text. A tuple: many are made, and a frozen dataclass takes three times as long."""
 
     start: int
     end: int
     kind: str
     """One of `config.MASK_KINDS`."""
     by: str = "form"
-    """Which finder: `form`, `owner` (the owner's own names) or `tagger`."""
+    """Finder that made it: `form`, `owner` (the owner's own names) or `tagger`."""
 
 
 def n_digits(text: str) -> int:
-    """How many digits stand in it."""
+    """Count the digits in a text."""
     return sum(c.isdigit() for c in text)

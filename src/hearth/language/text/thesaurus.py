@@ -1,9 +1,9 @@
-"""What owners' everyday words ask for: a small English thesaurus of actions and things.
+"""Maps owners' everyday words to concepts: a small English thesaurus of actions and things.
 
 `concepts` maps the words of a request to a few dozen concepts (`do:delete`, `thing:mail`), so that requests which ask
-the same in other words are alike. Concepts carry no meaning of their own: which tool one points to is learned from
-demonstrations and tool texts. Not covered: languages other than English, and words not listed, which simply add no
-concept.
+for the same thing in other words are alike. Concepts carry no meaning of their own: which tool one points to is
+learned from demonstrations and tool texts. Not covered: languages other than English, and words not listed, which add
+no concept.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ MARKS = ("?", ":", "that", "about", "from", "saying")
 def _table(
     entries: dict[str, str], prefix: str
 ) -> tuple[dict[str, list[str]], dict[str, list[tuple[tuple[str, ...], str]]]]:
-    """Single words and phrases (by first word) of a table."""
+    """Split a table into its single words and its phrases (by first word)."""
     single: dict[str, list[str]] = {}
     phrases: dict[str, list[tuple[tuple[str, ...], str]]] = {}
     for name, text in entries.items():
@@ -259,19 +259,20 @@ _DO_WORDS, _DO_PHRASES = _table(ACTIONS, "do:")
 _DO_WORDS = _inflected(_DO_WORDS)
 _THING_WORDS, _THING_PHRASES = _table(THINGS, "thing:")
 KNOWN_WORDS = frozenset({*_DO_WORDS, *_THING_WORDS, *QUESTIONS, *POLITE})
-"""Words of asking: a capital does not make a name of them."""
+"""Words that are common in requests: a capital does not make a name of them."""
 _GAP = "…"
 _MAX_GAP = 6
 
 
 def concepts(words: Sequence[str]) -> set[str]:
-    """The concepts of a request.
+    """Return the concepts of a request.
 
     Args:
         words: Its tokens in lower case, each typed value as `<kind>`.
+
     Returns:
-        `do:…` and `thing:…` for what is mentioned, `lead:…` for what it is led by (its first verb, or `ask`), and the
-        kinds of the values in it (`has:<file>`, `has:<file>2` for two).
+        `do:…` and `thing:…` for what is mentioned, `lead:…` for the leading word (its first verb, or `ask`), and
+        the kinds of the values in it (`has:<file>`, `has:<file>2` for two).
     """
     found: set[str] = set()
     led_by: tuple[int, set[str]] | None = None
@@ -299,7 +300,7 @@ def concepts(words: Sequence[str]) -> set[str]:
 
 
 def _is_leading(words: Sequence[str], place: int) -> bool:
-    """Whether only polite words and values stand before."""
+    """Return whether only polite words, prepositions and values stand before."""
     return all(w in POLITE or w.startswith("<") or w in _PREPOSITIONS for w in words[:place])
 
 
@@ -322,6 +323,6 @@ def _follows(words: Sequence[str], place: int, rest: Sequence[str]) -> bool:
 
 
 def all_concepts() -> Iterable[str]:
-    """Every name `concepts` may give, without the `has:` ones."""
+    """Return every name `concepts` may give, without the `has:` ones."""
     actions = [f"{kind}:{name}" for name in ACTIONS for kind in ("do", "lead")]
     return [*actions, "lead:ask", *(f"thing:{name}" for name in THINGS)]

@@ -1,4 +1,4 @@
-"""What the finders share: the slots and clauses of a request, its tokens, and numbers said in words.
+"""Defines what the finders share: slots and clauses of a request, its tokens, and numbers said in words.
 
 Tokens never overlap, stand in the order of the text, and are found in time linear in its length.
 """
@@ -21,20 +21,20 @@ class Slot:
     """`time`, `duration`, `number`, `quantity`, `unit`, `expression`, `email`, `phone`, `url`, `file`, `quoted`,
     `person`, `unknown_person`, or the kind of an entity of the context (`room`, …)."""
     start: int
-    """First character of the value in the request, cue words excluded."""
+    """Index of the first character of the value in the request, cue words excluded."""
     end: int
-    """One past its last character."""
+    """Index after its last character."""
     text: str
     views: Mapping[str, Plain] = field(default_factory=dict, hash=False)
     """The value in every form a parameter may want, in Hearth's plain encoding (ISO 8601). See `find_slots`."""
     cue: str = ""
-    """The words just before that say its part, lower case: `at`, `from`, `until`, `by`, `for`, `to`, `every`, …"""
+    """Words just before that say its role, lower case: `at`, `from`, `until`, `by`, `for`, `to`, `every`, …"""
     cue_start: int = -1
-    """First character of the cue; equal to `start` when there is none."""
+    """Index of the first character of the cue; equal to `start` when there is none."""
     is_timed: bool = False
-    """For a time: a clock time, a part of a day or a moment was said, not only a day or a longer stretch."""
+    """For a time: True when a clock time, a part of a day or a moment was said, not only a day or a longer stretch."""
     is_ambiguous: bool = False
-    """The context knows several; `views["candidates"]` lists their names."""
+    """True when the context knows several; `views["candidates"]` lists their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Clause:
     end: int
     text: str
     slots: tuple[Slot, ...] = ()
-    """The slots that lie in it."""
+    """Slots that lie in it."""
 
 
 class Token(NamedTuple):
@@ -55,7 +55,7 @@ class Token(NamedTuple):
     start: int
     end: int
     low: str
-    """The text in lower case, with a straight apostrophe."""
+    """Text in lower case, with a straight apostrophe."""
 
 
 _TOKEN = re.compile(
@@ -92,7 +92,7 @@ def tokens(text: str) -> list[Token]:
 
 
 def listed(words: str) -> list[str]:
-    """The words of a list that is written as one text, as the tables here are."""
+    """Split a list of words that is written as one text, as the tables here are."""
     return words.split()
 
 
@@ -116,9 +116,9 @@ NUMBER_WORDS = frozenset({*ONES, *TENS, *SCALES, "dozen"})
 
 
 def spoken_number(said: Sequence[Token], index: int) -> tuple[float, int] | None:
-    """A number that begins at a token, in digits or in words, and the index after it; None when there is none.
+    """Read a number that begins at a token, in digits or in words; return it and the index after it, or None.
 
-    "a" counts only before a scale ("a hundred", "a dozen"); ordinals are no numbers.
+    "a" counts only before a scale ("a hundred", "a dozen"); ordinals are not numbers.
     """
     if index >= len(said):
         return None
@@ -155,7 +155,7 @@ def spoken_number(said: Sequence[Token], index: int) -> tuple[float, int] | None
 
 
 def _joins(said: Sequence[Token], place: int, level: int) -> bool:
-    """True for the hyphen of "twenty-five" and the "and" of "two hundred and five"."""
+    """Return whether it is the hyphen of "twenty-five" or the "and" of "two hundred and five"."""
     if place + 1 >= len(said):
         return False
     word, following = said[place].low, said[place + 1].low
@@ -184,7 +184,7 @@ def _digits(said: Sequence[Token], index: int) -> tuple[float, int] | None:
 
 
 def _dozen(said: Sequence[Token], index: int) -> tuple[float, int] | None:
-    """ "a hundred", "a dozen", "half a dozen"."""
+    """Read "a hundred", "a dozen", "half a dozen"."""
     words = [token.low for token in said[index : index + 3]]
     if words == ["half", "a", "dozen"]:
         return 6.0, index + 3

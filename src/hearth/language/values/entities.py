@@ -62,7 +62,7 @@ _AUXILIARIES = frozenset(listed("you i we they he she it the there my this that 
 
 @dataclass(slots=True)
 class _Names:
-    """The names of a context by their first word: the words of each name and whom it may mean."""
+    """Index of a context's names by their first word: the words of each name and whom it may mean."""
 
     starts: dict[str, list[tuple[tuple[str, ...], tuple[Entity, ...], bool]]] = field(default_factory=dict)
     """First word → (all words, entities, is a full name), the longest first."""
@@ -75,7 +75,7 @@ _N_KEPT = 8
 
 
 def find_names(text: str, said: Sequence[Token], context: Context) -> list[Slot]:
-    """Slots of the context's entities (`name`, and `candidates` when ambiguous) and of unknown people (`name`)."""
+    """Find slots of the context's entities (`name`, and `candidates` when ambiguous) and of unknown people (`name`)."""
     names = _names(context.entities)
     slots: list[Slot] = []
     index = 0
@@ -93,7 +93,7 @@ def find_names(text: str, said: Sequence[Token], context: Context) -> list[Slot]
 
 
 def _names(entities: tuple[Entity, ...]) -> _Names:
-    """The index of a context; kept for the last few, because a context rarely changes between requests."""
+    """Return the index of a context; the last few are kept, because a context rarely changes between requests."""
     kept = _KEPT.get(id(entities))
     if kept is not None and kept[0] is entities:
         return kept[1]
@@ -154,7 +154,7 @@ def _known(text: str, said: Sequence[Token], index: int, names: _Names) -> tuple
 
 
 def _counts(text: str, said: Sequence[Token], index: int, entity: Entity) -> bool:
-    """Whether one word that may be a name is meant as one here."""
+    """Return whether one word that may be a name is meant as a name here."""
     word = said[index].low
     if entity.kind != "person" or (
         word not in WORDS_THAT_ARE_NAMES and word not in MONTHS and word not in WEEKDAYS and word not in HOLIDAY_STARTS
@@ -171,7 +171,7 @@ def _counts(text: str, said: Sequence[Token], index: int, entity: Entity) -> boo
 
 
 def _titled(text: str, said: Sequence[Token], index: int, names: _Names) -> tuple[Slot, int] | None:
-    """ "Mrs. Okoro", "dr weber": people by their last name."""
+    """Find people by title and last name: "Mrs. Okoro", "dr weber"."""
     if said[index].low not in _TITLES:
         return None
     place = index + 1
@@ -189,7 +189,7 @@ def _titled(text: str, said: Sequence[Token], index: int, names: _Names) -> tupl
 
 
 def _unknown(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | None:
-    """Capitalised words right after "call", "with", "to" …, that nobody in the context is called."""
+    """Find capitalised words right after "call", "with", "to" …, that are no name of the context."""
     if index == 0 or not _is_capital(text, said[index]):
         return None
     before = said[index - 1].low
@@ -214,7 +214,7 @@ def _unknown(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] |
 
 
 def _is_capital(text: str, token: Token) -> bool:
-    """A word written like a name: capital first, then at least one small letter."""
+    """Return whether a word is written like a name: capital first, then at least one small letter."""
     word = text[token.start : token.end]
     if token.kind != "word" or token.low in _NOT_A_NAME or token.low in WEEKDAYS or token.low in MONTHS:
         return False

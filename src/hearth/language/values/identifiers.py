@@ -22,9 +22,9 @@ _QUOTED = re.compile(
 
 
 def find_quoted(text: str) -> list[Slot]:
-    """Text in straight or curly quotation marks; `text` is what stands between them.
+    """Find text in straight or curly quotation marks; `text` is what stands between them.
 
-    When that is just an address or a file name it is left to those.
+    When it is only an address or a file name, it is left to those finders.
     """
     slots = []
     for match in _QUOTED.finditer(text):
@@ -74,7 +74,7 @@ _LONGEST_CHUNK = 2048
 
 
 def find_addresses(text: str) -> list[Slot]:
-    """E-mail addresses, web addresses and files, each cut from a run of characters without white space."""
+    """Find e-mail addresses, web addresses and files, each cut from a run of characters without white space."""
     slots = []
     for chunk in _CHUNK.finditer(text):
         run = chunk[0]
@@ -90,7 +90,7 @@ def find_addresses(text: str) -> list[Slot]:
 
 
 def _pieces(run: str) -> list[tuple[int, str]]:
-    """The run without its brackets, and cut at commas and semicolons unless it is one web address."""
+    """Cut a run at commas and semicolons, unless it is one web address."""
     if "://" in run:
         return [(0, run)]
     pieces, place = [], 0
@@ -145,7 +145,7 @@ _TEN_DIGITS = frozenset({"US", "CA"})
 
 
 def find_phones(text: str, country: str) -> list[Slot]:
-    """Phone numbers as E.164 (`phone`); as their digits alone when the country is unknown.
+    """Find phone numbers as E.164 (`phone`); as their digits alone when the country is unknown.
 
     A run of digits is taken whole or not at all: no part of a card number, an IBAN or a longer run is a phone number.
     """

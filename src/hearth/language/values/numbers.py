@@ -1,6 +1,6 @@
 """Finds numbers, quantities, units asked for, and sums in a request.
 
-A number that is part of a name ("v1.5", "A4"), of an address, or of a code of 12 or more digits is none. Units are
+Numbers that are part of a name ("v1.5", "A4"), of an address, or of a code of 12 or more digits are ignored. Units are
 named as pint names them, money by ISO 4217; nothing is converted here.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from hearth.language.temporal.time_words import UNITS
 from hearth.language.text.tokens import NUMBER_WORDS, Slot, Token, spoken_number
-from hearth.language.values.unit_words import (
+from hearth.language.text.unit_words import (
     CURRENCY_SIGNS,
     HEATS,
     LENGTHS,
@@ -28,7 +28,7 @@ _OPERATORS = {
 }  # fmt: skip
 _LONG_OPERATORS = {("divided", "by"): "/", ("multiplied", "by"): "*", ("to", "the", "power", "of"): "^"}
 _LONGEST_SUM = 60
-"""In tokens."""
+"""Greatest number of tokens in a sum."""
 _COMMA_TAIL = re.compile(r",\d{1,2}(?![\d,]|\.\d)")
 _SIGNS = frozenset(["+", "-", "*", "/", "^", "(", "of", "% of", "% off"])
 _SHARES = {
@@ -46,7 +46,7 @@ _SUM_WORDS = re.compile(
 
 
 def find_numbers(text: str, said: Sequence[Token]) -> list[Slot]:
-    """Numbers, quantities (a number with a unit), units asked for, and sums ("15% of 80", "3 * 4.5")."""
+    """Find numbers, quantities (a number with a unit), units asked for, and sums ("15% of 80", "3 * 4.5")."""
     slots: list[Slot] = []
     index = 0
     codes = _codes(said)
@@ -83,7 +83,7 @@ def find_numbers(text: str, said: Sequence[Token]) -> list[Slot]:
 
 
 def _is_list_number(text: str, said: Sequence[Token], index: int) -> bool:
-    """True for the number before an item of a list: "1. buy milk" at the beginning of a line."""
+    """Return whether it is the number before an item of a list: "1. buy milk" at the beginning of a line."""
     token = said[index]
     if token.kind != "number" or not token.low.isdecimal() or len(token.low) > 2 or index + 2 >= len(said):
         return False
@@ -97,7 +97,7 @@ def _may_be_unit_or_sum(word: str, letters: frozenset[str]) -> bool:
 
 
 def _letter_units(said: Sequence[Token]) -> frozenset[str]:
-    """The letters that are units of their own here: "5000 m in miles", "20 c in f"."""
+    """Return the single letters that are units here: "5000 m in miles", "20 c in f"."""
     words = [token.low for token in said]
     named = {UNIT_WORDS[word] for word in words if word in UNIT_WORDS}
     is_converted = "convert" in words
@@ -107,7 +107,7 @@ def _letter_units(said: Sequence[Token]) -> frozenset[str]:
 
 
 def _codes(said: Sequence[Token]) -> set[int]:
-    """The tokens of card numbers, account numbers and the like: 12 or more digits in groups; no amount is so long."""
+    """Return the tokens of card and account numbers and the like: 12 or more digits in groups; no amount is so long."""
     found: set[int] = set()
     run: list[int] = []
     n_digits = 0
@@ -185,7 +185,7 @@ def _number_views(value: float) -> dict[str, Plain]:
 
 
 def _touching(said: Sequence[Token], place: int) -> str:
-    """The word that stands right behind the token before it, or empty."""
+    """Return the word that follows the token before it without a space, or ""."""
     if place < len(said) and said[place].start == said[place - 1].end and said[place].kind == "word":
         return said[place].low
     return ""
@@ -210,7 +210,7 @@ def _unit_at(said: Sequence[Token], place: int, letters: frozenset[str] = frozen
 
 
 def _number(text: str, said: Sequence[Token], index: int) -> tuple[float, int, int] | None:
-    """Value, index after it and first character of the number at a token; not of one that is part of a name."""
+    """Return value, index after it and first character of the number at a token; None when it is part of a name."""
     token = said[index]
     start = token.start
     if token.kind == "day_month" and "/" in token.low:
@@ -244,7 +244,7 @@ def _number(text: str, said: Sequence[Token], index: int) -> tuple[float, int, i
 def _asked_unit(
     text: str, said: Sequence[Token], index: int, has_measure: bool, letters: frozenset[str]
 ) -> tuple[Slot, int] | None:
-    """The unit wanted: "5 miles in kilometres", "how many cups are in …"; both of "yards to metres: 220"."""
+    """Find the unit wanted: "5 miles in kilometres", "how many cups are in …"; both of "yards to metres: 220"."""
     before = [token.low for token in said[max(0, index - 2) : index]]
     is_asked = before == ["how", "many"] or (has_measure and before[-1:] in (["in"], ["to"], ["into"], ["as"]))
     unit = _wanted_unit(said, index, letters if is_asked else frozenset())
@@ -261,7 +261,7 @@ def _wanted_unit(said: Sequence[Token], index: int, letters: frozenset[str]) -> 
 
 
 def _is_of_pair(said: Sequence[Token], index: int, after: int) -> bool:
-    """Whether a unit is converted to or from another one without a number before it."""
+    """Return whether a unit is converted to or from another one without a number before it."""
     joints = ("to", "into", "in")
     if after < len(said) and said[after].low in joints and _wanted_unit(said, after + 1, frozenset()) is not None:
         return True
@@ -269,9 +269,9 @@ def _is_of_pair(said: Sequence[Token], index: int, after: int) -> bool:
 
 
 def _sum(text: str, said: Sequence[Token], index: int, asks_for_sum: bool) -> tuple[tuple[Slot, int] | None, int]:
-    """A sum of at least two numbers, or a function of one; `expression` has signs for the words.
+    """Find a sum of at least two numbers, or a function of one; `expression` uses signs for the words.
 
-    Also the index up to which was looked, so that a long stretch that is no sum is not read again from each place.
+    Also returns how far it looked, so that a long stretch that is no sum is not read again from each place.
     """
     if said[index].low == "square":
         return _square_root(text, said, index), index
@@ -334,13 +334,13 @@ def _square_root(text: str, said: Sequence[Token], index: int) -> tuple[Slot, in
 
 
 def _is_lone_minus(text: str, said: Sequence[Token], index: int) -> bool:
-    """The sign of the number that it touches; nothing stands before it that something could be taken from."""
+    """Return whether a minus is the sign of the number it touches: nothing before it could be subtracted from."""
     start, has_number = said[index].start, index + 1 < len(said) and said[index + 1].kind == "number"
     return has_number and said[index + 1].start == start + 1 and (start == 0 or text[start - 1] in " (:\n")
 
 
 def _of_list(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | None:
-    """ "the average of 72, 85 and 91"."""
+    """Read "the average of 72, 85 and 91"."""
     numbers: list[str] = []
     place = end = index + 2
     if [t.low for t in said[index + 1 : index + 2]] != ["of"]:
@@ -362,7 +362,7 @@ def _of_list(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] |
 
 
 def _share(said: Sequence[Token], place: int) -> tuple[str, int] | None:
-    """ "half of", "a third of", "two thirds of" as a fraction, and the index of "of"."""
+    """Read "half of", "a third of", "two thirds of" as a fraction, and return the index of "of"."""
     top, following = 1, place
     if said[place].low in ("a", "one"):
         following += 1
@@ -376,7 +376,7 @@ def _share(said: Sequence[Token], place: int) -> tuple[str, int] | None:
 
 
 def _operand(text: str, said: Sequence[Token], place: int, parts: list[str]) -> int | None:
-    """Adds a number, an opening bracket or a function to `parts`; the index after it."""
+    """Add a number, an opening bracket or a function to `parts` and return the index after it."""
     token = said[place]
     if token.low == "(" or token.low in _FUNCTIONS:
         if token.low in _FUNCTIONS and [t.low for t in said[place + 1 : place + 2]] != ["("]:

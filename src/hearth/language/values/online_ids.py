@@ -1,4 +1,4 @@
-"""Addresses of mail, pages and machines by their form, also as they are dictated; names of files."""
+"""Finds addresses of mail, pages and machines by their form, also dictated ones, and file names."""
 
 # ruff: noqa: SIM905 - lists of words read best as words
 
@@ -14,7 +14,7 @@ from hearth.language.text.span import Found
 
 
 def find_online(text: str, words: Words) -> list[Found]:
-    """Addresses of mail, pages and machines, and names of files."""
+    """Find addresses of mail, pages and machines, and names of files."""
     found: list[Found] = []
     if "@" in text or ((")" in text or "]" in text or "}" in text) and _AT_WORD.search(text)):
         found += _mails(text)
@@ -72,7 +72,7 @@ _TLDS = frozenset(
 _WORDS_TOO = frozenset(
     "it at be in is no my me us to so am by id name post live news world space design law pro la".split()
 )
-"""Domains that are words: after a full stop without a space they count only in a host of several names."""
+"""Top-level domains that are words: after a full stop without a space they count only in a host of several names."""
 _DOMAIN = re.compile(
     r"(?<![\w@.+-])(?:[^\W_][\w-]{0,62}\.){1,8}([^\W\d_]{2,24})(?![\w@-])(?::\d{2,5}(?!\d))?(?:[/?#][^\s<>\"“”«»]{0,2000})?"
 )
@@ -91,7 +91,7 @@ def _sites(text: str) -> Iterator[Found]:
 
 
 def unpunctuated(run: str) -> str:
-    """Without the punctuation of the sentence around it; a closing bracket stays when its opening one is inside."""
+    """Strip the punctuation of the sentence around it; a closing bracket stays when its opening one is inside."""
     while run:
         last = run[-1]
         if last in ".,;:!?'’*`…|\\" or (last in ")]}" and run.count(last) > run.count("([{"[")]}".index(last)])):
@@ -120,7 +120,7 @@ _ANY_FILE = re.compile(
     r"presentation|slides|invoice|summary)[\d_-]{0,6}\.\w{2,8}",
     re.IGNORECASE,
 )
-"""Names that anybody's file has: they tell nothing, and plans need them."""
+"""Matches file names that anybody may have: they identify nobody, and plans need them."""
 IPV4 = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?!\.?\d|[^\W\d_])(?:/\d{1,2}(?!\d))?")
 _IPV6 = re.compile(r"(?<![\w:.])(?:[0-9a-fA-F]{0,4}:){2,7}(?:[0-9a-fA-F]{0,4}|(?:\d{1,3}\.){3}\d{1,3})(?![\w:])")
 _MAC = re.compile(r"(?<![\w:-])(?:[0-9a-fA-F]{2}([:-]))(?:[0-9a-fA-F]{2}\1){4,6}[0-9a-fA-F]{2}(?![\w:-])")
@@ -158,7 +158,9 @@ _LEAST_SPOKEN = 6
 
 
 def _spoken(words: Words) -> Iterator[Found]:
-    """`mia dot berger at berger dot de`, `zero three zero two double one …`: six figures and more."""
+    """Find dictated addresses and numbers of six or more figures: `mia dot berger at berger dot de`, `zero three zero
+    two double one …`.
+    """
     folded, starts, ends = words.folded, words.starts, words.ends
     for at, word in enumerate(folded):
         if word in _SPOKEN_ATS and at and at + 3 <= len(folded) - 1 and folded[at + 2] in _SPOKEN_DOTS:
@@ -187,4 +189,4 @@ def _spoken(words: Words) -> Iterator[Found]:
 _COUNTING = re.compile(
     r"\b(?:one two three four|four three two one|eins zwei drei vier|un deux trois quatre|uno dos tres cuatro)\b"
 )
-"""Somebody counts."""
+"""Matches counting aloud, which is not a number."""

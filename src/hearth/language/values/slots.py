@@ -1,8 +1,8 @@
-"""Typed values found in a request, without training: the same text, time and context give the same slots.
+"""Finds typed values in a request, without training: the same text, time and context give the same slots.
 
-Slots never overlap, stand in the order of the text, and `text[slot.start:slot.end] == slot.text`. No text raises, and
-reading takes time linear in its length. English only: of other languages, addresses, numbers, files, quoted text,
-known names and numeric dates are still found.
+Slots never overlap, stand in the order of the text, and `text[slot.start:slot.end] == slot.text`. No text raises an
+exception, and reading takes time linear in its length. English only: in other languages addresses, numbers, files,
+quoted text, known names and numeric dates are still found.
 
 Views by kind, all plain data:
 
@@ -44,7 +44,7 @@ _RANKS = {
         listed("quoted email url file person time phone expression quantity duration number unit unknown_person")
     )
 }
-"""Of slots of equal length that overlap the first kind wins."""
+"""Rank of each kind: of overlapping slots of equal length the first kind wins."""
 _CUE_WORDS = frozenset(
     listed(
         "at on in for of to from between within during over around about since until till before after by "
@@ -56,13 +56,13 @@ _CUE_WORDS = frozenset(
 _ENDS_SENTENCE = re.compile(r"[.!?;\n]")
 _THERE = re.compile(r"\b(?:there|that day)\b", re.IGNORECASE)
 _MOST_TIMES = 8
-"""A clause with more times than that lists them; each is then read alone."""
+"""Most times of a clause that are read together; more are a list, and each is read alone."""
 
 
 def find_slots(text: str, now: dt.datetime, context: Context) -> tuple[Slot, ...]:
     """Find the typed values in a request.
 
-    Of overlapping values the longest counts, then the most specific kind.
+    Of overlapping values the longest is kept, then the most specific kind.
 
     Args:
         text: The request as the owner wrote it; any text.
@@ -90,7 +90,7 @@ def find_slots(text: str, now: dt.datetime, context: Context) -> tuple[Slot, ...
 
 
 def _times_joined(text: str, kept: list[Slot], times: Sequence[TimeSaid], now: dt.datetime) -> list[Slot]:
-    """The slots with the times of each clause read together."""
+    """Return the slots with the times of each clause read together."""
     by_start = {time.slot.start: time for time in times}
     result: dict[int, Slot] = {}
     day, end = None, 0
@@ -109,7 +109,7 @@ def _times_joined(text: str, kept: list[Slot], times: Sequence[TimeSaid], now: d
 
 
 def _apart(text: str, found: list[Slot]) -> list[Slot]:
-    """The slots that remain when of overlapping ones the longest, then the most specific is kept."""
+    """Drop overlapping slots: the longest is kept, then the most specific."""
     taken = bytearray(len(text))
     kept = []
     for slot in sorted(found, key=lambda s: (s.start - s.end, _RANKS.get(s.kind, 4), s.start)):
@@ -121,7 +121,7 @@ def _apart(text: str, found: list[Slot]) -> list[Slot]:
 
 
 def _placed(slots: Sequence[Slot], said: Sequence[Token]) -> list[tuple[Slot, int]]:
-    """Each slot with the index of the token before it (-1: none)."""
+    """Pair each slot with the index of the token before it (-1: none)."""
     result = []
     index = 0
     for slot in slots:
@@ -132,7 +132,7 @@ def _placed(slots: Sequence[Slot], said: Sequence[Token]) -> list[tuple[Slot, in
 
 
 def _finished(slot: Slot, said: Sequence[Token], before: int) -> Slot:
-    """The slot with its cue, and its text as a view."""
+    """Return the slot with its cue, and its text as a view."""
     views = {"text": slot.text, **slot.views}
     cue, cue_start = slot.cue, slot.cue_start if slot.cue else slot.start
     if not cue and before >= 0 and said[before].low in _CUE_WORDS:

@@ -1,8 +1,8 @@
-"""Requests made from those that were taught, so that training meets new combinations of tools: plain text, by seed.
+"""Make synthetic requests from those that were taught, so that training meets new combinations of tools: text, by seed.
 
 Three ways: two requests joined, a request with a foreign step said before or after it, and a request put together from
-what steps were said to do, along links that were taught or with a step cut, spliced or added. Steps without a text are
-passed over, so demonstrations without texts of steps are only joined.
+the texts of steps, along taught links or with a step cut, spliced or added. Steps without a text are skipped, so
+demonstrations without texts of steps are only joined.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _FIRST_BREAKS = (". Then ", ". Also, ", ". After that, ", ", and then ")
 _MOST_STEPS = 5
 _LEAST_CHARACTERS = 8
 _N_TRIES = 30
-"""For each request wanted; beyond them fewer are made (too few texts, or all of one tool)."""
+"""Tries for each request wanted; after that, fewer are made (too few texts, or all of one tool)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A request with its tools in order and what each step was said to do ("" where nothing was said)."""
+    """A request with its tools in order and the text of each step ("" where there is none)."""
 
     request: str
     tools: tuple[str, ...]
@@ -47,7 +47,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How the made requests are shared out."""
+    """Shares of the ways in which requests are made."""
 
     joined: float = 0.2
     with_foreign_step: float = 0.3
@@ -55,12 +55,12 @@ class Shares:
 
 
 def step_text(text: str) -> str:
-    """What a step is said to do, without its number and tool."""
+    """Return a step's text without its number and tool."""
     return _PREFIX.sub("", text).strip().rstrip(".")
 
 
 class Synthesis:
-    """Makes requests from texts. The same texts and seed, the same requests."""
+    """Makes requests from texts. The same texts and seed give the same requests."""
 
     def __init__(self, texts: Sequence[Text], seed: int, shares: Shares | None = None) -> None:
         self._random = random.Random(seed)  # noqa: S311  nothing secret
@@ -79,7 +79,7 @@ class Synthesis:
                 self._after[before].append(after)
 
     def make(self, n: int) -> list[Text]:
-        """`n` requests, fewer where the texts do not give so many."""
+        """Make `n` requests, fewer where the texts do not give so many."""
         ways = [(self._joined, self._shares.joined if len(self._texts) > 1 else 0.0)]
         if self._steps:
             ways.append((self._with_foreign_step, self._shares.with_foreign_step))
@@ -136,7 +136,7 @@ class Synthesis:
         return Text(request[:1].upper() + request[1:] + ".", tuple(tools))
 
     def _go_on(self, tools: list[str], steps: list[str]) -> None:
-        """Cut somewhere and go on by one or two other steps, mostly along links that were taught."""
+        """Cut somewhere and continue with one or two other steps, mostly along links that were taught."""
         end = self._random.randrange(1, len(tools) + 1)
         del tools[end:], steps[end:]
         for _ in range(self._random.choice((1, 1, 2))):
@@ -153,5 +153,5 @@ class Synthesis:
 
 
 def _inside(text: str) -> str:
-    """As it is written inside a sentence."""
+    """Return text as it is written inside a sentence."""
     return text[:1].lower() + text[1:] if text[1:2].islower() else text

@@ -1,6 +1,6 @@
-"""The shipped sentence encoder under torch, in half precision and frozen, with a low-rank change that learns.
+"""Run the shipped sentence encoder in torch, in half precision and frozen, with a trainable low-rank change (LoRA).
 
-What it gives as `adapter` is what `models.encoder.lora_encoder` takes: the run-time graph is the same mathematics in 8
+The output of `adapter` is the input of `models.encoder.lora_encoder`: the run-time graph is the same mathematics in 8
 bits. Extra `train`.
 """
 
@@ -24,10 +24,10 @@ _N_HEADS = 12
 
 
 class LowRankEncoder(nn.Module):  # type: ignore[misc, unused-ignore]
-    """States of padded rows of tokens; learns thin changes to every matrix, and the norms and biases themselves."""
+    """Computes states of padded rows of tokens; learns low-rank changes to every matrix, and norms and biases."""
 
     def __init__(self, weights: Mapping[str, Array], rank: int) -> None:
-        """`weights` are those of `adapted.load_weights`."""
+        """Make the encoder from the weights of `models.encoder.lora_encoder.load_weights`."""
         super().__init__()
         self._frozen: dict[str, Tensor] = {}
         self.low = nn.ParameterDict()
@@ -45,7 +45,7 @@ class LowRankEncoder(nn.Module):  # type: ignore[misc, unused-ignore]
                 self.plain[_key(name)] = nn.Parameter(torch.tensor(np.array(value)))
 
     def forward(self, embedded: Tensor, is_there: Tensor) -> Tensor:
-        """Last layer's states, shape [rows, tokens, 384].
+        """Return the last layer's states, shape [rows, tokens, 384].
 
         Args:
             embedded: Word + place + segment vectors, shape [rows, tokens, 384].
@@ -70,12 +70,12 @@ class LowRankEncoder(nn.Module):  # type: ignore[misc, unused-ignore]
         return x.float()
 
     def adapter(self) -> dict[str, Array]:
-        """The change, as `adapted.AdaptedEncoder.open` takes it."""
+        """Return the change, as `models.encoder.lora_encoder.AdaptedEncoder.open` takes it."""
         found = {k.replace("|", "."): v.detach().numpy() for k, v in self.low.items()}
         return found | {"=" + k.replace("|", "."): v.detach().numpy() for k, v in self.plain.items()}
 
     def load_adapter(self, adapter: Mapping[str, Array]) -> None:
-        """Take over a change that `adapter` gave."""
+        """Load a change that `adapter` returned."""
         with torch.no_grad():
             for name, value in adapter.items():
                 target = self.plain[_key(name[1:])] if name.startswith("=") else self.low[_key(name)]

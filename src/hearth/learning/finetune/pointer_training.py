@@ -1,9 +1,8 @@
-"""The training behind `learning.finetune.trainer`, with torch: the same network as `models.pointer_graph`, and its
-losses.
+"""Train the network of `models.pointer_graph` with torch, for `learning.finetune.trainer`, and define its losses.
 
-The lower layers are run once a text by the very int8 graph that serves later, so that what is trained above them sees
-what it will see. Matrices multiply in bfloat16 where the processor can, sums and norms of the losses in float32.
-The network itself is `learning.finetune.torch_model`.
+The lower layers are run once per text by the same int8 graph that serves later, so that the layers trained above them
+see what they will see then. Matrices multiply in bfloat16 where the processor can; sums and norms of the losses are in
+float32. The network itself is `learning.finetune.torch_model`.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hearth.learning.finetune.augmentation import Synthesis, Text
+from hearth.learning.finetune.lessons import Epoch, Lesson, Task, Trained
 from hearth.learning.finetune.torch_model import Net, Out, Weights, fresh_weights
-from hearth.learning.finetune.trainer import Epoch, Lesson, Task, Trained
 from hearth.models.encoder.transformer_layers import N_LAYERS, WIDTH, Shape
 from hearth.models.pointer import (
     MODEL_FILE,
@@ -46,10 +45,10 @@ from hearth.protocols import Proposal
 
 _WARM_STEPS = 60
 _WARM_SHARE = 0.1
-"""Steps until the full rate, at most this share of all."""
+"""Most steps until the full rate, as a share of all."""
 _LEAST_RATE = 0.02
 _MORE_RATE = 0.3
-"""Of the first rate, when going on with all lessons."""
+"""Share of the first rate, when going on with all lessons."""
 _FAR = -1e4
 _AVERAGED = 0.99
 
@@ -59,11 +58,11 @@ class _Sample:
     """A text ready to be learnt."""
 
     states: Tensor
-    """From the lower layers, shape [n_tokens, 384]."""
+    """States from the lower layers, shape [n_tokens, 384]."""
     tools: tuple[int, ...]
     """Places of the plan's tools, in order."""
     lesson: Lesson | None = None
-    """Where it was taught, not made."""
+    """The lesson of a taught text; None for a made one."""
 
 
 def run(task: Task) -> Iterator[Epoch | Trained]:
@@ -77,7 +76,7 @@ def run(task: Task) -> Iterator[Epoch | Trained]:
 
 
 class _Training:
-    """One run."""
+    """One training run."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
@@ -173,7 +172,7 @@ class _Training:
         return torch.optim.AdamW(groups, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
 
     def _drawn(self, lesson: Lesson) -> tuple[str, ...]:
-        """One of the teachers' plans by its weight: over the epochs, soft labels."""
+        """Draw one of the teachers' plans by its weight: over the epochs, this gives soft labels."""
         if len(lesson.plans) == 1:
             return lesson.plans[0][0]
         plans, weights = zip(*lesson.plans)
@@ -183,7 +182,7 @@ class _Training:
         return tuple(self._place[tool] for tool in tools)
 
     def _batches(self, samples: list[_Sample]) -> list[list[_Sample]]:
-        """Texts of about one length together, so that little time goes into padding; shuffled."""
+        """Batch texts of similar length, so that little time goes into padding; shuffled."""
         n = self._options.batch
         self._random.shuffle(samples)
         batches = []
@@ -209,7 +208,7 @@ class _Training:
     # ── Losses ────────────────────────────────────────────────────────────────────────────────────────────
 
     def _loss(self, batch: Sequence[_Sample]) -> tuple[Tensor, Tensor]:
-        """The sequence's, and beside it: which tools stand first, each tool's chance, the teacher's candidates."""
+        """Return the total loss (with first tools, each tool's chance, candidates) and the sequence's alone."""
         o = self._options
         states, mask = _stacked([sample.states for sample in batch])
         wanted = torch.zeros(len(batch), len(self._place))
@@ -247,7 +246,7 @@ class _Training:
         return pointer_graph(arrays, self._lower.published, self._shape), table
 
     def _propose(self, held: Sequence[Lesson]) -> dict[str, Proposal]:
-        """By the graph that will serve, so that what is held is what would have been said."""
+        """Propose with the graph that will serve, so that the held proposals are what it would have said."""
         if not held:
             return {}
         graph, table = self._made_graph()
@@ -305,7 +304,7 @@ class _Training:
 
 
 def _sequence_loss(out: Out, batch: Sequence[_Sample], names_of: Any, smoothing: float) -> Tensor:
-    """Mean over steps, the end included: cross-entropy with smoothed labels, or with the teacher's chances."""
+    """Return the mean over steps and end: cross-entropy with smoothed labels, or with the teacher's chances."""
     n, k = out.chosen.shape
     most = max(len(sample.tools) for sample in batch)
     before = torch.full((n, most + 1), k)
@@ -347,7 +346,7 @@ def _sequence_loss(out: Out, batch: Sequence[_Sample], names_of: Any, smoothing:
 
 
 def _ranking_loss(out: Out, row: int, candidates: Sequence[tuple[tuple[int, ...], float]]) -> Tensor:
-    """How far the model's chances of the teacher's candidates are from the teacher's, in nats.
+    """Compare the model's chances of the teacher's candidates with the teacher's, in nats.
 
     Source:
         ListNet: Cao et al. 2007, section 4.
@@ -391,6 +390,6 @@ def _is_encoder(name: str) -> bool:
 
 
 def _has_fast_bfloat16() -> bool:
-    """Whether the processor multiplies bfloat16 by itself; without, it is slower than float32."""
+    """Say whether the processor multiplies bfloat16 natively; otherwise it is slower than float32."""
     asked = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
     return any(bool(getattr(torch.cpu, name, bool)()) for name in asked)

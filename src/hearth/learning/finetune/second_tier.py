@@ -1,7 +1,7 @@
-"""Tier two of a state: a trained model's proposals, made from all that was learnt and promoted only through the gate.
+"""Train and use tier two of a state: a model trained on all that was learnt and promoted only through the gate.
 
-The model lies in a folder of its own below `learned/`, beside what it proposed for demonstrations that were held back
-from it: by those alone it is judged, and trusted. Without torch nothing is trained, and what was trained still plans.
+The model lies in a folder of its own below `learned/`, beside its proposals for demonstrations that were held back from
+it: it is judged, and trusted, by those alone. Without torch nothing is trained, but an earlier model still plans.
 """
 
 from __future__ import annotations
@@ -11,86 +11,36 @@ import secrets
 import shutil
 import time
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hearth.atomic_files import replacing
-from hearth.errors import HearthError, StoreError
+from hearth.errors import HearthError
 from hearth.formats.plan_json import plan_from_json
 from hearth.learning.demonstration_store import Entry
-from hearth.learning.finetune.trainer import Lesson, lesson_of, reflected
+from hearth.learning.finetune.lessons import Lesson, Trained, lesson_of, reflected
 from hearth.learning.tasks import grouped
+from hearth.learning.tier_files import fault, write_held
 from hearth.learning.versions import promotion_gate
 from hearth.learning.versions.promotion_gate import Verdict, node_f1
-from hearth.protocols import Proposal, Proposer
-from hearth.types import Demonstration, ToolSpec
+from hearth.protocols import Proposal
+from hearth.types import Demonstration
 
 if TYPE_CHECKING:
     from hearth.learning.learned_state import Progress, State
 
 LEAST_TAUGHT = 200
-"""With fewer demonstrations tier one and the neighbours are as good, and training is not worth its minutes."""
+"""Fewest demonstrations that training pays for: with fewer, tier one and the neighbours are as good."""
 _DUE_SHARE = 0.1
-_HELD = "held.json"
-
-
-def opened(folder: Path, tools: Mapping[str, ToolSpec], graph: frozenset[tuple[str, str]] | None) -> Proposer | None:
-    """The trained model in `folder`; None when it is damaged: the rest plans without it."""
-    from hearth.models.pointer import Pointer  # with onnxruntime's session, for those who trained one
-
-    try:
-        return Pointer.open(folder, tools, graph=graph)
-    except StoreError:
-        return None
-
-
-def fault(folder: Path) -> str:
-    """What is wrong with the files of a trained model: "gone", "damaged", or nothing."""
-    if not folder.exists():
-        return "gone"
-    from hearth.models.pointer import read_record
-
-    try:
-        read_record(folder)
-    except StoreError:
-        return "damaged"
-    return ""
 
 
 def lost(state: State) -> str:
-    """For a person: the trained model in use takes no part any more, and why; empty when it does, or there is none."""
+    """Tell a person why the trained model in use takes no part any more; empty when it does, or there is none."""
     current = state.lineage.current()
     what = fault(state.path(current.adapter)) if current is not None and current.adapter else ""
     return f"tier two takes no part: its files are {what}; `hearth learn --tier two` trains another" if what else ""
 
 
-def held(folder: Path) -> dict[str, Proposal]:
-    """What the model proposed for demonstrations it had not learnt, by id."""
-    try:
-        data: Any = json.loads((folder / _HELD).read_bytes())
-        return {
-            id: Proposal(
-                tools,
-                tuple((tuple(sequence), log) for sequence, log in sequences),
-                {(a, b): value for a, b, value in links},
-            )
-            for id, (tools, sequences, links) in data.items()
-        }
-    except (OSError, ValueError, TypeError, AttributeError):
-        return {}
-
-
-def _write_held(folder: Path, proposals: Mapping[str, Proposal]) -> None:
-    data = {
-        id: [dict(p.tools), [[list(s), log] for s, log in p.sequences], [[*pair, v] for pair, v in p.link.items()]]
-        for id, p in sorted(proposals.items())
-    }
-    with replacing(folder / _HELD) as file:
-        file.write(json.dumps(data).encode())
-
-
 def is_due(state: State) -> bool:
-    """Whether training pays now: enough was learnt, and a tenth of it since the model in use was trained."""
+    """Say whether training pays now: enough was learnt, and a tenth of it since the model in use was trained."""
     current = state.lineage.current()
     if current is None or len(state.student) < LEAST_TAUGHT:
         return False
@@ -102,16 +52,16 @@ def is_due(state: State) -> bool:
 
 
 def train(state: State, progress: Progress) -> tuple[int | None, Verdict]:
-    """Train on all that the current version was made from; a new version weighs it, if the gate lets it.
+    """Train on all that the current version was made from; if the gate lets it, a new version uses the model.
 
     Stopped in the middle, nothing has changed.
 
     Returns:
-        The number of the version made, None when the gate refused it; and the gate's word.
+        The number of the version made, None when the gate refused it; and the gate's verdict.
     Raises:
         MissingExtraError: torch is not installed. HearthError: There is too little to learn from.
     """
-    from hearth.learning.finetune.trainer import Trained, train as train_adapter  # noqa: I001 - with torch behind it
+    from hearth.learning.finetune.trainer import train as train_adapter
 
     current = state.lineage.current()
     if current is None or len(state.student) < LEAST_TAUGHT:
@@ -130,7 +80,7 @@ def train(state: State, progress: Progress) -> tuple[int | None, Verdict]:
             else:
                 progress("tier two", part.number, part.n_epochs)
         assert made is not None
-        _write_held(folder, made.held)
+        write_held(folder, made.held)
         return _judged(state, name, made.held, made.record, members, progress, started_s)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -138,8 +88,8 @@ def train(state: State, progress: Progress) -> tuple[int | None, Verdict]:
 
 
 def _lesson(state: State, entry: Entry) -> Demonstration | Lesson:
-    """A demonstration; with all that its teacher held likely, or, where it corrects a recorded plan, together with the
-    step that was wrong first."""
+    """Turn a stored demonstration into a lesson: with all plans its teacher held likely, or, where it corrects a
+    recorded plan, together with the step that was wrong first."""
     given = entry.demonstration
     if entry.held_likely:
         return lesson_of(given, entry.held_likely) or given
@@ -150,7 +100,7 @@ def _lesson(state: State, entry: Entry) -> Demonstration | Lesson:
         return given
     failed = [step.tool for step in plan_from_json(json.loads(rows[0]["plan_json"])).steps]
     lesson = reflected(given.id, given.request, failed, [step.tool for step in given.plan.steps])
-    # A step the owner did not want may be of a tool that is gone; then the right plan alone is learnt.
+    # A step the owner did not want may be of a tool that is gone; then only the right plan is learnt.
     return lesson if lesson.wrong and set(failed) <= set(state.tools) else given
 
 
@@ -163,7 +113,7 @@ def _judged(
     progress: Progress,
     started_s: float,
 ) -> tuple[int | None, Verdict]:
-    """Compare plans for what was held back from the model, with it and without."""
+    """Compare plans for the held-back demonstrations, with the model and without."""
     current = state.lineage.current()
     assert current is not None
     student = state.student

@@ -1,4 +1,4 @@
-"""The network of tier two in torch: the mathematics of `models.pointer_graph`, over batches and with gradients.
+"""Define the network of tier two in torch: the mathematics of `models.pointer_graph`, over batches and with gradients.
 
 Functions over a table of weights: no modules, so that what is saved is what is named here.
 """
@@ -27,7 +27,7 @@ class Out:
     chosen: Tensor
     """Places of the tools looked at, shape [n, k]."""
     wanted: Tensor
-    """Log-odds, shape [n, k]."""
+    """Log-odds that each is wanted, shape [n, k]."""
     link: Tensor
     pair: Tensor
     """As in `models.pointer_graph.pointer_graph`, shape [n, k + 1, k + 1]."""
@@ -49,7 +49,7 @@ class Net:
         Args:
             x: Lower states, shape [n, tokens, 384]; `mask` is true at tokens.
             seen: Tools to look at whatever they score, 1 or 0, shape [n, n_tools].
-            noise: Source of chance, dropout, and how often what was learnt of a tool is left out.
+            noise: Random generator, dropout, and how often a tool's learnt part is left out.
         """
         generator, dropout, delta_dropout = noise
         apart = torch.where(mask, 0.0, -1e9)[:, None, None, :]
@@ -80,7 +80,7 @@ class Net:
         return Out(first, chosen, z[:, :k].float() @ w["set"] + w["setb"], link, pair)
 
     def _encoder_layer(self, x: Tensor, apart: Tensor, w: Weights) -> Tensor:
-        """Source: Devlin et al. 2019, https://arxiv.org/abs/1810.04805."""
+        """Run one encoder layer. Source: Devlin et al. 2019, https://arxiv.org/abs/1810.04805."""
         n, tokens, _ = x.shape
         parts = self._linear(x, w["qkv"], w["qkvb"]).float().view(n, tokens, 3, 12, WIDTH // 12).permute(2, 0, 3, 1, 4)
         mixed = F.scaled_dot_product_attention(parts[0], parts[1], parts[2], attn_mask=apart)
@@ -127,7 +127,7 @@ class Net:
 
 
 def fresh_weights(shape: Shape, published: Mapping[str, Array], n_tools: int, noise: torch.Generator) -> Weights:
-    """The published encoder's upper layers; a decoder drawn so that at first tools are found by their texts alone."""
+    """Initialise weights: published upper layers, and a random decoder that at first finds tools by text alone."""
     d = shape.width
 
     def drawn(*dims: int, scale: float = 1.0) -> Tensor:

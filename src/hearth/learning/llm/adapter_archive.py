@@ -1,13 +1,12 @@
-"""A language adapter as one file, to be offered by a cloud and taken by a device: a tar of a few named files.
+"""Pack a language adapter into one file, offered by a cloud and taken by a device: a tar of a few named files.
 
-Packed is what `learning.llm.distillation` wrote, without the ids of the demonstrations it was taught, which are
-somebody's; the same adapter always gives the same bytes. Unpacked is only what is a LoRA adapter and can be nothing
-else.
+The packed adapter is what `learning.llm.distillation` wrote, without the ids of its demonstrations, which are personal;
+the same adapter always gives the same bytes. Only a plain LoRA adapter is unpacked.
 
-Covered: names that are others than these (paths, links, pickles), a file twice or too large, a record or a
-configuration of another shape, ways of peft that load other models or import modules, an archive that is cut off; the
-folder appears whole or not at all. Not covered: whether it plans well (the gate says), whether weights and tokenizer
-can be read (the libraries say, when the gate opens them: no code and no pickle of it is run).
+Covered: names other than these (paths, links, pickles), a file twice or too large, a record or a configuration of
+another shape, peft options that load other models or import modules, an archive that is cut off; the folder appears
+whole or not at all. Not covered: whether it plans well (the gate judges), whether weights and tokenizer can be read
+(the libraries find out when the gate opens them: no code and no pickle of it is run).
 """
 
 from __future__ import annotations
@@ -42,11 +41,11 @@ _MOST_BYTES: Mapping[str, int] = {
     "special_tokens_map.json": 100_000,
     "chat_template.jinja": 100_000,
 }
-"""The files of an adapter, and how large each may be."""
+"""The files of an adapter, with the largest size of each."""
 
 
 class _Lora(BaseModel):
-    """What of peft's configuration is kept; the rest must say nothing."""
+    """The part of peft's configuration that is kept; the rest must be empty or default."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 
@@ -70,12 +69,12 @@ _PASSED_OVER = ("base_model_name_or_path", "revision", "peft_version", "qalora_g
 
 
 def fingerprint_of(record: LanguageRecord, profile: Profile) -> str:
-    """What a device must be for the adapter to fit it, as a manifest says: those of another are numbered apart."""
+    """Return the fingerprint, as in a manifest, of devices it fits; those of other devices are numbered apart."""
     return f"lora {record.base_sha256} {profile}"
 
 
 def pack(folder: Path) -> tuple[bytes, LanguageRecord]:
-    """An adapter's folder as one file, and the record that goes in it.
+    """Pack an adapter's folder into one file; also return the record that goes in it.
 
     Raises:
         ConfigError: It is no LoRA adapter of a model's folder, is too large, or cannot be read.
@@ -112,12 +111,12 @@ def pack(folder: Path) -> tuple[bytes, LanguageRecord]:
 
 
 def read_packed(file: Path) -> LanguageRecord:
-    """The record in a packed adapter, all of which is looked through. Raises: ConfigError: It is none; why."""
+    """Return the record of a packed adapter, after checking all of it. Raises: ConfigError: It is none; why."""
     return _record(_files(file))
 
 
 def unpack(file: Path, folder: Path, base: str) -> LanguageRecord:
-    """Make a new folder of a packed adapter, on the model `base` of this device.
+    """Unpack an adapter into a new folder, for the model `base` of this device.
 
     Raises:
         ConfigError: It is none, or the folder exists. StoreFullError: It cannot be written; nothing is left.
@@ -144,7 +143,7 @@ def unpack(file: Path, folder: Path, base: str) -> LanguageRecord:
 
 
 def _files(file: Path) -> dict[str, bytes]:
-    """What a packed adapter holds, each checked. Raises: ConfigError."""
+    """Return the files of a packed adapter, each checked. Raises: ConfigError."""
     found: dict[str, bytes] = {}
     try:
         with tarfile.open(file, mode="r:") as archive:
@@ -168,13 +167,13 @@ def _files(file: Path) -> dict[str, bytes]:
 
 
 def _check(names: Any, where: str) -> None:
-    """Raises: ConfigError."""
+    """Check that all needed files are there. Raises: ConfigError."""
     if missing := [name for name in _NEEDED if name not in names]:
         raise ConfigError(f"{where!r} is no adapter: {', '.join(missing)} is missing; it was not taken")
 
 
 def _record(files: Mapping[str, bytes]) -> LanguageRecord:
-    """Raises: ConfigError."""
+    """Read and check the record. Raises: ConfigError."""
     try:
         record = TypeAdapter(LanguageRecord).validate_json(files[RECORD])
         TypeAdapter(LanguageOptions).validate_python(record.options)
@@ -190,7 +189,7 @@ def _record(files: Mapping[str, bytes]) -> LanguageRecord:
         made = dt.datetime.fromisoformat(record.made).isoformat(timespec="seconds")
     except ValueError:
         raise ConfigError(f"the adapter's {RECORD} does not say when it was made; it was not taken") from None
-    # Of others: nothing here may rest on ids and scores that are not this home's.
+    # It comes from others: nothing here may rest on ids and scores that are not this home's.
     return replace(record, ids=(), replayed=(), held=(), parent="", scores={}, made=made)
 
 
@@ -198,7 +197,7 @@ _HEX = "0123456789abcdef"
 
 
 def _lora(data: bytes) -> dict[str, Any]:
-    """What of an `adapter_config.json` is kept. Raises: ConfigError: It is more or other than plain LoRA."""
+    """Return the kept part of an `adapter_config.json`. Raises: ConfigError: It is more or other than plain LoRA."""
     try:
         config = _Lora.model_validate_json(data)
     except ValidationError as error:

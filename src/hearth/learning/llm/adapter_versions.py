@@ -1,12 +1,12 @@
-"""Versions of a language student: each a folder with its record; one of them is current, or none.
+"""Keep the versions of a language student: each a folder with its record; one of them is current, or none.
 
     FOLDER/1/  2/  3/      adapters as `learning.llm.distillation` writes them
     FOLDER/current.json    the number that plans, and those before it
 
-A version becomes current only through the gate: judged on demonstrations held back from it, beside what plans now.
+A version becomes current only through the gate: judged on demonstrations held back from it, beside the current one.
 Covered: a crash at any point leaves the old current one and no half version; a version that learnt something forgotten
-is removed with its files, and what is current then is the last one that never saw it. Not covered: two processes that
-change the same folder (the home's lock keeps them apart).
+is removed with its files, and the last one that never saw it becomes current. Not covered: two processes that change
+the same folder (the home's lock keeps them apart).
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from hearth.protocols import GrammarModel
 from hearth.types import Context, Demonstration, Plan, Request, ToolSpec
 
 N_HELD = 40
-"""Demonstrations held back to judge a version by, at most a fifth of them."""
+"""Most demonstrations held back to judge a version by; at most a fifth of them."""
 _NOON = dt.datetime(2026, 1, 5, 12, tzinfo=dt.UTC)
-"""When a demonstration without a time counts as said."""
+"""Time assumed for a demonstration without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class AdapterVersion:
 
 @dataclass(frozen=True, slots=True)
 class Distilled:
-    """What came of teaching: the version, and whether it plans now."""
+    """Outcome of teaching: the version, and whether it plans now."""
 
     version: AdapterVersion
     verdict: promotion_gate.Verdict
@@ -59,7 +59,7 @@ class Adapters:
     # ── What there is ─────────────────────────────────────────────────────────────────────────────────────
 
     def versions(self) -> tuple[AdapterVersion, ...]:
-        """All of them, oldest first. Raises: ConfigError: A record cannot be read."""
+        """Return all versions, oldest first. Raises: ConfigError: A record cannot be read."""
         past = self._past()
         return tuple(
             AdapterVersion(number, self._of(number), read_record(self._of(number)), past[-1:] == [number])
@@ -67,14 +67,14 @@ class Adapters:
         )
 
     def version(self, number: int) -> AdapterVersion:
-        """Raises: NotFound: No such version; names those there are."""
+        """Return one version. Raises: NotFound: No such version; names those there are."""
         if number not in self._numbers():
             known = ", ".join(map(str, self._numbers())) or "none"
             raise NotFound(f"no adapter {number}; there are: {known}")
         return AdapterVersion(number, self._of(number), read_record(self._of(number)), self._past()[-1:] == [number])
 
     def current(self) -> AdapterVersion | None:
-        """The version that plans; None: the base alone does."""
+        """Return the version that plans; None: the base alone does."""
         past = self._past()
         return self.version(past[-1]) if past else None
 
@@ -94,7 +94,7 @@ class Adapters:
         """Teach a new version, going on from the current one when its base is the same, and judge it.
 
         Raises:
-            As `learning.llm.distillation.distill`; nothing is left of it then.
+            As `learning.llm.distillation.distill`; nothing of the version is left then.
         """
         now = self.current()
         goes_on = now is not None and now.record.base == str(base) and now.record.method == "lora"
@@ -124,7 +124,7 @@ class Adapters:
         *,
         progress: Callable[[int, int], object] | None = None,
     ) -> Distilled:
-        """Make version `number` anew on another base from what is still in `buffer` of what it learnt, and judge it.
+        """Make version `number` anew on another base, from its demonstrations still in `buffer`, and judge it.
 
         Raises:
             NotFound: No such version. RequestError: Nothing of what it learnt is kept. As
@@ -145,7 +145,7 @@ class Adapters:
 
         Raises:
             ConfigError: It is none, was made on another model, or speaks in another form. MissingExtraError.
-            PlannerError: It wrote not a single plan. StoreFullError. Nothing is left of it then.
+            PlannerError: It wrote not a single plan. StoreFullError. Nothing of the version is left then.
         """
         record = adapter_archive.read_packed(file)
         if not base.is_dir() or folder_sha256(base) != record.base_sha256:
@@ -191,7 +191,7 @@ class Adapters:
     # ── Which one plans ───────────────────────────────────────────────────────────────────────────────────
 
     def promote(self, number: int) -> None:
-        """Make `number` the one that plans; the owner may do so against the gate. Raises: NotFound."""
+        """Make `number` the version that plans; the owner may do so against the gate. Raises: NotFound."""
         self.version(number)
         self._write([*(n for n in self._past() if n != number), number])
 
@@ -213,13 +213,13 @@ class Adapters:
         return self.current()
 
     def forget(self, ids: Iterable[str]) -> tuple[int, ...]:
-        """Remove each version that learnt one of `ids`, or went on from such a one; says which."""
+        """Remove each version that learnt one of `ids`, or went on from such a one; return which."""
         wanted = frozenset(ids)
         gone: list[int] = []
         for version in self.versions():
             if wanted & version.record.seen or version.record.parent in map(str, gone):
                 gone.append(version.number)
-        self._write([n for n in self._past() if n not in gone])  # first: what plans must never miss its files
+        self._write([n for n in self._past() if n not in gone])  # first: the version that plans must not miss its files
         for number in gone:
             shutil.rmtree(self._of(number))
         for version in self.versions():
@@ -242,7 +242,7 @@ class Adapters:
         return max([*self._numbers(), *self._past(), 0]) + 1
 
     def _past(self) -> list[int]:
-        """Numbers that were current, the present one last."""
+        """Return the numbers that were current, the present one last."""
         try:
             return [int(n) for n in json.loads((self._folder / CURRENT).read_bytes())["past"]]
         except FileNotFoundError:
@@ -266,7 +266,7 @@ def scores(
     *,
     may_fail: bool = False,
 ) -> dict[str, float]:
-    """Node-F1 of the plan that `model` writes for each demonstration, by id; none counts as an empty one.
+    """Return the Node-F1 of the plan that `model` writes for each demonstration, by id; no plan counts as an empty one.
 
     Args:
         may_fail: Whether a model that writes not a single plan is scored, too: one that was not taught yet.
@@ -291,7 +291,7 @@ def scores(
 
 
 def tasks_of(demonstrations: Iterable[Demonstration], tools: Mapping[str, ToolSpec]) -> dict[str, list[str]]:
-    """Ids by the domain of the plan's first tool, or that tool where tools have no domains."""
+    """Group ids by the domain of the plan's first tool, or by that tool where tools have no domains."""
     tasks: dict[str, list[str]] = {}
     for d in demonstrations:
         first = tools[d.plan.steps[0].tool] if d.plan.steps else None
@@ -305,8 +305,7 @@ def _held(
     tasks: Mapping[str, Sequence[str]],
     before: LanguageRecord | None,
 ) -> frozenset[str]:
-    """Ids to judge by, from all tasks: what `before` kept from itself and none it learnt, at most a fifth of what is
-    new."""
+    """Choose ids to judge by, from all tasks: those `before` held back, none it learnt, at most a fifth of the new."""
     learnt = before.seen if before else frozenset()
     able = {name: [id for id in ids if id not in learnt] for name, ids in tasks.items()}
     chosen = promotion_gate.choose(able, min(N_HELD, len(known) // 5))

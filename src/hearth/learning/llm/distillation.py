@@ -1,10 +1,10 @@
-"""Language models as students: a LoRA adapter, or a small model as a whole, learns plans from demonstrations.
+"""Distil plans into language models: a LoRA adapter, or a whole small model, learns from demonstrations.
 
-What is learnt is the line of `planning.llm.line_planner`, asked for as `planning.llm.line_planner` asks, so that a
-model plans as it was taught. Covered: earlier demonstrations are replayed beside new ones; the folder appears whole or
-not at all, with a record of data, parent, base and options; the same seed on the same machine gives the same weights;
-an adapter moves to another base by learning its demonstrations anew there. Not covered: whether the result is better
-(`learning.versions.promotion_gate` says).
+The model learns the line of `planning.llm.line_planner`, with that planner's own prompts, so that it plans as it was
+taught. Covered: earlier demonstrations are replayed beside new ones; the folder appears whole or not at all, with a
+record of data, parent, base and options; the same seed on the same machine gives the same weights; an adapter moves to
+another base by learning its demonstrations anew there. Not covered: whether the result is better
+(`learning.versions.promotion_gate` judges).
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LanguageRecord:
-    """Where an adapter comes from: the `record.json` beside its weights."""
+    """The origin of an adapter: the `record.json` beside its weights."""
 
     method: str
     base: str
     """Folder or name of the model it was made on."""
     base_sha256: str
     data_sha256: str
-    """Of the demonstrations, in order of their ids."""
+    """Hash of the demonstrations, in order of their ids."""
     ids: tuple[str, ...]
-    """The demonstrations it was taught, its parent's with them."""
+    """The demonstrations it was taught, including its parent's."""
     replayed: tuple[str, ...]
-    """Earlier ones it saw beside them."""
+    """Earlier demonstrations it saw beside them."""
     seed: int
     parent: str
-    """The version it went on from; empty: its base alone."""
+    """The version it went on from; empty when it was made on its base alone."""
     options: Mapping[str, object]
     n_parameters: int
     n_trained: int
     n_left_out: int
-    """Demonstrations longer than a sample may be."""
+    """Number of demonstrations longer than a sample may be."""
     n_updates: int
     loss: float
     """Mean over the last tenth of updates, nats per token."""
@@ -62,11 +62,11 @@ class LanguageRecord:
     made: str
     scores: Mapping[str, float] = field(default_factory=dict)
     held: tuple[str, ...] = ()
-    """Demonstrations kept from it to judge it by; those who go on from it keep to that."""
+    """Demonstrations held back to judge it by; adapters that go on from it hold them back, too."""
 
     @property
     def seen(self) -> frozenset[str]:
-        """All demonstrations that left a trace in its weights: what forgetting looks through."""
+        """Return all demonstrations that left a trace in its weights, for forgetting."""
         return frozenset((*self.ids, *self.replayed))
 
 
@@ -86,10 +86,10 @@ def distill(
 
     Args:
         base: As `HuggingFaceModel.open` takes it.
-        demonstrations: What is new.
-        replay: What was learnt before; `options.replay` says how much of it is seen beside what is new.
+        demonstrations: The new ones.
+        replay: Demonstrations learnt before; `options.replay` says how many of them are seen beside the new ones.
         start_from: An adapter on the same base to go on from.
-        progress: Told updates done and in all.
+        progress: Called with updates done and in all.
     Raises:
         MissingExtraError: torch, transformers, peft or llguidance is not installed.
         ConfigError: The base or the adapter cannot be used, or `folder` exists.
@@ -149,7 +149,7 @@ def move(
 ) -> LanguageRecord:
     """Make `adapter` anew on another base, with its options and seed, from those of its demonstrations still kept.
 
-    What was forgotten since is not in `buffer` and so not in the new adapter.
+    Forgotten demonstrations are not in `buffer` and so not in the new adapter.
 
     Raises:
         As `distill`; ConfigError: `adapter` has no readable record.
@@ -167,7 +167,7 @@ def move(
 
 
 def read_record(folder: Path) -> LanguageRecord:
-    """Raises: ConfigError: No record there, or not one of this form."""
+    """Read an adapter's record. Raises: ConfigError: No record there, or not one of this form."""
     path = folder / RECORD
     try:
         data = json.loads(path.read_bytes())
@@ -195,7 +195,7 @@ def data_sha256(demonstrations: Sequence[Demonstration]) -> str:
 
 
 def folder_sha256(folder: Path) -> str:
-    """Of a model's weights and settings."""
+    """Hash a model's weights and settings."""
     digest = hashlib.sha256()
     for path in sorted(folder.iterdir()):
         if path.is_file() and path.name != RECORD:
@@ -244,7 +244,7 @@ def _write(folder: Path, learner: Any, tokenizer: Any, record: LanguageRecord) -
 def _add_tool_tokens(
     model: Any, tokenizer: Any, demonstrations: Sequence[Demonstration], start_from: Path | None
 ) -> None:
-    """A token ` /name` for each tool in the plans, its vector the mean of those of its name's words.
+    """Add a token ` /name` for each tool in the plans; its vector is the mean of those of its name's words.
 
     Tokens of an adapter that is gone on from come first, in its order, so that its rows fit.
     """
@@ -269,7 +269,7 @@ def _add_tool_tokens(
 
 
 def _learner(model: Any, tokenizer: Any, n_before: int, options: LanguageOptions, start_from: Path | None) -> Any:
-    """The model, or an adapter on it, ready to train."""
+    """Return the model, or an adapter on it, ready to train."""
     if options.method == "full":
         if start_from is not None:
             raise ConfigError("only an adapter can be gone on from; give the earlier model as base instead")
@@ -286,7 +286,7 @@ def _learner(model: Any, tokenizer: Any, n_before: int, options: LanguageOptions
         trainable_token_indices=names,
         task_type="CAUSAL_LM",
     )
-    with warnings.catch_warnings(action="ignore"):  # of the libraries among themselves
+    with warnings.catch_warnings(action="ignore"):  # warnings of the libraries about each other
         learner = peft.get_peft_model(model, config)
     if start_from is not None:
         _continue(learner, start_from)
@@ -294,7 +294,7 @@ def _learner(model: Any, tokenizer: Any, n_before: int, options: LanguageOptions
 
 
 def _continue(learner: Any, start_from: Path) -> None:
-    """Begin with the weights of an earlier adapter; rows of tokens it did not have stay as they are."""
+    """Load the weights of an earlier adapter; rows of tokens it did not have stay as they are."""
     from peft import get_peft_model_state_dict, set_peft_model_state_dict  # with the extra
     from safetensors.torch import load_file
 
@@ -325,7 +325,7 @@ def _train(
     options: LanguageOptions,
     progress: Callable[[int, int], object] | None,
 ) -> list[float]:
-    """Loss of each update, nats per token of a plan."""
+    """Train and return the loss of each update, nats per token of a plan."""
     import torch  # as in `distill`
 
     n_updates = max(1, round(options.n_epochs * samples.n_batches(new, old)))
@@ -355,7 +355,7 @@ def _train(
 def _loss(
     model: Any, batch: Sequence[tuple[list[int], list[int]]], options: LanguageOptions
 ) -> tuple[torch.Tensor, float]:
-    """Cross-entropy of the plans' tokens and, weighted, of the requests'; and the former alone as a number."""
+    """Return the loss (cross-entropy of the plans' tokens plus, weighted, the requests') and the plans' part."""
     import torch  # as in `distill`
 
     # Plans stand at the right edge, so that logits are computed for the last columns alone.
@@ -391,14 +391,14 @@ def _loss(
 
 
 def _rate(done: float, warm_up: float) -> float:
-    """Share of the learning rate: linear up, then a half cosine down to a twentieth."""
+    """Return the share of the learning rate: linear up, then a half cosine down to a twentieth."""
     if done < warm_up:
         return (done + 1e-3) / (warm_up + 1e-3)
     return 0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * (done - warm_up) / (1 - warm_up)))
 
 
 def _has_bf16() -> bool:
-    """Whether this processor computes bfloat16 itself; without, it is slower than float32."""
+    """Say whether this processor computes bfloat16 natively; otherwise it is slower than float32."""
     import torch  # as in `distill`
 
     return bool(torch.cpu._is_avx512_bf16_supported()) or bool(torch.cpu._is_amx_tile_supported())

@@ -1,15 +1,15 @@
-"""A language model reads what was said and proposes facts; `memory.facts.grounding` disposes, the owner has the last
-word.
+"""Let a language model read what was said and propose facts; `memory.facts.grounding` checks them, the owner decides.
 
-Events are put to the model a few at a time, oldest first, each as a marked quotation, whoever wrote it. One on another
-machine reads stand-ins (`guard.deidentify.masked_llm`), and only the owner's own words: what others wrote stays here.
-How far it has come is kept, so that nothing is read twice; a model that cannot be reached leaves it where it was.
+Events are given to the model a few at a time, oldest first, each as a marked quotation, whoever wrote it. A model on
+another machine reads pseudonyms (`guard.deidentify.masked_llm`), and only the owner's own words: what others wrote
+stays here. The position reached is kept, so that nothing is read twice; a model that cannot be reached leaves it
+unchanged.
 
 Covered: a model that invents facts, answers with junk or with more than was asked, repeats its prompt, or is steered by
-what it reads: its words make proposals only, and only of words that stand in the sentence. Texts that read like an
-instruction are not put to it. Killed in between, a few events are read again and add nothing twice.
-Not covered: what a model on another machine learns from what it reads: hence never without `propose` in the settings,
-or being told to.
+what it reads: its words only make proposals, and only of words that stand in the sentence. Texts that read like an
+instruction are not given to it. Killed in between, a few events are read again and add nothing twice.
+Not covered: what a model on another machine learns from what it reads; so this runs only with `propose` in the
+settings, or when the owner asks for it.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from hearth.storage.trace import label_from_text, parse_moment
 
 EVENTS_AT_ONCE = 8
 MAX_EVENTS = 400
-"""Read in one go; the rest is for the next."""
+"""Most events read in one go; the rest is for the next."""
 MAX_CLAIMS = 40
 _MOST_TEXT = 1000
 _LOOKED_AT_ONCE = 500
 _MAX_REPLY_CHARACTERS = 20_000
 _READ_UPTO = "facts_read_upto"
-"""The number of the last event that a model has read."""
+"""Name of the entry with the number of the last event that a model has read."""
 _RULES = (
     "You read what people said and list the facts it states. Take only what is stated plainly: no guesses, nothing "
     "asked, supposed, quoted or hoped. Use the words of the text for subject and value. The subject is a name that "
@@ -88,16 +88,16 @@ class _Reply(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What came of it so far."""
+    """Progress of a reading so far."""
 
     n_events: int = 0
     n_proposed: int = 0
     n_refused: int = 0
-    """Claims that the text does not bear out."""
+    """Number of claims that the text does not support."""
     n_unread: int = 0
-    """Events for which the model gave nothing that can be used."""
+    """Number of events for which the model gave nothing usable."""
     fault: str = ""
-    """Why it ended before its time; the next reading carries on there."""
+    """Reason it ended early; the next reading carries on there."""
 
 
 def read_facts(
@@ -110,11 +110,11 @@ def read_facts(
     reader: InjectionReader | None = None,
     limit: int = MAX_EVENTS,
 ) -> Iterator[Reading]:
-    """Put events that it has not read to the model; yields what came of it after each batch.
+    """Give unread events to the model; yields the totals after each batch.
 
     Args:
         leaves_device: The model is on another machine: it reads only what the owner said.
-        reader: Looks through what others wrote; what reads like an instruction is not put to the model.
+        reader: Checks what others wrote; text that reads like an instruction is not given to the model.
     Raises:
         StoreError: What was yielded is kept.
     """
@@ -150,7 +150,7 @@ def read_facts(
 def _waiting(
     store: Store, n: int, leaves_device: bool, reader: InjectionReader | None
 ) -> tuple[int | None, list[Told]]:
-    """The next events to read, and the number up to which all were looked at; None: none is left."""
+    """Return the next events to read, and the number up to which all were looked at; None when none is left."""
     known = store.query("SELECT value FROM meta WHERE name = ?", (_READ_UPTO,))
     upto = int(known[0][0]) if known else 0
     rows = store.query(
@@ -171,7 +171,7 @@ def _waiting(
 
 
 def _claims(model: LanguageModel, batch: Sequence[Told]) -> list[tuple[Told, Claim]] | None:
-    """What the model says it has read; None when its reply is of no use. Raises: PlannerError: it gave none."""
+    """Return the claims the model read; None when its reply is unusable. Raises: PlannerError: It gave none."""
     quoting = Quoting.fresh()
     texts = "\n".join(
         f"Text {k}, by {'somebody else' if one.person else 'the owner'}: {quoting.quote(one.text[:_MOST_TEXT])}"
@@ -197,7 +197,7 @@ def _claims(model: LanguageModel, batch: Sequence[Told]) -> list[tuple[Told, Cla
 
 
 def _propose(facts: FactStore, told: Told, claim: Claim, known: Known) -> bool:
-    """Propose a claim that the text bears out and that is new; says whether it was."""
+    """Propose a claim that the text supports and that is new; return whether it was proposed."""
     read = grounded(claim, told, known)
     if isinstance(read, str):
         return False

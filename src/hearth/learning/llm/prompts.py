@@ -1,4 +1,4 @@
-"""What a language student sees: demonstrations as prompt and line, in batches, with variants drawn anew each epoch."""
+"""Build training samples for a language student: demonstrations as prompt and line, in batches, varied each epoch."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from hearth.planning.llm.line_planner import N_TOOLS, plan_line, plan_messages
 from hearth.types import Demonstration, Plan, Step, ToolSpec
 
 LEAST_REPLAYED = 32
-"""A single new demonstration must not have the model to itself."""
+"""Least replayed: a single new demonstration must not dominate the training."""
 _STEP_PREFIX = re.compile(r"^\s*(?:step\s*\d+\s*[:.)]?\s*)?(?:call\s+)?", re.IGNORECASE)
 _JOINTS = (", then ", " and then ", ". After that, ", ", and ", "; ", ". Also ", ". ")
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageOptions:
-    """How to learn. The defaults suit LoRA on a model that already speaks."""
+    """Options of learning. The defaults suit LoRA on a model that already speaks."""
 
     method: Literal["lora", "full"] = "lora"
-    """`full` changes all weights: for small models made from nothing."""
+    """`full` changes all weights: for small models trained from scratch."""
     n_epochs: float = 3.0
     lr: float = 2e-4
     rank: int = 16
@@ -44,9 +44,9 @@ class LanguageOptions:
     tool_tokens: bool = False
     """Give each tool's name a token of its own; else names are written in pieces."""
     n_offered: int = N_TOOLS
-    """Tools described to the model beside those the plan uses."""
+    """Number of tools described to the model, including those the plan uses."""
     max_tokens: int = 1024
-    """Of prompt and plan; longer samples are left out."""
+    """Most tokens of prompt and plan together; longer samples are left out."""
 
 
 class Samples:
@@ -60,7 +60,7 @@ class Samples:
         drawn: random.Random,
         own: frozenset[str] = frozenset(),
     ) -> None:
-        """`own`: ids of what the adapter that is gone on from was taught."""
+        """Prepare the samples. `own`: ids of the demonstrations taught to the adapter that is gone on from."""
         self._own = own
         self._tokenizer = tokenizer
         self._tools = tools
@@ -72,7 +72,7 @@ class Samples:
         return prompt_tokens(self._tokenizer, plan_messages(request, {name: self._tools[name] for name in offered}))
 
     def tokens(self, demonstration: Demonstration, drop: float = 0.0) -> tuple[list[int], list[int]] | None:
-        """Prompt and plan; None when they are too long together."""
+        """Return prompt and plan; None when they are too long together."""
         request = demonstration.request
         if drop:
             words = request.split(" ")
@@ -95,7 +95,7 @@ class Samples:
     def epoch(
         self, new: Sequence[Demonstration], old: Sequence[Demonstration]
     ) -> Iterator[list[tuple[list[int], list[int]]]]:
-        """Batches of one epoch: all that is new, some that is old, variants; samples of like length together."""
+        """Yield the batches of one epoch: all new, some old, variants; samples of similar length together."""
         options = self._options
         chosen = [*new, *self._replayed(old, self._n_old(new, old))]
         for d in self.drawn.choices(chosen, k=round(options.step_texts * len(chosen))) if options.step_texts else []:
@@ -116,7 +116,7 @@ class Samples:
         return min(len(old), max(LEAST_REPLAYED, round(self._options.replay * len(new))))
 
     def _replayed(self, old: Sequence[Demonstration], n: int) -> list[Demonstration]:
-        """Half of them from what the adapter itself was taught, which only it holds, the others from before it."""
+        """Draw half of them from what the adapter itself was taught, which only it holds, the others from before it."""
         own = [d for d in old if d.id in self._own]
         rest = [d for d in old if d.id not in self._own]
         n_own = max(min(len(own), n // 2), n - len(rest))
@@ -127,7 +127,7 @@ class Samples:
         return math.ceil((n + round(self._options.step_texts * n)) / self._options.batch)
 
     def _from_steps(self, demonstration: Demonstration) -> Demonstration:
-        """A request in the words of the plan's steps, of all of them or of some that stand together."""
+        """Make a request from the words of the plan's steps, of all of them or of some that stand together."""
         steps = demonstration.plan.steps
         if not steps or any(not step.text or step.refs() for step in steps):
             return demonstration
@@ -144,7 +144,7 @@ class Samples:
 
 
 def _said(step: Step) -> str:
-    """A step's text without its number and the tool's name."""
+    """Return a step's text without its number and the tool's name."""
     text = _STEP_PREFIX.sub("", step.text)
     if text.startswith(step.tool):
         text = re.sub(r"^\s*(?:to|for)\s+", "", text[len(step.tool) :])

@@ -1,8 +1,8 @@
-"""The owner's corrections: they count from the next request on, for recall and for the student.
+"""Learn the owner's corrections: they count from the next request on, for retrieval and for the student.
 
 A correction replaces what was learnt from the same request before. Covered: plans that cannot be run, requests that
-hold secrets, a process killed in the middle (the correction counts or does not). Not covered: taking back what the
-wrong plan did; `hearth undo` does that.
+hold secrets, a process killed in the middle (the correction counts or does not). Not covered: undoing what the wrong
+plan did; `hearth undo` does that.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OWNER = "owner"
 def correct(
     state: State, recall: RecallPlanner, episode: Episode, plan: Plan | None, tools: Mapping[str, ToolSpec]
 ) -> Entry:
-    """Teach what should have been planned for a finished request.
+    """Teach the plan that would have been right for a finished request.
 
     Args:
         plan: None when nothing should have been done.
@@ -68,8 +68,7 @@ def correct(
 
 
 def _former(state: State, episode: Episode, own: str) -> list[str]:
-    """What was learnt from this request, or for the very same words, by anyone but the owner and those who shipped
-    Hearth."""
+    """Return ids of demonstrations from this request or with its words, that are neither owner's nor shipped."""
     words = words_of(episode.request.text)
     found = []
     for row in state.store.query("SELECT id, request, episode, source FROM demonstration WHERE id <> ?", (own,)):

@@ -1,8 +1,8 @@
-"""Which finished requests become demonstrations: only what stood, and nothing that a stranger's text had a hand in.
+"""Harvest demonstrations from finished requests: only those that stood, and none that a stranger's text had a hand in.
 
 A request is learnt from when the owner corrected it, or when its plan changed or sent something, ended well, was not
-taken back and was not asked again otherwise for a while. What only reads proves nothing: nobody objects to a wrong
-answer that goes unnoticed; for such requests a teacher is asked.
+taken back and was not asked again differently for a while. A request that only reads proves nothing, as nobody objects
+to a wrong answer that goes unnoticed; a teacher is asked about it.
 
 Covered: refusals, denials, failures, repairs, parts left out, undone and corrected episodes, recipients that come from
 a message or a page, words that look like passwords, keys, card or account numbers. Not covered: secrets in no form
@@ -33,15 +33,15 @@ from hearth.types import UNTRUSTED_SOURCES, Episode, Label, Plan, ToolSpec
 
 ONLY_READ = "it only read something"
 UNANSWERED = "unanswered"
-"""The outcome of a question to which the teacher gave no usable answer."""
+"""Outcome of a question to which the teacher gave no usable answer."""
 _N_ATTEMPTS = 3
 N_LOOKED_THROUGH = 1000
-"""Newest episodes that are considered; older ones had their chance."""
+"""Number of newest episodes considered; older ones had their chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is to become of one finished request."""
+    """Decision on one finished request."""
 
     episode: str
     kind: Literal["success", "teacher", "waiting", "question", "no"]
@@ -52,21 +52,21 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Harvest:
-    """What the newest episodes give."""
+    """Judgement of the newest episodes."""
 
     entries: tuple[Entry, ...]
-    """To be learnt."""
+    """Demonstrations to be learnt."""
     settled: tuple[Episode, ...]
-    """Those the entries come from."""
+    """Episodes the demonstrations come from."""
     questions: tuple[Episode, ...]
-    """To be put to a teacher, oldest first."""
+    """Episodes to ask a teacher about, oldest first."""
     touched: tuple[Entry, ...]
-    """What was done with a stranger's text in a place that matters: to be quarantined."""
+    """Demonstrations with a stranger's text in a place that matters: to be quarantined."""
     verdicts: tuple[Verdict, ...]
-    """On every episode that was not looked at before, oldest first."""
+    """Decisions on every episode that was not looked at before, oldest first."""
 
     def counts(self) -> dict[str, int]:
-        """How many were judged how."""
+        """Count the episodes by decision."""
         return dict(Counter(verdict.kind for verdict in self.verdicts))
 
 
@@ -77,7 +77,7 @@ def harvest(
 
     Args:
         now: With time zone.
-        settled_after: How long what was done must stand.
+        settled_after: Time a finished request must stand.
     """
     trace = Trace(store)
     episodes = trace.episodes(N_LOOKED_THROUGH)[::-1]
@@ -127,7 +127,7 @@ def judge(
     settled_after: dt.timedelta,
     later: Iterable[Episode] = (),
 ) -> Verdict:
-    """What is to become of one finished request that the owner did not correct."""
+    """Decide on one finished request that the owner did not correct."""
 
     def verdict(kind: Literal["success", "teacher", "waiting", "question", "no"], reason: str) -> Verdict:
         return Verdict(episode.id, kind, reason)
@@ -163,7 +163,7 @@ def judge(
 
 
 def _strange(plan: Plan, tools: Mapping[str, ToolSpec]) -> str:
-    """Why a plan cannot be trusted as the owner's wish: a recipient that strangers name, a tool that is gone."""
+    """Return why a plan cannot be the owner's wish (a recipient that strangers name, a tool that is gone), or ""."""
     try:
         labels = predict(plan, tools)
     except PlanError as error:
@@ -178,7 +178,7 @@ def _strange(plan: Plan, tools: Mapping[str, ToolSpec]) -> str:
 
 
 def _suspected(episode: Episode, tools: Mapping[str, ToolSpec]) -> str:
-    """Whether something that reads like an instruction went into what was changed or sent."""
+    """Return a reason if text that reads like an instruction went into a changing or sending step; empty otherwise."""
     assert episode.plan is not None
     for result in episode.results:
         spec = tools.get(episode.plan.steps[result.step].tool)
@@ -188,7 +188,7 @@ def _suspected(episode: Episode, tools: Mapping[str, ToolSpec]) -> str:
 
 
 def _strange_sources(episode: Episode, tools: Mapping[str, ToolSpec]) -> frozenset[str]:
-    """The strangers who had a hand in a plan that can still be made; none when that is not what is wrong with it."""
+    """Return the strangers who had a hand in a plan that can still be made; none where that is not its fault."""
     assert episode.plan is not None
     if _suspected(episode, tools):
         return frozenset({INJECTION})
@@ -206,7 +206,7 @@ def _strange_sources(episode: Episode, tools: Mapping[str, ToolSpec]) -> frozens
 
 
 def note(cursor: sqlite3.Cursor, episode: str, outcome: str) -> None:
-    """Remember that a request need not be looked at again; after `unanswered` it is, a few times."""
+    """Record that a request need not be looked at again; after `unanswered` it is, a few times."""
     at = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
     if outcome == UNANSWERED:
         rows = cursor.execute("SELECT outcome FROM looked_at WHERE episode = ?", (episode,)).fetchall()
@@ -241,7 +241,7 @@ _WORD = re.compile(r"[A-Za-z0-9+/_=-]{20,}")
 
 
 def secret_in(text: str) -> str:
-    """What kind of secret a text seems to hold; empty when none."""
+    """Name the kind of secret a text seems to hold; empty when none."""
     if _NAMED.search(text):
         return "a password or code"
     if _KEYS.search(text):
@@ -256,14 +256,14 @@ def secret_in(text: str) -> str:
 
 
 def _is_card(text: str) -> bool:
-    """Luhn's check (ISO/IEC 7812-1, annex B)."""
+    """Check a card number with Luhn's algorithm (ISO/IEC 7812-1, annex B)."""
     digits = [int(c) for c in text if c.isdigit()]
     doubled = [d * 2 - 9 * (d > 4) if k % 2 else d for k, d in enumerate(reversed(digits))]
     return sum(doubled) % 10 == 0 and len(set(digits)) > 1
 
 
 def _is_iban(text: str) -> bool:
-    """ISO 13616: the rest modulo 97 is 1."""
+    """Check an IBAN by ISO 13616: the remainder modulo 97 is 1."""
     plain = text.replace(" ", "")
     if not 15 <= len(plain) <= 34:
         return False
@@ -272,7 +272,7 @@ def _is_iban(text: str) -> bool:
 
 
 def _is_random(word: str) -> bool:
-    """Letters of both cases and digits, as evenly mixed as no word is."""
+    """Say whether a word looks random: letters of both cases and digits, more evenly mixed than in any real word."""
     kinds = (any(c.islower() for c in word), any(c.isupper() for c in word), any(c.isdigit() for c in word))
     counts = Counter(word)
     bits = -sum(n / len(word) * math.log2(n / len(word)) for n in counts.values())

@@ -1,4 +1,4 @@
-"""Teachers: whoever says which plan is right. Each gives one answer per request, in order, and never raises for one.
+"""Provide teachers, which say which plan is right. Each gives an answer per request, in order, and never raises.
 
 A `Plan` has passed its check against the tools. A refusal of kind `out_of_scope` says that no tool serves the request;
 one of any other kind says that this teacher has no answer, and why: nothing is learnt from it. Where nobody was asked
@@ -6,13 +6,13 @@ one of any other kind says that this teacher has no answer, and why: nothing is 
 
 * `EndpointTeacher` asks any language model, within a budget that outlives the process.
 * `RecordedTeacher` reads a file; `OwnerTeacher` gives the owner's corrections, `SuccessTeacher` what was done and
-  stood.
+stood.
 * `MeteredTeacher` holds any other to the budget; `FirstOf` asks several in turn.
 
 Covered: prose, nothing, unknown tools, cycles, oversized and contradicting answers, a model that cannot be reached, a
 budget that is spent, a process that is killed between question and answer (it counts as asked). Not covered: whether a
-checked plan is right, and what the requests reveal: a model on another
-machine is handed over behind a mask (`guard.deidentify.masked_llm`).
+checked plan is right, and what the requests reveal: a model on another machine is wrapped in a mask
+(`guard.deidentify.masked_llm`).
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from hearth.storage.database import Store
 from hearth.types import Context, Demonstration, Label, Plain, Plan, Refusal, Request, ToolSpec
 
 _N_FAILURES = 3
-"""After so many failures in a row the model is not asked again: it is down, or its answers are of no use."""
+"""Failures in a row after which the model is not asked again: it is down, or its answers are of no use."""
 _CHARACTERS_PER_TOKEN = 3
-"""Where a server does not count tokens: few, so that the estimate is high."""
+"""Assumed where a server does not count tokens: few, so that the estimate is high."""
 
 
 # ── What asking may cost ──────────────────────────────────────────────────────────────────────────────────
@@ -45,7 +45,7 @@ _CHARACTERS_PER_TOKEN = 3
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one teacher may cost a day. Each question is counted before it is sent."""
+    """Most that one teacher may cost a day. Each question is counted before it is sent."""
 
     n_calls: int = 100
     n_tokens: int = 1_000_000
@@ -56,7 +56,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What it cost so far today."""
+    """Cost so far today."""
 
     n_calls: int = 0
     n_tokens: int = 0
@@ -68,17 +68,17 @@ class BudgetSpent(PlannerError):
 
 
 class Budget:
-    """What was asked of one teacher, by day, in the store."""
+    """Use of one teacher by day, kept in the store."""
 
     def __init__(self, store: Store, teacher: str, limits: Limits, clock: Callable[[], dt.datetime]) -> None:
-        """`clock` gives the owner's time: a day begins at the owner's midnight."""
+        """Open the budget. `clock` gives the owner's time: a day begins at the owner's midnight."""
         self._store = store
         self._teacher = teacher
         self._limits = limits
         self._clock = clock
 
     def spent(self) -> Spent:
-        """Today's."""
+        """Return today's cost."""
         rows = self._store.query(
             "SELECT n_calls, n_tokens, usd FROM teacher_use WHERE day = ? AND teacher = ?",
             (self._today(), self._teacher),
@@ -86,7 +86,7 @@ class Budget:
         return Spent(*rows[0]) if rows else Spent()
 
     def take(self, n_tokens: int) -> Spent:
-        """Count a call of about `n_tokens` as made; give what was counted to `correct` once it is known better.
+        """Count a call of about `n_tokens` as made; pass the result to `correct` once the real number is known.
 
         Raises:
             BudgetSpent: It would go beyond a limit; nothing was counted.
@@ -108,7 +108,7 @@ class Budget:
         return price
 
     def correct(self, taken: Spent, n_tokens: int) -> None:
-        """Put the server's own count in the place of the estimate."""
+        """Replace the estimate with the server's own count."""
         more = n_tokens - taken.n_tokens
         self._add(Spent(0, more, more * self._limits.usd_per_million_tokens / 1e6))
 
@@ -139,12 +139,12 @@ class MeteredModel:
     def __init__(self, model: LanguageModel, budget: Budget) -> None:
         self.name = model.name
         self.has_answered = True
-        """Whether the last call brought an answer."""
+        """True when the last call brought an answer."""
         self._model = model
         self._budget = budget
 
     def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None = None) -> str:
-        """As the model does. Raises: BudgetSpent: Nothing was sent. PlannerError."""
+        """Complete like the wrapped model. Raises: BudgetSpent: Nothing was sent. PlannerError."""
         taken = self._taken(messages, schema)
         text = self._model.complete(messages, schema)
         self._answered(taken, [text])
@@ -153,7 +153,7 @@ class MeteredModel:
     def sample(
         self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None = None, n: int = 1
     ) -> tuple[str, ...]:
-        """As the model does, one answer where it gives no more. Raises: BudgetSpent: Nothing was sent. PlannerError."""
+        """Sample like the wrapped model, or complete once. Raises: BudgetSpent: Nothing was sent. PlannerError."""
         if not isinstance(self._model, SamplingModel):
             return (self.complete(messages, schema),)
         taken = self._taken(messages, schema)
@@ -177,7 +177,7 @@ class MeteredModel:
 
 
 class EndpointTeacher:
-    """A `protocols.Teacher` behind any language model; answers are held to a JSON schema, checked, mended once."""
+    """A `protocols.Teacher` on any language model; answers follow a JSON schema, are checked, and repaired once."""
 
     def __init__(
         self,
@@ -187,12 +187,13 @@ class EndpointTeacher:
         context: Context | None = None,
         n_answers: int = 1,
     ) -> None:
-        """Nothing is asked yet.
+        """Prepare the teacher; nothing is asked yet.
 
         Args:
             encoder: Chooses which tools the model is told of, when there are many.
-            context: What the model is told of the names the owner knows, where a request says them.
-            n_answers: So many are drawn of a model that can give several; all are learnt from, by how often each came.
+            context: Names the owner knows; the model is told those that a request mentions.
+            n_answers: Number of answers drawn from a model that can give several; all are learnt from, by how often
+                each came.
         """
         self.name = model.name
         self._model = MeteredModel(model, budget)
@@ -203,7 +204,7 @@ class EndpointTeacher:
         self._last = ""
 
     def label(self, requests: Iterable[Request], tools: Mapping[str, ToolSpec]) -> Iterator[Plan | Refusal]:
-        """See the module. A request is asked about when its answer is taken, not before."""
+        """Label requests, as the module says. A request is asked about when its answer is taken, not before."""
         for request in requests:
             if self._n_failures >= _N_FAILURES:
                 yield _no_answer(f"{self.name!r} was not asked any more: {self._last}")
@@ -218,13 +219,13 @@ class EndpointTeacher:
             yield answer
 
     def _answer(self, request: Request, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
-        """Raises: PlannerError: No usable answer, or unreachable. BudgetSpent: Not asked."""
+        """Ask the model. Raises: PlannerError: No usable answer, or unreachable. BudgetSpent: Not asked."""
         answer = self._likeliest(replace(request, id=""), self._context, tools)
         return _checked(answer, tools, self.name) if isinstance(answer, Plan) else replace(answer, planner=self.name)
 
     def _likeliest(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
-        """Of all answers drawn, the plan whose tools came most often, with the others' tools beside it. Raises: see
-        `_answer`."""
+        """Return the plan whose tools came most often among the answers drawn, with the others' tools in `considered`.
+        Raises: see `_answer`."""
         self._drawing.others = None
         first = self._planner.plan(request, context, tools)
         plans = [first] if isinstance(first, Plan) else []
@@ -250,10 +251,10 @@ class _Drawing:
         self._model = model
         self._n = n
         self.others: tuple[str, ...] | None = None
-        """What was drawn beside the answer given; None: nothing yet."""
+        """Further answers drawn beside the one given; None before the first question."""
 
     def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None = None) -> str:
-        """The first of the answers. Raises: PlannerError."""
+        """Return the first of the answers. Raises: PlannerError."""
         if self._n == 1 or self.others is not None:
             return self._model.complete(messages, schema)
         first, *others = self._model.sample(messages, schema, self._n)
@@ -286,14 +287,14 @@ class RecordedTeacher:
         """
         entries, faults = read_entries(path)
         self.faults: tuple[Refused, ...] = tuple(faults)
-        """Lines that were passed over."""
+        """Lines that were skipped."""
         self.name = f"file:{path.name}"
         self._entries: dict[str, list[Entry]] = {}
         for entry in entries:
             self._entries.setdefault(words_of(entry.demonstration.request), []).append(entry)
 
     def label(self, requests: Iterable[Request], tools: Mapping[str, ToolSpec]) -> Iterator[Plan | Refusal]:
-        """See the module. Of several plans for one request the one given most often counts, then the first."""
+        """Label requests, as the module says. Of several plans for one the commonest counts, then the first."""
         for request in requests:
             yield _of_entries(self._entries.get(words_of(request.text), []), tools, self.name)
 
@@ -307,7 +308,7 @@ class OwnerTeacher:
         self._store = store
 
     def label(self, requests: Iterable[Request], tools: Mapping[str, ToolSpec]) -> Iterator[Plan | Refusal]:
-        """See the module. Of several corrections of one request the newest counts."""
+        """Label requests, as the module says. Of several corrections of one request the newest counts."""
         for request in requests:
             rows = self._store.query(
                 "SELECT * FROM demonstration WHERE source = 'owner' AND request = ? COLLATE NOCASE "
@@ -323,18 +324,18 @@ class SuccessTeacher:
     name = "success"
 
     def __init__(self, entries: Iterable[Entry]) -> None:
-        """`entries` as `harvest.successes` gives them."""
+        """Index the entries, as `harvest.harvest` gives them."""
         self._entries = {words_of(entry.demonstration.request): entry for entry in entries}
 
     def label(self, requests: Iterable[Request], tools: Mapping[str, ToolSpec]) -> Iterator[Plan | Refusal]:
-        """See the module."""
+        """Label requests, as the module says."""
         for request in requests:
             entry = self._entries.get(words_of(request.text))
             yield _of_entries([entry] if entry else [], tools, self.name)
 
 
 def words_of(request: str) -> str:
-    """What makes two requests the same to a record: their words, whatever their case and spaces."""
+    """Return the words of a request, whatever their case and spaces: requests with the same words are the same."""
     return " ".join(request.casefold().split())
 
 
@@ -367,7 +368,7 @@ def _tools_of(plan: Plan) -> tuple[str, ...]:
 def _considered(
     chosen: tuple[str, ...], shares: Mapping[tuple[str, ...], float]
 ) -> tuple[tuple[tuple[str, ...], float], ...]:
-    """See `Plan.considered`; empty where nothing but the chosen plan was held likely."""
+    """Return a value for `Plan.considered`; empty where only the chosen plan was held likely."""
     total, mine = sum(shares.values()), shares.get(chosen, 0.0)
     others = sorted(
         ((names, n / total) for names, n in shares.items() if names != chosen and n), key=lambda one: -one[1]
@@ -379,13 +380,13 @@ class MeteredTeacher:
     """A `protocols.Teacher` whose every question is counted against a budget before it is asked."""
 
     def __init__(self, teacher: Teacher, budget: Budget) -> None:
-        """`teacher` may count its last answer's tokens in `n_tokens`."""
+        """Wrap a teacher, which may count its last answer's tokens in `n_tokens`."""
         self.name = teacher.name
         self._teacher = teacher
         self._budget = budget
 
     def label(self, requests: Iterable[Request], tools: Mapping[str, ToolSpec]) -> Iterator[Plan | Refusal]:
-        """See the module."""
+        """Label requests, as the module says."""
         for request in requests:
             try:
                 taken = self._budget.take(len(request.text) // _CHARACTERS_PER_TOKEN + 1)
@@ -402,12 +403,12 @@ class FirstOf:
     """A `protocols.Teacher` made of others: the first with an answer counts; a later one is asked only without."""
 
     def __init__(self, teachers: Sequence[Teacher]) -> None:
-        """`teachers` in the order they are asked: those that cost nothing first."""
+        """Take the teachers in the order they are asked: those that cost nothing first."""
         self.name = " | ".join(teacher.name for teacher in teachers) or "nobody"
         self._teachers = tuple(teachers)
 
     def label(self, requests: Iterable[Request], tools: Mapping[str, ToolSpec]) -> Iterator[Plan | Refusal]:
-        """See the module."""
+        """Label requests, as the module says."""
         for request in requests:
             answer: Plan | Refusal = _no_answer("there is no teacher")
             for teacher in self._teachers:
@@ -420,7 +421,7 @@ class FirstOf:
 def entry_from(
     request: Request, plan: Plan, teacher: str, *, id: str, source: str, episode: str = "", tools: Iterable[str] = ()
 ) -> Entry:
-    """What is learnt from a teacher's plan."""
+    """Make an entry from a teacher's plan."""
     bare = replace(plan, confidence=0.0, expected_f1=None, planner="", rests_on=(), offer=None, considered=())
     demonstration = Demonstration(id, request.text, bare, tuple(tools), source, request.now)
     label = Label(frozenset({"owner", "teacher"} if source == "teacher" else {"owner"}))

@@ -1,4 +1,4 @@
-"""The learning curve as a picture: how well plans would have been made, and from how much, version by version."""
+"""Draw the learning curve: the score of each version and the number of its demonstrations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hearth.learning.versions.lineage import Version
 
 
 def draw(versions: Sequence[Version], path: Path) -> None:
-    """Write a PNG (or what the name's ending says: SVG, PDF).
+    """Write a PNG (or the format the name's ending says: SVG, PDF).
 
     Raises:
         NotFound: There is no version yet. StoreError: The file cannot be written, or its ending is unknown.

@@ -1,8 +1,8 @@
-"""Versions of what was learnt: which demonstrations, which parent, which scores, when and why.
+"""Keep the versions of what was learnt: which demonstrations, which parent, which scores, when and why.
 
-A version is the set of demonstrations it was made from. Because learning is exact, that set is all that is needed to
-have its weights back, to the last bit; only the current version has files. Each version notes what it added to and
-removed from its parent, so a long life costs a few dozen bytes a demonstration.
+A version is the set of demonstrations it was made from. Because learning is exact, that set suffices to rebuild its
+weights to the last bit; only the current version has files. Each version records what it added to and removed from its
+parent, so a long life costs a few dozen bytes a demonstration.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hearth.types import Plain
 
 _CURRENT = "learned_version"
 _LAST_NUMBER = 2**63 - 1
-"""That SQLite can hold."""
+"""Largest number that SQLite can hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +32,20 @@ class Version:
     parent: int | None
     at: dt.datetime
     reason: str
-    """Why it was made, for a person."""
+    """Reason why it was made, for a person."""
     n_added: int
     n_removed: int
     folder: str = ""
-    """Of its files, below `learned/`; empty unless it is the current one."""
+    """Folder of its files, below `learned/`; empty unless it is the current one."""
     adapter: str = ""
-    """Fingerprint of tier two; empty without one."""
+    """Folder name of its tier two; empty without one."""
     record: Mapping[str, Plain] = field(default_factory=dict)
-    """What was measured when it was made: `n`, `node_f1`, `cpu_s`, …"""
+    """Measurements when it was made: `n`, `node_f1`, `cpu_s`, …"""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How two versions differ."""
+    """Difference between two versions."""
 
     a: Version
     b: Version
@@ -55,7 +55,7 @@ class Comparison:
     changed: tuple[str, ...]
     """Ids that both know with another content."""
     scores: Mapping[str, tuple[float | None, float | None]]
-    """By task: the score in `a` and in `b`; None where a version has no such task."""
+    """Scores by task, in `a` and in `b`; None where a version has no such task."""
 
 
 class Lineage:
@@ -65,16 +65,16 @@ class Lineage:
         self._store = store
 
     def current(self) -> Version | None:
-        """The version that plans now; None before anything was learnt."""
+        """Return the version that plans now; None before anything was learnt."""
         rows = self._store.query("SELECT value FROM meta WHERE name=?", (_CURRENT,))
         return self.version(int(rows[0][0])) if rows else None
 
     def versions(self) -> tuple[Version, ...]:
-        """All of them, oldest first."""
+        """Return all versions, oldest first."""
         return tuple(_version(row) for row in self._store.query(f"{_SELECT} ORDER BY version.number"))
 
     def version(self, number: int) -> Version:
-        """Raises: NotFound: No such version; names those there are."""
+        """Return one version. Raises: NotFound: No such version; names those there are."""
         is_number = 0 < number <= _LAST_NUMBER
         rows = self._store.query(f"{_SELECT} WHERE version.number=?", (number,)) if is_number else []
         if not rows:
@@ -84,7 +84,7 @@ class Lineage:
         return _version(rows[0])
 
     def members(self, number: int | None) -> dict[str, str]:
-        """Id → digest of the demonstrations a version was made from; none for None."""
+        """Return id → digest of the demonstrations a version was made from; none for None."""
         path: list[int] = []
         while number is not None:
             path.append(number)
@@ -103,17 +103,17 @@ class Lineage:
         return found
 
     def samples(self, number: int) -> dict[str, float]:
-        """Id → score of the demonstrations a version was judged on."""
+        """Return id → score of the demonstrations a version was judged on."""
         (row,) = self._store.query("SELECT samples_json FROM version WHERE number=?", (number,))
         return dict(json.loads(row[0]))
 
     def tasks(self, number: int) -> tuple[Task, ...]:
-        """The tasks of a version, with their scores."""
+        """Return the tasks of a version, with their scores."""
         (row,) = self._store.query("SELECT tasks_json FROM version WHERE number=?", (number,))
         return tuple(Task.from_json(data) for data in json.loads(row[0]))
 
     def compare(self, a: int, b: int) -> Comparison:
-        """Raises: NotFound."""
+        """Compare two versions. Raises: NotFound."""
         first, second = self.version(a), self.version(b)
         mine, theirs = self.members(a), self.members(b)
         scores = [{task.name: task.score for task in self.tasks(number)} for number in (a, b)]
@@ -142,7 +142,7 @@ class Lineage:
         samples: Mapping[str, float],
         tasks: Sequence[Task],
     ) -> int:
-        """Note a version, not yet the current one; returns its number."""
+        """Record a version, not yet the current one; return its number."""
         before = self.members(parent)
         cursor.execute(
             "INSERT INTO version (parent, at, reason, adapter, record_json, samples_json, tasks_json)"
@@ -166,7 +166,7 @@ class Lineage:
         return number
 
     def make_current(self, cursor: sqlite3.Cursor, number: int, folder: str) -> None:
-        """From the commit on, version `number` plans, with the files in `folder`."""
+        """Make version `number` the one that plans, with the files in `folder`, from the commit on."""
         cursor.execute("UPDATE version SET folder='' WHERE folder<>''")
         cursor.execute("UPDATE version SET folder=? WHERE number=?", (folder, number))
         cursor.execute("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", (_CURRENT, str(number)))

@@ -1,11 +1,12 @@
-"""The gate between what was tried and what plans: a new version must harm no task and be of use, or the old one stays.
+"""Gate new versions before they plan: a version must harm no task and be of use, or the old one stays.
 
 Both versions are judged on the same demonstrations, each as if it alone had not been taught: those the old version was
 judged on, and some of the new ones. A task got worse when its mean score fell by more than one point and by more than
 chance explains (two standard errors of the paired differences); tasks with few samples are judged together. New plans
-must follow from one another and from what is known: with each left out, the others find it at least a third as well as
-known ones are found; random labels and plans that contradict what is known do not. A version is of use when the mean
-over all improved, or when something new was taught. What the owner taught need not follow from anything.
+must be consistent with each other and with what is known: with each left out, the others find it at least a third as
+well as known ones are found; random labels and plans that contradict what is known do not pass this. A version is of
+use when the mean over all improved, or when something new was taught. The owner's own demonstrations need not be
+consistent with anything.
 
 Covered: batches that are wrong as a whole, or for one task. Not covered: a few wrong plans in a good batch (they cost
 little), wrong plans that agree with each other about what was unknown, and harm that no sample shows.
@@ -22,18 +23,18 @@ import numpy as np
 from hearth.types import Plain
 
 ALLOWED_LOSS = 0.01
-"""What a task may lose: one point."""
+"""Largest loss a task may have: one point."""
 LEAST_SAMPLES = 5
 """Tasks with fewer samples are judged together."""
 _N_ERRORS = 2.0
 _LEAST_AGREEMENT = 1 / 3
 _N_AGREEING = 5
-"""Fewer new samples than this cannot be expected to follow from one another."""
+"""Fewest new samples that can be expected to be consistent with each other."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskChange:
-    """How one task fared."""
+    """Change of one task's score."""
 
     task: str
     before: float
@@ -44,11 +45,11 @@ class TaskChange:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a new version may plan, and why."""
+    """Decision whether a new version may plan, and why."""
 
     is_promoted: bool
     reason: str
-    """For a person."""
+    """Explanation for a person."""
     before: float
     """Mean score of the old version over all samples."""
     after: float
@@ -77,7 +78,7 @@ class Verdict:
 
 
 def node_f1(planned: Sequence[str], wanted: Sequence[str]) -> float:
-    """Of two plans' sets of tools."""
+    """Return the Node-F1 of two plans' sets of tools."""
     mine, gold = set(planned), set(wanted)
     return 2 * len(mine & gold) / (len(mine) + len(gold)) if mine or gold else 1.0
 
@@ -125,7 +126,7 @@ def judge(
 
 
 def is_worse(differences: np.ndarray) -> bool:
-    """Whether scores fell by more than is allowed and more than chance explains."""
+    """Say whether scores fell by more than is allowed and more than chance explains."""
     n = len(differences)
     if n < 2:
         return False
@@ -149,7 +150,7 @@ def _ruling(old: float, new: float, changes: Sequence[TaskChange], taught_new: b
 
 
 def _disagreement(fresh: Sequence[float], known: Sequence[float]) -> str:
-    """What speaks against new samples as a whole; empty for nothing."""
+    """Return an objection to the new samples as a whole; empty for none."""
     if len(fresh) < _N_AGREEING or not known:
         return ""
     mine, theirs = float(np.mean(fresh)), float(np.mean(known))
@@ -162,9 +163,9 @@ def _disagreement(fresh: Sequence[float], known: Sequence[float]) -> str:
 
 
 def choose(tasks: Mapping[str, Sequence[str]], n: int) -> list[str]:
-    """At most `n` ids; by a hash, so that the same are chosen again.
+    """Choose at most `n` ids; by a hash, so that the same are chosen again.
 
-    The largest tasks get as many as they need to be judged alone; the rest is spread as evenly as it goes.
+    The largest tasks get as many as they need to be judged alone; the rest is spread as evenly as possible.
     """
     queues = [sorted(members, key=_lot) for _, members in sorted(tasks.items())]
     queues.sort(key=len, reverse=True)
@@ -182,7 +183,7 @@ def choose(tasks: Mapping[str, Sequence[str]], n: int) -> list[str]:
 
 
 def drawn(ids: Iterable[str], n: int) -> list[str]:
-    """At most `n` of `ids`, by the same hash."""
+    """Choose at most `n` of `ids`, by the same hash."""
     return sorted(sorted(ids, key=_lot)[:n])
 
 

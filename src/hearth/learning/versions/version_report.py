@@ -1,4 +1,4 @@
-"""What is known of a version beside its weights: tasks, how well its samples are planned, where unseen tasks begin."""
+"""Describe a version beside its weights: tasks, how well its samples are planned, where unseen tasks begin."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from hearth.planning.ranking.ranker import Ranking, Student
 from hearth.types import Demonstration
 
 _N_AT_ONCE = 32
-"""Samples judged at once: small enough that progress moves."""
+"""Samples judged at once: few enough that progress moves."""
 _N_JUDGED = 600
-"""Samples on which versions are compared."""
+"""Number of samples on which versions are compared."""
 _N_FRONTIER = 300
 _N_FAR = 200
-"""So many samples are looked at for the nearest one of another task."""
+"""Number of nearest samples among which one of another task is looked for."""
 
 
 class Progress(Protocol):
-    """Told how far a long task is."""
+    """Receives the progress of a long task."""
 
     def __call__(self, stage: str, done: int, total: int) -> None: ...
 
 
 def silent(stage: str, done: int, total: int) -> None:
-    """A `Progress` that tells nobody."""
+    """Tell nobody: a `Progress` that does nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What is known of a version beside its weights."""
+    """Description of a version beside its weights."""
 
     tasks: tuple[Task, ...]
     scores: Mapping[str, float]
-    """Of samples, each judged as if it had not been taught."""
+    """Scores of samples, each judged as if it had not been taught."""
     frontier: Frontier | None
 
     def record(self, n: int) -> dict[str, object]:
-        """For the lineage. Args: n: How many demonstrations there are."""
+        """Return the record for the lineage. Args: n: Number of demonstrations."""
         record: dict[str, object] = {
             "n": n,
             **({"node_f1": round(sum(self.scores.values()) / len(self.scores), 4)} if self.scores else {}),
@@ -79,7 +79,7 @@ def describe(student: Student, taught: Sequence[str], also: Iterable[str], progr
 
 
 def scores_of(ids: Sequence[str], rankings: Sequence[Ranking], gold: Mapping[str, Demonstration]) -> dict[str, float]:
-    """Node-F1 of what was planned for each of `ids`."""
+    """Return the Node-F1 of the plan for each of `ids`."""
     scores = {}
     for id, ranking in zip(ids, rankings):
         planned = ranking.candidates[0].tools if ranking.candidates else ()
@@ -88,7 +88,7 @@ def scores_of(ids: Sequence[str], rankings: Sequence[Ranking], gold: Mapping[str
 
 
 def _frontier(student: Student, tasks: Sequence[Task], ids: Sequence[str]) -> Frontier | None:
-    """Where unseen tasks begin, each sample compared with all others, and with those of other tasks alone."""
+    """Find where unseen tasks begin: compare each sample with all others, and with those of other tasks alone."""
     owner = by_sample(tasks)
     seen, unseen = [], []
     for id in ids:

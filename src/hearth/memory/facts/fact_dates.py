@@ -1,4 +1,4 @@
-"""Dates of birth and "since when" as people say them: `the 3rd of May`, `June 21st`, `2019-04-07`, `last year`."""
+"""Reads birth dates and "since when" as people say them: `the 3rd of May`, `June 21st`, `2019-04-07`, `last year`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WORDS = ("a", "one", "two", "three", "four", "five", "six", "seven", "eight", "
 
 
 def is_tellable(moment: dt.datetime) -> bool:
-    """Whether a moment can be told in every zone: in the first and the last year there is, it may fall outside."""
+    """Return whether a moment can be written in every zone: in the first and the last year there is, it may not."""
     return dt.MINYEAR < moment.year < dt.MAXYEAR
 
 
@@ -36,7 +36,7 @@ def _month(name: str) -> int:
 
 
 def birthday_said(text: str, *, is_month_first: bool = False) -> tuple[int | None, int, int] | None:
-    """Year (None: not said), month and day of the first date in `text`; None without one that exists."""
+    """Read year (None: not said), month and day of the first date in `text`; None if it holds no valid date."""
     year: int | None = None
     if found := _ISO.search(text):
         year, month, day = (int(part) for part in found.groups())
@@ -60,20 +60,20 @@ def birthday_said(text: str, *, is_month_first: bool = False) -> tuple[int | Non
 
 
 def birthday_text(year: int | None, month: int, day: int) -> str:
-    """`3 May 1984`; without the year `3 May`."""
+    """Write a birthday: `3 May 1984`, or without the year `3 May`."""
     said = f"{day} {MONTHS[month - 1].capitalize()}"
     return f"{said} {year}" if year else said
 
 
 def year_of_birth(age: int, month: int, day: int, now: dt.datetime) -> int:
-    """Of one who turns `age` on that day, the next time it comes."""
+    """Compute the year of birth of somebody who turns `age` on that day, the next time it comes."""
     is_past = (month, day) < (now.month, now.day)
     return now.year + is_past - age
 
 
 def since_said(text: str, now: dt.datetime) -> dt.datetime | None:
-    """Since when, where `text` says so ("since 2019", "in March", "two weeks ago", "for three years"): the beginning of
-    the stretch it names, never later than `now`."""
+    """Read since when something is so, if `text` says ("since 2019", "in March", "two weeks ago", "for three years"):
+    the beginning of the period it names, never later than `now`."""
     begins: dt.datetime | None = None
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     if found := _AGO.search(text) or _LASTED.search(text):

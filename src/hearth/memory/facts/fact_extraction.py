@@ -1,17 +1,17 @@
-"""Facts in what the owner said, without a language model.
+"""Extracts facts from what the owner said, without a language model.
 
-A text is read sentence by sentence: questions, quotations, what is supposed or wished, jokes, what others are reported
-to have said and what is to be told to others are left out; what remains is cut into clauses, and each is read by its
-subject and its verb. Hedges make a fact less sure; "no longer", "any more" and "I've stopped" end one.
+A text is read sentence by sentence: questions, quotations, suppositions, wishes, jokes, reports of what others said and
+messages for others are left out; the rest is cut into clauses, and each is read by its subject and its verb. Hedges
+make a fact less sure; "no longer", "any more" and "I've stopped" end one.
 
-How sure (`confidence`): 0.95 for a plain statement, times 0.9 for "he", "she" and words for people without a name,
+The `confidence` of a fact: 0.95 for a plain statement, times 0.9 for "he", "she" and words for people without a name,
 times 0.85 for a place of a thing or a habit, times 0.6 for a hedge ("I think", "probably").
 
-Covered: names, birthdays, ages, homes, work, study, family and others one has, likes, dislikes, avoidances, allergies,
-diets, favourites, preferences, sizes, numbers and codes, where things are, pets, cars, habits, languages, conditions.
-Every word of a value stands in the text, but for dates, which are written one way.
+Covered: names, birthdays, ages, homes, work, study, relatives and acquaintances, likes, dislikes, avoidances,
+allergies, diets, favourites, preferences, sizes, numbers and codes, where things are, pets, cars, habits, languages,
+conditions. Every word of a value occurs in the text, except in dates, which are written one way.
 Not covered: languages other than English; what follows from several sentences; irony without a sign of it; a person who
-is only described. What is missed costs a question, what is invented costs trust: the rules lean to missing.
+is only described. A missed fact costs a question, an invented one costs trust: the rules prefer to miss.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from hearth.memory.facts.verb_rules import (
 from hearth.types import Label
 
 MAX_CHARACTERS = 4000
-"""Of a longer text, only so much is read: a person does not say more at once, and what is pasted is not theirs."""
+"""Limit on the part of a text that is read: nobody says more at once, and pasted text is not the owner's."""
 MAX_LENGTH = 300
 _WORD = re.compile(r"\w+")
 
 
 def facts_in(text: str, now: dt.datetime, known: Known | None = None) -> tuple[Read, ...]:
-    """The facts that `text`, said by the owner at `now`, holds; of any text, and never raises for one."""
+    """Extract the facts in `text`, said by the owner at `now`; takes any text and never raises."""
     reader = _Reader(now, known or Known())
     words = frozenset(_WORD.findall(text[:MAX_CHARACTERS].casefold()))
     found: dict[tuple[str, str, str], Read] = {}
@@ -76,7 +76,7 @@ _SPLIT = re.compile(
 
 
 class _Reader:
-    """Reads statements in order; remembers of whom the last one spoke."""
+    """Reads statements in order; remembers whom the last one was about."""
 
     def __init__(self, now: dt.datetime, known: Known) -> None:
         self._now = now
@@ -85,7 +85,7 @@ class _Reader:
         self._kin: dict[str, str] = {}
 
     def read(self, statement: str, is_whole: bool) -> Iterator[Read]:
-        """The facts of one statement, in order."""
+        """Extract the facts of one statement, in order."""
         for named in _APPOSED.finditer(statement):
             if named["name"].split()[0].casefold() not in NOT_NAMES:
                 yield self._has(named["kin"], named["name"])
@@ -95,7 +95,7 @@ class _Reader:
             yield from found
 
     def _has(self, word: str, name: str) -> Read:
-        """The owner has someone (or a pet) of that name."""
+        """Read that the owner has someone (or a pet) of that name."""
         low = word.casefold()
         relation = KIN.get(low, low)
         full = name.strip(" .,")
@@ -131,7 +131,7 @@ class _Reader:
         return found, subject
 
     def _subject(self, clause: str) -> tuple[Subject | None, str]:
-        """Of whom or what a clause speaks, and the rest of it from its verb on."""
+        """Find the subject of a clause, and the rest of it from its verb on."""
         if (found := _I.match(clause)) is not None:
             return Subject(ME), clause[found.end() :]
         if (found := _MY_KIN.match(clause)) is not None:
@@ -148,7 +148,7 @@ class _Reader:
         return None, clause
 
     def _whole(self, clause: str) -> Iterator[Read]:
-        """What is read of a clause as a whole: who someone is, whose birthday it is, where a thing is."""
+        """Read a clause as a whole: who someone is, whose birthday it is, where a thing is."""
         if (found := _CALL_ME.fullmatch(clause)) is not None:
             if found["name"].casefold() not in NOT_NAMES:
                 yield Read(ME, "called", found["name"])
@@ -231,9 +231,9 @@ def _singular(word: str) -> str:
 NEVER_READ = frozenset({"answer", "recalled", "digest", "summary"})
 """Kinds of events that hold what Hearth itself said: nothing is learnt from its own words."""
 NEVER_FOUND = frozenset({"answer", "recalled"})
-"""Of these, what repeats memory itself: it is not found, either. Summaries are."""
+"""Those of them that repeat memory itself: these are not found either. Summaries are."""
 LEAST_BELIEVED = 0.5
-"""What is less sure is proposed, and waits for the owner's word."""
+"""Facts with less confidence are only proposed, and wait for the owner's confirmation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,13 +246,13 @@ class Told:
     at: dt.datetime
     label: Label
     person: str = ""
-    """Who said it; empty: the owner."""
+    """Name of the person who said it; empty for the owner."""
 
 
 def learn_from(facts: FactStore, told: Told, known: Known | None = None) -> tuple[Fact, ...]:
-    """Hold true what the owner said; propose what anyone else said. Says which facts were added or confirmed.
+    """Learn facts from what was told: believe the owner's, propose anyone else's. Return those added or confirmed.
 
-    "I" in another's words is that person; another's words end nothing. Kinds in `NEVER_READ` give nothing.
+    "I" in another's words means that person; another's words end no fact. Kinds in `NEVER_READ` give nothing.
     """
     if told.kind in NEVER_READ:
         return ()
@@ -263,10 +263,10 @@ def learn_from(facts: FactStore, told: Told, known: Known | None = None) -> tupl
 def hold(
     facts: FactStore, told: Told, reads: Iterable[Read], known: Known, *, by: Label | None = None
 ) -> tuple[Fact, ...]:
-    """Hold true, or propose, what was read in what was told.
+    """Add the facts read in what was told, as believed or proposed.
 
     Args:
-        by: Who read it, where that is not these rules: it lowers the trust in the fact.
+        by: Label of the reader, if it was not these rules: it lowers the trust in the fact.
     """
     is_owner = told.label.is_trusted and not told.person
     added: list[Fact] = []
@@ -296,7 +296,7 @@ _BY_OTHERS = Label(frozenset({"message"}), frozenset())
 
 
 def _end(facts: FactStore, read: Read, now: dt.datetime) -> None:
-    """End what is believed of that subject and relation: "the Volvo" ends "red Volvo V60"."""
+    """End matching facts of that subject and relation: "the Volvo" ends "red Volvo V60"."""
     words = frozenset(_WORD.findall(read.value.casefold()))
     for fact in facts.believed(read.subject, read.relation):
         if words <= frozenset(_WORD.findall(fact.value.casefold())):
@@ -304,12 +304,12 @@ def _end(facts: FactStore, read: Read, now: dt.datetime) -> None:
 
 
 def _after(fact: Fact, now: dt.datetime) -> dt.datetime:
-    """When a fact ends that ends now: never before it began."""
+    """Return when a fact that ends now ends: never before it began."""
     return now if fact.since is None or fact.since < now else fact.since + dt.timedelta(seconds=1)
 
 
 def _end_opposites(facts: FactStore, read: Read, now: dt.datetime) -> None:
-    """What was liked is not liked once it is disliked, and "coffee to tea" ends "tea to coffee"."""
+    """End the opposites of a new fact: a dislike ends a like, and "coffee to tea" ends "tea to coffee"."""
     for relation in OPPOSITES.get(read.relation, ()):
         _end(facts, replace(read, relation=relation), now)
     if read.relation == "prefers":
@@ -322,10 +322,10 @@ def _end_opposites(facts: FactStore, read: Read, now: dt.datetime) -> None:
 
 
 def known_from(facts: FactStore, people: Iterable[Sequence[str]] = (), *, is_month_first: bool = False) -> Known:
-    """Whom the owner knows.
+    """Collect the people the owner knows.
 
     Args:
-        people: Of each contact the full name, and after it its other names.
+        people: For each contact the full name, followed by its other names.
     """
     names: dict[str, set[str]] = {}
     for full, *others in people:

@@ -1,4 +1,4 @@
-"""How names, people and days are written: the pieces that the patterns of `inference` and `predicates` are made of."""
+"""Defines patterns for names, people and days, from which `fact_extraction` and `verb_rules` build theirs."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
-"""What is held true: subject, relation, value, with where it comes from, since when, and since when it is known.
+"""Stores facts: subject, relation, value, with their source, the time they were true and the time they were believed.
 
 Two times (Snodgrass 1999): when something was true in the world (`since`, `until`) and when it was believed here
 (`learnt`, `unlearnt`). Rows are never overwritten: a change closes the row that was believed and adds another that
-follows it. So "what did you believe last Tuesday, and why" is a query, and an owner's correction leaves its trace.
+follows it. So "what did you believe last Tuesday, and why" is a query, and an owner's correction leaves a trace.
 
-A fact is *promoted* (believed), *amended* (the owner put it right; believed), *proposed* (inferred, or told by an
-untrusted text: never believed before the owner says so) or *revoked*. Of a relation that has one value at a time (where
-someone lives, a birthday), a later value ends the earlier one; nothing is thrown away.
+A fact is *promoted* (believed), *amended* (the owner corrected it; believed), *proposed* (inferred, or told by an
+untrusted text: never believed before the owner confirms it) or *revoked*. For a relation that has one value at a time
+(where someone lives, a birthday), a later value ends the earlier one; nothing is thrown away.
 
 Covered: contradictions of single-valued relations, corrections, both times, sources; a fact whose label is not trusted
 stays proposed whatever its confidence.
-Not covered: whether a fact is true; contradictions between different relations; names that mean two people.
+Not covered: whether a fact is true; contradictions between different relations; names that several people have.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ME = "me"
 """The owner as a subject."""
 MAX_CHARACTERS = 1000
 _GREATEST_NUMBER = 2**63 - 1
-"""SQLite's."""
+"""Greatest integer of SQLite."""
 
 SINGLE_VALUED = frozenset(
     {
@@ -46,13 +46,13 @@ SINGLE_VALUED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class NewFact:
-    """Something to hold true, or to propose."""
+    """A fact to believe or to propose."""
 
     subject: str
     relation: str
     value: str
     since: dt.datetime | None = None
-    """Since when it is so; None: unknown."""
+    """Time it began to be true; None: unknown."""
     until: dt.datetime | None = None
     confidence: float = 1.0
     label: Label = OWNER
@@ -63,7 +63,7 @@ class NewFact:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A row of what is, was or might be held true."""
+    """A row of the table of facts: believed, proposed, ended or revoked."""
 
     id: int
     subject: str
@@ -71,17 +71,17 @@ class Fact:
     value: str
     since: dt.datetime | None
     until: dt.datetime | None
-    """When it ceased to be so; None: it has not, as far as is known."""
+    """Time it ceased to be true; None: it has not, as far as is known."""
     learnt: dt.datetime
     unlearnt: dt.datetime | None
-    """When this row was replaced by a better one; None: it stands."""
+    """Time this row was replaced by another; None: it stands."""
     confidence: float
     status: Status
     label: Label
     reason: str
     events: tuple[str, ...]
     follows: int | None
-    """The row it replaced."""
+    """Id of the row it replaced."""
 
     @property
     def is_believed(self) -> bool:
@@ -97,13 +97,13 @@ class FactStore:
     # ── Learning ──────────────────────────────────────────────────────────────────────────────────────────
 
     def add(self, new: NewFact, now: dt.datetime, *, is_proposed: bool = False) -> Fact:
-        """Hold `new` true from now on, or propose it: when a stranger may have said it, or with `is_proposed`.
+        """Believe `new` from now on, or propose it: if a stranger may have said it, or with `is_proposed`.
 
-        The same fact again adds its events to the row that stands and keeps the greater confidence. Of a single-valued
-        relation the earlier value ends when the later one begins.
+        If the same fact stands already, its events are added to that row, which keeps the greater confidence. For a
+        single-valued relation the earlier value ends when the later one begins.
 
         Raises:
-            RequestError: Empty, too long, or it ends before it begins. Nothing was written.
+            RequestError: It is empty, too long, or ends before it begins. Nothing was written.
         """
         _check(new)
         status: Status = "promoted" if new.label.is_trusted and not is_proposed else "proposed"
@@ -129,7 +129,7 @@ class FactStore:
         return None if row is None else self._fact(row)
 
     def _denied(self, cursor: sqlite3.Cursor, new: NewFact) -> Fact | None:
-        """The row by which the owner said that this is not so: it is not proposed again."""
+        """Find the row in which the owner denied this fact: it is not proposed again."""
         row = cursor.execute(
             "SELECT * FROM fact WHERE subject = ? COLLATE NOCASE AND relation = ? AND value = ? COLLATE NOCASE"
             " AND unlearnt_unix_s IS NULL AND status = 'revoked' LIMIT 1",
@@ -143,7 +143,7 @@ class FactStore:
         return self._fact(cursor.execute("SELECT * FROM fact WHERE number = ?", (fact.id,)).fetchone())
 
     def _end_earlier(self, cursor: sqlite3.Cursor, new: NewFact, now: dt.datetime) -> None:
-        """Close the intervals a new value of a single-valued relation contradicts."""
+        """End the earlier values that a new value of a single-valued relation contradicts."""
         if new.relation not in SINGLE_VALUED or new.until is not None:
             return
         rows = cursor.execute(
@@ -172,7 +172,7 @@ class FactStore:
             self._insert(cursor, ended, fact.status, now, fact.id)
 
     def promote(self, id: int, now: dt.datetime) -> Fact:
-        """The owner says that a proposed fact is so. Raises: NotFound: it does not stand as proposed."""
+        """Promote a proposed fact that the owner confirmed. Raises: NotFound: it does not stand as proposed."""
         with self._store.transaction() as cursor:
             fact = self._open(cursor, id)
             if fact.status != "proposed":
@@ -187,7 +187,7 @@ class FactStore:
             return self._insert(cursor, new, "promoted", now, id)
 
     def amend(self, id: int, value: str, now: dt.datetime, reason: str = "you corrected it") -> Fact:
-        """Put another value in a fact's place: the old one was wrong all along. Raises: NotFound, RequestError."""
+        """Correct the value of a fact: the old one was wrong all along. Raises: NotFound, RequestError."""
         with self._store.transaction() as cursor:
             fact = self._open(cursor, id)
             new = NewFact(
@@ -198,7 +198,7 @@ class FactStore:
             return self._insert(cursor, new, "amended", now, id)
 
     def revoke(self, id: int, now: dt.datetime, reason: str = "you revoked it") -> Fact:
-        """It is not so, and never was. Raises: NotFound."""
+        """Revoke a fact: it is not so, and never was. Raises: NotFound."""
         with self._store.transaction() as cursor:
             fact = self._open(cursor, id)
             new = NewFact(
@@ -209,7 +209,7 @@ class FactStore:
             return self._insert(cursor, new, "revoked", now, id)
 
     def end(self, id: int, until: dt.datetime, now: dt.datetime) -> Fact:
-        """It is so no longer. Raises: NotFound; RequestError: it would end before it began."""
+        """End a fact: it is no longer so. Raises: NotFound; RequestError: it would end before it began."""
         with self._store.transaction() as cursor:
             fact = self._open(cursor, id)
             new = NewFact(
@@ -227,7 +227,7 @@ class FactStore:
         return self._fact(row)
 
     def _close(self, cursor: sqlite3.Cursor, id: int, now: dt.datetime) -> None:
-        # Never before it was learnt: a clock that went back must not make a row that no question can reach.
+        # Never before it was learnt: if the clock was set back, no query could reach the row.
         cursor.execute(
             "UPDATE fact SET unlearnt_unix_s = max(learnt_unix_s, ?) WHERE number = ?", (now.timestamp(), id)
         )
@@ -268,11 +268,11 @@ class FactStore:
         at: dt.datetime | None = None,
         as_of: dt.datetime | None = None,
     ) -> tuple[Fact, ...]:
-        """What is held true.
+        """Find believed facts.
 
         Args:
-            at: Of what was so at that moment in the world; None: whatever has not ended, as far as is known.
-            as_of: As it was believed at that moment; None: now.
+            at: Facts that were true in the world at that moment; None: those that have not ended, as far as is known.
+            as_of: Facts as believed at that moment; None: now.
         """
         wanted = ["status IN ('promoted', 'amended')"]
         given: list[object] = []
@@ -293,22 +293,22 @@ class FactStore:
         return self._many(" AND ".join(wanted), given)
 
     def proposed(self) -> tuple[Fact, ...]:
-        """What waits for the owner's word."""
+        """Find the facts that wait for the owner's confirmation."""
         return self._many("status = 'proposed' AND unlearnt_unix_s IS NULL", [])
 
     def ended(self) -> tuple[Fact, ...]:
-        """What was so once and is so no longer, as far as is known."""
+        """Find the facts that were true once and no longer are, as far as is known."""
         return self._many(
             "status IN ('promoted', 'amended') AND unlearnt_unix_s IS NULL AND until_unix_s IS NOT NULL", []
         )
 
     def standing(self, subject: str, relation: str) -> tuple[Fact, ...]:
-        """Every row that was not replaced, also proposed and revoked ones."""
+        """Find every row that was not replaced, also proposed and revoked ones."""
         condition = "subject = ? COLLATE NOCASE AND relation = ? AND unlearnt_unix_s IS NULL"
         return self._many(condition, [subject, relation])
 
     def counts(self) -> dict[str, int]:
-        """How many rows stand, by status; ended ones apart."""
+        """Count the rows that stand, by status; ended ones separately."""
         rows = self._store.query(
             "SELECT CASE WHEN until_unix_s IS NOT NULL AND status IN ('promoted', 'amended') THEN 'ended'"
             " ELSE status END,"
@@ -317,7 +317,7 @@ class FactStore:
         return {row[0]: row[1] for row in rows}
 
     def about(self, name: str) -> tuple[Fact, ...]:
-        """What is believed of `name`, as the one it is said of or as the value: its neighbours in the graph."""
+        """Find believed facts with `name` as the subject or as the value: its neighbours in the graph."""
         return self._many(
             "(subject = ? COLLATE NOCASE OR value = ? COLLATE NOCASE) AND status IN ('promoted', 'amended')"
             " AND unlearnt_unix_s IS NULL AND until_unix_s IS NULL",
@@ -325,21 +325,21 @@ class FactStore:
         )
 
     def profile(self) -> dict[str, tuple[str, ...]]:
-        """What is believed of the owner now: relation → values, in the order they were learnt."""
+        """The facts believed of the owner now: relation → values, in the order they were learnt."""
         found: dict[str, tuple[str, ...]] = {}
         for fact in self.believed(ME):
             found[fact.relation] = (*found.get(fact.relation, ()), fact.value)
         return found
 
     def get(self, id: int) -> Fact:
-        """Any row, believed or not. Raises: NotFound."""
+        """Return any row, believed or not. Raises: NotFound."""
         found = self._many("number = ?", [id]) if abs(id) <= _GREATEST_NUMBER else ()
         if not found:
             raise NotFound(f"there is no fact {id}; `hearth memory show` lists those that stand")
         return found[0]
 
     def history(self, id: int) -> tuple[Fact, ...]:
-        """A fact with all that it replaced and that replaced it, oldest first. Raises: NotFound."""
+        """Return a fact with all that it replaced and that replaced it, oldest first. Raises: NotFound."""
         first = self.get(id)
         while first.follows is not None:
             first = self.get(first.follows)
@@ -349,11 +349,11 @@ class FactStore:
         return tuple(found)
 
     def from_event(self, event: str) -> tuple[Fact, ...]:
-        """The facts that rest on an event, whatever their status."""
+        """Find the facts that rest on an event, whatever their status."""
         return self._many("number IN (SELECT fact FROM fact_event WHERE event = ?)", [event])
 
     def erase(self, ids: Sequence[int]) -> int:
-        """Remove rows for good; says how many there were. For forgetting: no trace is left that they were believed."""
+        """Delete rows for good, as forgetting does: no trace of the belief remains. Return how many there were."""
         n = 0
         with self._store.transaction() as cursor:
             for id in ids:

@@ -1,13 +1,13 @@
-"""What somebody, or something, claims to have read in a text is held against the text itself.
+"""Checks facts that a language model claims to have read in a text against the text itself.
 
-A language model may propose facts; these checks dispose, and they are those that the patterns of `inference` obey: the
-relation is one of those known; the value stands, every word of it, in one sentence that states something (no question,
-quotation, supposition, report, joke or message to be written); dates are written one way. What a model read is never
-believed by that: its label names the model, so that it waits for the owner's word.
+A language model may propose facts; these checks decide, by the rules that the patterns of `fact_extraction` follow: the
+relation is a known one; every word of the value is in one sentence that states something (no question, quotation,
+supposition, report, joke or message to be written); dates are written one way. Even then the fact is not believed: its
+label names the model, so that it waits for the owner's confirmation.
 
-Covered: facts that are invented, of people the text does not name, with values put together from several sentences;
-sentences that say no to what is claimed.
-Not covered: a relation that the sentence does not mean, made of words that stand in it; irony without a sign of it.
+Covered: invented facts, facts about people the text does not name, values put together from several sentences;
+sentences that deny the claim.
+Not covered: a relation that the sentence does not mean, in words that occur in it; irony without a sign of it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hearth.memory.facts.verb_rules import Known, Read
 from hearth.types import Label
 
 BY_MODEL = Label(frozenset({"model"}))
-"""What a model read is worth no more than the model."""
+"""Label of what a model read: it is trusted no more than the model."""
 CONFIDENCE = 0.6
 RELATIONS = (
     (SINGLE_VALUED - {"favourite colour"})
@@ -45,7 +45,7 @@ _FIRST_PERSON = frozenset({"me", "i", "owner", "the owner", "user", "the user", 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A fact that is said to stand in a text."""
+    """A fact that a text is said to state."""
 
     subject: str
     relation: str
@@ -53,7 +53,7 @@ class Claim:
 
 
 def grounded(claim: Claim, told: Told, known: Known) -> Read | str:
-    """The fact as it may be proposed; else why not, in a few words."""
+    """Return the fact as it may be proposed; else the reason why not, in a few words."""
     relation, value = " ".join(claim.relation.split()).casefold(), " ".join(claim.value.split()).strip(" .,!")
     text = told.text[:MAX_CHARACTERS]
     words = _words(text)
@@ -82,7 +82,7 @@ def grounded(claim: Claim, told: Told, known: Known) -> Read | str:
 
 
 def _subject(said: str, words: frozenset[str], told: Told, known: Known) -> str | None:
-    """Whom the claim is about, as facts name them; None where neither the text nor its speaker is meant."""
+    """Find the subject of a claim, as facts name it; None if it is neither in the text nor its speaker."""
     low = said.casefold()
     if low in _FIRST_PERSON:
         return known.person(told.person) if told.person else ME

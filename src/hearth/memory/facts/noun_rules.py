@@ -1,4 +1,4 @@
-"""What someone's is, by the noun (name, address, size, code, birthday), each with the form its value must have."""
+"""Reads attributes by their noun (name, address, size, code, birthday), with the form each value must have."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ _KINDS_OF_VALUE: tuple[tuple[re.Pattern[str], re.Pattern[str], str], ...] = (
     (re.compile(r"home ?town"), re.compile(r"(?P<v>[A-Z].+)"), "from"),
     (re.compile(r"time ?zone"), re.compile(r"(?P<v>[A-Z].+)"), "time zone"),
 )
-"""What someone's is: noun, the form of its value, relation ("": the noun itself)."""
+"""Rules for attributes: noun, the form of its value, relation ("": the noun itself)."""
 
 
 def attributes(owner: Subject, what: str, value: str, now: dt.datetime, known: Known) -> Iterator[Read]:
-    """What "`owner`'s `what` is `value`" says; nothing where the value has not the form of one."""
+    """Read the fact in "`owner`'s `what` is `value`"; none if the value does not have the right form."""
     if what == "birthday":
         said = {"today": f"{now.date()}"[5:], "tomorrow": f"{(now + dt.timedelta(days=1)).date()}"[5:]}.get(
             trimmed(value) or value.strip(" .")

@@ -1,6 +1,6 @@
-"""The small closed vocabulary of what facts say: relations between people with their inverses, and the words for them.
+"""Defines the closed vocabulary of facts: relations between people with their inverses, and the words for them.
 
-Beside these there are relations made of a noun the owner uses (`favourite colour`, `shoe size`, `locker number`).
+Besides these there are relations made of a noun the owner uses (`favourite colour`, `shoe size`, `locker number`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from hearth.memory.facts.fact_store import ME
 
 
 def listed(words: str) -> list[str]:
-    """The words of a text, for tables that are read more easily as one."""
+    """Split a text into its words, for tables that are easier to read as one text."""
     return words.split()
 
 
@@ -36,7 +36,7 @@ KIN: Mapping[str, str] = {
     "tax adviser": "accountant",
     "better half": "partner",
 }
-"""Word → relation of the owner to the one it names."""
+"""Word → the relation of that person to the owner."""
 PLURALS: Mapping[str, str] = {
     "kids": "child",
     "children": "child",
@@ -87,7 +87,7 @@ NATIONALITIES = frozenset(
         "vietnamese welsh"
     )
 )
-"""What one may be called that is no name."""
+"""Words that follow "is" and are not names."""
 JOBS = frozenset(
     listed(
         "accountant actor actress architect artist baker banker barber bartender biologist builder butcher "
@@ -102,7 +102,7 @@ JOBS = frozenset(
         "beekeeper analyst administrator officer technician"
     )
 )
-"""Last words of what one is by trade."""
+"""Last words of the names of occupations."""
 MAKES = frozenset(
     listed(
         "audi bmw byd citroen citroën dacia fiat ford honda hyundai jaguar jeep kia lexus mazda mercedes mini "
@@ -115,12 +115,12 @@ OPPOSITES: Mapping[str, tuple[str, ...]] = {
     "dislikes": ("likes",),
     "avoids": ("likes", "habit"),
 }
-"""What a new fact of a relation ends when its value is the same."""
+"""Relations whose facts a new fact of a relation ends, if the value is the same."""
 PREFERENCES = frozenset({"likes", "dislikes", "avoids", "prefers", "allergic to", "diet", "wants", "health"})
 
 
 def said_of(relation: str, subject: str, value: str, name: str = "you") -> str:
-    """A fact as a sentence: `you live in Ghent`, `your sister is Ana`, `Ben lives in Ghent`."""
+    """Write a fact as a sentence: `you live in Ghent`, `your sister is Ana`, `Ben lives in Ghent`."""
     who = name if subject == ME else subject
     verb = _VERBS.get(relation)
     if verb is not None:
@@ -147,6 +147,6 @@ _VERBS: Mapping[str, tuple[str, str]] = {
 
 
 def inverse(relation: str) -> str:
-    """What the owner is to the one who is `relation` to the owner: `grandson` → `grandparent`; `dentist of` where there
-    is no other word."""
+    """Return the owner's relation to a person who is `relation` to the owner: `grandson` → `grandparent`; `dentist of`
+    if there is no other word."""
     return _INVERSES.get(relation, f"{relation} of")

@@ -1,5 +1,5 @@
-"""Which sentences of a text state something, and how sure they are: questions, quotations, suppositions, jokes, reports
-of what others said and messages to be written are left out."""
+"""Finds the sentences of a text that state something, and how sure they are: leaves out questions, quotations,
+suppositions, jokes, reports of what others said and messages to be written."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 HEDGED = 0.6
-"""How much less sure a statement with "I think" or "probably" is."""
+"""Factor for the confidence of a statement with "I think" or "probably"."""
 _QUOTED = re.compile(
     r"\"[^\"]*(?:\"|$)|“[^”]*(?:”|$)|«[^»]*(?:»|$)|(?<!\w)['‘][^'’]{2,}['’](?!\w)|^>.*$|```.*?(?:```|$)", re.M | re.S
 )
@@ -79,8 +79,8 @@ _CONTRACTIONS = (
 
 
 def statements(text: str) -> Iterator[tuple[str, float, bool]]:
-    """Sentences that state something, with how sure they are; the last says whether all of it is a statement, or only
-    who it names may be read (a message to be written)."""
+    """Yield the sentences that state something, with how sure they are; the flag is False if only the people it names
+    may be read (a message to be written)."""
     plain = _QUOTED.sub(" … ", text)
     for sentence, end in _sentences(plain):
         is_told = _TELLS.match(sentence) is not None
@@ -108,7 +108,7 @@ def _sentences(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _opened(sentence: str) -> tuple[str, float]:
-    """The sentence without what leads into it ("remember that", "I think"), its contractions written out."""
+    """Remove what leads into a sentence ("remember that", "I think"), and write its contractions out."""
     confidence = 1.0
     if ASKS.match(sentence):
         return "", confidence

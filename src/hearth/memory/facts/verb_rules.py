@@ -1,4 +1,4 @@
-"""What a clause says of its subject, by its verb: the rules of `inference`, with the form each value must have."""
+"""Reads what a clause says of its subject by its verb: the rules of `fact_extraction`, with the form of each value."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ MAX_VALUE_WORDS = 9
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Whom the owner knows: so that "Ben" and "my sister" mean the people of the contacts and of earlier facts."""
+    """The people the owner knows, so that "Ben" and "my sister" mean people of the contacts and of earlier facts."""
 
     people: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Any word for them, in lower case → full names."""
     kin: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Relation (`sister`) → names."""
     is_month_first: bool = False
-    """Whether 3/5 is the 5th of March."""
+    """True if 3/5 is the 5th of March."""
 
     def person(self, name: str) -> str:
-        """The full name, where only one person has that name."""
+        """Return the full name if only one person has that name; else the name."""
         full = self.people.get(name.casefold(), ())
         return full[0] if len(full) == 1 else name
 
     def relative(self, word: str) -> str:
-        """Who "my sister" is, where the owner has one sister; else the word."""
+        """Return the name of "my sister" if the owner has one sister; else the word."""
         names = self.kin.get(KIN.get(word, word), ())
         return names[0] if len(names) == 1 else word
 
@@ -48,7 +48,7 @@ class Read:
     confidence: float = PLAIN
     since: dt.datetime | None = None
     is_over: bool = False
-    """The text says that it is so no longer."""
+    """The text says that it is no longer so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +312,7 @@ def names_listed(names: str) -> list[str]:
 
 
 def trimmed(value: str) -> str:
-    """What of `value` is meant: up to where another thought begins, without a time at its end."""
+    """Cut `value` where another thought begins, and remove a time at its end."""
     end = _BOUNDARY.search(value)
     value = (value[: end.start()] if end else value).strip(" .,!")
     while tail := _TIME_TAIL.search(value):
@@ -321,7 +321,7 @@ def trimmed(value: str) -> str:
 
 
 def _object(value: str) -> str:
-    """What is liked, used or avoided, or "" where it is one thing at hand ("the flowers", "that")."""
+    """The thing that is liked, used or avoided; "" if it is one at hand ("the flowers", "that")."""
     value = trimmed(value)
     if _NO_OBJECT.match(value) and not _GENERIC.match(value):
         return ""
@@ -345,7 +345,7 @@ def is_thing(words: str) -> bool:
 
 
 def predicates(subject: Subject, rest: str, now: dt.datetime, known: Known) -> Iterator[Read]:
-    """What the rest of a clause, from its verb on, says of its subject."""
+    """Read the facts that the rest of a clause, from its verb on, states of its subject."""
     is_over = False
     since = since_said(rest, now)
     if (stopped := _STOPPED.fullmatch(rest)) is not None:

@@ -1,13 +1,13 @@
-"""Events as rows of arrays in RAM: who, when, in which conversation, which words, which meaning; scanned exactly.
+"""Holds events as arrays in RAM: speaker, time, conversation, words and vector; scans them exactly.
 
-SQLite is the only durable truth: `EventIndex` is read from it when first needed and follows every insert and deletion.
-Vectors are whole numbers of 8 bits with one scale each; a scan compares all of them with the question's, in 8 bits as
-well, and the best are compared again with the question in full. Words come from the full-text index's own lists, read
-when a question first needs them.
+SQLite is the only durable store: `EventIndex` is read from it when first needed and follows every insert and deletion.
+Vectors are 8-bit integers with one scale each; a scan compares all of them with the question's, also in 8 bits, and the
+best are compared again with the question in full. Words come from the full-text index's own lists, read when a question
+first needs them.
 
-Covered: a vector that cannot be read counts as none; deletion takes effect at once; rows deleted are swept out when
-they are a quarter of all.
-Not covered: approximate search (every vector is looked at: some 25 ms for a million), and vectors of other lengths.
+Covered: a vector that cannot be read counts as none; deletion takes effect at once; deleted rows are removed when they
+are a quarter of all.
+Not covered: approximate search (every vector is compared: some 25 ms for a million), and vectors of other lengths.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from hearth.storage.database import Store
 
 DIM = 384
 N_RESCORED = 128
-"""So many of the best by 8 bits are compared again with the question in full."""
+"""Number of the best by 8 bits that are compared again with the question in full."""
 VECTOR_BYTES = 4 + DIM + DIM // 8
 _MOST_UNREAD = 500
-"""Events whose words are stemmed one by one when a question comes; of more, the lists are read anew."""
+"""Most new events whose words are stemmed one by one for a question; if there are more, all lists are read again."""
 _LEAST_SWEPT = 1024
 _MOST_STEMS = 20_000
-"""Words of questions whose stems are kept."""
+"""Most words of questions whose stems are kept."""
 _MANY, _DRAWN = 20_000, 4000
 NEIGHBOUR_S = 3600.0
-"""What was said longer before or after, even in the same conversation, is no part of it: of a day's requests to the
-agent each stands for itself."""
+"""Longest time, before or after, within which events of one conversation are neighbours: so that a day's separate
+requests to the agent do not count as context of each other."""
 
 _TERMS = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.event_terms USING fts5vocab ('main', 'event_words', 'instance')"
 
@@ -46,7 +46,7 @@ FloatArray: TypeAlias = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What the index keeps of an event."""
+    """Columns that the index keeps of an event."""
 
     number: int
     at_unix_s: float
@@ -66,12 +66,12 @@ class Postings:
     slots: Slots
     counts: FloatArray
     n_removed: int = 0
-    """How many events had been removed from the index when deleted ones were last left out."""
+    """The number of events removed from the index when deleted ones were last left out."""
 
 
 def packed(vector: FloatArray) -> bytes:
-    """A unit vector as the store keeps it: its scale in 4 bytes, 384 whole numbers of 8 bits, and a ninth bit of each:
-    whether the true value lies above it."""
+    """Pack a unit vector for the store: its scale in 4 bytes, 384 integers of 8 bits, and a ninth bit for each: whether
+    the true value lies above the integer."""
     scale = float(np.abs(vector).max()) / 127 or 1.0
     exact = vector / scale
     whole = np.rint(exact)
@@ -79,14 +79,14 @@ def packed(vector: FloatArray) -> bytes:
 
 
 def unpacked(codes: NDArray[np.int8], halves: NDArray[np.uint8], scales: FloatArray) -> FloatArray:
-    """Vectors from their parts, shape [n, dim], to 9 bits."""
+    """Rebuild vectors from their parts, shape [n, dim], to 9 bits."""
     above: FloatArray = np.unpackbits(halves, axis=-1).astype(np.float32)
     result: FloatArray = ((codes + (above - np.float32(0.5)) / 2) * scales[..., None]).astype(np.float32)
     return result
 
 
 def unpacked_bytes(vector: bytes) -> FloatArray:
-    """The inverse of `packed`, to 9 bits."""
+    """Unpack what `packed` made, to 9 bits."""
     return unpacked(
         np.frombuffer(vector, np.int8, DIM, offset=4),
         np.frombuffer(vector, np.uint8, offset=4 + DIM),
@@ -95,14 +95,14 @@ def unpacked_bytes(vector: bytes) -> FloatArray:
 
 
 def is_vector(vector: bytes | None) -> bool:
-    """Whether these bytes can be a packed unit vector: of its length, and with a scale that one has."""
+    """Return whether these bytes can be a packed unit vector: they have its length and a possible scale."""
     if vector is None or len(vector) != VECTOR_BYTES:
         return False
-    return bool(0 < np.frombuffer(vector, np.float32, count=1)[0] < 1)  # not so of what is no number, either
+    return bool(0 < np.frombuffer(vector, np.float32, count=1)[0] < 1)  # also False for NaN
 
 
 class EventIndex:
-    """All events of a store; slots are places in its arrays, in the order of events' numbers."""
+    """All events of a store; slots are positions in its arrays, in the order of events' numbers."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -183,14 +183,14 @@ class EventIndex:
     # ── Following changes ─────────────────────────────────────────────────────────────────────────────────
 
     def add(self, rows: Iterable[Row]) -> None:
-        """Take in events that were written to the store; their numbers exceed all known ones that still live."""
+        """Add events that were written to the store; their numbers exceed all known ones that still live."""
         for row in rows:
             if self.slot(row.number) >= 0:
-                continue  # read with all others, when deletions before it swept the arrays
+                continue  # read with all others, when earlier deletions made the arrays be reloaded
             while self._n and self.numbers[self._n - 1] >= row.number:
                 if self.is_live[self._n - 1]:
                     raise ValueError(f"event {row.number} is older than known ones; load the index anew")
-                self._n -= 1  # a number that was used by an event since deleted
+                self._n -= 1  # a number once used by an event that is deleted
                 self._postings.clear()
                 self._unread.clear()
             slot = self._n
@@ -253,7 +253,7 @@ class EventIndex:
         self.scales[slot] = np.frombuffer(vector, np.float32, count=1)[0]
 
     def remove(self, number: int) -> None:
-        """Leave an event out from now on; unknown ones are none."""
+        """Remove an event from the index; unknown numbers are ignored."""
         slot = self.slot(number)
         if slot < 0:
             return
@@ -276,7 +276,7 @@ class EventIndex:
             self._load()
 
     def slot(self, number: int) -> int:
-        """Where an event lies; -1 when it is not there."""
+        """Return the slot of an event; -1 if it has none."""
         place = int(np.searchsorted(self.numbers[: self._n], number))
         return place if place < self._n and self.numbers[place] == number and self.is_live[place] else -1
 
@@ -284,27 +284,27 @@ class EventIndex:
 
     @property
     def live(self) -> NDArray[np.bool_]:
-        """Which slots hold an event, shape [n_slots]."""
+        """Mask of the slots that hold an event, shape [n_slots]."""
         return self.is_live[: self._n]
 
     def ids(self, column: str) -> NDArray[np.int32]:
-        """The values of `kind`, `person`, `place` or `thread` as small numbers, shape [n_slots]."""
+        """The values of `kind`, `person`, `place` or `thread` as small integers, shape [n_slots]."""
         return self._columns[column][: self._n]
 
     def known(self, column: str) -> dict[str, int]:
-        """The values of a column with their numbers."""
+        """The values of a column with their integers."""
         return self._names[column]
 
     @property
     def thread_terms(self) -> NDArray[np.float64]:
-        """How many telling words the events of each conversation have together, shape [n_conversations]."""
+        """The number of content words in all events of each conversation, shape [n_conversations]."""
         n = max(1, len(self._names["thread"]))
         if n > len(self._thread_terms):
             self._thread_terms = np.append(self._thread_terms, np.zeros(n))
         return self._thread_terms[:n]
 
     def beside(self, slots: Slots) -> tuple[Slots, Slots]:
-        """The event before and the one after each in its conversation, said within `NEIGHBOUR_S` of it; -1: none."""
+        """Find the event before and after each in its conversation, within `NEIGHBOUR_S` of it; -1: none."""
         found = []
         for neighbours in (self.previous[slots], self.next[slots]):
             is_near = np.abs(self.at_unix_s[neighbours] - self.at_unix_s[slots]) <= NEIGHBOUR_S
@@ -313,11 +313,11 @@ class EventIndex:
 
     @property
     def mean_terms(self) -> float:
-        """How many telling words an event has, in the mean; at least 1."""
+        """The mean number of content words of an event; at least 1."""
         return max(1.0, self._n_all_terms / max(1, self.n_live))
 
     def cosines(self, question: FloatArray, mask: NDArray[np.bool_] | None = None) -> FloatArray:
-        """Cosine of the question with every event, as `nearest` says."""
+        """Cosine of the question with every event, as `nearest` returns it."""
         return self.nearest(question, mask)[0]
 
     def nearest(self, question: FloatArray, mask: NDArray[np.bool_] | None = None) -> tuple[FloatArray, Slots]:
@@ -325,9 +325,9 @@ class EventIndex:
 
         Args:
             question: Unit vector, shape [dim].
-            mask: Which events count when the best are chosen, shape [n_slots]; None: all.
+            mask: Events that count when the best are chosen, shape [n_slots]; None: all.
         Returns:
-            Shape [n_slots], 0 where an event has no vector or was removed; and slots, the best by 8 bits first.
+            Cosines, shape [n_slots], 0 if an event has no vector or was removed; and slots, the best by 8 bits first.
         """
         n = self._n
         if not n:
@@ -342,7 +342,7 @@ class EventIndex:
         return found, best
 
     def postings(self, stem: str) -> Postings:
-        """The events that hold a stem."""
+        """Find the events that hold a stem."""
         self._read_new()
         known = self._postings.get(stem)
         if known is None:
@@ -359,7 +359,7 @@ class EventIndex:
         return known
 
     def _read_new(self) -> None:
-        """Bring the lists that were read before up to date with events added since."""
+        """Update the lists read before with the events added since."""
         if not self._unread:
             return
         slots = [slot for slot in self._unread if slot < self._n and self.is_live[slot]]
@@ -391,10 +391,10 @@ class EventIndex:
 
 
 def top(scores: FloatArray, k: int) -> Slots:
-    """The places of the `k` largest, largest first, earlier ones first among equals."""
+    """The positions of the `k` largest, largest first, earlier ones first among equals."""
     n = len(scores)
     if k < n and n > _MANY:
-        # A few thousand drawn evenly tell what the largest exceed, so that far fewer are sorted.
+        # A few thousand drawn evenly show a lower bound of the largest, so that far fewer are sorted.
         drawn = scores[:: n // _DRAWN]
         place = len(drawn) - 1 - 4 * k * len(drawn) // n
         bound = np.partition(drawn, place)[place]
@@ -411,5 +411,5 @@ def top(scores: FloatArray, k: int) -> Slots:
 
 
 def row_of(record: sqlite3.Row) -> Row:
-    """A row of the event table."""
+    """Make a row from a record of the event table."""
     return Row(*(record[name] for name in Row.__slots__))

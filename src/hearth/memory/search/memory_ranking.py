@@ -1,13 +1,13 @@
-"""Which events answer a question: words, meaning, conversation, person and time, weighed together.
+"""Ranks the events that may answer a question: words, meaning, conversation, person and time, weighted together.
 
 Each candidate gets ten scores (`SCORES`); a weighted sum ranks them. The weights are fitted (conditional logit over the
-events of a conversation) and kept in `hearth/data/recall_weights.json` with what they were fitted on. Scores are added
-and not ranks: fusing ranks gives a weak list the say of a strong one (LoCoMo: worse than words alone).
+events of a conversation) and kept in `hearth/data/recall_weights.json` with what they were fitted on. Scores are added,
+not ranks: fusing ranks gives a weak list as much influence as a strong one (LoCoMo: worse than words alone).
 
-Covered: words by their stem (BM25, Robertson & Zaragoza 2009, of the event, and, where it has neighbours, of it with
-them and of its whole conversation), meaning, who said it, the times a question names, questions for a time or a number.
+Covered: words by their stem (BM25, Robertson & Zaragoza 2009, of the event, and, if it has neighbours, of it with them
+and of its whole conversation), meaning, speaker, the times a question names, questions for a time or a number.
 Not covered: synonyms beyond what the encoder knows, languages other than English for the cues, and inference over
-several events: each is ranked for itself.
+several events: each is ranked by itself.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ SCORES = ("window", "conversation", "words", "meaning", "person", "time", "when"
 N_BY_WORDS, N_BY_MEANING = 256, N_RESCORED
 _K1, _B = 1.2, 0.75
 _BEFORE_S, _AFTER_S = 3 * 86400.0, 7 * 86400.0
-"""An event a little before or after the time a question names may tell of it; later rather than earlier."""
+"""Decay of the time score before and after the time a question names: later events tell of it rather than earlier."""
 _NEEDS_TIME = re.compile(r"\s*(?:when|how long|since when|what (?:day|date|time|year|month))\b", re.IGNORECASE)
 _NEEDS_NUMBER = re.compile(r"\s*how (?:many|much|often|long|old|far|big|tall)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A stretch of time a question names."""
+    """A stretch of time that a question names."""
 
     start: dt.datetime
     end: dt.datetime
@@ -46,7 +46,7 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question as ranking reads it."""
+    """A question as the ranking needs it."""
 
     text: str
     vector: FloatArray | None = None
@@ -63,14 +63,14 @@ class Ranked:
     scores: FloatArray
     """Shape [n_candidates, len(SCORES)]."""
     has_words: NDArray[np.bool_]
-    """Whether they share a telling word with the question."""
+    """True for those that share a content word with the question."""
     cosines: FloatArray
-    """With the question; 0 without its vector."""
+    """Cosines with the question; 0 without its vector."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What may answer a question, in the order of slots."""
+    """Events that may answer a question, in the order of slots."""
 
     slots: Slots
     scores: FloatArray
@@ -80,10 +80,10 @@ class Candidates:
 
 
 def rank(index: EventIndex, question: Question, mask: NDArray[np.bool_] | None = None) -> Ranked:
-    """Every event that words or meaning bring near the question, or that lies beside such a one.
+    """Rank every event that is near the question in words or meaning, or that lies beside such a one.
 
     Args:
-        mask: Which events may be found, shape [n_slots]; None: all that live.
+        mask: Events that may be found, shape [n_slots]; None: all that live.
     """
     found = candidates(index, question, None if mask is None else mask & index.live)
     totals = found.scores @ weights()
@@ -92,7 +92,7 @@ def rank(index: EventIndex, question: Question, mask: NDArray[np.bool_] | None =
 
 
 def reranked(ranked: Ranked, close: FloatArray) -> Ranked:
-    """The first `len(close)` in the order of their scores and their closeness together; the others behind them."""
+    """Reorder the first `len(close)` by their scores and their closeness together; the others stay behind them."""
     n = len(close)
     if not n:
         return ranked
@@ -107,23 +107,23 @@ def reranked(ranked: Ranked, close: FloatArray) -> Ranked:
 
 
 def standardised(close: FloatArray) -> FloatArray:
-    """Mean 0, deviation 1."""
+    """Scale to mean 0 and deviation 1."""
     result: FloatArray = (close - close.mean()) / max(1e-6, float(close.std()))
     return result
 
 
 @functools.cache
 def weights(kind: str = "weights") -> FloatArray:
-    """One weight for each of `SCORES`; of kind `close` one more, for closeness."""
+    """One weight for each of `SCORES`; for kind `close` one more, for closeness."""
     kept = json.loads((files("hearth.data") / "recall_weights.json").read_text())[kind]
     return np.array([kept[name] for name in (*SCORES, "close") if name in kept], np.float32)
 
 
 def candidates(index: EventIndex, question: Question, allowed: NDArray[np.bool_] | None = None) -> Candidates:
-    """The events that are weighed, with their scores.
+    """Select the events to rank, with their scores.
 
     Args:
-        allowed: Which may be found, shape [n_slots]; None: all. Those removed hold no word and no meaning.
+        allowed: Events that may be found, shape [n_slots]; None: all. Removed ones hold no word and no meaning.
     """
     people = people_named(index, question.text)
     named = {word for person in people for word in telling_words(person)}
@@ -156,7 +156,7 @@ def candidates(index: EventIndex, question: Question, allowed: NDArray[np.bool_]
 
 
 def _spread(cosines: FloatArray, n: int | None = None) -> tuple[float, float]:
-    """Mean and deviation of `n` cosines, of which the others are 0."""
+    """Mean and deviation of `n` cosines, of which those not given are 0."""
     n = len(cosines) if n is None else n
     mean = float(cosines.sum()) / max(1, n)
     square = float(np.dot(cosines, cosines)) - n * mean * mean
@@ -164,7 +164,7 @@ def _spread(cosines: FloatArray, n: int | None = None) -> tuple[float, float]:
 
 
 def people_named(index: EventIndex, text: str) -> list[str]:
-    """Those who said something and are named in the question."""
+    """Find the speakers who are named in the question."""
     low = text.casefold()
     return [
         person
@@ -184,7 +184,7 @@ def _chosen(index: EventIndex, own: FloatArray, nearest: Slots, allowed: NDArray
 
 
 def _distinct(slots: Slots) -> Slots:
-    """Each once, in order."""
+    """Each slot once, in order."""
     slots = np.sort(slots)
     return slots[np.append(True, slots[1:] != slots[:-1])] if len(slots) else slots
 
@@ -202,8 +202,9 @@ def _window(index: EventIndex, lists: Sequence[Postings], idf: FloatArray, slots
 
 
 def _among_others(scores: FloatArray, words: FloatArray, is_alone: NDArray[np.bool_]) -> FloatArray:
-    """What stands alone has no conversation to be scored: it gets what one with its words would, by a straight line
-    through the others. Its own words would else count three times over, and more than its meaning."""
+    """Score events that stand alone and so have no conversation: they get the scores of an event with the same words,
+    by a straight line through the others. Otherwise their own words would count three times over, and more than their
+    meaning."""
     result = scores.copy()
     others = ~is_alone
     mean = scores[others].mean(axis=0) if others.any() else np.zeros(2, np.float32)
@@ -217,12 +218,12 @@ def _among_others(scores: FloatArray, words: FloatArray, is_alone: NDArray[np.bo
 
 
 _SLOPES = np.array([0.5, 0.0], np.float32)
-"""Of window and conversation, where no others show them."""
+"""Slopes for window and conversation, used when no other events show them."""
 _LEAST_SPREAD = 1e-3
 
 
 def _counts_at(found: Postings, slots: Slots) -> FloatArray:
-    """How often the stem stands in each of `slots`; -1 is no event."""
+    """Count the stem in each of `slots`; -1 is no event."""
     if not len(found.slots):
         return np.zeros(len(slots), np.float32)
     places = np.searchsorted(found.slots, slots)
@@ -248,7 +249,7 @@ def _conversation(index: EventIndex, lists: Sequence[Postings], slots: Slots) ->
 
 
 def _signs(index: EventIndex, question: Question, people: Sequence[str], slots: Slots) -> FloatArray:
-    """`person time when number asks length` of each candidate."""
+    """Compute the scores `person`, `time`, `when`, `number`, `asks` and `length` of each candidate."""
     signs = index.signs[slots]
     found = np.zeros((len(slots), 6), np.float32)
     if len(people) == 1:
@@ -262,7 +263,7 @@ def _signs(index: EventIndex, question: Question, people: Sequence[str], slots: 
 
 
 def _nearness(at_unix_s: NDArray[np.float64], periods: Sequence[Period]) -> NDArray[np.float64]:
-    """1 within a period, less the further outside."""
+    """Nearness in time: 1 within a period, less the further outside."""
     best = np.zeros(len(at_unix_s))
     for period in periods:
         start, end = period.start.timestamp(), period.end.timestamp()

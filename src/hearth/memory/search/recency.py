@@ -1,6 +1,6 @@
-"""What was said later on the same matter comes before what was said earlier: an old value must not win.
+"""Puts later statements before earlier ones on the same matter, so that an old value does not win.
 
-Covered: two statements on one matter that both answer the question about as well, in any words.
+Covered: two statements on one matter that answer the question about equally well, in any words.
 Not covered: which of two that both hold (two things one likes) matters more; both stay, the later first.
 """
 
@@ -15,9 +15,9 @@ from hearth.memory.search.memory_index import FloatArray
 from hearth.memory.search.terms import telling_words
 
 LEAST_LIKE = 0.45
-"""Cosine of two statements on one matter."""
+"""Least cosine of two statements on one matter."""
 MOST_BEHIND = 0.25
-"""By how much the later one may be further from the question."""
+"""Most by which the later one may be further from the question."""
 N_COMPARED = 6
 _ATTRIBUTE = re.compile(
     r"(?:my|our|the|your|[\w-]+['’]s) (?P<thing>[\w -]+?) (?:is|are|was|goes|comes|expires)\b", re.IGNORECASE
@@ -28,10 +28,10 @@ _NAMED = re.compile(r"(?<!^)\b[A-Z]\w+")
 def latest_first(
     question: str, texts: Sequence[str], moments: Sequence[dt.datetime | None], vectors: FloatArray
 ) -> list[int]:
-    """The places of `texts` in a new order: each behind those that say later how the same matter stands.
+    """Order the positions of `texts` anew: each after those that state the same matter later.
 
     Args:
-        moments: When each was said; None: it states nothing and stays where it is.
+        moments: Time when each was said; None: it states nothing and stays in its place.
         vectors: Unit vectors of the question and of each text, shape [1 + n, d].
     """
     asked, said = vectors[0], vectors[1:]
@@ -53,7 +53,7 @@ def _later(
     near: FloatArray,
     like: FloatArray,
 ) -> int | None:
-    """What says later how the matter of one text stands; of several the nearest to it and to the question."""
+    """Find the later statement on the matter of one text; of several, the nearest to it and to the question."""
     at = moments[place]
     found = [
         other
@@ -69,7 +69,7 @@ def _later(
 
 
 def _is_of_another(question: str, earlier: str, later: str) -> bool:
-    """Whether the question is about someone or something named that only the earlier text speaks of."""
+    """Return whether the question is about someone or something that only the earlier text names."""
     words = {word for word in telling_words(question) if word in KIN}
     words |= {word.casefold() for word in _NAMED.findall(question) if word != "I"}
     before, after = set(telling_words(earlier)), set(telling_words(later))

@@ -1,11 +1,11 @@
-"""A second, closer look at the best events: each word of the question against each word of the event, in context.
+"""Reranks the best events by comparing each word of the question with each word of the event, in context.
 
-Late interaction (ColBERT, Khattab & Zaharia 2020) on the encoder's own token vectors, untrained: for each telling token
+Late interaction (ColBERT, Khattab & Zaharia 2020) on the encoder's own token vectors, untrained: for each content token
 of the question the nearest token of the event, averaged with rare tokens counting more. Token vectors are made when an
-event is first looked at and kept in RAM in 8 bits, the most recently used ones.
+event is first compared and kept in RAM in 8 bits, for the most recently used events.
 
 Covered: at most `N_CLOSE` events a question; the cache never exceeds `MAX_CACHED` events.
-Not covered: events beyond those the first look found; the first look at an event costs some 4 ms.
+Not covered: events that the first search did not find; the first comparison of an event costs some 4 ms.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from hearth.memory.search.terms import STOP_WORDS
 from hearth.models.encoder.sentence_encoder import TokenVectors
 
 N_CLOSE = 24
-"""Of 48 no more is found (LoCoMo: the share among the first five within 0.002), at twice the time."""
+"""Events compared for a question. 48 find no more (LoCoMo: the share among the first five within 0.002), at twice the
+time."""
 MAX_CACHED = 4096
-"""Some 10 KB each."""
+"""Events in the cache; some 10 KB each."""
 _MOST_TEXT = 2000
 
 
@@ -43,10 +44,10 @@ class Closeness:
         self._kept: OrderedDict[int, NDArray[np.int8]] = OrderedDict()
 
     def of(self, question: str, people: Sequence[str], events: Mapping[int, str]) -> FloatArray:
-        """How close each event comes to the question, about 0 to 1, in the order of `events`.
+        """Compute how close each event comes to the question, about 0 to 1, in the order of `events`.
 
         Args:
-            people: Names in the question that say whose words are looked for; they are not compared.
+            people: Names in the question that say whose words are wanted; they are not compared.
             events: Number → text; a number always stands for the same text.
         """
         new = [number for number in events if number not in self._kept]

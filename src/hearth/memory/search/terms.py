@@ -1,7 +1,7 @@
-"""What is looked at in the words of an event or a question: telling words, stems, signs of times, numbers, questions.
+"""Extracts search features from the words of an event or question: content words, stems, signs of times and numbers.
 
-Stems are SQLite's own (Porter, as the full-text index has them), so that a word of a question and one of an event meet
-exactly when a full-text search would let them.
+Stems are SQLite's own (Porter, as in the full-text index), so that a word of a question and one of an event match
+exactly when a full-text search would match them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ STOP_WORDS = frozenset(
     those to too up us ve was we were what when where which who whom whose why will with would you your""".split()  # noqa: SIM905 - a hundred quoted words are harder to read
 )
 TOKENIZER = "porter unicode61 remove_diacritics 2"
-"""The full-text index's; `schema` says the same."""
+"""Tokenizer of the full-text index; the schema says the same."""
 ASKS, HAS_TIME, HAS_NUMBER = 1, 2, 4
 """Bits of an event's `signs`."""
 _WORD = re.compile(r"\w+")
@@ -33,18 +33,18 @@ _NUMBERS = frozenset(
 
 
 def telling_words(text: str) -> list[str]:
-    """The words that tell something, in lower case, in order, with repetitions; all words when none does."""
+    """The content words in lower case, in order, with repetitions; all words if none carries content."""
     words = _WORD.findall(text.lower())
     return [word for word in words if word not in STOP_WORDS] or words
 
 
 def signs_of(text: str) -> int:
-    """Bits: the text asks, names a time, names a number."""
+    """Bits for a text: it asks, names a time, names a number."""
     return weighed(text)[1]
 
 
 def weighed(text: str) -> tuple[int, int]:
-    """How many telling words a text has, and its signs."""
+    """Count the content words of a text, and compute its signs."""
     words = _WORD.findall(text.lower())
     seen = set(words)
     has_number = not _NUMBERS.isdisjoint(seen) or any(word.isdecimal() for word in seen)
@@ -67,7 +67,7 @@ class Stemmer:
         self._scratch.execute("CREATE VIRTUAL TABLE terms USING fts5vocab ('words', 'instance')")
 
     def stems(self, texts: Sequence[str]) -> list[Counter[str]]:
-        """How often each stem stands in each text."""
+        """Count each stem in each text."""
         found: list[Counter[str]] = [Counter() for _ in texts]
         self._scratch.execute("BEGIN")
         self._scratch.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", list(enumerate(texts)))

@@ -1,17 +1,17 @@
-"""A whole home in one encrypted file that standard tools open, and back again; events and facts as plain lines.
+"""Backs up a whole home into one encrypted file that standard tools open, and restores it.
 
 An archive is a tar file of two members: `key.age`, the archive's own key locked with a passphrase (age, scrypt), and
-`home.tar.gz.age`, the home encrypted to that key (age, X25519, in pieces of 64 KB). Locked with a key file instead, it
-has no `key.age`. So `tar`, `age` and `gzip` read it without Hearth. Everything is streamed; the last member of the home
-is `manifest.json` with the SHA-256 of every file.
+`home.tar.gz.age`, the home encrypted to that key (age, X25519, in pieces of 64 KB). If locked with a key file instead,
+it has no `key.age`. So `tar`, `age` and `gzip` read it without Hearth. Everything is streamed; the last member of the
+home is `manifest.json` with the SHA-256 of every file.
 
 The database is copied by SQLite's own backup while others go on using it. Restoring writes everything beside the new
-home, checks it all, and only then puts it in its place.
+home, checks it all, and only then moves it into place.
 
 Covered: a wrong passphrase, a file that was cut off or changed (nothing is put in place), a full disk, being stopped or
-killed (what is half-written has another name and is removed by the next attempt), names that lead out of the home.
-Not covered: caches (they are made again), links in the owner's folder, a passphrase that was forgotten, and what the
-archive's size tells.
+killed (a half-written file has another name and is removed by the next attempt), names that lead out of the home.
+Not covered: caches (they are rebuilt), links in the owner's folder, a forgotten passphrase, and what the archive's size
+reveals.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ _BLOCK = tarfile.BLOCKSIZE
 _LEAST_PASSPHRASE = 8
 
 Progress = Callable[[int], object]
-"""Called with how many bytes of the home were done so far."""
+"""Callback with the number of bytes of the home done so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """What opens an archive: a passphrase, or the text of a file with an age key (`AGE-SECRET-KEY-…`)."""
+    """A passphrase, or the text of a file with an age key (`AGE-SECRET-KEY-…`), that opens an archive."""
 
     passphrase: str = ""
     key: str = ""
@@ -62,15 +62,15 @@ class Lock:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What an archive holds."""
+    """Counts of what an archive holds."""
 
     n_files: int
     n_bytes: int
-    """Unpacked."""
+    """Size when unpacked."""
 
 
 def new_key() -> str:
-    """A key for a key file, in age's own form, with its public half in a comment."""
+    """Make a key for a key file, in age's own form, with its public half in a comment."""
     identity = pyrage.x25519.Identity.generate()
     return f"# public key: {identity.to_public()}\n{identity}\n"
 
@@ -79,10 +79,10 @@ def new_key() -> str:
 
 
 def backup(home: Path, target: Path, lock: Lock, progress: Progress = lambda _: None) -> Contents:
-    """Write all of a home into one encrypted file; agents may go on using the home.
+    """Write a whole home into one encrypted file; agents may go on using the home.
 
     Raises:
-        RequestError: No home there, the target exists, or the passphrase is too short.
+        RequestError: There is no home, the target exists, or the passphrase is too short.
         StoreFullError: No space for the copy of the database or for the archive; no archive was left behind.
         StoreError: The database cannot be read.
     """
@@ -116,7 +116,7 @@ def backup(home: Path, target: Path, lock: Lock, progress: Progress = lambda _: 
 
 def _copy_database(source: Path, target: Path) -> None:
     for suffix in ("", "-wal", "-shm", "-journal"):
-        target.with_name(target.name + suffix).unlink(missing_ok=True)  # of a backup that was killed
+        target.with_name(target.name + suffix).unlink(missing_ok=True)  # from a backup that was killed
     target.touch(mode=0o600)
     try:
         with contextlib.closing(sqlite3.connect(source)) as one, contextlib.closing(sqlite3.connect(target)) as other:
@@ -131,7 +131,7 @@ def _copy_database(source: Path, target: Path) -> None:
 
 
 def _write_key(file: IO[bytes], lock: Lock) -> pyrage.x25519.Recipient:
-    """The archive's key, locked, at the file's beginning; returns what the rest is encrypted to."""
+    """Write the archive's locked key at the beginning of the file; return the recipient for the rest."""
     if lock.key:
         return _identity(lock.key).to_public()
     if len(lock.passphrase) < _LEAST_PASSPHRASE:
@@ -147,7 +147,7 @@ def _write_key(file: IO[bytes], lock: Lock) -> pyrage.x25519.Recipient:
 def _write_home(
     file: IO[bytes], recipient: pyrage.x25519.Recipient, home: Path, copy: Path, progress: Progress
 ) -> Contents:
-    """The home's member; its size is known only at its end, and written into its header then."""
+    """Write the home's member; its size is known only at its end, and is written into its header then."""
     place = file.tell()
     file.write(bytes(_BLOCK))
     with (
@@ -227,7 +227,7 @@ class _Counted:
         self._n_bytes = n_before
 
     def read(self, size: int = -1) -> bytes:
-        # One that shrinks while it is read is filled up with zeros: the archive stays whole.
+        # A file that shrinks while it is read is filled up with zeros, so that the archive stays whole.
         data = self._file.read(size).ljust(max(size, 0), b"\0")
         self.digest.update(data)
         self._n_bytes += len(data)
@@ -236,7 +236,7 @@ class _Counted:
 
 
 def _files(home: Path, copy: Path) -> Iterator[tuple[Path, str]]:
-    """Every plain file of a home with its name in the archive; the copy stands for the database."""
+    """Yield every plain file of a home with its name in the archive; the copy stands for the database."""
     yield copy, DATABASE
     for folder, folders, names in os.walk(home):
         folders.sort()
@@ -260,11 +260,11 @@ def _is_unicode(name: str) -> bool:
 
 
 def restore(archive: Path, home: Path, lock: Lock, progress: Progress = lambda _: None) -> Contents:
-    """Make a home from an archive; `home` must not exist, or be empty.
+    """Make a home from an archive; `home` must not exist, or must be empty.
 
     Raises:
-        RequestError: The home holds something, the archive is none, was cut off or changed, or the passphrase or key is
-            wrong. StoreFullError: No space. Nothing was put in place.
+        RequestError: The home holds something, the archive is not one, was cut off or changed, or the passphrase or key
+            is wrong. StoreFullError: No space. Nothing was put in place.
     """
     if home.exists() and (not home.is_dir() or any(home.iterdir())):
         raise RequestError(f"{str(home)!r} is not empty; restore into another folder with --home, and look at it first")
@@ -294,7 +294,7 @@ def restore(archive: Path, home: Path, lock: Lock, progress: Progress = lambda _
 
 
 def _opened(file: IO[bytes], lock: Lock, archive: Path) -> tuple[pyrage.x25519.Identity, int]:
-    """The archive's key, with the file at the home's member and that one's size. Raises: RequestError."""
+    """Read the archive's key and the size of the home's member, where the file then stands. Raises: RequestError."""
     n_bytes = os.fstat(file.fileno()).st_size
     locked = b""
     try:
@@ -367,7 +367,7 @@ def _unpacked(
         except (tarfile.TarError, zlib.error, EOFError, gzip.BadGzipFile, SandboxError, ValueError, KeyError) as error:
             failed.append(error)
         else:
-            while pipe.read(_CHUNK_BYTES):  # age has checked the last piece only when it is at its end
+            while pipe.read(_CHUNK_BYTES):  # age checks the last piece only at its end
                 pass
     thread.join()
     if contents is None or failed:
@@ -382,7 +382,8 @@ def _unpacked(
 
 
 def _write_files(pipe: IO[bytes], folder: Path, progress: Progress) -> Contents:
-    """Raises: TarError, ValueError, KeyError and others: it is not what was put in. OSError: No space."""
+    """Write the files of a tar and check them. Raises: TarError, ValueError, KeyError and others: It differs from the
+    original. OSError: No space."""
     found: dict[str, Mapping[str, object]] = {}
     total = 0
     with gzip.GzipFile(fileobj=pipe, mode="rb") as plain, tarfile.open(fileobj=plain, mode="r|") as tar:

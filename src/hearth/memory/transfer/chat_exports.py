@@ -1,7 +1,7 @@
-"""Chats as events: WhatsApp's text in its formats of dates, Telegram's `result.json`, JSON lines (Signal's exporters).
+"""Reads chats as events: WhatsApp's text in its date formats, Telegram's `result.json`, Signal's JSON lines.
 
 Covered: messages of several lines, the service's own notices (left out), the same words twice in one minute, files cut
-off in the middle, objects larger than is read at once.
+off in the middle, objects larger than one read.
 Not covered: pictures and voice messages.
 """
 
@@ -73,7 +73,7 @@ def whatsapp(source: Source) -> Iterator[Item]:
 
 
 def _order(path: Path, is_month_first: bool) -> str:
-    """`dmy`, `mdy` or `ymd`: what the first thousands of lines show, else the country's."""
+    """Detect the date order, `dmy`, `mdy` or `ymd`, from the first thousands of lines, else by the country."""
     with path.open("rb") as file:
         for _, raw in zip(range(5_000), iter(lambda: file.readline(100_000), b""), strict=False):
             if found := CHAT_LINE.match(plain(raw.decode("utf-8-sig", errors="replace"))):
@@ -122,7 +122,7 @@ _CHAT_NAME = re.compile(r'(?<!\\)"name"\s*:\s*("(?:[^"\\]|\\.)*")')
 
 
 def telegram(source: Source) -> Iterator[Item]:
-    """Every object in each list called `messages`, one at a time."""
+    """Yield every object in each list called `messages`, one at a time."""
     decoder = json.JSONDecoder()
     for path in [source.path] if source.path.is_file() else sorted(source.path.rglob("result.json")):
         with path.open(encoding="utf-8-sig", errors="replace") as file:
@@ -149,7 +149,7 @@ def telegram(source: Source) -> Iterator[Item]:
                     try:
                         message, place = decoder.raw_decode(text, place)
                     except ValueError:
-                        break  # the object goes on in the next chunk
+                        break  # the object continues in the next chunk
                     n_message += 1
                     where = f"{path}, message {n_message}"
                     if (item := _telegram_event(message, chat, source, where)) is not None:
@@ -218,7 +218,7 @@ def _first(message: dict[str, Any], *names: str) -> str:
 
 
 def _time(value: object, zone: dt.tzinfo) -> dt.datetime | None:
-    """Seconds or milliseconds since 1970, or ISO 8601; times without a zone are the owner's."""
+    """Parse seconds or milliseconds since 1970, or ISO 8601; times without a zone are in the owner's."""
     try:
         if isinstance(value, str) and not value.strip().lstrip("-").isdigit():
             moment = dt.datetime.fromisoformat(value.strip())

@@ -1,4 +1,4 @@
-"""What is imported, and what its readers give: events, or what could not be read and why."""
+"""Defines the sources of an import, and what its readers yield: events, or what could not be read and why."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from hearth.memory.event_memory import NewEvent
 from hearth.types import Label
 
 MAX_TEXT_CHARACTERS = 20_000
-"""Of one event; the rest of a longer text is left out."""
+"""Limit for one event; the rest of a longer text is left out."""
 MAX_RECORD_BYTES = 2_000_000
-"""Of one mail, calendar entry or line; attachments lie behind it."""
+"""Limit for one mail, calendar entry or line; attachments come after the text."""
 MESSAGE, FILE, SENSOR = (Label(frozenset({source}), frozenset()) for source in ("message", "file", "sensor"))
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What is imported, and how it is read."""
+    """A source to import, and how it is read."""
 
     path: Path
     kind: str
     """`mail`, `calendar`, `notes`, `whatsapp`, `telegram`, `lines` or `photos`."""
     zone: dt.tzinfo
-    """Of times without one."""
+    """Zone of times that name none."""
     is_month_first: bool = False
-    """Whether 3/5 is the 5th of March where a file leaves it open."""
+    """True if 3/5 is the 5th of March when a file leaves it open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,9 @@ class Bad:
 
 
 NOTHING = Bad("", "")
-"""Only bytes were read."""
+"""Marks that only bytes were read."""
 Item = tuple[int, "NewEvent | Bad"]
-"""Bytes read since the last one, and what was read."""
+"""Bytes read since the last item, and what was read."""
 
 
 ENDINGS = {
@@ -52,11 +52,11 @@ ENDINGS = {
     "photos": (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff"),
     "mail": (".mbox", ".eml"),
 }
-"""Of files, by kind."""
+"""File endings, by kind."""
 
 
 def files_of(path: Path, kind: str) -> Iterator[Path]:
-    """Files of a kind below a folder (or the file itself), sorted; links and hidden folders are left out."""
+    """Yield files of a kind below a folder (or the file itself), sorted; links and hidden folders are left out."""
     if path.is_file():
         yield path
         return
@@ -70,10 +70,10 @@ def files_of(path: Path, kind: str) -> Iterator[Path]:
 
 
 def key_of(*parts: object) -> str:
-    """The key of an event by what it holds: the same content is one event."""
+    """Make the key of an event from its content: the same content is one event."""
     return "import:" + hashlib.sha256("\x1f".join(map(str, parts)).encode(errors="replace")).hexdigest()[:32]
 
 
 def lines_of(data: bytes) -> list[str]:
-    """Lines of text in UTF-8; what is none is shown as such."""
+    """Split UTF-8 text into lines; bytes that are not UTF-8 are replaced by the replacement character."""
     return data.decode("utf-8-sig", errors="replace").splitlines()

@@ -1,12 +1,13 @@
-"""Mail, calendars, notes, chats and photos brought in as events: streamed, so that a file may be larger than memory.
+"""Imports mail, calendars, notes, chats and photos as events: streamed, so that a file may be larger than memory.
 
-What was imported once is known by its content and never added again. Every event carries where it comes from: a mail,
-an invitation, a chat are `message`, notes `file`, photos `sensor`; never the owner, since a name in a file can be
-written by anyone and a line in a message can look like another message. So no import makes a fact by itself.
+Items imported before are recognised by their content and never added again. Every event carries its source: a mail, an
+invitation, a chat are `message`, notes `file`, photos `sensor`; never the owner, since a name in a file can be written
+by anyone and a line in a message can look like another message. So no import makes a fact by itself.
 
-Covered: mbox and Maildir and single `.eml`, iCalendar, folders of `.txt` and `.md`, WhatsApp's text in its formats of
-dates, Telegram's `result.json`, chats as JSON lines (`timestamp`, `sender`, `body`, as from Signal's exporters), times
-and places in JPEG, PNG, WebP and TIFF. What cannot be read is counted and named with file and line; the rest is read.
+Covered: mbox and Maildir and single `.eml`, iCalendar, folders of `.txt` and `.md`, WhatsApp's text in its date
+formats, Telegram's `result.json`, chats as JSON lines (`timestamp`, `sender`, `body`, as from Signal's exporters),
+times and places in JPEG, PNG, WebP and TIFF. What cannot be read is counted and named with file and line; the rest is
+read.
 Not covered: attachments, repeated occurrences of a calendar's series (each series is one event), voice messages, HEIC.
 """
 
@@ -53,7 +54,7 @@ _NOTE_CHARACTERS = 2_000
 
 @dataclass(slots=True)
 class Report:
-    """What became of an import so far."""
+    """Progress of an import so far."""
 
     n_new: int = 0
     n_known: int = 0
@@ -61,16 +62,16 @@ class Report:
     bad: list[str] = field(default_factory=list)
     """The first few, with file and line."""
     n_bytes: int = 0
-    """Read so far."""
+    """Bytes read so far."""
 
 
 def imported(source: Source, memory: EventMemory, store: Store, report: Report) -> Iterator[tuple[NewEvent, ...]]:
-    """Bring in everything, some hundreds of events at a time; yields those that were new once they are on disk.
+    """Import everything, some hundreds of events at a time; yield those that were new once they are on disk.
 
-    Stopped anywhere, what was yielded is kept and the rest is not there; the same import then carries on.
+    If stopped anywhere, what was yielded is kept and the rest is missing; the same import then continues.
 
     Args:
-        report: Is brought up to date before each batch is yielded.
+        report: Updated before each batch is yielded.
     Raises:
         OSError: It cannot be read. StoreError: The batch was not written.
     """
@@ -106,7 +107,7 @@ def _written(waiting: dict[str, NewEvent], memory: EventMemory, store: Store, re
 
 
 def detect(path: Path) -> str:
-    """Which kind `path` is. Raises: RequestError: it cannot be told."""
+    """Detect the kind of `path`. Raises: RequestError: it cannot be told."""
     if path.is_dir():
         if (path / "cur").is_dir() or (path / "new").is_dir():
             return "mail"
@@ -135,7 +136,7 @@ def detect(path: Path) -> str:
 
 
 def size_bytes(path: Path) -> int:
-    """How much there is to read; folders in sum."""
+    """Sum the bytes to read; for a folder, of all its files."""
     return path.stat().st_size if path.is_file() else sum(found.stat().st_size for found in files_of(path, ""))
 
 
@@ -166,7 +167,7 @@ def _mail_file(path: Path) -> Iterator[Item]:
 
 
 def _mbox(path: Path) -> Iterator[Item]:
-    """Messages between `From ` lines that follow a blank one."""
+    """Yield the messages between `From ` lines that follow a blank one."""
     raw = bytearray()
     n_read, n_line, began_line, was_blank = 0, 0, 1, True
     with path.open("rb") as file:
@@ -281,7 +282,7 @@ def _notes(source: Source) -> Iterator[Item]:
 
 
 def _pieces(path: Path) -> Iterator[tuple[int, str]]:
-    """A text in pieces of some paragraphs."""
+    """Yield a text in pieces of some paragraphs."""
     kept: list[str] = []
     n_characters = n_bytes = 0
     with path.open("rb") as file:
@@ -313,7 +314,7 @@ def _photo_event(path: Path, source: Source) -> NewEvent | Bad:
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of odd files; the picture itself is never decoded
+            warnings.simplefilter("ignore")  # about odd files; the picture itself is never decoded
             with Image.open(path) as image:
                 exif = image.getexif()
                 details, gps = exif.get_ifd(_EXIF_IFD), exif.get_ifd(_GPS_IFD)
@@ -335,7 +336,7 @@ def _offset(text: object, zone: dt.tzinfo) -> dt.tzinfo:
 
 
 def _place(gps: dict[Any, Any]) -> str:
-    """`52.5163, 13.3777`, or empty."""
+    """Write a place as `52.5163, 13.3777`, or empty."""
     try:
         latitude, longitude = (
             sum(float(part) / 60**k for k, part in enumerate(gps[tag])) * (-1 if str(gps[tag - 1]) in "SW" else 1)

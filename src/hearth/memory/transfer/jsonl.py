@@ -1,9 +1,9 @@
-"""Events and facts as JSON lines that any program reads, written and read in constant memory.
+"""Exports and imports events and facts as JSON lines that any program can read, in constant memory.
 
-Covered: reading the same lines again adds nothing; a line that is none is named by its number, and what stands before
-it is kept; lines of a stranger's making: unless the owner says that the file is theirs, whatever it brings counts as
-found in a file, and facts wait for the owner's word.
-Not covered: vectors (they are made again), things kept by their hash (they are in the archive), and what was learnt.
+Covered: reading the same lines again adds nothing; an invalid line is reported by its number, and what comes before it
+is kept; files from strangers: unless the owner says that the file is theirs, everything in it counts as found in a
+file, and facts wait for the owner's confirmation.
+Not covered: vectors (they are made again), blobs (they are in the archive), and what was learnt.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _LINE: TypeAdapter[_EventLine | _FactLine] = TypeAdapter(Annotated[_EventLine | 
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What was new in what was read."""
+    """Counts of what was new in what was read."""
 
     n_lines: int
     n_events: int
@@ -77,7 +77,7 @@ class Added:
 
 
 def exported(store: Store) -> Iterator[str]:
-    """All events, then all facts that are believed, a line each."""
+    """Yield all events, then all believed facts, a line each."""
     last = 0
     while rows := store.query("SELECT * FROM event WHERE number > ? ORDER BY number LIMIT ?", (last, _AT_ONCE)):
         for row in rows:
@@ -102,12 +102,12 @@ def _text(moment: dt.datetime | None) -> str | None:
 
 
 def imported(memory: EventMemory, facts: FactStore, lines: Iterable[bytes], *, is_mine: bool) -> Added:
-    """Take in lines that `exported` wrote; what is there already is left as it is.
+    """Import lines that `exported` wrote; what exists already is left unchanged.
 
     Args:
         is_mine: The owner says that the file is theirs: its labels are believed.
     Raises:
-        RequestError: A line is none; what stood before it was taken in.
+        RequestError: A line is invalid; what came before it was imported.
     """
     n_lines = n_events = n_facts = 0
     waiting: list[NewEvent] = []
@@ -161,7 +161,7 @@ _EXAMPLE = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)
 
 
 def _add_fact(facts: FactStore, line: _FactLine, is_mine: bool) -> int:
-    """Hold or propose it; 1 when it was not there."""
+    """Believe or propose the fact; return 1 if it was new."""
     same = [
         fact
         for fact in (*facts.believed(line.subject, line.relation), *facts.proposed())

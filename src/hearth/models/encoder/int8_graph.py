@@ -1,10 +1,10 @@
-"""The sentence encoder's graph in whole numbers of 8 bits: two to three times as fast, vectors within cosine 0.99.
+"""Build the sentence encoder's graph in 8-bit integers: two to three times as fast, vectors within cosine 0.99.
 
-Weights are rounded for each output by itself, activations while running, by the largest of a call: so texts go through
-one at a time, or a text's vector would depend on its company. The graph comes in parts, a run of layers each: several
-texts go through one part before the next, whose weights then stay near (a fifth less time for eight texts; six parts
-are no better than two). Processors without 8-bit dot products may round sums
-differently: vectors of two kinds of machine are alike, not equal.
+Weights are rounded per output, activations at run time by the largest of a call. So texts go through one at a time;
+otherwise a text's vector would depend on the other texts. The graph comes in parts of several layers each: several
+texts go through one part before the next, so that its weights stay near (a fifth less time for eight texts; six
+parts are no better than two). Processors without 8-bit dot products may round sums differently: vectors of two kinds of
+machine are similar, not equal.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Attributes = Mapping[str, int | float | list[int]]
 
 
 class _QuickWriter:
-    """Collects nodes and constants."""
+    """Collects nodes and constants of a graph."""
 
     def __init__(self, weights: Weights) -> None:
         # Only the first start on a machine builds a graph; the others do not pay for importing onnx.
@@ -52,7 +52,7 @@ class _QuickWriter:
         return name
 
     def linear(self, x: str, names: Sequence[str]) -> str:
-        """Several linear layers of one input, side by side."""
+        """Add several linear layers of one input, side by side."""
         weight = np.concatenate([self._weights[f"{name}.weight"] for name in names]).T
         bias = np.concatenate([self._weights[f"{name}.bias"] for name in names])
         scale = np.abs(weight).max(axis=0) / 127
@@ -70,11 +70,11 @@ class _QuickWriter:
 
 
 def build_quick_graph(weights: Weights, layers: range, n_layers: int, n_heads: int, width: int) -> onnx.ModelProto:
-    """A run of the `n_layers` layers of BERT, over one text.
+    """Build a graph of some of BERT's `n_layers` layers, for one text.
 
-    Input: `tokens`, shape [tokens, width]: of the first part word + position + segment rows, else what the part before
-    gave. The last part has another, `pool`, shape [outputs, tokens].
-    Output: of the last part unit vectors of pooled tokens, shape [outputs, width], else what the next part takes.
+    Input: `tokens`, shape [tokens, width]: for the first part word + position + segment rows, else the output of the
+    part before. The last part has a second input, `pool`, shape [outputs, tokens].
+    Output: of the last part unit vectors of pooled tokens, shape [outputs, width], else the input of the next part.
 
     Source:
         Devlin et al. 2019, https://arxiv.org/abs/1810.04805; rounding while running: Jacob et al. 2018,

@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 with an adapter merged in, as int8 by onnxruntime: contextual states of a row of token vectors.
+"""Run all-MiniLM-L6-v2 with an adapter merged in, as int8 by onnxruntime: contextual states of a row of token vectors.
 
 The weights come from the same pinned package as the sentence encoder's; an adapter adds a low-rank change to some of
 its matrices and may replace biases and norms. Merging and quantising happen once for each adapter (two seconds); the
@@ -46,7 +46,7 @@ GRAPH_VERSION = 1
 
 
 class AdaptedEncoder:
-    """States of tokens under an adapter. May be used from several threads at once."""
+    """Computes states of tokens under an adapter. May be used from several threads at once."""
 
     def __init__(self, session: onnxruntime.InferenceSession, words: Array, places: Array, segments: Array) -> None:
         """Use `AdaptedEncoder.open`."""
@@ -54,21 +54,21 @@ class AdaptedEncoder:
         self.words = words
         """Rows of word vectors, shape [n_words, 384]; mapped from the package's file."""
         self.places = places
-        """Shape [512, 384]."""
+        """Position vectors, shape [512, 384]."""
         self.segments = segments
-        """Shape [2, 384]."""
+        """Segment vectors, shape [2, 384]."""
 
     @classmethod
     def open(
         cls, adapter: Mapping[str, Array], fingerprint: str, cache_dir: Path | None = None, *, n_threads: int = 0
     ) -> AdaptedEncoder:
-        """Merge the adapter, or take the graph kept from last time.
+        """Merge the adapter, or use the cached graph.
 
         Args:
             adapter: `NAME.down` [rank, in] and `NAME.up` [out, rank] for names of `MATRICES`, whose product is added;
                 `=NAME` for a bias or norm that is replaced.
             fingerprint: Of the adapter's file: the key of the cached graph.
-            n_threads: 0 takes the machine's cores, at most four.
+            n_threads: 0 uses the machine's cores, at most four.
         Raises:
             MissingExtraError: The package with the weights is not installed.
             ConfigError: The package's files are not the ones this version was built for.
@@ -86,7 +86,7 @@ class AdaptedEncoder:
         return cls(session, weights["embeddings.word_embeddings.weight"], places, segments)
 
     def states(self, embedded: Array) -> Array:
-        """Last layer's states of one row of tokens.
+        """Return the last layer's states of one row of tokens.
 
         Args:
             embedded: Word + place + segment vectors, shape [n_tokens, 384].
@@ -96,7 +96,7 @@ class AdaptedEncoder:
 
 
 def load_tokenizer() -> tokenizers.Tokenizer:
-    """The package's tokenizer, without cutting or padding."""
+    """Load the package's tokenizer, without truncation or padding."""
     tokenizer = tokenizers.Tokenizer.from_file(str(minilm.model_dir() / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.no_truncation()
@@ -104,7 +104,7 @@ def load_tokenizer() -> tokenizers.Tokenizer:
 
 
 def load_weights(cache_dir: Path | None = None) -> dict[str, Array]:
-    """The package's weights by name, verified; views of the mapped file.
+    """Return the package's weights by name, verified; views of the mapped file.
 
     Raises:
         MissingExtraError: The package is not installed.
@@ -116,7 +116,7 @@ def load_weights(cache_dir: Path | None = None) -> dict[str, Array]:
 
 
 def merged(weights: Mapping[str, Array], adapter: Mapping[str, Array]) -> dict[str, Array]:
-    """Weights of the transformer with the adapter's changes."""
+    """Return the transformer's weights with the adapter's changes."""
     result = {
         name: np.asarray(adapter.get(f"={name}", value), dtype=np.float32)
         for name, value in weights.items()
@@ -133,7 +133,7 @@ def merged(weights: Mapping[str, Array], adapter: Mapping[str, Array]) -> dict[s
 
 
 def _graph_bytes(weights: Mapping[str, Array], adapter: Mapping[str, Array], path: Path) -> bytes:
-    """The cached graph when it is whole, else a new one."""
+    """Return the cached graph when it is whole, else a new one."""
     mark = path.with_suffix(".sha256")
     with contextlib.suppress(OSError):
         graph = path.read_bytes()
@@ -150,7 +150,7 @@ def _start_session(graph: bytes, n_threads: int) -> onnxruntime.InferenceSession
     options.intra_op_num_threads = n_threads or min(minilm.n_cores(), 4)
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    # As for the sentence encoder: an agent that waits keeps neither cores nor freed buffers.
+    # As for the sentence encoder: a waiting agent keeps neither cores nor freed buffers.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.enable_cpu_mem_arena = False
     options.enable_mem_pattern = False
@@ -158,7 +158,7 @@ def _start_session(graph: bytes, n_threads: int) -> onnxruntime.InferenceSession
 
 
 def quantised(model: onnx.ModelProto) -> bytes:
-    """The graph with int8 matrices, scaled by output channel; activations are scaled as they come."""
+    """Quantise the graph's matrices to int8, scaled by output channel; activations are scaled at run time."""
     # Imported here: only the first start after an adapter changed builds a graph.
     import logging
 
@@ -166,7 +166,7 @@ def quantised(model: onnx.ModelProto) -> bytes:
 
     with tempfile.TemporaryDirectory(prefix="hearth-") as folder:
         path = Path(folder, "graph.onnx")
-        logging.disable(logging.WARNING)  # it advises a step that a graph made here has no need of
+        logging.disable(logging.WARNING)  # it advises a step that a graph made here does not need
         try:
             quantize_dynamic(
                 model, path, weight_type=QuantType.QInt8, per_channel=True, op_types_to_quantize=["MatMul"]
@@ -215,7 +215,7 @@ class _Writer:
 
 
 def float_graph(weights: Mapping[str, Array]) -> onnx.ModelProto:
-    """BERT over one row of tokens: `embedded` [tokens, 384] → states [tokens, 384].
+    """Build BERT for one row of tokens: `embedded` [tokens, 384] → states [tokens, 384].
 
     Source:
         Devlin et al. 2019, https://arxiv.org/abs/1810.04805

@@ -1,4 +1,4 @@
-"""The files of all-MiniLM-L6-v2: found in the installed package, verified against a pinned hash, mapped, never copied.
+"""Find the files of all-MiniLM-L6-v2 in the installed package, verify them against a pinned hash, map them, never copy.
 
 Covered: a changed weight file (size or time of change) is hashed again; a cache that cannot be written is done without.
 Not covered: a weight file changed under the same size and time after it was verified.
@@ -27,7 +27,7 @@ WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 
 
 def model_dir() -> Path:
-    """The folder with the model's files; the package itself is not imported."""
+    """Return the folder with the model's files; the package itself is not imported."""
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or spec.origin is None:
         raise MissingExtraError("the sentence encoder", INSTALL_COMMAND)
@@ -42,7 +42,7 @@ def model_dir() -> Path:
 
 
 def cache_folder(cache_dir: Path | None, version: int = 1) -> Path:
-    """Where graphs made of these weights are kept: `$HEARTH_CACHE`, else the platform's cache folder."""
+    """Return the folder for graphs of these weights: `$HEARTH_CACHE`, else the platform's cache folder."""
     root = cache_dir or Path(os.environ.get("HEARTH_CACHE") or platformdirs.user_cache_dir("hearth", appauthor=False))
     return root / f"minilm-{WEIGHTS_SHA256[:12]}-{version}"
 
@@ -66,8 +66,8 @@ def verify_weights(path: Path, cache: Path) -> None:
 
 
 def map_weights(path: Path) -> tuple[dict[str, NDArray[np.float32]], mmap.mmap]:
-    """Every float tensor of a safetensors file as a view of the mapped file (8 bytes of header length, a JSON header
-    with offsets, the data). The views keep the mapping alive."""
+    """Return every float tensor of a safetensors file as a view of the mapped file (8 bytes of header length, a JSON
+    header with offsets, the data). The views keep the mapping alive."""
     with path.open("rb") as file:
         mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     (n_header_bytes,) = struct.unpack("<Q", mapping[:8])
@@ -82,7 +82,7 @@ def map_weights(path: Path) -> tuple[dict[str, NDArray[np.float32]], mmap.mmap]:
 
 
 def release_pages(mapping: mmap.mmap) -> None:
-    """Stop counting pages of the mapped file as this process's memory; the next use finds them in the page cache."""
+    """Release pages of the mapped file from this process's memory; the next use finds them in the page cache."""
     if hasattr(mmap, "MADV_DONTNEED"):
         mapping.madvise(mmap.MADV_DONTNEED)
 

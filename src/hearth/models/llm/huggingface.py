@@ -1,9 +1,9 @@
-"""A language model of the transformers library on this machine: a folder, or what the local Hugging Face cache holds.
+"""Run a transformers language model on this machine: from a folder, or from the local Hugging Face cache.
 
 Covered: nothing is fetched (a name that is not in the cache is refused), no code and no pickles of a model folder are
-run; words of a message never become control tokens; writing is held to a JSON schema or a Lark grammar by llguidance,
-within a number of tokens and a time. Not covered: bounds that grammars leave out (whoever asked checks the text), what
-the text means, memory (a model larger than it ends the process).
+run; words of a message never become control tokens; decoding is constrained to a JSON schema or a Lark grammar by
+llguidance, within a number of tokens and a time. Not covered: bounds that grammars leave out (the caller checks the
+text), what the text means, memory (a model larger than it ends the process).
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     import torch
 
 MAX_TOKENS = 2048
-"""Of one answer."""
+"""Most tokens of one answer."""
 N_GRAMMARS = 8
-"""Compiled grammars kept."""
+"""Number of compiled grammars kept."""
 EXTRA = "pip install 'hearth-agent[hf]'"
 
 RECORD = "record.json"
-"""Beside weights that `learning.llm.distillation` made."""
+"""File beside weights that `learning.llm.distillation` made."""
 CURRENT = "current.json"
-"""In a folder of adapters: which of them plans."""
+"""File in a folder of adapters that names the one in use."""
 
 _LIKELY_PATH = ("/", ".", "~")
 
@@ -53,7 +53,7 @@ class HuggingFaceModel:
         max_tokens: int = MAX_TOKENS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take over a loaded model; `open` is the usual way.
+        """Wrap a loaded model; `open` is the usual way.
 
         Args:
             model: A causal language model in evaluation mode.
@@ -65,9 +65,9 @@ class HuggingFaceModel:
         self.model = model
         self.tokenizer = tokenizer
         self.writes_plans = writes_plans
-        """Whether it has learnt to write plans as lines (`planning.llm.line_planner`) and nothing else."""
+        """True when it has learnt to write plans as lines (`planning.llm.line_planner`) and nothing else."""
         self.reads_tools = reads_tools(tokenizer)
-        """Whether its chat form shows it the tools described to it."""
+        """True when its chat template shows it the tools described to it."""
         self._timeout_s = timeout_s
         self._max_tokens = max_tokens
         self._clock = clock
@@ -97,7 +97,7 @@ class HuggingFaceModel:
         return cls(model, tokenizer, name, writes_plans=is_taught, timeout_s=timeout_s, max_tokens=max_tokens)
 
     def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None = None) -> str:
-        """Answer `messages`, held to `schema` as far as a grammar can say it; the text is not checked against it.
+        """Answer `messages`, constrained to `schema` as far as a grammar can; the text is not checked against it.
 
         Raises:
             PlannerError: Too long a prompt, a schema that is no grammar, not finished within length and time.
@@ -112,7 +112,7 @@ class HuggingFaceModel:
         return self._decode(prompt_tokens(self.tokenizer, messages), grammar, 1)[0].text
 
     def write(self, messages: Sequence[Mapping[str, str]], grammar: str, n_best: int = 1) -> tuple[Written, ...]:
-        """Lines of `grammar` by beam search, most probable first.
+        """Write lines of `grammar` by beam search, most probable first.
 
         Raises:
             PlannerError: As `complete`.
@@ -123,7 +123,7 @@ class HuggingFaceModel:
     # ── Decoding ──────────────────────────────────────────────────────────────────────────────────────────
 
     def _decode(self, prompt: list[int], grammar: str, n_best: int) -> list[Written]:
-        """Up to `n_best` different texts. A beam's score only falls, so the search ends when no open one can win."""
+        """Return up to `n_best` different texts. Scores only fall, so the search ends when no open beam can win."""
         import torch  # seconds to import: only when a model of this kind is used
 
         self._check_room(len(prompt))
@@ -149,7 +149,7 @@ class HuggingFaceModel:
     def _grown(
         self, beams: list[_Beam], logits: torch.Tensor, n_best: int, done: dict[str, float]
     ) -> tuple[list[_Beam], list[int]]:
-        """The best `n_best` open continuations, and which beam each comes from; finished ones go into `done`."""
+        """Return the best `n_best` open continuations and their parent beams; finished ones go into `done`."""
         import torch  # as above
 
         allowed = torch.from_numpy(np.stack([beam.allowed(logits.shape[1], self._ends) for beam in beams]))
@@ -180,7 +180,7 @@ class HuggingFaceModel:
         return [Written(text, score) for text, score in ranked]
 
     def _forward(self, rows: list[list[int]], cache: Any) -> tuple[torch.Tensor, Any]:
-        """Logits of the next token, shape [rows, vocabulary], and the cache with `rows` in it."""
+        """Return logits of the next token, shape [rows, vocabulary], and the cache with `rows` in it."""
         import torch  # as above
 
         tokens = torch.tensor(rows, device=self.model.device)
@@ -188,7 +188,7 @@ class HuggingFaceModel:
         return out.logits[:, -1], out.past_key_values
 
     def _matcher(self, grammar: str) -> Any:
-        """A fresh matcher. Raises: PlannerError: The grammar cannot be compiled."""
+        """Return a fresh matcher. Raises: PlannerError: The grammar cannot be compiled."""
         if not grammar:
             return None
         if grammar not in self._matchers:
@@ -235,7 +235,7 @@ class _Beam:
     tokens: list[int]
     score: float
     matcher: Any
-    """Of llguidance, in the state after `tokens`; None without a grammar."""
+    """llguidance's matcher, in the state after `tokens`; None without a grammar."""
 
     def allowed(self, n_vocabulary: int, ends: frozenset[int]) -> np.ndarray[Any, np.dtype[np.bool_]]:
         if self.matcher is None:
@@ -249,7 +249,7 @@ class _Beam:
         return allowed
 
     def with_token(self, token: int, score: float, *, is_end: bool) -> _Beam | None:
-        """The beam one token longer; None when the token ends it."""
+        """Return the beam one token longer; None when the token ends it."""
         if is_end:
             return None
         matcher = self.matcher.deep_copy() if self.matcher is not None else None
@@ -258,7 +258,7 @@ class _Beam:
         return _Beam([*self.tokens, token], score, matcher)
 
     def is_over(self) -> bool:
-        """Whether the grammar allows nothing more."""
+        """Say whether the grammar allows nothing more."""
         return self.matcher is not None and bool(self.matcher.is_stopped())
 
 
@@ -266,7 +266,7 @@ class _Beam:
 
 
 def prompt_tokens(tokenizer: Any, messages: Sequence[Mapping[str, str]]) -> list[int]:
-    """Tokens of `messages` in the model's own chat form, up to where its answer begins."""
+    """Return the tokens of `messages` in the model's own chat template, up to where its answer begins."""
     safe = [{"role": m["role"], "content": _defused(m["content"], tokenizer)} for m in messages]
     if tokenizer.chat_template:
         # Models that think aloud by default would use up the answer's tokens; templates without the switch ignore it.
@@ -278,7 +278,7 @@ def prompt_tokens(tokenizer: Any, messages: Sequence[Mapping[str, str]]) -> list
 
 
 def _defused(text: str, tokenizer: Any) -> str:
-    """`text` without anything the tokenizer would read as a control token."""
+    """Return `text` without anything the tokenizer would read as a control token."""
     for word in tokenizer.all_special_tokens:
         if word in text:
             text = text.replace(word, f"{word[:1]} {word[1:]}")
@@ -286,11 +286,12 @@ def _defused(text: str, tokenizer: Any) -> str:
 
 
 def load(where: str | Path, adapter: Path | None = None) -> tuple[Any, Any]:
-    """A model in evaluation mode with its tokenizer, the adapter's weights merged in. Raises: as `open`."""
+    """Load a model in evaluation mode with its tokenizer, the adapter's weights merged in. Raises: As
+    `HuggingFaceModel.open`."""
     folder = _folder(where)
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read when the library is imported: it opens no connection
     try:
-        import llguidance  # noqa: F401  told of here and not at the first request
+        import llguidance  # noqa: F401  reported here and not at the first request
         import peft
         import torch
         import transformers
@@ -310,7 +311,7 @@ def load(where: str | Path, adapter: Path | None = None) -> tuple[Any, Any]:
             raise ConfigError(f"no adapter in {str(adapter)!r}; make one with `hearth learn` or name another folder")
         grow(model, tokenizer)
         try:
-            with warnings.catch_warnings(action="ignore"):  # of the libraries among themselves
+            with warnings.catch_warnings(action="ignore"):  # warnings of the libraries about each other
                 model = peft.PeftModel.from_pretrained(model, str(adapter)).merge_and_unload()
         except Exception as error:  # as above
             raise ConfigError(
@@ -321,10 +322,10 @@ def load(where: str | Path, adapter: Path | None = None) -> tuple[Any, Any]:
 
 
 def current_adapter(folder: Path) -> Path | None:
-    """The adapter in use among those of `folder` (`learning.llm.adapter_versions`); None: none.
+    """Return the adapter in use among those of `folder` (`learning.llm.adapter_versions`); None when there is none.
 
     Raises:
-        ConfigError: What says so cannot be read.
+        ConfigError: The file that names it cannot be read.
     """
     try:
         past = json.loads((folder / CURRENT).read_bytes())["past"]
@@ -338,13 +339,13 @@ def current_adapter(folder: Path) -> Path | None:
 
 
 def reads_tools(tokenizer: Any) -> bool:
-    """Whether the model's chat form shows it the system message: one that knows its tools by name need not see it."""
+    """Say whether the chat template shows the model the system message; one that knows its tools need not see it."""
     said = [[{"role": "system", "content": words}, {"role": "user", "content": "a"}] for words in ("b", "c")]
     return prompt_tokens(tokenizer, said[0]) != prompt_tokens(tokenizer, said[1])
 
 
 def load_tokenizer(where: str | Path) -> Any:
-    """Raises: ConfigError: None there, or not a fast one with an end token."""
+    """Load a tokenizer. Raises: ConfigError: None there, or not a fast one with an end token."""
     import transformers  # after `load` has seen that it is there
 
     try:
@@ -357,7 +358,7 @@ def load_tokenizer(where: str | Path) -> Any:
 
 
 def check_speaks_alike(adapter: Path, base: Path) -> None:
-    """Whether an adapter of another's brings its model's own chat form: a form is a program of a kind.
+    """Check that an adapter made elsewhere brings its model's own chat template: a template is a kind of program.
 
     Raises:
         ConfigError: It brings another. MissingExtraError.
@@ -365,7 +366,7 @@ def check_speaks_alike(adapter: Path, base: Path) -> None:
     if not (adapter / "tokenizer.json").exists():
         return
     try:
-        import transformers  # noqa: F401  told of here
+        import transformers  # noqa: F401  reported here
     except ImportError:
         raise MissingExtraError("a local transformers model", EXTRA) from None
     forms = [getattr(load_tokenizer(where), "chat_template", None) for where in (adapter, base)]
@@ -377,7 +378,7 @@ _LOCAL: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
 
 
 def grow(model: Any, tokenizer: Any) -> None:
-    """Rows for tokens that the tokenizer has and the model has not."""
+    """Add rows for tokens that the tokenizer has and the model has not."""
     if len(tokenizer) > model.get_input_embeddings().weight.shape[0]:
         model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
 
@@ -410,7 +411,7 @@ def _line(error: Exception) -> str:
 
 
 def _end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
-    """Tokens that end an answer: the tokenizer's, and those the model's maker names (end of turn)."""
+    """Return tokens that end an answer: the tokenizer's, and those the model's maker names (end of turn)."""
     named = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
     more = named if isinstance(named, list) else [named]
     return frozenset(int(token) for token in (tokenizer.eos_token_id, *more) if token is not None)

@@ -1,9 +1,9 @@
-"""A language model in a GGUF file on this machine, run by llama.cpp.
+"""Run a language model in a GGUF file on this machine, with llama.cpp.
 
-Covered: nothing is fetched; words of a message never become control tokens; writing is held to a JSON schema or a Lark
-grammar by llguidance (llama.cpp's own grammars were seen to pass over bounds), within a number of tokens and a time.
-Not covered: bounds that grammars leave out (whoever asked checks the text), what the text means, a damaged file that
-llama.cpp itself trips over. It writes the one most probable line: it keeps a single state, so there is no beam search.
+Covered: nothing is fetched; words of a message never become control tokens; decoding is constrained to a JSON schema or
+a Lark grammar by llguidance (llama.cpp's own grammars were seen to ignore bounds), within a number of tokens and a
+time. Not covered: bounds that grammars leave out (the caller checks the text), what the text means, a damaged file that
+makes llama.cpp itself fail. It writes only the most probable line: it keeps a single state, so there is no beam search.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from hearth.errors import ConfigError, MissingExtraError, PlannerError
 from hearth.protocols import Written
 
 MAX_TOKENS = 2048
-"""Of one answer."""
+"""Most tokens of one answer."""
 N_CONTEXT = 8192
-"""Tokens of prompt and answer that memory is set aside for; fewer when the model knows fewer."""
+"""Tokens of prompt and answer that memory is reserved for; fewer when the model's context is shorter."""
 EXTRA = "pip install 'hearth-agent[gguf]'"
 
 _MAGIC = b"GGUF"
@@ -41,7 +41,7 @@ class LlamaCppModel:
         max_tokens: int = MAX_TOKENS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take over a loaded `llama_cpp.Llama`; `open` is the usual way."""
+        """Wrap a loaded `llama_cpp.Llama`; `open` is the usual way."""
         import llama_cpp  # seconds to import: only when a model of this kind is used
         from llguidance.llamacpp import lltokenizer_from_vocab
 
@@ -94,11 +94,11 @@ class LlamaCppModel:
         return cls(llama, path.stem, timeout_s=timeout_s, max_tokens=max_tokens)
 
     def close(self) -> None:
-        """Give its memory back."""
+        """Free its memory."""
         self._llama.close()
 
     def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None = None) -> str:
-        """Answer `messages`, held to `schema` as far as a grammar can say it; the text is not checked against it.
+        """Answer `messages`, constrained to `schema` as far as a grammar can; the text is not checked against it.
 
         Raises:
             PlannerError: Too long a prompt, a schema that is no grammar, not finished within length and time.
@@ -114,7 +114,7 @@ class LlamaCppModel:
         return self._decode(messages, grammar).text
 
     def write(self, messages: Sequence[Mapping[str, str]], grammar: str, n_best: int = 1) -> tuple[Written, ...]:  # noqa: ARG002
-        """The most probable line of `grammar`, word by word; only ever one.
+        """Write the most probable line of `grammar`, word by word; never more than one.
 
         Raises:
             PlannerError: As `complete`.
@@ -170,7 +170,7 @@ class LlamaCppModel:
         return matcher
 
     def _prompt(self, messages: Sequence[Mapping[str, str]]) -> str:
-        """`messages` in the model's own chat form, as text."""
+        """Return `messages` in the model's own chat template, as text."""
         safe = [{"role": m["role"], "content": self._defused(m["content"])} for m in messages]
         template = self._llama.metadata.get("tokenizer.chat_template")
         begin, end = (self._word(self._llama.token_bos()), self._word(self._llama.token_eos()))
@@ -185,7 +185,7 @@ class LlamaCppModel:
         return str(self._llama.detokenize([token], special=True).decode("utf-8", "replace")) if token >= 0 else ""
 
     def _defused(self, text: str) -> str:
-        """`text` without anything the tokenizer would read as a control token."""
+        """Return `text` without anything the tokenizer would read as a control token."""
         for word in self._control:
             if word in text:
                 text = text.replace(word, f"{word[:1]} {word[1:]}")
@@ -193,7 +193,7 @@ class LlamaCppModel:
 
 
 class _Held:
-    """Keeps a model's choices within a grammar, and their probability."""
+    """Constrains a model's choices to a grammar, and keeps their probability."""
 
     def __init__(self, matcher: Any, ends: frozenset[int]) -> None:
         self._matcher = matcher
@@ -202,7 +202,7 @@ class _Held:
         self.log_probability = 0.0
 
     def masked(self, tokens: NDArray[np.intc], scores: NDArray[np.single]) -> NDArray[np.single]:  # noqa: ARG002
-        """Scores with what the grammar forbids at minus infinity: llama.cpp calls it before each choice."""
+        """Set the scores of forbidden tokens to minus infinity: llama.cpp calls this before each choice."""
         if self._matcher is not None:
             bits = np.unpackbits(np.frombuffer(self._matcher.compute_bitmask(), dtype=np.uint8), bitorder="little")
             allowed = np.zeros(len(scores), dtype=bool)
@@ -216,7 +216,7 @@ class _Held:
         return scores
 
     def take(self, token: int) -> None:
-        """Raises: PlannerError: The grammar does not allow `token` although it was told so."""
+        """Accept the chosen token. Raises: PlannerError: The grammar does not allow `token` although it was masked."""
         self.log_probability += float(self._log_probabilities[token])
         if self._matcher is not None and token not in self._ends and not self._matcher.consume_token(token):
             raise PlannerError(f"the constraint failed while writing: {self._matcher.get_error()[:200]}; try again")

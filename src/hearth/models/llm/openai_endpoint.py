@@ -1,8 +1,8 @@
-"""A language model behind any OpenAI-compatible `/chat/completions`, local or far, through a transport that is given.
+"""Use a language model behind any OpenAI-compatible `/chat/completions`, local or remote, through a given transport.
 
 Covered: one deadline for a whole answer with its retries, a bound on its size, back-off that honours Retry-After,
-servers that do not know JSON schemas; the API key stands in no message. Not covered: which hosts may be reached (the
-transport's question), what the text means, a server that sends its header byte by byte.
+servers that do not know JSON schemas; the API key appears in no message. Not covered: which hosts may be reached (the
+transport decides), what the text means, a server that sends its header byte by byte.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class RemoteModel:
         egress: Egress | None = None,
         table: str = "[models.language]",
     ) -> None:
-        """Nothing is sent yet.
+        """Prepare the model; nothing is sent yet.
 
         Args:
             base_url: Up to and with `/v1`, e.g. `http://127.0.0.1:11434/v1`.
@@ -94,7 +94,7 @@ class RemoteModel:
         """
         self.name = model
         self.n_tokens = 0
-        """Of the last answer and its question, as the server counted them; 0 when it does not say."""
+        """Tokens of the last question and its answer, as the server counted them; 0 when it does not say."""
         self._table = table
         self._url = endpoint(base_url, table)
         self._where = str(self._url.copy_with(query=None)).removesuffix("/chat/completions")
@@ -117,7 +117,8 @@ class RemoteModel:
     def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None = None) -> str:
         """Answer `messages`, constrained to `schema` as far as the server can; the text is not checked against it.
 
-        What a server refuses with status 400 (a JSON schema, a JSON mode, a temperature) is left out from then on.
+        A feature that a server refuses with status 400 or 422 (a JSON schema, a JSON mode, a temperature) is left out
+        from then on.
 
         Raises:
             PlannerError: Unreachable, refused, over its limits, not answered in time, or no chat completion.
@@ -127,9 +128,9 @@ class RemoteModel:
     def sample(
         self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None = None, n: int = 1
     ) -> tuple[str, ...]:
-        """Up to `n` answers drawn for one question; a server that does not know `n` gives one.
+        """Draw up to `n` answers for one question; a server that does not know `n` gives one.
 
-        An answer that was cut off or is empty is passed over while another is whole.
+        An answer that was cut off or is empty is skipped while another is whole.
 
         Raises:
             PlannerError: As `complete`.
@@ -188,7 +189,7 @@ class RemoteModel:
     # ── Sending ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _attempts(self, body: bytes, deadline: float) -> _Reply:
-        """The first reply that is no passing trouble. Raises: PlannerError."""
+        """Return the first reply that is no transient failure. Raises: PlannerError."""
         for attempt in range(self._n_retries + 1):
             reply, problem = None, ""
             try:
@@ -240,7 +241,7 @@ class RemoteModel:
     # ── What came back ────────────────────────────────────────────────────────────────────────────────────
 
     def _texts(self, body: bytes) -> tuple[str, ...]:
-        """Every whole answer. Raises: PlannerError: There is none; says what is wrong with the first."""
+        """Return every whole answer. Raises: PlannerError: There is none; says what is wrong with the first."""
         try:
             completion = _Completion.model_validate_json(body)
         except ValidationError:
@@ -309,7 +310,7 @@ class RemoteModel:
         )
 
     def _detail(self, reply: _Reply) -> str:
-        """What the server says of an error, in one short line."""
+        """Return the server's message about an error, in one short line."""
         try:
             error = json.loads(reply.body)["error"]
             text = str(error["message"] if isinstance(error, dict) else error)
@@ -327,13 +328,13 @@ class RemoteModel:
 
 
 def _one_line(text: str) -> str:
-    """At most 200 printable characters: nothing a server says may steer a terminal."""
+    """Return at most 200 printable characters: nothing a server says may steer a terminal."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return line if len(line) <= 200 else f"{line[:199]}…"
 
 
 def endpoint(base_url: str, table: str) -> httpx.URL:
-    """The address of `/chat/completions`. Raises: ConfigError (never showing a password)."""
+    """Return the address of `/chat/completions`. Raises: ConfigError (never showing a password)."""
     try:
         url = httpx.URL(base_url.strip())
         if url.port is not None and not 0 < url.port < 65_536:
@@ -366,7 +367,7 @@ def _checked_key(api_key: str, table: str) -> str:
 
 
 def _retry_after_s(header: str) -> float:
-    """Seconds asked for by a Retry-After header (a number or a date); 0 for none or nonsense."""
+    """Return the seconds asked for by a Retry-After header (a number or a date); 0 for none or nonsense."""
     if header.isascii() and header.isdigit():
         return float(header[:9])
     try:

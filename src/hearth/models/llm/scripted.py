@@ -1,4 +1,4 @@
-"""Doubles for tests and examples: a language model with prepared replies, an encoder that counts words.
+"""Provide doubles for tests and examples: a language model with prepared replies, an encoder that counts words.
 
 Both are deterministic and need no files; neither understands anything.
 """
@@ -21,13 +21,13 @@ class ScriptedModel:
     name = "scripted"
 
     def __init__(self, replies: Sequence[str | Exception]) -> None:
-        """`replies`: texts to answer with; an exception among them is raised in its turn."""
+        """Prepare the replies: texts to answer with; an exception among them is raised in its turn."""
         self._replies = list(replies)
         self.asked: list[tuple[tuple[Mapping[str, str], ...], Mapping[str, object] | None]] = []
-        """What it was asked so far: messages and schema of each call."""
+        """Calls so far: messages and schema of each."""
 
     def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None = None) -> str:
-        """The next reply.
+        """Return the next reply.
 
         Raises:
             PlannerError: All replies were given.
@@ -43,7 +43,7 @@ class ScriptedModel:
     def sample(
         self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None = None, n: int = 1
     ) -> tuple[str, ...]:
-        """The next `n` replies, fewer when there are no more; satisfies `protocols.SamplingModel`.
+        """Return the next `n` replies, fewer when there are no more; satisfies `protocols.SamplingModel`.
 
         Raises:
             PlannerError: All replies were given.
@@ -53,14 +53,14 @@ class ScriptedModel:
 
 
 class HashEncoder:
-    """A bag of words: each word has a fixed direction drawn from its hash, a text is their sum; satisfies
-    `protocols.Encoder`. Texts that share words are near, order and meaning are lost."""
+    """A bag-of-words encoder; satisfies `protocols.Encoder`. Each word has a fixed direction drawn from its hash, and a
+    text is their sum: texts that share words are near, order and meaning are lost."""
 
     def __init__(self, dim: int = 64) -> None:
         self.dim = dim
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors, shape [n, dim]."""
+        """Return unit vectors, shape [n, dim]."""
         if isinstance(texts, str):
             raise TypeError(f"encode takes a list of texts, got one string {texts[:40]!r}; write encode([text])")
         vectors = np.zeros((len(texts), self.dim), dtype=np.float32)
@@ -73,7 +73,7 @@ class HashEncoder:
         return vectors
 
     def _direction(self, word: str) -> NDArray[np.float32]:
-        """Entries +1 and -1 from the bits of the word's hash, shape [dim]."""
+        """Return entries +1 and -1 from the bits of the word's hash, shape [dim]."""
         digest = hashlib.shake_128(word.encode("utf-8", "surrogatepass")).digest((self.dim + 7) // 8)
         bits = np.unpackbits(np.frombuffer(digest, dtype=np.uint8))[: self.dim]
         return bits.astype(np.float32) * 2 - 1

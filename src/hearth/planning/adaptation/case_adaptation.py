@@ -1,13 +1,14 @@
-"""What was asked before in nearly the same words: the plan taught then, with its times moved and its words exchanged.
+"""Adapts the plan of a demonstration in nearly the same words: moves its times and exchanges its values.
 
 People ask for the same few things again and again, in other words, on other days, with another name or text in them.
-`Repeats` lays a request beside each demonstration like it, word by word; errors of typing count as the same word.
-Moments of the plan move by the days in between, values that stood in the taught words are read from their place in the
-new ones, all else stays as it was taught. It says of each plan how like the words are (`SIGNS`) and how sure it is.
+`Repeats` aligns a request word by word with each similar demonstration; a word with a typing error counts as the same
+word. Moments of the plan move by the days in between, values that stood in the taught words are read from their place
+in the new ones, and everything else stays as taught. Each plan comes with features of the match (`SIGNS`) and a
+probability that it is right.
 
-Covered: repetition with other politeness, order, spelling; one's own phrases for fixed plans; changed meanings, as far
-as somebody contradicts the old one (`contradict`).
-Not covered: dates written out ("the 12th") in a request asked again on another day, values that must be reckoned,
+Covered: repetition with other politeness, order, spelling; the owner's own phrases for fixed plans; changed meanings,
+when the old one is contradicted (`contradict`).
+Not covered: dates written out ("the 12th") in a request asked again on another day, values that must be computed,
 requests of a kind never taught: for these the sureness is low, and another planner must be asked.
 """
 
@@ -39,32 +40,32 @@ from hearth.types import Argument, Demonstration, Plan, Ref, Step
 Floats = NDArray[np.float64]
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?(?:[+-]\d\d:\d\d|Z)?)?")
 _N_NEAR, _N_SHARED = 6, 6
-"""Looked at closely: so many by the sentence's vector, so many by rare words in common."""
+"""Candidates looked at closely: so many by the sentence's vector, so many by shared rare words."""
 _N_COMMON = 64
-"""A word of more demonstrations than this brings none of them near."""
+"""A word that occurs in more demonstrations than this makes none of them a candidate."""
 SIGNS = (
     *("bias", "cosine", "kept", "new", "both", "exchanged", "unfilled", "agreed", "margin", "hour", "nothing"),
     *("likely", "short"),
 )
 WEIGHTS = np.array([-4.65, 0.4, 0.48, -0.28, 3.06, -1.94, -3.29, 0.93, 4.18, -2.57, 3.01, 3.26, 5.06])
-"""Of the signs in the log-odds that a plan is right: `hearth_bench.measure.learning.fleet_sureness`."""
+"""Weights of the signs in the log-odds that a plan is right: `hearth_bench.measure.learning.fleet_sureness`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """One plan for a request: that of a demonstration, fitted to it."""
+    """One plan for a request: that of a demonstration, adapted to it."""
 
     plan: Plan
-    """Without steps: nothing is to be done."""
+    """Plan for the request; without steps when nothing is to be done."""
     id: str
-    """Of the demonstration."""
+    """Id of the demonstration."""
     likeness: float
     signs: Floats
-    """In the order of `SIGNS`."""
+    """Features of the match, in the order of `SIGNS`."""
 
     @property
     def sureness(self) -> float:
-        """How likely the plan is right, as fitted (`hearth_bench.measure.learning.fleet_sureness`)."""
+        """Return the probability that the plan is right, as fitted (`hearth_bench.measure.learning.fleet_sureness`)."""
         return float(1 / (1 + math.exp(-float(self.signs @ WEIGHTS))))
 
 
@@ -73,27 +74,27 @@ class _Taught:
     id: str
     said: tuple[str, ...]
     slots: tuple[tuple[int, int, Argument], ...]
-    """Stretches of words that are values of the plan: first, behind the last, the value."""
+    """Word spans that are values of the plan: first word, index after the last, the value."""
     plan: Plan
     form: tuple[object, ...]
-    """What the plan does, whatever its moments and exchanged values are."""
+    """Form of the plan: its effect without its moments and exchanged values."""
     now: dt.datetime | None
     weights: tuple[float, ...]
-    """Of its words."""
+    """Weights of its words."""
     quoted: Mapping[int, tuple[int, int]]
-    """Of a stretch in quotation marks, by its first word: which of how many it is."""
+    """For a span in quotation marks, by its first word: its position among the quotations, and their number."""
 
 
 class Repeats:
-    """Demonstrations by their words. Not thread-safe; the same demonstrations in the same order, the same answers."""
+    """Demonstrations indexed by their words; the same ones in the same order give the same answers. Not thread-safe."""
 
     def __init__(self, rarity: Mapping[str, float], dim: int, most: int = 1 << 30) -> None:
-        """Nothing taught yet.
+        """Start without demonstrations.
 
         Args:
-            rarity: Of words, as `rarity_of` counts it among other people's requests.
-            dim: Of the vectors.
-            most: So many are kept; the one whose plan was wanted longest ago is dropped for a new one.
+            rarity: Weight of each word, as `rarity_of` counts it among other people's requests.
+            dim: Dimension of the vectors.
+            most: Number of demonstrations kept; a new one replaces the one whose plan was wanted longest ago.
         """
         self._rarity, self._most = rarity, most
         self._unknown = max(rarity.values(), default=1.0)
@@ -109,7 +110,7 @@ class Repeats:
         return len(self._taught)
 
     def add(self, demonstration: Demonstration, vector: NDArray[np.float32]) -> None:
-        """Remember; one with a known id replaces the older."""
+        """Add a demonstration; one with a known id replaces the older."""
         self.remove(demonstration.id)
         if len(self._taught) >= self._most:
             self.remove(min(self._used, key=lambda id: (self._used[id], id)))
@@ -131,7 +132,7 @@ class Repeats:
                 self._with.setdefault(key, {})[one.id] = None
 
     def remove(self, id: str) -> None:
-        """Forget one; an unknown id is passed over."""
+        """Forget a demonstration; an unknown id is ignored."""
         one = self._taught.pop(id, None)
         if one is None:
             return
@@ -158,12 +159,12 @@ class Repeats:
         cosines: NDArray[np.float32] | None = None,
         most: int = 1,
     ) -> list[Repeat]:
-        """Plans for a request, the surest first; none of two that do the same.
+        """Return plans for a request, the surest first; of several that do the same, only one.
 
         Args:
-            likely: What another model says of a plan's tools for this request, in [0, 1].
-            cosines: Of the vector with those of `vectors`, where they were computed for many at once.
-            most: So many at most.
+            likely: Another model's probability, in [0, 1], of a plan's tools for this request.
+            cosines: Cosines of the vector with `vectors`, when they were computed for many at once.
+            most: Greatest number of plans returned.
         """
         if not self._taught:
             return []
@@ -180,7 +181,7 @@ class Repeats:
         return self._ranked(found, likely, now, len(said.words), most)
 
     def _near(self, said: Sequence[str], cosines: NDArray[np.float32]) -> list[int]:
-        """Rows worth a closer look."""
+        """Return the rows worth a closer look."""
         n = min(_N_NEAR, len(cosines))
         near = np.argpartition(-cosines, n - 1)[:n] if len(cosines) > n else np.arange(len(cosines))
         shared: dict[str, float] = {}
@@ -191,7 +192,7 @@ class Repeats:
             for key in spellings_of(word):
                 met.update(self._with.get(key, {}))
             weight = self._weight(word)
-            if len(met) <= _N_COMMON:  # a word of everybody tells nothing
+            if len(met) <= _N_COMMON:  # a word that is in many demonstrations tells nothing
                 for id in met:
                     shared[id] = shared.get(id, 0.0) + weight
         best = sorted(shared, key=lambda id: (-shared[id], -self._used[id]))[:_N_SHARED]
@@ -209,7 +210,7 @@ class Repeats:
         mass: dict[object, float] = {}
         for each in found:
             form = each[0].form
-            best.setdefault(form, each)  # the likest comes first
+            best.setdefault(form, each)  # the most similar comes first
             mass[form] = mass.get(form, 0.0) + math.exp(12 * (each[3] - found[0][3]))
         whole = sum(mass.values())
         top = sorted((each[3] for each in best.values()), reverse=True)[:2]
@@ -230,24 +231,25 @@ class Repeats:
 
     @property
     def vectors(self) -> NDArray[np.float32]:
-        """Of the demonstrations, in the order of their places."""
+        """Return the vectors of the demonstrations, in the order of their rows."""
         return self._vectors[: len(self._rows)]
 
     def nearest(self, vector: NDArray[np.float32]) -> Plan | None:
-        """The plan of the demonstration with the nearest vector, as it was taught."""
+        """Return the plan of the demonstration with the nearest vector, as it was taught."""
         if not self._rows:
             return None
         return self._taught[self._rows[int(np.argmax(self.vectors @ vector))]].plan
 
     def used(self, id: str) -> None:
-        """Its plan was wanted again."""
+        """Record that its plan was wanted again."""
         if id in self._used:
             self._touch(id)
 
     def contradict(self, text: str, vector: NDArray[np.float32], wrong: Repeat, right: Plan, least: float = 0.5) -> int:
-        """The plan proposed for a request was wrong: forget what says the same of such words; how many there were.
+        """Forget the demonstrations that made a wrong proposal for a request, and return how many they were.
 
-        Nothing is forgotten where it does what is right but for the values that were said: they were misread.
+        Forgotten are those that mean the same plan for similar words. Nothing is forgotten when the right plan differs
+        only in values that were said: these were misread.
         """
         rested = self._taught.get(wrong.id)
         if rested is None:
@@ -270,7 +272,7 @@ class Repeats:
 
 
 def rarity_of(requests: Iterable[str]) -> dict[str, float]:
-    """How much a word tells, from how few of many people's requests have it."""
+    """Weigh words by how few of many people's requests have them."""
     counts: Counter[str] = Counter()
     n = 0
     for text in requests:
@@ -283,8 +285,7 @@ def rarity_of(requests: Iterable[str]) -> dict[str, float]:
 
 
 def moved(plan: Plan, then: dt.datetime, now: dt.datetime) -> Plan:
-    """The plan with its moments as many days later as `now` is than `then`, at the same hour of the clock in `now`'s
-    zone."""
+    """Return the plan with its moments moved by the days from `then` to `now`, at the same hour in `now`'s zone."""
     days = (now.date() - then.astimezone(now.tzinfo).date()).days
     if not days:
         return plan
@@ -292,7 +293,7 @@ def moved(plan: Plan, then: dt.datetime, now: dt.datetime) -> Plan:
 
 
 def moment_later(value: str, days: int, zone: dt.tzinfo | None) -> str:
-    """A moment so many days later, at the same hour of the clock; what is no moment stays."""
+    """Return a moment `days` later, at the same wall-clock hour; any other value stays."""
     try:
         return _later(value, days, zone) if _MOMENT.fullmatch(value) else value
     except (ValueError, OverflowError):  # "2026-13-45" is a text
@@ -310,7 +311,7 @@ def _later(value: str, days: int, zone: dt.tzinfo | None) -> str:
 
 
 def exchanged(plan: Plan, change: Callable[[Argument], Argument]) -> Plan:
-    """The plan with each single value of its arguments changed; references stay."""
+    """Return the plan with `change` applied to each single value of its arguments; references stay."""
 
     def of(value: Argument) -> Argument:
         if isinstance(value, list):
@@ -326,7 +327,7 @@ def exchanged(plan: Plan, change: Callable[[Argument], Argument]) -> Plan:
 
 
 def values_of(plan: Plan) -> list[Argument]:
-    """Each single value of a plan, references left out."""
+    """Return each single value of a plan, without references."""
     found: list[Argument] = []
 
     def keep(value: Argument) -> Argument:
@@ -338,7 +339,7 @@ def values_of(plan: Plan) -> list[Argument]:
 
 
 def form_of(plan: Plan, said: Sequence[Argument]) -> tuple[object, ...]:
-    """What a plan does: tools and values, without moments and what is said each time anew."""
+    """Return a plan's form: its tools and values, without moments and the values in `said`."""
     spoken = {repr(value) for value in said}
 
     def kept(value: Argument) -> object:
@@ -366,13 +367,13 @@ class _Fitted:
     new: float
     """Share of the request's words, by weight, that were taught or stand in a value's place."""
     unfilled: float
-    """Share of the values that were said then of which nothing was found now."""
+    """Share of the values said then for which nothing was found now."""
     hours: float
-    """How far the hours of the day are apart."""
+    """Distance between the two hours of the day."""
 
 
 def _slots(text: str, plan: Plan, places: Sequence[tuple[int, int]]) -> tuple[tuple[int, int, Argument], ...]:
-    """Values of the plan that stand in the words, once in both."""
+    """Find the values of the plan that stand in the words exactly once, and once in the plan."""
     values = [v for v in values_of(plan) if isinstance(v, str | int | float) and not isinstance(v, bool)]
     counts = Counter(repr(value) for value in values)
     found: list[tuple[int, int, Argument]] = []
@@ -391,7 +392,7 @@ def _slots(text: str, plan: Plan, places: Sequence[tuple[int, int]]) -> tuple[tu
 
 
 def _fit(one: _Taught, said: Said, own: Sequence[float], now: dt.datetime) -> _Fitted:
-    """Lay a request beside a demonstration: which words are the same, which stand for others."""
+    """Align a request with a demonstration: which words are the same, which replace others."""
     partner = said.paired(one.said)
     slotted = {k for a, b, _ in one.slots for k in range(a, b)}
     framed = kept = 0.0
@@ -402,7 +403,7 @@ def _fit(one: _Taught, said: Said, own: Sequence[float], now: dt.datetime) -> _F
             if k in partner:
                 kept += weight
                 covered.add(partner[k])
-    if not framed:  # every word of it is a value: it is like what says some of them
+    if not framed:  # every word of it is a value: compare by the values
         framed, kept = sum(own), sum(own[k] for k in partner)
     changes: dict[str, Argument] = {}
     n_unfilled = 0
@@ -436,7 +437,7 @@ def _fit(one: _Taught, said: Said, own: Sequence[float], now: dt.datetime) -> _F
 
 
 def _planned(one: _Taught, changes: Mapping[str, Argument], now: dt.datetime) -> Plan:
-    """The demonstration's plan, values exchanged and moments moved."""
+    """Return the demonstration's plan, values exchanged and moments moved."""
     plan = one.plan
     if changes:
         plan = exchanged(plan, lambda value: changes.get(repr(value), value))

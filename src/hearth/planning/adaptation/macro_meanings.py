@@ -1,4 +1,4 @@
-"""What of the owner's demonstrations a phrase stands for: which steps, whether what is written is sent, which items.
+"""Decides which part of the owner's demonstrations a phrase stands for: its steps, whether it sends, its list items.
 
 Covered: other business in a demonstration left out, meanings told later, sending that was or was not asked for, things
 added to a list, the part of the day.
@@ -18,11 +18,12 @@ from hearth.types import Plan, ToolSpec
 
 
 def kept_steps(newest: Held, found: Sequence[Held], phrase: Set[str], *, is_later: bool) -> list[int]:
-    """The steps that belong to the convention: those that another such plan has, and those of which nothing is said
-    beside the phrase; with what they need.
+    """Return the indices of the steps that belong to the macro.
+
+    These are steps that another such plan has, steps of which nothing is said beside the phrase, and what both need.
 
     Args:
-        is_later: It was taught after the request: what it explains did not hold yet.
+        is_later: True when it was taught after the request: what it explains did not hold yet.
     """
     template = newest.template
     steps = template.plan.steps
@@ -58,8 +59,10 @@ def effect_of_step(one: Held, index: int, tools: Mapping[str, ToolSpec]) -> str:
 
 
 def sending(found: Sequence[Held], is_asked: bool, tools: Mapping[str, ToolSpec]) -> tuple[Held, bool]:
-    """The demonstration to follow, and whether its sending is kept: it is where sending is asked for, or was taught
-    for a request that did not ask."""
+    """Return the demonstration to follow, and whether its sending is kept.
+
+    Sending is kept when it is asked for, or was taught for a request that did not ask.
+    """
     sends = {
         one.template.id: any(effect_of_step(one, k, tools) == "send" for k in range(len(one.template.plan.steps)))
         for one in found
@@ -80,10 +83,10 @@ _PLUS = re.compile(r"\s*(?:,?\s*(?:and|plus|also|with)\b|[,+&])\s*", re.IGNORECA
 
 
 def with_more(plan: Plan, found: Sequence[Held], text: str, phrase: Sequence[Word]) -> Plan | None:
-    """The plan with what the request adds to its list ("basics, and beer"), where the owner was seen to add to it.
+    """Return the plan with what the request adds to its list ("basics, and beer"), if the owner was seen to add to it.
 
     Returns:
-        None: something is added, and nobody knows to what.
+        None: something is added, and it is not known to what.
     """
     lists = [
         (k, name) for k, step in enumerate(plan.steps) for name, v in step.arguments.items() if isinstance(v, list)
@@ -109,7 +112,7 @@ def with_more(plan: Plan, found: Sequence[Held], text: str, phrase: Sequence[Wor
 
 
 def _item(part: str) -> str:
-    """A thing to add, without what only goes with the asking."""
+    """Return a thing to add, without words that only belong to the asking; empty when it is none."""
     words = words_at(re.split(r"[.;!?]|\b(?:for|please|pls|on the|to the)\b", part)[0])
     return part[words[0].start : words[-1].end] if words and len(words) <= _MOST_ADDED else ""
 
@@ -121,7 +124,7 @@ _PARTS_OF_DAY = (("morning", 4, 12), ("afternoon", 12, 17), ("evening", 17, 22),
 
 
 def of_part_of_day(plan: Plan, found: Sequence[Held], said: Sequence[str], now: dt.datetime | None) -> Plan:
-    """The plan with the part of the day that is said, else that it is, where demonstrations differ in just that."""
+    """Use the part of the day that is said, else the present one, when demonstrations differ only in it."""
     names = [name for name, _, _ in _PARTS_OF_DAY]
     used = {
         name for one in found for _, _, value in one.template.constants() for name in names if name in value.split()

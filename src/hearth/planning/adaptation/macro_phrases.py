@@ -1,11 +1,11 @@
-"""Which demonstrations of the owner hold a convention, and by which phrase it is known.
+"""Finds which demonstrations of the owner define a macro, and the phrase by which it is known.
 
-A demonstration holds one when its plan has values that its request does not say, or when it explains a phrase ("from
-now on the usual is …"). The phrase is what such requests share and others lack; one that was heard once must be the
-whole of what was said.
+A macro is a phrase of the owner's that stands for a fixed plan. A demonstration defines one when its plan has values
+that its request does not say, or when it explains a phrase ("from now on the usual is …"). The phrase is what such
+requests share and others lack; one that was heard once must be the whole of what was said.
 
-Covered: phrases of up to three words, explained or not, errors of typing, changed meanings.
-Not covered: phrases that ordinary requests use as well, follow-ups ("ok, send that"), words apart ("close … up").
+Covered: phrases of up to three words, explained or not, typing errors, changed meanings.
+Not covered: phrases that ordinary requests use as well, follow-ups ("ok, send that"), separated words ("close … up").
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ Gram = tuple[str, ...]
 _LONGEST = 3
 _LEAST_PURITY = 0.75
 _MOST_OWN, _MOST_COMPARED = 1_000, 60
-"""Bound the time: the newest demonstrations of the owner, the newest of a phrase."""
+"""Bounds on the time: the newest demonstrations of the owner, the newest of a phrase."""
 _MANY = 4
-"""So many requests of others with a phrase make it an ordinary one, although the owner explained it."""
+"""With so many requests of others, a phrase is an ordinary one, although the owner explained it."""
 _MOST_TEXT = 3
-"""Words of a value that is named rather than written."""
+"""Most words of a value that is a name; a longer one is a text."""
 _LEANS = SENDS | frozenset(
     re.findall(r"\w+", "him her it that them he she they those these this mail one other he's it's")
 )
-"""Words by which a request leans on the one before it."""
+"""Words by which a request refers to the one before it."""
 _DEFINES = re.compile(
     r"\s*[,.;:(=–—-]*\s*(?:and |which |for you |to you |by which |for me )*"
     r"(?:that'?s|that is|means|meaning|i mean|is what|i\.?e\.|aka|as in|=)(?=[\s,:])",
@@ -52,26 +52,26 @@ _NEWLY = re.compile(
     r"\bfrom (?:now on|today)(?: on)?,? (?:the )?(?P<phrase>\w+(?: \w+)??) (?:also )?(?:means?|includes?|is|are)\b",
     re.IGNORECASE,
 )
-"""A meaning that begins: "from now on the usual is …"."""
+"""Matches a new meaning: "from now on the usual is …"."""
 _SHORTEST = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A demonstration that holds a convention."""
+    """A demonstration that defines a macro."""
 
     template: Template
     defined: tuple[str, ...] = ()
-    """The phrase that the request explains ("close up, by which I mean …"); empty: it explains none."""
+    """The phrase that the request explains ("close up, by which I mean …"); empty when it explains none."""
     is_short: bool = False
-    """Whether it says some of its values, and is hardly more than its phrase ("fall check")."""
+    """True when it says some of its values, and is hardly more than its phrase ("fall check")."""
     is_once: bool = False
-    """Whether it explains a phrase while asking for what belongs to that day: no plan to follow."""
+    """True when it explains a phrase while asking for something of that day: not a plan to follow."""
     is_head: bool = False
-    """Whether its values are said in the words that open its text ("garden diary: …")."""
+    """True when its values are said in the words that open its text ("garden diary: …")."""
 
     def words(self) -> list[str]:
-        """The stems among which its phrase is: before a text that is written, of its sentence."""
+        """Return the stems that may hold its phrase: if its plan writes a text, those before it in the sentence."""
         content, text = self.template.content, self.template.text
         if content is None or self.template.explains:
             return list(self.template.stems)
@@ -83,7 +83,7 @@ class Held:
         return now is None or then is None or then <= now
 
     def may_be_known_by(self, gram: Gram) -> bool:
-        """Whether words are none of the values that the request says itself."""
+        """Return whether words differ from the values that the request itself says."""
         telling = {word for word in gram if word not in SMALL}
         named = self.template.said_words()
         is_apart = self.is_short and not named - SMALL <= telling
@@ -91,21 +91,21 @@ class Held:
 
 
 class Others:
-    """What everybody else's requests are like."""
+    """Statistics of everybody else's requests."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.texts = list(texts)
         read = [words_of(text) for text in texts]
         begun = Counter(words[0] for words in read if len(words) > _SHORTEST)
         self.commands = frozenset(word for word, n in begun.items() if n > 1 and word not in SMALL)
-        """What several of them begin with."""
+        """Words that several of them begin with."""
         self.spoken = Counter(gram for words in read for gram in set(_grams(words)))
         self.opening = Counter(tuple(words[:n]) for words in read for n in range(1, _LONGEST + 1))
         self.bare = {tuple(map(bare_of, gram)) for gram in self.spoken}
 
 
 class Phrases:
-    """What the phrases of some demonstrations are; made anew when they change."""
+    """The phrases of some demonstrations; built anew when these change."""
 
     def __init__(
         self,
@@ -114,13 +114,13 @@ class Phrases:
         tools: Mapping[str, ToolSpec],
         before: Phrases | None = None,
     ) -> None:
-        """Find them.
+        """Find the phrases.
 
         Args:
-            own: What the owner taught, oldest first; the newest thousand are looked at.
-            others: Requests of everybody else's demonstrations: a phrase they use is no convention.
-            tools: What is on offer; of others it is not known what they write.
-            before: What was found before, with the same tools: what is in both is not read again.
+            own: Demonstrations of the owner, oldest first; the newest thousand are used.
+            others: Requests of everybody else's demonstrations: a phrase they use is no macro.
+            tools: Tools on offer; for any other tool it is not known what it writes.
+            before: An earlier result with the same tools: demonstrations in both are not read again.
         """
         own = own[-_MOST_OWN:]
         known = before._read if before is not None else {}
@@ -140,7 +140,7 @@ class Phrases:
                     said.setdefault(gram, []).append(one)
         beside = self._beside(own, templates, alike, said)
         self.spoken = frozenset(gram for gram in said if tuple(map(bare_of, gram)) in self.others.bare)
-        """Those that others say, too."""
+        """Phrases that others use, too."""
         self.found: Mapping[Gram, list[Held]] = _whole(
             {
                 gram: found
@@ -156,7 +156,7 @@ class Phrases:
         alike: Mapping[str, str],
         said: Mapping[Gram, object],
     ) -> dict[Gram, list[frozenset[tuple[str, str, str]]]]:
-        """The constants of the plans for which a phrase was said without holding its convention."""
+        """Collect the constants of the plans for which a phrase was said without defining its macro."""
         ids = {one.template.id for one in self.held}
         constants = {template.id: template.constants() for template in templates}
         found: dict[Gram, list[frozenset[tuple[str, str, str]]]] = {}
@@ -168,7 +168,7 @@ class Phrases:
 
 
 def is_fixed(template: Template) -> bool:
-    """Whether a plan has values that its request does not say, and no other ones."""
+    """Return whether a plan has values that its request does not say, and no other values."""
     has_some = False
     for index, step in enumerate(template.plan.steps):
         for name, value in step.arguments.items():
@@ -180,7 +180,7 @@ def is_fixed(template: Template) -> bool:
 
 
 def _held(template: Template) -> Held | None:
-    """The convention of a demonstration: of one that explains itself, also with values that it says."""
+    """Return the macro that a demonstration defines, if any; one that explains itself may also say its values."""
     if is_fixed(template):
         return Held(template, _defined(template))
     is_lasting = bool(_defined(template)) if template.content is not None else not _has_text(template)
@@ -197,7 +197,7 @@ def _held(template: Template) -> Held | None:
 
 
 def _is_short(template: Template) -> bool:
-    """Whether a request is hardly more than a phrase, and its plan says more than it; a number said is none of it."""
+    """Return whether a request is hardly more than a phrase and its plan says more; a request with a number is not."""
     values = [x for step in template.plan.steps for value in step.arguments.values() for x in literals(value)]
     is_numbered = any(isinstance(x, int | float) and not isinstance(x, bool) for x in values)
     telling = [word for word in template.stems if word not in SMALL]
@@ -205,7 +205,7 @@ def _is_short(template: Template) -> bool:
 
 
 def _defined(template: Template) -> tuple[str, ...]:
-    """The last words before "that is"."""
+    """Return the last words before "that is", "means" and the like."""
     newly = _NEWLY.search(template.text)
     if newly:
         return tuple(word for word in words_of(newly["phrase"]) if word not in SMALL or word == "up")
@@ -219,7 +219,7 @@ def _defined(template: Template) -> tuple[str, ...]:
 
 
 def _has_text(template: Template) -> bool:
-    """Whether a value is a text of its own, as of a mail: such a plan is for once."""
+    """Return whether a value is a text of its own, like that of a mail: such a plan is meant once."""
     values = [value for step in template.plan.steps for value in step.arguments.values()]
     return any(isinstance(x, str) and len(x.split()) > _MOST_TEXT for value in values for x in literals(value))
 
@@ -232,7 +232,7 @@ _SENTENCE = re.compile(r"[.!?;](?=\s)|\n")
 
 
 def opens(gram: tuple[str, ...], found: Sequence[Held]) -> bool:
-    """Whether the phrase is the first thing said, and a text follows."""
+    """Return whether the phrase is the first thing said, and a text follows."""
     return all(one.template.content is not None and place_of(gram, one.words()) == 0 for one in found)
 
 
@@ -254,11 +254,13 @@ def _is_phrase(
     n_spoken: int,
     beside: Sequence[frozenset[tuple[str, str, str]]],
 ) -> bool:
-    """Said of one convention and hardly of anything else; a phrase heard once must be the whole of what was said.
+    """Return whether a phrase is said of one macro and hardly of anything else.
+
+    A phrase heard once must be the whole of what was said.
 
     Args:
-        n_spoken: How many requests of others have it.
-        beside: The constants of the owner's other plans whose requests have it: what explains it shares some.
+        n_spoken: Number of requests of others that have it.
+        beside: Constants of the owner's other plans whose requests have it: those that explain it share some.
     """
     newest = found[-_MOST_COMPARED:]
     groups = [[other for other in newest if _are_alike(one, other)] for one in newest]
@@ -267,7 +269,7 @@ def _is_phrase(
     n_explained = sum(bool(constants & one) for one in beside)
     is_defined = any(one.defined == gram for one in alike)
     n_beside = len(beside) + n_spoken
-    if is_defined and n_spoken < _MANY:  # what the owner explained is known, whatever else it was refused for
+    if is_defined and n_spoken < _MANY:  # a phrase the owner explained is known, whatever else it was refused for
         n_beside = sum(map(bool, beside))
     if len(alike) + n_explained < _LEAST_PURITY * (len(newest) + n_beside):
         return False
@@ -285,7 +287,7 @@ def _is_phrase(
 
 
 def _whole(phrases: Mapping[tuple[str, ...], list[Held]]) -> dict[tuple[str, ...], list[Held]]:
-    """Without parts of phrases: "tell the" of what was always "tell the house"."""
+    """Drop parts of phrases: "tell the" of what was always "tell the house"."""
     telling = {gram: frozenset(word for word in gram if word not in SMALL) for gram in phrases}
     ids = {gram: [one.template.id for one in found] for gram, found in phrases.items()}
     return {
@@ -296,15 +298,17 @@ def _whole(phrases: Mapping[tuple[str, ...], list[Held]]) -> dict[tuple[str, ...
 
 
 def _may_be_heard_once(template: Template, telling: Set[str], gram: tuple[str, ...]) -> bool:
-    """Whether one demonstration is enough: its request is the phrase, leans on no other ("ok, send that"), and its
-    plan holds no text of that day."""
+    """Return whether one demonstration is enough.
+
+    Its request must be the phrase and refer to no other ("ok, send that"), and its plan must hold no text of that day.
+    """
     if not telling <= set(gram) or _LEANS & {*template.stems}:
         return False
     return template.content is not None or not _has_text(template)
 
 
 def _are_alike(one: Held, other: Held) -> bool:
-    """Whether two plans share a constant; of those that write nothing it is enough that they begin alike."""
+    """Return whether two plans share a constant or, when neither writes a text, begin with the same tool."""
     if one.template.constants() & other.template.constants():
         return True
     if one.template.content is not None or other.template.content is not None:
@@ -317,7 +321,7 @@ def _all_words(template: Template) -> set[str]:
 
 
 def words_for(template: Template, index: int) -> set[str]:
-    """The words by which a step would be asked for: of its tool's name and of its values."""
+    """Return the words by which a step would be asked for: those of its tool's name and of its values."""
     step = template.plan.steps[index]
     words = set(words_of(step.tool.replace("_", " ")))
     for name, value in step.arguments.items():
@@ -327,8 +331,8 @@ def words_for(template: Template, index: int) -> set[str]:
 
 
 def _spellings(words: Sequence[str]) -> dict[str, str]:
-    """Each word that reads like an earlier one, with that one: an error of typing is no word of its own."""
-    known: dict[str, list[str]] = {}  # by the first letter, which alike words share
+    """Map each word that looks like an earlier one to that one, so that a typing error is no word of its own."""
+    known: dict[str, list[str]] = {}  # by the first letter, which similar words share
     found: dict[str, str] = {}
     for word in dict.fromkeys(words):
         first = next((one for one in known.get(word[:1], ()) if is_alike(one, word)), None)
@@ -341,7 +345,7 @@ def _spellings(words: Sequence[str]) -> dict[str, str]:
 
 def place_of(gram: tuple[str, ...], words: Sequence[str]) -> int | None:
     if not {word[:1] for word in gram} <= {word[:1] for word in words}:
-        return None  # words that are alike begin alike
+        return None  # similar words begin with the same letter
     for start in range(len(words) - len(gram) + 1):
         if all(is_alike(a, b) for a, b in zip(gram, words[start:], strict=False)):
             return start

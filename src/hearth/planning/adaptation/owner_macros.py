@@ -1,9 +1,8 @@
-"""What an owner's own words stand for: "goodnight" is the lamp, the door and seventeen degrees, since they taught it.
+"""Plans requests that use an owner's own words: "goodnight" means the lamp, the door and seventeen degrees once taught.
 
-Which words those are is found by `planning.adaptation.macro_phrases`. A request that says such a phrase, and little
-beside it, gets the newest plan of its time: moments are counted from now and, where the plan writes something, it
-writes what this request says ("tell the band that …"). What else is asked for beside it is handed back, to be planned
-otherwise.
+`planning.adaptation.macro_phrases` finds these words. A request that says such a phrase, and little beside it, gets
+the newest plan of its time: moments are counted from now and, where the plan writes something, it writes what this
+request says ("tell the band that …"). What else is asked for beside it is handed back, to be planned otherwise.
 
 Covered: one or several words, typing errors, meanings that change (the newest holds), texts, days and parts of the
 day read anew, things added to a list, other business before or after the phrase.
@@ -26,13 +25,13 @@ from hearth.types import Context, Demonstration, Plan, ToolSpec
 OWNERS = ("owner", "success")
 """Sources of demonstrations that are in the owner's own words."""
 CONFIDENCE = 0.9
-"""Of a plan whose phrase stood for nothing else; as right on the development half of Q2A as it says."""
+"""Confidence of a plan whose phrase stood for nothing else; calibrated on the development half of Q2A."""
 _MOST_BESIDE = 5
-"""Telling words beside the phrase: with more, the request asks for something else, too."""
+"""Most content words beside the phrase; with more, the request asks for something else, too."""
 _MOST_IN_PART = 1
-"""The same in its part of a request that asks for more."""
+"""The same limit within one part of a request that asks for more."""
 _MOST_BEFORE = 2
-"""The same before a phrase that opens a text, in its sentence."""
+"""The same limit before a phrase that opens a text, in its sentence."""
 _EXCEPT = frozenset(
     re.findall(
         r"[\w']+",
@@ -40,32 +39,32 @@ _EXCEPT = frozenset(
         "means",
     )
 )
-"""A request with one of these beside the phrase says more than it, or asks about it."""
+"""Words that, beside the phrase, add a condition to it or ask about it."""
 _ASKS = frozenset(re.findall(r"\w+", "did does has have had is are was were will would can could should which whose"))
-"""Before a phrase that opens a text these ask about it."""
+"""Words that, before a phrase that opens a text, ask about it."""
 _ELSEWHERE = frozenset(re.findall(r"\w+", "attach attached attachment attaching below forward forwarded fwd"))
-"""A text with one of these is about something that goes with it."""
+"""Words that show that a text is about something that comes with it."""
 _BEFORE_CLAUSES = frozenset(re.findall(r"\w+", "and then also plus please pls you to now so ok can could"))
 _IS = frozenset(("is", "are", "mean", "shall", "include"))
 _CARRIES = frozenset(("do", "run", "give", "start"))
-"""Before a phrase these ask for it."""
+"""Words that, before a phrase, ask for it."""
 _THIS_DAY = frozenset(("today", "tonight", "this", "now", "morning", "afternoon", "evening", "night", "the"))
 _JOINT = re.compile(r"[.!?;:]+\s+|\n+|,?\s+(?:and then|and|then|plus|also|with)\s+|\s*[,+]\s*", re.IGNORECASE)
-"""Between one thing that is asked for and another."""
+"""Matches what stands between one thing that is asked for and another."""
 
 
 @dataclass(frozen=True, slots=True)
 class Meant:
-    """What a request stands for."""
+    """Meaning of a request that uses a macro."""
 
     plan: Plan
     id: str
-    """The demonstration it rests on."""
+    """Id of the demonstration it rests on."""
     before: str = ""
     after: str = ""
-    """What is said beside the phrase, to be planned otherwise; chatter where nothing else can be made of it."""
+    """Text beside the phrase, to be planned otherwise; it is small talk when no plan can be made of it."""
     is_asked: bool = False
-    """Whether something beside it is surely asked for."""
+    """True when the text beside the phrase surely asks for something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +75,9 @@ class _Request:
     words: Sequence[Word]
     now: dt.datetime | None
     is_part: bool = False
-    """Whether more is said beside it."""
+    """True when it is only a part of what was said."""
     is_rest: bool = False
-    """Whether nothing more is said after it."""
+    """True when nothing more is said after it."""
     gram: Gram = ()
     phrase: Sequence[Word] = ()
 
@@ -91,7 +90,7 @@ class _Request:
         return self.phrase[-1].end
 
     def is_explained(self) -> bool:
-        """Whether it says what the phrase is to mean ("the basics are …")."""
+        """Return whether it says what the phrase is to mean ("the basics are …")."""
         after = next((word.stem for word in self.words if word.start >= self.end), "")
         return after in _IS and not self.phrase[-1].is_last
 
@@ -100,7 +99,7 @@ class _Request:
 
 
 class Conventions:
-    """The conventions among some demonstrations, oldest first; made anew when they change."""
+    """The macros among some demonstrations, oldest first; built anew when these change."""
 
     def __init__(
         self,
@@ -109,13 +108,13 @@ class Conventions:
         tools: Mapping[str, ToolSpec] | None = None,
         before: Conventions | None = None,
     ) -> None:
-        """Find what the owner's words stand for.
+        """Find the macros of the owner.
 
         Args:
-            own: What the owner taught, oldest first.
-            others: Requests of everybody else's demonstrations: a phrase they use is no convention.
-            tools: What is on offer; without them nothing is known of what plans write.
-            before: Those of an earlier time, with the same tools: made anew from them it takes a fraction of the time.
+            own: Demonstrations of the owner, oldest first.
+            others: Requests of everybody else's demonstrations: a phrase they use is no macro.
+            tools: Tools on offer; without them it is not known what plans write.
+            before: The macros of an earlier time, with the same tools: building on them takes a fraction of the time.
         """
         self._tools = tools or {}
         self._phrases: Phrases = Phrases(own, others, self._tools, before._phrases if before is not None else None)
@@ -124,10 +123,10 @@ class Conventions:
         return len(self._phrases.held)
 
     def meant(self, text: str, now: dt.datetime | None = None) -> Meant | None:
-        """What a request stands for; None when it is no convention.
+        """Return the meaning of a request; None when it uses no macro.
 
         Args:
-            now: When it is asked; what was taught later is passed over where something older is known.
+            now: When it is asked; what was taught later is ignored if something older is known.
         """
         whole = self._best(_Request(text, words_at(text), now), text)
         if whole is not None:
@@ -139,7 +138,7 @@ class Conventions:
         places = [(k, len(gram)) for gram in self._phrases.found if (k := place_of(gram, stems)) is not None]
         for place, n in sorted(places, key=lambda one: (-one[1], one[0])):
             start, end = _part(text, words[place].start, words[place + n - 1].end)
-            for stop in (end, len(text)):  # what is written may have joints of its own
+            for stop in (end, len(text)):  # the text to write may have joints of its own
                 part = text[start:stop]
                 if (start, stop) == (0, len(text)):
                     continue
@@ -150,7 +149,7 @@ class Conventions:
         return None
 
     def _asks(self, text: str, now: dt.datetime | None) -> bool:
-        """Whether what stands beside a phrase asks for something."""
+        """Return whether the text beside a phrase asks for something."""
         words = words_at(text)
         begins = (k == 0 or words[k - 1].stem in _BEFORE_CLAUSES or words[k - 1].is_last for k in range(len(words)))
         is_command = any(
@@ -160,10 +159,10 @@ class Conventions:
         return is_command or has_slot
 
     def _best(self, request: _Request, text: str) -> Meant | None:
-        """What the longest, best known phrase of a request stands for.
+        """Return the meaning of the longest, best known phrase in a request.
 
         Args:
-            text: The whole request, where `request` is a part of it.
+            text: The whole request, when `request` is a part of it.
         """
         stems = [word.stem for word in request.words]
         best: tuple[tuple[int, int], Meant] | None = None
@@ -189,7 +188,7 @@ class Conventions:
         return best[1] if best is not None else None
 
     def _doing(self, request: _Request, found: Sequence[Held]) -> Meant | None:
-        """The newest plan, when little is said beside the phrase."""
+        """Return the newest plan, when little is said beside the phrase."""
         words, phrase = request.words, request.phrase
         beside = [word.stem for word in words if word not in phrase and word.stem not in SMALL]
         if _EXCEPT & {word.stem for word in words}:
@@ -211,7 +210,7 @@ class Conventions:
         return Meant(whole, newest.template.id) if whole is not None else None
 
     def _commanded(self, request: _Request, words: Sequence[Word], known: Collection[str]) -> bool:
-        """Whether a clause beside the phrase begins as requests do; "give me the evening look" is the phrase's own."""
+        """Return whether a clause beside the phrase begins as requests do; "give me the evening look" is part of it."""
         for k, word in enumerate(words):
             is_first = k == 0 or words[k - 1].stem in _BEFORE_CLAUSES or words[k - 1].is_last
             if not is_first or word.stem not in self._phrases.commands or word in request.phrase or word.stem in known:
@@ -223,7 +222,7 @@ class Conventions:
         return False
 
     def _writing(self, request: _Request, found: Sequence[Held]) -> Meant | None:
-        """The newest plan with what this request writes, when the phrase opens it."""
+        """Return the newest plan with the text of this request, when the phrase opens it."""
         words, gram = request.words, request.gram
         written = written_in(request.text, request.end)
         inside = words_of(written)
@@ -253,7 +252,7 @@ class Conventions:
 
 
 def _part(text: str, start: int, end: int) -> tuple[int, int]:
-    """The part of a request between two joints that holds what stands at `[start:end]`."""
+    """Return the part of a request between two joints that contains `[start:end]`."""
     joints = list(_JOINT.finditer(text))
     first = max((joint.end() for joint in joints if joint.end() <= start), default=0)
     last = min((joint.start() for joint in joints if joint.start() >= end), default=len(text))
@@ -261,7 +260,7 @@ def _part(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _says_when(request: _Request, text: str) -> bool:
-    """Whether the whole request says a time beside the phrase: then the times of the convention are not meant."""
+    """Return whether the whole request says a time beside the phrase; then the macro's own times are not meant."""
     if request.now is None:
         return False
     slots = (slot for slot in find_slots(text, request.now, Context()) if slot.kind == "time")
@@ -271,7 +270,7 @@ def _says_when(request: _Request, text: str) -> bool:
 
 
 def _reads(one: Held, gram: Gram) -> bool:
-    """Whether a demonstration's own text is found by the phrase."""
+    """Return whether the phrase finds a demonstration's own text."""
     words = words_at(one.template.text)
     place = place_of(gram, [word.stem for word in words])
     if place is None:

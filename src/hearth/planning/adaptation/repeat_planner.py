@@ -1,14 +1,14 @@
-"""A request that the owner made before, in the same words or nearly: the plan that was right then, read for today.
+"""Plans a request that the owner made before in nearly the same words: reads the plan that was right then for today.
 
 `planning.adaptation.case_adaptation` finds the demonstration and says how sure it is; here its plan is made to fit:
 times that were said are read anew from the request's own words, other moments move by the days in between, and every
-value that the request says must have come into the plan. Where anything is left over, nothing is proposed, and the
-request is thought about.
+value that the request says must appear in the plan. If anything is left over, nothing is proposed, and another planner
+is asked.
 
 Covered: what was taught, with other politeness, order or spelling, another quotation, name or number in it, another
 day. Not covered: requests that deny, ask about or limit what was taught ("don't …", "did you …", "… but not …"), plans
-with the id of one record in them or with an address written out, values or "on" and "off" that changed places, what
-points back to words of that day ("send it"), moments that cannot be told anew: these are always thought about.
+with the id of one record in them or with an address written out, values or "on" and "off" that changed places,
+references to words of that day ("send it"), moments that cannot be read anew: another planner is always asked for them.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ from hearth.planning.adaptation.word_alignment import POLITE, Said, words_of
 from hearth.types import TYPE_NAMES, Argument, Context, Demonstration, Plan, Ref, Request, Step, ToolSpec
 
 SURE, SURE_WHOLE = 0.8, 0.5
-"""As sure as that a repeated plan must be, and one of a request in the very words: on lives of a pilot fleet .998 of
-such plans are right, and more than half of what owners ask is so sure."""
+"""Least sureness of a repeated plan, and of one for a request in the very same words.
+
+In the lives of a pilot fleet .998 of such plans are right, and more than half of what owners ask is so sure.
+"""
 N_NEAR = 12
-"""So many demonstrations are laid beside a request."""
+"""Number of demonstrations compared with a request."""
 _SOON_S = 3600.0
-"""A moment that was not said and lies nearer than this was reckoned from the moment of asking."""
+"""A moment that was not said and lies nearer than this was counted from the moment of asking."""
 _TURNS = frozenset(
     re.findall(
         r"\w+",
@@ -47,12 +49,12 @@ _TURNS = frozenset(
         "disable arm disarm accept decline yes",
     )
 )
-"""A word that turns a request round: said now and not when it was taught, or the other way about."""
+"""Words that reverse a request when they are in only one of it and the demonstration."""
 _POINTS = frozenset(("it", "that", "this", "them", "those", "these", "same", "him", "her"))
-"""Words that stand for what was said before, when they are among the first few."""
+"""Words that refer to what was said before, when they are among the first few."""
 _N_FIRST = 4
 _QUESTIONS = frozenset(("what", "when", "who", "why", "how", "where"))
-"""These, too, at the beginning."""
+"""Question words; they count only at the beginning."""
 _IDLE = POLITE | frozenset(
     re.findall(
         r"\w+",
@@ -65,16 +67,16 @@ _IDLE = POLITE | frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SaidAgain:
-    """What a request asks for that was made before."""
+    """Plan for a request that was made before."""
 
     plan: Plan
-    """Without steps: the owner taught that nothing is to be done."""
+    """Plan for the request; without steps when the owner taught that nothing is to be done."""
     is_exchanged: bool
-    """Whether a value stands in the place of another; times and quotations do without being anything else."""
+    """True when a value replaces another; times and quotations do not count."""
     is_whole: bool
-    """Whether every word of either was in the other, but for idle ones, times and values."""
+    """True when every word of either is in the other, except idle words, times and values."""
     left: frozenset[str] = frozenset()
-    """Words of either that are not in the other, nor in the plan."""
+    """Words of either that are neither in the other nor in the plan."""
 
 
 def said_again(
@@ -85,12 +87,12 @@ def said_again(
     context: Context,
     tools: Mapping[str, ToolSpec],
 ) -> SaidAgain | None:
-    """The plan that was taught for a request like this one, when it is surely meant.
+    """Return the plan that was taught for a request like this one, when it is surely meant.
 
     Args:
-        form: The request's.
-        near: The owner's demonstrations likest it, oldest first, each with its form.
-        rarity: How much words tell (`repeating.rarity_of`).
+        form: The request's form vector.
+        near: The owner's demonstrations most similar to it, oldest first, each with its form vector.
+        rarity: Weight of each word (`case_adaptation.rarity_of`).
     """
     taught = _newest_of_each(near)
     repeats = Repeats(rarity, len(form))
@@ -98,7 +100,7 @@ def said_again(
     for one, its_form in taught.values():
         repeats.add(one, its_form)
         likeness.append(1.0 if _telling(one.request) == _telling(request.text) else float(its_form @ form))
-    cosines = np.array(likeness, dtype=np.float32)  # forms are without what was said: those of the same words differ
+    cosines = np.array(likeness, dtype=np.float32)  # forms leave out values: those of the same words differ
     best = next(iter(repeats.propose(request.text, form, request.now, cosines=cosines)), None)
     if best is None or best.sureness < SURE_WHOLE:
         return None
@@ -125,7 +127,7 @@ def said_again(
     steps = tuple(replace(step, text=request.text) if is_new else step for step in plan.steps)
     try:
         whole = check_plan(Plan(steps, confidence=round(best.sureness, 4), rests_on=(one.id,)), tools)
-    except PlanError:  # its tools are not there, or what was said is no value of theirs
+    except PlanError:  # its tools are missing, or what was said is not a value of theirs
         return None
     return SaidAgain(whole, is_exchanged, not others, others)
 
@@ -137,8 +139,10 @@ def _telling(text: str) -> list[str]:
 def _newest_of_each(
     near: Sequence[tuple[Demonstration, NDArray[np.float32]]],
 ) -> dict[tuple[str, ...], tuple[Demonstration, NDArray[np.float32]]]:
-    """Of demonstrations in the very same words, polite ones aside, the newest: a correction stands, also against what
-    was done and not objected to."""
+    """Keep the newest of the demonstrations in the same words, polite ones aside.
+
+    A correction by the owner also stands against later actions that nobody objected to.
+    """
     found: dict[tuple[str, ...], tuple[Demonstration, NDArray[np.float32]]] = {}
     for one in near:
         words = tuple(_telling(one[0].request)) or words_of(one[0].request)[0]
@@ -157,15 +161,15 @@ def _is_turned(taught: str, said: str) -> bool:
 
 
 def _points_back(taught: Demonstration) -> bool:
-    """Whether a request was about what was said before it ("send it"): its plan has values of that day."""
+    """Return whether a request was about something said before it ("send it"): its plan has values of that day."""
     said = set(words_of(taught.request)[0])
     unsaid = (value.split() for value in _written(taught.plan) if not re.match(r" \d", value))
-    first = _telling(taught.request)[:_N_FIRST]  # further behind it stands for what this request itself names
+    first = _telling(taught.request)[:_N_FIRST]  # later in the request it stands for what this request itself names
     return not _POINTS.isdisjoint(first) and any(words and said.isdisjoint(words) for words in unsaid)
 
 
 def names_a_record(step: Step, tools: Mapping[str, ToolSpec]) -> bool:
-    """Whether a value written out is the id of one record, or decides where something goes."""
+    """Return whether a value written out is the id of one record, or decides where something goes."""
     spec = tools.get(step.tool)
     return spec is None or any(
         (p.is_sink or p.type.removeprefix("list[").removesuffix("]") not in TYPE_NAMES)
@@ -180,8 +184,10 @@ def _items(value: Argument) -> list[Argument]:
 
 
 def holds_what_is_gone(plan: Plan, tools: Mapping[str, ToolSpec], slots: Sequence[Slot], now: dt.datetime) -> bool:
-    """Whether a step that changes or sends something has a moment that is over and that nobody said: one of the day on
-    which it was taught."""
+    """Return whether a step that changes or sends something has a past moment that nobody said.
+
+    Such a moment belongs to the day on which it was taught.
+    """
     said = {str(view)[:16] for slot in slots for view in slot.views.values()}
     steps = tuple(step for step in plan.steps if tools[step.tool].effect != "none")
     return any(
@@ -194,7 +200,7 @@ def holds_what_is_gone(plan: Plan, tools: Mapping[str, ToolSpec], slots: Sequenc
 
 
 def _left_over(taught: str, said: str, then: Sequence[Slot], now: Sequence[Slot]) -> set[str]:
-    """Words of either request that the other has not: idle words, times and quotations left out."""
+    """Return the words of either request that the other lacks, except idle words, times and quotations."""
     pairs = Said(said, lambda _: 1.0).paired(words_of(taught)[0])
     left: set[str] = set()
     for text, slots, known in ((taught, then, pairs.keys()), (said, now, set(pairs.values()))):
@@ -206,8 +212,11 @@ def _left_over(taught: str, said: str, then: Sequence[Slot], now: Sequence[Slot]
 
 
 def _is_swapped(one: Demonstration, said: str, then: Sequence[Slot], plan: Plan) -> bool:
-    """Whether the plan would hold what is not said now; or words of its values, or words that turn, are said in another
-    order: "the report to Tom, the invoice to Anna" and the other way about."""
+    """Return whether the plan would hold something not said now, or its words are said in another order.
+
+    The order matters for words of its values and words that reverse: "the report to Tom, the invoice to Anna" and the
+    other way about.
+    """
     taught, now = words_of(one.request), words_of(said)[0]
     pairs = Said(said, lambda _: 1.0).paired(taught[0])
     still = words_in(plan) - _IDLE
@@ -231,7 +240,7 @@ def _is_swapped(one: Demonstration, said: str, then: Sequence[Slot], plan: Plan)
 def _read_anew(
     best: Repeat, taught: Demonstration, request: Request, then: Sequence[Slot], now: Sequence[Slot]
 ) -> Plan | None:
-    """The plan with its times as the request says them; None where they cannot be told."""
+    """Return the plan with its times as the request says them; None when they cannot be read."""
     moments = [value for value in values_of(taught.plan) if isinstance(value, str) and is_moment(value)]
     if not moments:
         return best.plan
@@ -260,7 +269,7 @@ def _read_anew(
 
 
 def _days_later(then: Sequence[Slot], now: Sequence[Slot]) -> int | None:
-    """How many days all that is said now is later than what was said then; None where that is not one number."""
+    """Return by how many days all times said now are later than those said then; None when the numbers differ."""
     found: set[int | None] = set()
     for a, b in zip(then, now, strict=True):
         before, after = (str(slot.views.get("datetime") or slot.views.get("date") or "") for slot in (a, b))
@@ -271,7 +280,7 @@ def _days_later(then: Sequence[Slot], now: Sequence[Slot]) -> int | None:
 
 
 def _is_soon(value: str, now: dt.datetime) -> bool:
-    """Whether a moment was reckoned from the one of asking: "in a bit"."""
+    """Return whether a moment was counted from the moment of asking: "in a bit"."""
     return len(value) > 10 and abs((_at(value, now) - now).total_seconds()) < _SOON_S
 
 
@@ -288,7 +297,7 @@ def _at(value: str, now: dt.datetime) -> dt.datetime:
 
 
 def _moments_in(slot: Slot, plan: Plan) -> Iterator[tuple[str, str]]:
-    """The views of a time that are moments of a plan: name and value in the plan."""
+    """Return the views of a time that are moments of a plan: view name and value in the plan."""
     for value in values_of(plan):
         if isinstance(value, str) and is_moment(value):
             names = [n for n, view in slot.views.items() if isinstance(view, str) and view[:16] == value[:16]]
@@ -297,7 +306,7 @@ def _moments_in(slot: Slot, plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _after_moving(value: str, taught: Demonstration, request: Request) -> str:
-    """What a taught moment has become in a repeated plan."""
+    """Return the value that a taught moment has in a repeated plan."""
     if taught.now is None:
         return value
     step = moved(Plan((Step("", {"at": value}),)), taught.now, request.now).steps[0]
@@ -305,12 +314,12 @@ def _after_moving(value: str, taught: Demonstration, request: Request) -> str:
 
 
 def _like(value: str, said: str) -> str:
-    """A moment written as another is: a day alone, or a day with its time."""
+    """Write a moment in the form of another: a day alone, or a day with its time."""
     return said[:10] if len(value) == 10 else said
 
 
 def _is_accounted(then: Sequence[Slot], now: Sequence[Slot], taught: Plan, plan: Plan) -> bool:
-    """Whether each value that is said now was said when it was taught, or has come into the plan; and the other way."""
+    """Return whether each value said now was said when it was taught, or is in the plan; and the other way about."""
     same = {_words(slot) for slot in then} & {_words(slot) for slot in now}
     before, after = _written(taught), _written(plan)
 
@@ -328,12 +337,12 @@ def _words(slot: Slot) -> tuple[str, ...]:
 
 
 def _written(plan: Plan) -> list[str]:
-    """The words of a plan's values, a space on either side of each."""
+    """Return the words of a plan's values, with a space on either side of each value."""
     return [f" {' '.join(words_of(str(v))[0])} " for v in values_of(plan) if not isinstance(v, bool)]
 
 
 def words_in(*plans: Plan) -> set[str]:
-    """The words of the values of plans."""
+    """Return the words of the values of plans."""
     return {word for plan in plans for value in _written(plan) for word in value.split()}
 
 

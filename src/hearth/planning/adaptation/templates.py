@@ -1,11 +1,11 @@
-"""A demonstration of the owner's as a pattern: what of its plan is fixed, what hangs on the day, what is read anew.
+"""Makes a template of a demonstration: which values are fixed, which depend on the day, which are read anew.
 
 Every value of the plan is one of four. *Said*: its words, its number or its time stand in the request. *Unsaid*: they
-do not, so the owner means them whenever they speak so. A *moment* that was not said is counted from the day of asking
+do not, so the owner always means them with these words. A *moment* that was not said is counted from the day of asking
 ("yesterday at ten in the evening"). The *content* is the text that the plan writes and the request holds ("tell the
-band that …", "log: …"): of another request it is that request's own.
+band that …", "log: …"): for another request it is that request's own.
 
-Covered: one content a plan, moments by day and clock, values in lists, requests that explain what they mean.
+Covered: one content per plan, moments by day and clock, values in lists, requests that explain what they mean.
 Not covered: contents in other words than the request's, moments counted in hours from now, months.
 """
 
@@ -32,7 +32,7 @@ SMALL = frozenset(
 )
 """Words that carry no meaning of their own."""
 _CONTENTS = frozenset(("text", "title", "subject", "body", "message"))
-"""Names of parameters that take what is to be written; others name things that are there."""
+"""Names of parameters that take text to be written; others name things that exist."""
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d|$)")
 _MARKS = tuple(",.;:!?)")
 _WORD = re.compile(r"\w+(?:['’]\w+\b)?")
@@ -41,7 +41,7 @@ _EXPLAINS = re.compile(
     r"includes?|for good|new rule|learn it|(?:when(?:ever)?) i say)(?=[\s,:.;]|$)|=",
     re.IGNORECASE,
 )
-"""Such a request says what is to hold from then on, not only what is wanted once."""
+"""Matches a request that says what is to hold from then on, not only what is wanted once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,12 @@ class Word:
     start: int
     end: int
     is_last: bool = False
-    """Whether a mark of punctuation follows."""
+    """True when a punctuation mark follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Where a request holds what its plan writes."""
+    """Place in a request of the text that its plan writes."""
 
     step: int
     parameter: str
@@ -65,26 +65,26 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A demonstration with what is known of its values."""
+    """A demonstration with an analysis of its values."""
 
     id: str
     now: dt.datetime | None
     text: str
     words: tuple[Word, ...]
-    """Without those of the content."""
+    """Words of the request, without those of the content."""
     plan: Plan
     unsaid: frozenset[tuple[int, str]]
-    """Step and parameter of values that the request does not say."""
+    """Step and parameter of each value that the request does not say."""
     content: Content | None
     explains: bool
-    """Whether it says what is to hold from then on."""
+    """True when it says what is to hold from then on."""
 
     @property
     def stems(self) -> tuple[str, ...]:
         return tuple(word.stem for word in self.words)
 
     def constants(self) -> frozenset[tuple[str, str, str]]:
-        """Tool, parameter and value of all that is no moment and no content: what two of one kind share."""
+        """Return tool, parameter and value of all values except moments and content: what two of one kind share."""
         found: set[tuple[str, str, str]] = set()
         for index, step in enumerate(self.plan.steps):
             for name, value in step.arguments.items():
@@ -96,7 +96,7 @@ class Template:
         return self.content is not None and (self.content.step, self.content.parameter) == (step, parameter)
 
     def said_words(self) -> frozenset[str]:
-        """The words of the values that the request says, its content left out."""
+        """Return the words of the values that the request says, without its content."""
         return frozenset(
             word
             for index, step in enumerate(self.plan.steps)
@@ -112,12 +112,12 @@ class Template:
 
     @property
     def adds_to_lists(self) -> bool:
-        """Whether the request adds something of its own to a list."""
+        """Return whether the request adds something of its own to a list."""
         values = (value for step in self.plan.steps for value in step.arguments.values())
         return any(isinstance(value, list) and self.without_extras(value) != value for value in values)
 
     def without_extras(self, value: Argument) -> Argument:
-        """A list without what the request says itself, beside what it does not ("pixel food and bin bags")."""
+        """Return a list without the items that the request says, if it has others ("pixel food and bin bags")."""
         if self.explains or not isinstance(value, list):
             return value
         said = set(self.stems)
@@ -125,11 +125,11 @@ class Template:
         return left or value
 
     def value_words(self) -> frozenset[str]:
-        """The words of all values that are constant."""
+        """Return the words of all values that are constant."""
         return frozenset(word for _, _, value in self.constants() for word in words_of(value))
 
     def added_words(self) -> frozenset[str]:
-        """The words of what the request adds to a list."""
+        """Return the words of what the request adds to a list."""
         lists = (value for step in self.plan.steps for value in step.arguments.values() if isinstance(value, list))
         added = (one for value in lists for one in literals(value) if one not in literals(self.without_extras(value)))
         return frozenset(word for one in added for word in words_of(str(one)) if word not in SMALL)
@@ -140,7 +140,7 @@ class Template:
 
 
 def words_at(text: str) -> list[Word]:
-    """The stems of a text's words with their places."""
+    """Return the stems of a text's words with their places."""
     return [
         Word(stem(folded(m[0])), m.start(), m.end(), text[m.end() : m.end() + 1] in _MARKS)
         for m in _WORD.finditer(text)
@@ -148,12 +148,12 @@ def words_at(text: str) -> list[Word]:
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """The stems of a text's words, in order."""
+    """Return the stems of a text's words, in order."""
     return tuple(word.stem for word in words_at(text))
 
 
 def template_of(demonstration: Demonstration, tools: Mapping[str, ToolSpec]) -> Template | None:
-    """The pattern of a demonstration; None when its plan has no step, or moments and no time to count them from."""
+    """Make a demonstration's template; None when its plan has no step, or moments and no time to count from."""
     text, steps = demonstration.request, demonstration.plan.steps
     explains = _EXPLAINS.search(text) is not None
     content = _content(text, steps, tools)
@@ -192,7 +192,7 @@ def is_moment(value: object) -> bool:
 
 
 def literals(value: Argument) -> list[object]:
-    """What is written out in an argument: no references."""
+    """Return the values written out in an argument, without references."""
     if isinstance(value, list):
         return [one for item in value for one in literals(item)]
     if isinstance(value, dict):
@@ -201,7 +201,7 @@ def literals(value: Argument) -> list[object]:
 
 
 def _is_said(value: object, said: set[str], views: Sequence[object]) -> bool:
-    """Whether a request says a value: of several words, most of them."""
+    """Return whether a request says a value; for a value of several words, most of them."""
     if is_moment(value):
         return any(isinstance(view, str) and view[:16] == str(value)[:16] for view in views)
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -218,14 +218,14 @@ _LENGTH = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
 
 
 def _length_s(value: object) -> int:
-    """The seconds of a length of time; 0 where it is none."""
+    """Return the seconds of a duration; 0 when it is none."""
     match = _LENGTH.fullmatch(value) if isinstance(value, str) else None
     days, hours, minutes, seconds = (int(part or 0) for part in match.groups()) if match else (0, 0, 0, 0)
     return 86_400 * days + 3_600 * hours + 60 * minutes + seconds
 
 
 def _content(text: str, steps: Sequence[Step], tools: Mapping[str, ToolSpec]) -> Content | None:
-    """The longest text that the plan writes and the request holds."""
+    """Find the longest text that the plan writes and the request holds."""
     low = text.lower().replace("’", "'")
     best: Content | None = None
     for index, step in enumerate(steps):
@@ -243,7 +243,7 @@ def _content(text: str, steps: Sequence[Step], tools: Mapping[str, ToolSpec]) ->
 
 
 def _nearly(value: str, text: str) -> tuple[int, int] | None:
-    """Where a text stands with errors of typing that the plan does not have."""
+    """Find a text in the request that has typing errors which the plan's text lacks."""
     wanted, words = words_of(value), words_at(text)
     for first in range(len(words) - len(wanted) + 1):
         here = words[first : first + len(wanted)]
@@ -260,10 +260,10 @@ _LEAST_NEARLY = 3
 
 
 def filled(template: Template, steps: Sequence[int], now: dt.datetime | None, written: str) -> Plan:
-    """The plan of some of a template's steps, its moments counted from `now`, with `written` for its content.
+    """Build the plan of some of a template's steps, its moments counted from `now`, with `written` as its content.
 
     Args:
-        steps: Which are kept, ascending; what they need must be among them.
+        steps: Indices of the steps kept, ascending; the steps they need must be among them.
     """
     place = {old: new for new, old in enumerate(steps)}
     made = []
@@ -290,7 +290,7 @@ def _placed(value: Argument, place: Mapping[int, int], then: dt.datetime | None,
 
 
 def _counted(value: str, then: dt.datetime, now: dt.datetime) -> str:
-    """The same clock as many days from `now` as it was from `then`."""
+    """Return the same clock time, as many days from `now` as it was from `then`."""
     days = dt.date.fromisoformat(value[:10]) - then.date()
     day = now.date() + days
     if len(value) == 10:
@@ -305,7 +305,7 @@ _OPENS = re.compile(
     r"(?:[\s,:;–—-]|\([^()]*\)|\b(?:should|must|ought to|that|saying|know|um|uh|er|please|pls|to say)\b)*",
     re.IGNORECASE,
 )
-"""Between the phrase and what is written."""
+"""Matches what stands between the phrase and the text to write."""
 _COLON = re.compile(r"[^.!?:\"“]{0,24}:\s")
 _CLOSING = frozenset(
     re.findall(
@@ -318,10 +318,10 @@ _LAST = re.compile(r"[.!?;,]+\s*([^.!?;,]*)[.!?;,\s]*$")
 
 
 def written_in(text: str, end: int) -> str:
-    """What a request writes behind the phrase that ends at `end`: a text in quotation marks, else what follows it.
+    """Return what a request writes after the phrase that ends at `end`: a text in quotation marks, else what follows.
 
     Returns:
-        The words as they stand, without what only asks for sending; empty when nothing follows.
+        The words as they stand, without words that only ask for sending; empty when nothing follows.
     """
     opened = _OPENS.match(text, end)
     first = opened.end() if opened else end
@@ -352,8 +352,11 @@ _LIKE = 0.8
 
 
 def is_alike(known: str, word: str) -> bool:
-    """Whether a word is another one, with an error of typing or an ending: letters changed about or a double letter
-    said once, in words of five letters one missing or too many, in longer ones one in the place of another."""
+    """Return whether two words are the same except for a typing error or an ending.
+
+    Typing errors are: swapped letters or a double letter written once; in words of five letters one missing or extra
+    letter; in longer ones one wrong letter.
+    """
     if known == word or bare_of(known) == bare_of(word):
         return True
     if known.endswith("ing") or word.endswith("ing"):
@@ -378,5 +381,5 @@ def is_alike(known: str, word: str) -> bool:
 
 
 def bare_of(word: str) -> str:
-    """Without the ending of "closing" and "close"."""
+    """Strip the ending that distinguishes "closing" from "close"."""
     return (word[:-3] if len(word) > 6 and word.endswith("ing") else word).removesuffix("e")

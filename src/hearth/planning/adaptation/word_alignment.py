@@ -1,7 +1,7 @@
-"""A request and a demonstration side by side: which words are the same, where the words of a value stand.
+"""Aligns a request with a demonstration: which words are the same, where the words of a value stand.
 
-Two words are the same when they are, or when both have four letters or more and are an error of typing apart. A value
-is found by what stands around it, a quotation by its place among the quotations.
+Two words are the same when they are equal, or when both have four letters or more and differ by one typing error. A
+value is found by the words around it, a quotation by its position among the quotations.
 
 Covered: other politeness, order and spelling, values at either end. Not covered: words of the same meaning, languages
 without spaces between words.
@@ -23,7 +23,7 @@ POLITE = frozenset(
 """Words that change nothing; they count little when requests are compared."""
 _LEAST_FUZZY = 4
 Span = tuple[int, int]
-"""From a first to behind a last: letters of a text, or words of a request."""
+"""First index and the index after the last: letters of a text, or words of a request."""
 
 
 @functools.lru_cache(maxsize=200_000)
@@ -34,8 +34,9 @@ def words_of(text: str) -> tuple[tuple[str, ...], tuple[Span, ...]]:
 
 @functools.lru_cache(maxsize=200_000)
 def spellings_of(word: str) -> frozenset[str]:
-    """The word and, of a longer one, what is left of it without one letter: two words with one in common are an error
-    of typing apart.
+    """Return a word and, if it is longer, all its forms with one letter deleted.
+
+    Two words with a form in common differ by one typing error.
 
     Source:
         Symmetric deletion: Garbe 2012, SymSpell; Mor & Fraenkel 1982.
@@ -46,7 +47,7 @@ def spellings_of(word: str) -> frozenset[str]:
 
 
 class Said:
-    """A request, its words ready to be looked up."""
+    """A request with its words indexed for lookup."""
 
     def __init__(self, text: str, weight: Callable[[str], float]) -> None:
         self.text = text
@@ -62,8 +63,7 @@ class Said:
                     self._by_spelling.setdefault(spelling, []).append(place)
 
     def paired(self, taught: Sequence[str]) -> dict[int, int]:
-        """Words of a demonstration beside words of the request: the same, or one error of typing apart; in order where
-        there is a choice."""
+        """Pair a demonstration's words with the request's: equal or one typing error apart, in order if possible."""
         pairs: dict[int, int] = {}
         taken: set[int] = set()
         at = 0
@@ -82,7 +82,7 @@ class Said:
 
 
 def place_of(slot: Span, partner: Mapping[int, int], n_taught: int, n_said: int) -> Span | None:
-    """Where in the request the words stand that are in a value's place: between those beside it."""
+    """Find the span of the request that stands in a value's place: between the words around the value."""
     a, b = slot
     if all(k in partner for k in range(a, b)):
         inside = [partner[k] for k in range(a, b)]
@@ -104,13 +104,13 @@ _QUOTES = frozenset('"“”„«»')
 
 
 def quotations(text: str, starts: Sequence[Span]) -> dict[int, Span]:
-    """Of stretches (first word, where it begins) those that begin a quotation: which it is, of how many."""
+    """Map the words that begin a quotation to its position and the number of quotations."""
     found = [match.start(1) for match in _QUOTED.finditer(text)]
     return {word: (found.index(at), len(found)) for word, at in starts if at in found}
 
 
 def quoted_at(which: Span, text: str, places: Sequence[Span]) -> Span | None:
-    """The words of the quotation in the same place, where there are as many."""
+    """Return the words of the quotation in the same position, when there are as many quotations."""
     found = [match.span(1) for match in _QUOTED.finditer(text)]
     if len(found) != which[1]:
         return None
@@ -120,7 +120,7 @@ def quoted_at(which: Span, text: str, places: Sequence[Span]) -> Span | None:
 
 
 def trimmed(span: Span, text: str, said: Sequence[str], places: Sequence[Span]) -> Span:
-    """The words of a value alone: nothing polite before it, nothing of another sentence."""
+    """Trim a value's words: nothing polite before it, nothing of another sentence."""
     first, end = span
     while first < end and said[first] in POLITE:
         first += 1
@@ -132,12 +132,12 @@ def trimmed(span: Span, text: str, said: Sequence[str], places: Sequence[Span]) 
 
 
 def _gap(text: str, places: Sequence[Span], k: int) -> str:
-    """What stands between a word and the one before."""
+    """Return the text between a word and the one before."""
     return text[places[k - 1][1] : places[k][0]]
 
 
 def as_value(value: Argument, words: str) -> Argument | None:
-    """Words as a value of the same type; None when they are none."""
+    """Convert words to a value of the same type; None when they are none."""
     if isinstance(value, str):
         return words
     number = re.fullmatch(r"\d+(?:\.\d+)?", words)

@@ -1,4 +1,4 @@
-"""A demonstration explained: for each argument of its plan, where in the request it was said.
+"""Aligns a demonstration: finds, for each argument of its plan, where in the request it was said.
 
 A lesson keeps the form of the request (words, with each typed value replaced by its kind) and, per step, the source of
 every argument: words said, a slot's value, a constant, or an earlier result. Values themselves are forgotten, so that a
@@ -21,13 +21,13 @@ from hearth.language.values.slots import Clause, Slot, clauses, find_slots
 from hearth.types import Argument, Context, Demonstration, Entity, Plain, Plan, Ref
 
 LESSON_VERSION = 3
-"""Stored beside each lesson; raised when the form of a lesson changes, so that old ones are explained anew."""
+"""Version stored beside each lesson; raised when the form of a lesson changes, so that old ones are aligned anew."""
 
 OUTSIDE = -1
-"""Step number of a result that comes from an earlier clause: -1 is the last step with that tool, -2 the one before."""
+"""Step number of a result from an earlier clause: -1 is the last step with that tool, -2 the one before."""
 
 ANY_TIME = dt.datetime(2026, 1, 5, 9, tzinfo=dt.UTC)
-"""For demonstrations in which nothing depends on the time."""
+"""Time used for demonstrations in which nothing depends on the time."""
 
 # ── A request as tokens ───────────────────────────────────────────────────────────────────────────────────
 
@@ -35,7 +35,7 @@ ANY_TIME = dt.datetime(2026, 1, 5, 9, tzinfo=dt.UTC)
 @dataclass(frozen=True, slots=True)
 class Token:
     word: str
-    """Lower case; `<kind>` for a slot."""
+    """Word in lower case; `<kind>` for a slot."""
     start: int
     end: int
     slot: Slot | None = None
@@ -43,11 +43,11 @@ class Token:
 
 _WORD = re.compile(r"[^\W_]+(?:[-_.@/'’](?!s\b)[^\W_]+)*(?:[^\W_]['’](?=\s|$))?|['’]s\b|[^\w\s]|_+", re.UNICODE)
 MAX_TOKENS = 6_000
-"""Longer requests are read to here; it bounds the time binding takes."""
+"""Number of tokens read of a request; it bounds the time binding takes."""
 
 
 def tokens_of(text: str, slots: Sequence[Slot], start: int = 0, end: int | None = None) -> tuple[Token, ...]:
-    """The words of `text[start:end]` in order, each slot as one token; a name in capitals is one `<name>`."""
+    """Return the words of `text[start:end]` in order, each slot as one token; a name in capitals is one `<name>`."""
     stop = len(text) if end is None else end
     found: list[Token] = []
     place = start
@@ -78,7 +78,7 @@ def tokens_of(text: str, slots: Sequence[Slot], start: int = 0, end: int | None 
 
 
 def slot_word(slot: Slot) -> str:
-    """A slot's kind as a word of the request's form: a bare day is told from a clock time."""
+    """Return a slot's kind as a word of the request's form, a bare day as `<day>` and a clock time as `<time>`."""
     if slot.kind == "time":
         return "<time>" if slot.is_timed else "<day>"
     return "<name>" if slot.kind in ("person", "unknown_person") else f"<{slot.kind}>"
@@ -103,7 +103,7 @@ SLOT_WORDS = tuple(_STAND_INS)
 
 
 def form_of(text: str, tokens: Sequence[Token], steps: Sequence[LessonStep] = ()) -> str:
-    """A request as an encoder likes it: plain words, a stand-in for each value, `something` for what was said."""
+    """Write a request for the encoder: plain words, a stand-in for each value, `something` for each span said."""
     hidden = {
         place
         for step in steps
@@ -132,7 +132,7 @@ class Said:
     first: int
     last: int
     is_list: bool = False
-    """The words name several things (`milk, eggs and bread`)."""
+    """True when the words name several things (`milk, eggs and bread`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,23 +175,23 @@ class LessonStep:
     sources: Mapping[str, Source]
     after: tuple[int, ...] = ()
     is_many: bool = False
-    """Stands for one step or several alike, whose results form one list (`mail Anna, Ben and Mia`)."""
+    """True when it stands for one or several similar steps whose results form one list (`mail Anna, Ben and Mia`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What one demonstration, or one clause of it, teaches."""
+    """The content that one demonstration, or one clause of it, teaches."""
 
     demonstration: str
     text: str
-    """The request or clause, as written."""
+    """Text of the request or clause, as written."""
     form: str
-    """The same in plain words, with a stand-in for each value and `something` for what was said."""
+    """Form of it: plain words, a stand-in for each value and `something` for each span that was said."""
     words: tuple[str, ...]
     steps: tuple[LessonStep, ...]
-    """Empty: teaches a refusal."""
+    """Steps of the plan; empty for a lesson that teaches a refusal."""
     is_part: bool = False
-    """A clause of a longer request."""
+    """True for a clause of a longer request."""
     n_clauses: int = 1
 
     @property
@@ -200,7 +200,7 @@ class Lesson:
 
 
 def flat(sources: Mapping[str, Source]) -> Iterator[Source]:
-    """Every source, those in lists included."""
+    """Return every source, those in lists included."""
     for source in sources.values():
         if isinstance(source, Several):
             yield from source.items
@@ -212,7 +212,7 @@ def flat(sources: Mapping[str, Source]) -> Iterator[Source]:
 
 
 def explain(demonstration: Demonstration) -> tuple[Lesson, ...]:
-    """The lessons of a demonstration: the whole request first, then its clauses when each asks for steps of its own."""
+    """Return a demonstration's lessons: the whole request, then its clauses when each has steps of its own."""
     text = demonstration.request
     slots = find_slots(text, demonstration.now or ANY_TIME, Context(entities=_names(demonstration.plan)))
     parts = clauses(text, slots)
@@ -225,7 +225,7 @@ def explain(demonstration: Demonstration) -> tuple[Lesson, ...]:
 
 
 def _names(plan: Plan) -> tuple[Entity, ...]:
-    """Short arguments in capitals are names, also where a capital alone would not show it (`Karin moved`)."""
+    """Return short capitalised arguments as names, even where a capital alone would not show it (`Karin moved`)."""
     found: dict[str, Entity] = {}
     for step in plan.steps:
         for value in step.arguments.values():
@@ -245,7 +245,7 @@ def _explained_steps(tokens: Sequence[Token], text: str, plan: Plan) -> list[Les
 
 
 def _source(value: Argument, tokens: Sequence[Token], text: str, plan: Plan, taken: list[tuple[int, int]]) -> Source:
-    """How `value` can be had from the request; `taken` are the words other arguments of the step came from."""
+    """Find a source of `value` in the request; `taken` are the words used by other arguments of the step."""
     if isinstance(value, Ref):
         return Result(value.step, value.path, plan.steps[value.step].tool)
     if isinstance(value, list):
@@ -268,7 +268,7 @@ def _source(value: Argument, tokens: Sequence[Token], text: str, plan: Plan, tak
 
 
 def _spans(value: str, tokens: Sequence[Token], text: str) -> list[tuple[int, int]]:
-    """Token ranges that read as `value`, whole slots included (a quoted text, a name) by what they mean."""
+    """Return the token ranges that read as `value`; whole slots (a quoted text, a name) count by their meaning."""
     wanted = _squeezed(value)
     found = []
     for first, token in enumerate(tokens):
@@ -289,7 +289,7 @@ def _spans(value: str, tokens: Sequence[Token], text: str) -> list[tuple[int, in
 
 
 def _said_list(value: Sequence[Argument], tokens: Sequence[Token], text: str) -> Said | None:
-    """The stretch of the request whose items are exactly `value`."""
+    """Find the stretch of the request whose items are exactly `value`."""
     if not value or not all(isinstance(item, str) and item.strip() for item in value):
         return None
     first_spans = _spans(str(value[0]), tokens, text)
@@ -314,7 +314,7 @@ _JOINTS = {",", "and", "&", "plus", ";", "or"}
 
 
 def split_items(tokens: Sequence[Token], first: int, last: int, text: str) -> list[str]:
-    """The things named in a stretch of a request: cut at commas and `and`; a quoted thing stays whole."""
+    """Return the things named in a stretch of a request: cut at commas and `and`; a quoted thing stays whole."""
     items: list[str] = []
     start: int | None = None
     for index in range(first, last + 1):
@@ -328,10 +328,10 @@ def split_items(tokens: Sequence[Token], first: int, last: int, text: str) -> li
 
 
 def said_text(tokens: Sequence[Token], first: int, last: int, text: str, *, by_name: bool = True) -> str:
-    """The words of a stretch as written; of a single quoted text what it says.
+    """Return the words of a stretch as written; for a single quoted text, its content.
 
     Args:
-        by_name: A person who was called otherwise (`my husband`) is given by name.
+        by_name: Replace a description of a person (`my husband`) with the name.
     """
     slot = tokens[first].slot
     if last - first == 1 and slot is not None and not slot.is_ambiguous:
@@ -354,7 +354,7 @@ def _same(view: Plain, value: Argument) -> bool:
         return False
     if len(value) == 10:
         return view[11:19] == "00:00:00"
-    # The clock on the wall counts: `now` of a demonstration may have an offset in place of a zone.
+    # The wall-clock time counts: `now` of a demonstration may have an offset in place of a zone.
     return view[10:11] == "T" and view[:19] == value[:19]
 
 
@@ -362,7 +362,7 @@ def _same(view: Plain, value: Argument) -> bool:
 
 
 def _folded(steps: Sequence[LessonStep]) -> tuple[LessonStep, ...]:
-    """Steps whose results only fill one list together become one step that may stand for any number."""
+    """Merge steps whose results only fill one list into one step that may stand for any number."""
     group_of: dict[int, int] = {}
     for consumer in steps:
         for source in consumer.sources.values():
@@ -419,7 +419,7 @@ def _renumbered(step: LessonStep, place: Mapping[int, int]) -> LessonStep:
 
 
 def _clause_lessons(whole: Lesson, tokens: Sequence[Token], parts: Sequence[Clause], plan: Plan) -> tuple[Lesson, ...]:
-    """One lesson per clause, when every clause has steps of its own."""
+    """Make one lesson per clause, when every clause has steps of its own."""
     if len(parts) < 2 or not whole.steps:
         return ()
     ranges = [_token_range(tokens, part) for part in parts]
@@ -443,7 +443,7 @@ def _clause_lessons(whole: Lesson, tokens: Sequence[Token], parts: Sequence[Clau
 
 
 def _outside(steps: Sequence[LessonStep], before: Sequence[int]) -> dict[int, int]:
-    """Step → its number as a result of an earlier clause: the last step with its tool is -1, the one before -2."""
+    """Map each step to its number as a result of an earlier clause: the last with its tool is -1, the one before -2."""
     n_of: dict[str, int] = {}
     place: dict[int, int] = {}
     for index in reversed(before):
@@ -460,7 +460,7 @@ def _token_range(tokens: Sequence[Token], part: Clause) -> tuple[int, int]:
 def _owners(
     steps: Sequence[LessonStep], ranges: Sequence[tuple[int, int]], texts: Sequence[str], parts: Sequence[str]
 ) -> list[int] | None:
-    """The clause each step belongs to, or None when one clause has none or the steps straddle clauses."""
+    """Return the clause each step belongs to, or None when a clause has no step or a step spans clauses."""
     owner: list[int | None] = []
     for step in steps:
         said = {_clause_at(ranges, s) for s in flat(step.sources) if isinstance(s, Said | Slotted)}
@@ -491,7 +491,7 @@ def _results(step: LessonStep) -> list[Result]:
 
 
 def _clause_like(text: str, parts: Sequence[str]) -> int | None:
-    """The clause that shares most telling words with the text of a step of which nothing was said."""
+    """Return the clause that shares most content words with the text of a step without said arguments."""
     words = set(text.lower().split()) - FUNCTION_WORDS
     shared = [len(words & set(part.lower().split())) for part in parts]
     best = max(shared)
@@ -504,7 +504,7 @@ def _clause_at(ranges: Sequence[tuple[int, int]], source: Said | Slotted) -> int
 
 
 def _moved_to_clause(step: LessonStep, first: int, last: int) -> LessonStep:
-    """The step with token numbers counted from the clause's first."""
+    """Return the step with token numbers counted from the clause's first."""
 
     def moved(source: Source) -> Source:
         if isinstance(source, Said):
@@ -522,7 +522,7 @@ def _moved_to_clause(step: LessonStep, first: int, last: int) -> LessonStep:
 
 
 def lesson_to_json(lesson: Lesson) -> dict[str, Plain]:
-    """Plain data, short keys: ten thousand of these are read at need."""
+    """Convert to plain data with short keys: ten thousand of these are read when needed."""
     return {
         "text": lesson.text,
         "form": lesson.form,
@@ -542,7 +542,7 @@ def lesson_to_json(lesson: Lesson) -> dict[str, Plain]:
 
 
 def lesson_from_json(demonstration: str, data: Mapping[str, Any]) -> Lesson:
-    """The inverse of `lesson_to_json`."""
+    """Read a lesson that `lesson_to_json` wrote."""
     return Lesson(
         demonstration,
         data["text"],

@@ -1,4 +1,4 @@
-"""The steps of a remembered plan, filled with the values of a new request.
+"""Fills the steps of a remembered plan with the values of a new request.
 
 Nothing of the old request enters: a value is words of this request, the meaning of one of its slots, the result of an
 earlier step, or a constant that belongs to the way of speaking. What cannot be found is reported as missing, never
@@ -61,18 +61,18 @@ _VIEWS = {
     "Url": ("url",),
     "FilePath": ("path",),
 }
-"""Views that fit a type when no demonstration says more."""
+"""Views that fit a type when demonstrations say nothing more."""
 _END_NAMES = frozenset({"end", "until", "to", "before", "due", "finish"})
 _START_NAMES = frozenset({"start", "from", "since", "after", "begin"})
 
 _W_EDGE, _W_USED = 0.8, 2.0
 _SLOT_BAR = -3.0
-"""An optional value less likely than this (log-odds) is left out."""
+"""Least log-odds of an optional value; a less likely one is left out."""
 _SHARED_SLOT = 4.0
 """Price of a slot that another step uses already."""
 _TEXT_TYPES = frozenset({"text", "list[text]", "PersonName", "list[PersonName]", "any"})
 _NAMES_OF_PEOPLE = frozenset({"sender", "from", "recipient", "author", "person", "who", "with"})
-"""Text parameters that hold a person: `my husband` is given by name there."""
+"""Text parameters that hold a person: `my husband` is replaced with the name there."""
 _NO_CHOICE = frozenset({"none", "any", "text"})
 
 
@@ -80,14 +80,14 @@ class Unit:
     """The request, or one clause of it, that steps are filled from."""
 
     def __init__(self, text: str, tokens: tuple[Token, ...], manners: Manners) -> None:
-        """`text` is the whole request: token positions count in it."""
+        """Keep a clause; `text` is the whole request, in which token positions count."""
         self.text = text
         self.tokens = tokens
         self.words = tuple(token.word for token in tokens)
         self.reading = Reading(self.words, manners)
 
     def said(self) -> str:
-        """The words as written."""
+        """Return the words as written."""
         return self.text[self.tokens[0].start : self.tokens[-1].end] if self.tokens else ""
 
 
@@ -100,7 +100,7 @@ class Opening:
     result: Result
     is_list: bool
     is_exact: bool = False
-    """The path is to be taken as it is."""
+    """True when the path is to be used as it is."""
 
 
 @dataclass(slots=True)
@@ -119,7 +119,7 @@ class Bound:
 
 @dataclass(slots=True)
 class _Filling:
-    """Work on one unit: what each (step, parameter) got so far."""
+    """State of filling one unit: the values each (step, parameter) got so far."""
 
     unit: Unit
     words: tuple[str, ...]
@@ -172,7 +172,7 @@ def bind(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, ToolSpec])
 
 
 def bind_alike(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, ToolSpec]) -> Bound:
-    """Fill the steps of a lesson that reads word for word like `unit`: each value is where the lesson's was."""
+    """Fill the steps of a lesson that reads word for word like `unit`: each value is at the lesson's place."""
     filling = _Filling(unit, unit.words)
     openings: list[Opening] = []
     for index, step in enumerate(steps):
@@ -200,7 +200,7 @@ def bind_alike(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, Tool
 
 
 def _values_at(index: int, source: Source, parameter: Parameter, filling: _Filling) -> list[Argument]:
-    """What the request says at the place a lesson took the value from."""
+    """Read the request at the place a lesson took the value from."""
     tokens, text = filling.unit.tokens, filling.unit.text
     if isinstance(source, Constant):
         return [cast(Argument, source.value)]
@@ -255,8 +255,10 @@ def _fill_result(
 
 
 def _path(result: Result, manner: Manner | None, words: tuple[str, ...]) -> tuple[str, ...]:
-    """The path as the words of this request suggest it: `last` takes the first of a list (they come newest first),
-    else the only one, as far as demonstrations know that form."""
+    """Choose a result's path by the words of this request, among the forms that demonstrations know.
+
+    `last` takes the first of a list (they come newest first), else the only one.
+    """
     if manner is None:
         return result.path
     field_name = _without_indices(result.path)
@@ -274,7 +276,7 @@ def _without_indices(path: Sequence[str]) -> tuple[str, ...]:
 
 
 def _fill_choice(index: int, tool: str, parameter: Parameter, filling: _Filling, manners: Manners) -> None:
-    """An option or a yes/no: said by its own word or in a slot, else as demonstrations have it."""
+    """Fill an option or a yes/no: from its own word or a slot, else as demonstrations have it."""
     for place, token in enumerate(filling.unit.tokens):
         if token.slot is not None:
             for view in token.slot.views.values():
@@ -303,7 +305,7 @@ def _fill_choice(index: int, tool: str, parameter: Parameter, filling: _Filling,
 
 
 def _fill_beside_results(steps: Sequence[LessonStep], filling: _Filling, tools: Mapping[str, ToolSpec]) -> None:
-    """An address nobody took joins the results that fill a list of addresses (`to Anna and ben@example.org`)."""
+    """Add unused addresses to the results that fill a list of addresses (`to Anna and ben@example.org`)."""
     for (index, name), value in filling.values.items():
         parameter = tools[steps[index].tool].parameter(name)
         if parameter is None or canonical(parameter.type) != "list[EmailAddress]" or not isinstance(value, list):
@@ -330,14 +332,14 @@ def _slot_views(parameter: Parameter) -> tuple[str, ...]:
 
 
 def _is_slotted(manner: Manner | None) -> bool:
-    """Whether demonstrations take a text from what slots mean (`mile` of `26 miles`) rather than from words."""
+    """Return whether demonstrations take a text from slots (`mile` of `26 miles`) rather than from words."""
     if manner is None:
         return False
     return 2 * sum(max(counts.values()) for counts in manner.views.values()) > manner.kinds[SAID] > 0
 
 
 def _fill_slot(index: int, tool: str, parameter: Parameter, filling: _Filling, manners: Manners) -> None:
-    """The slot that best fits the parameter by kind, by the words around it and by order."""
+    """Fill a parameter from the slot that fits best by kind, by the words around it and by order."""
     manner = manners.of(tool, parameter.name)
     levels = manners.levels(tool, parameter.name)
     best: tuple[float, int, str] | None = None
@@ -385,7 +387,7 @@ def _optional_bar(manner: Manner | None) -> float:
 
 
 def _view_of(token: Token, parameter: Parameter, manner: Manner | None) -> str | None:
-    """The view of a slot that the parameter takes: the one demonstrations took, else by type."""
+    """Return the view of a slot that the parameter takes: the one demonstrations took, else one by type."""
     if token.slot is None:
         return None
     views = token.slot.views
@@ -406,7 +408,7 @@ def _view_of(token: Token, parameter: Parameter, manner: Manner | None) -> str |
 
 
 def _converted(token: Token, view: str, parameter: Parameter) -> Plain:
-    """The slot's value as the parameter's type; None when it has none."""
+    """Convert the slot's value to the parameter's type; None when it has none."""
     if token.slot is None or token.slot.is_ambiguous:
         return None
     value = token.slot.views.get(view)
@@ -422,7 +424,7 @@ def _converted(token: Token, view: str, parameter: Parameter) -> Plain:
 
 
 def _run(filling: _Filling, place: int) -> list[int]:
-    """The slots of one kind that are named together with the one at `place` (`Anna, Ben and Mia`)."""
+    """Find the slots of one kind that are named together with the one at `place` (`Anna, Ben and Mia`)."""
     words = filling.words
     places = [place]
     for direction in (1, -1):
@@ -439,7 +441,7 @@ def _run(filling: _Filling, place: int) -> list[int]:
 
 
 def _fill_unsaid(index: int, tool: str, parameter: Parameter, filling: _Filling, manner: Manner | None) -> None:
-    """Nothing was said: a constant when the way of speaking implies one, missing when it is required."""
+    """Fill an unsaid argument: with a constant that the way of speaking implies, else report it missing if required."""
     if manner is not None:
         odds = kind_odds(manner, filling.words)
         best = max(sorted(odds), key=lambda kind: odds[kind])
@@ -480,7 +482,7 @@ def _fill_texts(steps: Sequence[LessonStep], texts: Sequence[Wanted], filling: _
 
 
 def _with_companion(filling: _Filling, wanted: Wanted, stretch: Stretch) -> int:
-    """Where the stretch ends when a person nobody else took belongs to it (`lunch` … `with Ben`)."""
+    """Return where the stretch ends when an unused person belongs to it (`lunch` … `with Ben`)."""
     words, last = filling.words, stretch.last
     if wanted.is_lookup or words[last : last + 2] != ("with", "<name>") or last + 1 in filling.taken:
         return last
@@ -489,7 +491,7 @@ def _with_companion(filling: _Filling, wanted: Wanted, stretch: Stretch) -> int:
 
 
 def _text_view(filling: _Filling, stretch: Stretch, manner: Manner | None) -> str | None:
-    """The form in which demonstrations take a slot's value as text (the unit of `26 miles`); None for its own words."""
+    """Return the view that demonstrations use of a slot as text (the unit of `26 miles`); None for its own words."""
     token = filling.unit.tokens[stretch.first]
     if stretch.last - stretch.first > 1 or token.slot is None or manner is None:
         return None
@@ -505,7 +507,7 @@ def _text_view(filling: _Filling, stretch: Stretch, manner: Manner | None) -> st
 
 
 def _assembled(steps: Sequence[LessonStep], filling: _Filling, openings: tuple[Opening, ...]) -> Bound:
-    """The plan's steps: those that stand for several are repeated, references renumbered."""
+    """Build the plan's steps: those that stand for several are repeated, references renumbered."""
     places: dict[int, list[int]] = {}
     n = 0
     for index in range(len(steps)):

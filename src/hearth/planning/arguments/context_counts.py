@@ -1,4 +1,4 @@
-"""How owners say the arguments of each tool, counted from lessons: the words before, within and after.
+"""Counts in lessons how owners say the arguments of each tool: the words before, within and after.
 
 Counts are kept per parameter of a tool, per parameter name across tools, and over all free text; each level smooths
 the one below it, so that three demonstrations of a new tool already help and none at all still gives an answer.
@@ -20,7 +20,7 @@ from hearth.language.text.tokens import listed
 from hearth.planning.arguments.alignment import Constant, Lesson, LessonStep, Result, Said, Several, Slotted, Source
 
 N_LEFT, N_RIGHT = 3, 2
-"""Words looked at before and after a stretch."""
+"""Numbers of words looked at before and after a stretch."""
 ABSENT = "absent"
 SAID = "said"
 RESULT = "result"
@@ -35,42 +35,42 @@ _PAUSES = listed(", ; : . ! ?")
 # The numbers below were set by cross-validation on the shipped demonstrations
 # (packages/hearth-bench/hearth_bench/measure/planning/recall_at_size.py reports it).
 _N_PER_TOOL = 120
-"""How many lessons of a tool are counted, the newest."""
+"""Number of lessons counted per tool, the newest."""
 _N_PER_TOOL_GENERAL, _N_GENERAL = 15, 1_200
 _SMOOTHING = 2.0
 _LEFT_RATES = {"^": 0.04, "": 0.02, "<": 0.1, **dict.fromkeys(_ARTICLES, 0.12), **dict.fromkeys(_LINKS, 0.12)}
 _LEFT_RATES |= dict.fromkeys(_OPENERS, 0.4) | {":": 0.6}
-"""Chance that an argument begins after a word, before anything is known of this tool."""
+"""Probability that an argument begins after a word, before anything is known of this tool."""
 _RIGHT_RATES = {"$": 0.5, "": 0.02, "<": 0.12, "of": 0.02} | dict.fromkeys(_LINKS, 0.08)
 _RIGHT_RATES |= dict.fromkeys(_PAUSES, 0.35) | dict.fromkeys(_CLOSERS, 0.25)
-"""Chance that an argument ends before a word."""
+"""Probability that an argument ends before a word."""
 _CONTENT_RATE = 0.7
-"""Chance that a word never seen before belongs to an argument rather than to the way of asking."""
+"""Probability that a word never seen before belongs to an argument rather than to the way of asking."""
 _QUOTED_RATE = 0.9
 _DOUBT = 2.0
 _WORDING_DOUBT = 3.0
 _USUAL_RATE, _N_USUAL = 0.6, 4
 HIDDEN = "something"
-"""Stands for words of an argument."""
+"""Placeholder for words of an argument."""
 _SIGN_WEIGHT = 0.7
-"""Words of a request are not independent."""
+"""Weight of a sign, below 1 because words of a request are not independent."""
 _N_SIGNS = 2
-"""Only the most telling signs for and against a kind are counted; the rest is noise."""
+"""Number of strongest signs counted for and against a kind; the rest is noise."""
 
 
 def left_context(words: Sequence[str], place: int) -> tuple[str, ...]:
-    """The words before `place`, nearest first."""
+    """Return the words before `place`, nearest first."""
     return tuple(words[i] if i >= 0 else "^" for i in range(place - 1, place - 1 - N_LEFT, -1))
 
 
 def right_context(words: Sequence[str], place: int) -> tuple[str, ...]:
-    """The words from `place` on."""
+    """Return the words from `place` on."""
     return tuple(words[i] if i < len(words) else "$" for i in range(place, place + N_RIGHT))
 
 
 @functools.lru_cache(maxsize=2048)
 def signs_of(words: tuple[str, ...]) -> frozenset[str]:
-    """What in a request may tell which kind of source an argument has: its words and its concepts."""
+    """Return the signs in a request of which kind of source an argument has: its words and its concepts."""
     return frozenset(words) | frozenset(concepts(words))
 
 
@@ -81,7 +81,7 @@ def concepts_of(words: tuple[str, ...]) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=2048)
 def _contexts(words: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, ...], ...]]:
-    """Every context that occurs in a request, of every length, on both sides."""
+    """Return every context that occurs in a request, of every length, on both sides."""
     places = range(len(words) + 1)
     left = (left_context(words, place)[:k] for place in places for k in range(1, N_LEFT + 1))
     right = (right_context(words, place)[:k] for place in places for k in range(1, N_RIGHT + 1))
@@ -90,7 +90,7 @@ def _contexts(words: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], ...], tupl
 
 @dataclass(slots=True)
 class Occurrences:
-    """How often each context and word occurred in requests, whether or not an argument was there."""
+    """Counts of each context and word in requests, with or without an argument there."""
 
     n_steps: int = 0
     signs: Counter[str] = field(default_factory=Counter)
@@ -113,13 +113,13 @@ class Manner:
 
     occurred: Occurrences
     kinds: Counter[str] = field(default_factory=Counter)
-    """`said`, `result`, or `constant:JSON`; the rest of the steps were without the argument."""
+    """Counts of `said`, `result`, or `constant:JSON`; the rest of the steps lacked the argument."""
     kind_signs: dict[str, Counter[str]] = field(default_factory=dict)
-    """Per kind, how many requests had each sign."""
+    """Per kind, the number of requests with each sign."""
     views: dict[str, Counter[str]] = field(default_factory=dict)
     """Per slot word (`<time>`), the views its value was taken from."""
     n_paths: Counter[tuple[str, ...]] = field(default_factory=Counter)
-    """How often each path into a result was taken."""
+    """Counts of each path into a result."""
     left: Counter[tuple[str, ...]] = field(default_factory=Counter)
     right: Counter[tuple[str, ...]] = field(default_factory=Counter)
     inside: Counter[str] = field(default_factory=Counter)
@@ -147,13 +147,13 @@ class Manner:
             mine.update(theirs)  # type: ignore[arg-type]
 
     def all_kinds(self) -> dict[str, int]:
-        """How many steps had each kind, `absent` included."""
+        """Return the number of steps of each kind, `absent` included."""
         counts = {kind: n for kind, n in self.kinds.items() if n > 0}
         n_absent = self.occurred.n_steps - sum(counts.values())
         return {**counts, ABSENT: n_absent} if n_absent > 0 else counts
 
     def with_sign(self, sign: str) -> dict[str, int]:
-        """How many requests with `sign` had each kind, `absent` included."""
+        """Return the number of requests with `sign` of each kind, `absent` included."""
         counts = {kind: signs[sign] for kind, signs in self.kind_signs.items()}
         counts[ABSENT] = self.occurred.signs[sign] - sum(counts.values())
         return counts
@@ -172,7 +172,7 @@ def parts_of(source: Source) -> tuple[Source, ...]:
 
 
 def stretches_of(source: Source) -> list[tuple[int, int]]:
-    """Token ranges an argument was read from."""
+    """Return the token ranges an argument was read from."""
     found = []
     for part in parts_of(source):
         if isinstance(part, Said):
@@ -196,14 +196,14 @@ def kind_of(source: Source) -> str:
 
 
 class LessonBook(Protocol):
-    """Where lessons are looked up."""
+    """A store that looks up lessons."""
 
     def newest_with(self, tool: str, n: int) -> Sequence[Lesson]:
-        """At most `n` lessons with a step of `tool`, newest first."""
+        """Return at most `n` lessons with a step of `tool`, newest first."""
         ...
 
     def sample(self, n_per_tool: int, n: int) -> Sequence[Lesson]:
-        """At most `n` lessons, the newest few of each tool."""
+        """Return at most `n` lessons, the newest few of each tool."""
         ...
 
 
@@ -212,9 +212,9 @@ class _ToolManner:
     occurred: Occurrences = field(default_factory=Occurrences)
     parameters: dict[str, Manner] = field(default_factory=dict)
     frame: Counter[str] = field(default_factory=Counter)
-    """In how many requests a word stood outside all arguments."""
+    """Number of requests in which a word stood outside all arguments."""
     frame_signs: Counter[str] = field(default_factory=Counter)
-    """In how many requests the words outside all arguments had a concept."""
+    """Number of requests in which the words outside all arguments had a concept."""
 
     def count(self, words: tuple[str, ...], step: LessonStep) -> None:
         self.occurred.count(words)
@@ -230,13 +230,13 @@ class _ToolManner:
 
 
 def _hidden(words: tuple[str, ...], step: LessonStep) -> tuple[str, ...]:
-    """The words with those of the step's arguments hidden; kinds of values stay."""
+    """Return the words with those of the step's arguments hidden; kinds of values stay."""
     inside = {k for source in step.sources.values() for first, last in stretches_of(source) for k in range(first, last)}
     return tuple(HIDDEN if k in inside and not word.startswith("<") else word for k, word in enumerate(words))
 
 
 def _without_others(lesson: Lesson, source: Source) -> tuple[str, ...]:
-    """The words with those of all other arguments hidden: they are no part of the way of asking either."""
+    """Return the words with those of all other arguments hidden: they are no part of the way of asking either."""
     own = {k for first, last in stretches_of(source) for k in range(first, last)}
     hidden = _hidden_places(lesson) - own
     return tuple(HIDDEN if k in hidden and not word.startswith("<") else word for k, word in enumerate(lesson.words))
@@ -272,7 +272,7 @@ class _General:
 
 
 class Manners:
-    """Counts by tool and parameter, with the more general ones behind them; each is made when it is first asked for."""
+    """Counts by tool and parameter, with the more general ones behind them; each is made when first asked for."""
 
     def __init__(self, book: LessonBook) -> None:
         self._book = book
@@ -280,7 +280,7 @@ class Manners:
         self._general: _General | None = None
 
     def forget(self, tools: Iterable[str]) -> None:
-        """What was counted of `tools` is counted anew, since their lessons changed."""
+        """Drop the counts of `tools`, since their lessons changed; they are counted anew when needed."""
         for tool in tools:
             self._tools.pop(tool, None)
         self._general = None
@@ -303,15 +303,15 @@ class Manners:
     # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────
 
     def of(self, tool: str, name: str) -> Manner | None:
-        """Counts of one parameter; None when no lesson has the tool or gave the parameter."""
+        """Return the counts of one parameter; None when no lesson has the tool or gave the parameter."""
         return self._of_tool(tool).parameters.get(name)
 
     def frame(self, tool: str) -> Counter[str]:
-        """The words `tool` was asked for with, arguments left out."""
+        """Return the words that requests for `tool` use, without arguments."""
         return self._of_tool(tool).frame
 
     def wording(self, tools: Iterable[str], words: Iterable[str]) -> float:
-        """How much more often `words` are used to ask for `tools` than for any (mean log ratio, 0 for new tools)."""
+        """Return how much more `words` ask for `tools` than for any tool (mean log ratio, 0 for new tools)."""
         general = self._over_all()
         found = [self._of_tool(tool) for tool in tools]
         n_here = sum(tool.occurred.n_steps for tool in found)
@@ -325,7 +325,7 @@ class Manners:
         return sum(ratios) / math.sqrt(len(ratios)) if ratios else 0.0
 
     def lacking(self, tool: str, signs: frozenset[str]) -> float:
-        """How unusual it is that `tool` is asked for without the concepts it is usually asked for with (0: usual)."""
+        """Return how unusual it is to ask for `tool` without the concepts in its usual requests (0: usual)."""
         found = self._of_tool(tool)
         n = found.occurred.n_steps
         if n < _N_USUAL:
@@ -334,7 +334,7 @@ class Manners:
         return sum(-math.log(1 - rate) for sign, rate in rates if rate >= _USUAL_RATE and sign not in signs)
 
     def levels(self, tool: str, name: str) -> list[Manner]:
-        """From the most general to the most particular."""
+        """Return the counts from the most general to the most specific."""
         general = self._over_all()
         found = [general.all, general.by_name.get(name), self.of(tool, name)]
         return [m for m in found if m is not None]
@@ -344,7 +344,7 @@ class Manners:
 
 
 def left_odds(levels: Iterable[Manner], words: Sequence[str], place: int) -> float:
-    """Log-odds that an argument begins at `place`."""
+    """Return the log-odds that an argument begins at `place`."""
     context = left_context(words, place)
     p = _rate(_LEFT_RATES, context[0])
     for manner in levels:
@@ -353,7 +353,7 @@ def left_odds(levels: Iterable[Manner], words: Sequence[str], place: int) -> flo
 
 
 def right_odds(levels: Iterable[Manner], words: Sequence[str], place: int) -> float:
-    """Log-odds that an argument ends before `place`."""
+    """Return the log-odds that an argument ends before `place`."""
     context = right_context(words, place)
     p = _rate(_RIGHT_RATES, context[0])
     for manner in levels:
@@ -377,7 +377,7 @@ def _smoothed(
 
 
 def content_odds(levels: Iterable[Manner], word: str) -> float:
-    """Log-odds that `word` belongs to the argument rather than to the way of asking."""
+    """Return the log-odds that `word` belongs to the argument rather than to the way of asking."""
     p = _QUOTED_RATE if word == "<quoted>" else _CONTENT_RATE
     for manner in levels:
         n = manner.occurred.words[word]
@@ -387,7 +387,7 @@ def content_odds(levels: Iterable[Manner], word: str) -> float:
 
 
 def kind_odds(manner: Manner, words: tuple[str, ...]) -> dict[str, float]:
-    """Chance of each kind of source given the signs in the request (naive Bayes on the most telling signs)."""
+    """Return the probability of each kind of source given the request's signs (naive Bayes on the strongest signs)."""
     counts = manner.all_kinds()
     total = sum(counts.values())
     ratios: dict[str, list[float]] = {kind: [] for kind in counts}
@@ -411,7 +411,7 @@ def kind_odds(manner: Manner, words: tuple[str, ...]) -> dict[str, float]:
 
 
 def telling_constant(manner: Manner, words: tuple[str, ...]) -> str:
-    """The constant that a sign in the request belongs to alone (`unread`), or empty."""
+    """Return the constant that alone occurs with a sign in the request (`unread`), or empty."""
     best = (0, "")
     counts = manner.all_kinds()
     constants = [kind for kind in sorted(counts) if kind.startswith(CONSTANT)]

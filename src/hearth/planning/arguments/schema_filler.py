@@ -1,9 +1,9 @@
-"""Arguments for the calls of a plan, for tools never seen: words of the request in the form their types ask for.
+"""Fills arguments of plan steps for unseen tools: takes words of the request in the form that their types ask for.
 
-Values come from nowhere but the request (words of it, or what typed finders read there), a parameter's own options, and
-the results of earlier steps; each fits its parameter's type, and what cannot be found is reported as missing, never
-guessed. With the trained reader the choice is learnt; without it (its file or the encoder's package is missing) typed
-finders alone fill what they can. Not covered: values that must be worked out, lists given in several places, records.
+Values come only from the request (words of it, or what typed finders read there), a parameter's own options, and the
+results of earlier steps; each fits its parameter's type, and what cannot be found is reported as missing, never
+guessed. With the trained reader the choice is learned; without it (its file or the encoder's package is missing) typed
+finders alone fill what they can. Not covered: values that must be computed, lists given in several places, records.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from hearth.types import TYPE_NAMES, Argument, Context, Demonstration, Parameter
 ADAPTER_FILE = Path(__file__).parents[2] / "data" / "reader.npz"
 _VISIBLE_CHARACTERS = 8000
 _MOST_MISSING = 0.97
-"""A required parameter is taken as missing when the reader is at least so sure that nothing was said."""
+"""A required parameter is taken as missing when the reader is at least this sure that nothing was said."""
 _LEAST_OPTIONAL = 0.5
 _LEAST_KIND = 1e-9
 _MATCH_SCALE = 20.0
 _N_READ = 4
 _W_ASKED, _W_SURE = 2.0, 0.3
-"""Of the likeliest tools: how much it counts that the text holds what they require, and how surely it is found."""
+"""Weights, for the likeliest tools, of whether the text holds what they require, and of how surely it is found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Filled:
 
     arguments: Mapping[str, Argument]
     confidences: Mapping[str, float]
-    """How sure each argument is, in [0, 1]."""
+    """Confidence of each argument, in [0, 1]."""
     missing: tuple[str, ...] = ()
     """Required parameters for which nothing was found."""
 
@@ -54,12 +54,12 @@ class _Choice:
     value: Argument
     confidence: float
     place: tuple[int, int] | None = None
-    """Where free words stand."""
+    """Place of free words."""
 
 
 @dataclass(slots=True)
 class _Step:
-    """Work on one call."""
+    """State of filling one call."""
 
     spec: ToolSpec
     saying: Saying
@@ -73,7 +73,7 @@ class Filler:
     """Fills the arguments of plans. May be used from several threads at once."""
 
     def __init__(self, reader: SpanReader | None, likeness: Likeness | None, *, is_field_named: bool = True) -> None:
-        """Without a reader, finders alone are used; `likeness` is needed with one.
+        """Keep the reader; without one, finders alone are used. `likeness` is needed with a reader.
 
         Args:
             is_field_named: False refers to an earlier result as a whole (`<node-0>`), as some data sets do.
@@ -85,7 +85,7 @@ class Filler:
 
     @classmethod
     def open(cls, cache_dir: Path | None = None, *, adapter: Path = ADAPTER_FILE, n_threads: int = 0) -> Filler:
-        """Load the reader; where its file or the encoder's package is missing, finders alone are used.
+        """Load the reader; when its file or the encoder's package is missing, finders alone are used.
 
         Args:
             cache_dir: As for the encoder.
@@ -98,14 +98,14 @@ class Filler:
             return cls(None, None)
 
     def referring_like(self, demonstrations: Iterable[Demonstration]) -> Filler:
-        """A filler whose references are like those of `demonstrations`: to whole results where none names a field."""
+        """Return a filler that refers as `demonstrations` do: to whole results when none names a field."""
         refs = [ref for d in demonstrations for step in d.plan.steps for ref in step.refs()]
         is_field_named = not refs or any(ref.path for ref in refs)
         return Filler(self._reader, self._likeness, is_field_named=is_field_named)
 
     @property
     def is_trained(self) -> bool:
-        """Whether the reader is there."""
+        """Return whether the reader is loaded."""
         return self._reader is not None
 
     def fill(
@@ -115,12 +115,12 @@ class Filler:
         now: dt.datetime | None,
         context: Context,
     ) -> list[Filled]:
-        """The arguments of each step, in order.
+        """Return the arguments of each step, in order.
 
         Args:
             text: The request, or a conversation (`user: …` and `agent: …` lines). Of a very long one only the end of a
                 conversation, or the beginning and end of a request, are read.
-            now: What relative times are read against; None is the present.
+            now: Time against which relative times are read; None is the present.
         """
         saying = Saying(_visible(text), now or dt.datetime.now(dt.UTC), context)
         return [self._filled(steps, k, saying) for k in range(len(steps))]
@@ -154,10 +154,10 @@ class Filler:
     # ── Which tool ────────────────────────────────────────────────────────────────────────────────────────
 
     def match(self, text: str, tools: Sequence[ToolSpec]) -> list[float]:
-        """Log-chance of each tool to be the one a request or the end of a conversation asks for, by texts alone.
+        """Return the log-probability that a request or conversation end asks for each tool, by texts alone.
 
         Returns:
-            As many as tools; all alike without the reader.
+            One value per tool; all equal without the reader.
         """
         if self._reader is None or not tools:
             return [-math.log(max(1, len(tools)))] * len(tools)
@@ -176,7 +176,7 @@ class Filler:
         return [float(s) for s in scores]
 
     def _asked(self, spec: ToolSpec, text: str) -> float:
-        """How far the text holds what a tool requires; 0 is in full."""
+        """Score how far the text holds what a tool requires; 0 is in full."""
         if self._reader is None:
             return 0.0
         answers = self._reader.read(form(spec), text)
@@ -189,7 +189,7 @@ class Filler:
 
 
 def _sureness(parameter: Parameter, answer: Answer) -> float:
-    """Log-chance of the likeliest option or span."""
+    """Return the log-probability of the likeliest option or span."""
     if parameter.enum:
         return float(answer.options.max()) if len(answer.options) else 0.0
     return float(answer.start.max() + answer.end.max()) if len(answer.start) else 0.0
@@ -208,7 +208,7 @@ def _visible(text: str) -> str:
 
 
 def _read_all(parameters: Sequence[Parameter], answers: Sequence[Answer], step: _Step) -> dict[str, _Choice | None]:
-    """Every argument; where two have the same words, the less sure one looks elsewhere first."""
+    """Read every argument; of two with the same words, the less sure one looks elsewhere first."""
     chosen = {p.name: _read(p, a, step) for p, a in zip(parameters, answers)}
     order = sorted(zip(parameters, answers), key=lambda pa: -_sure(chosen[pa[0].name]))
     for parameter, answer in order:
@@ -227,7 +227,7 @@ def _sure(choice: _Choice | None) -> float:
 
 
 def _read(parameter: Parameter, answer: Answer, step: _Step) -> _Choice | None:
-    """The argument the reader's answer leads to; None when it is not given."""
+    """Return the argument that the reader's answer leads to; None when it is not given."""
     chances = np.exp(answer.kinds.astype(np.float64))
     able = _able(parameter, step)
     total = sum(chances[k] for k in (ABSENT, *able)) or 1.0
@@ -246,7 +246,7 @@ def _read(parameter: Parameter, answer: Answer, step: _Step) -> _Choice | None:
 
 
 def _able(parameter: Parameter, step: _Step) -> tuple[int, ...]:
-    """The kinds of source a parameter of that type can have."""
+    """Return the kinds of source a parameter of that type can have."""
     kind = canonical(parameter.type)
     given = (GIVEN,) if step.fields else ()
     if is_yes_or_no(parameter):
@@ -281,7 +281,7 @@ def _truth(parameter: Parameter, is_yes: bool) -> Argument:
 
 
 def _given(parameter: Parameter, scores: Array, step: _Step) -> _Choice | None:
-    """The likeliest field of an earlier result that fits."""
+    """Return the likeliest field of an earlier result that fits."""
     n = len(scores)
     fitting = [j for j, one in enumerate(step.fields[:n]) if fits(one.type, parameter.type) or not step.is_field_named]
     if not fitting:
@@ -303,7 +303,7 @@ _UNSURE = 0.3
 
 
 def _found(parameter: Parameter, step: _Step) -> _Choice | None:
-    """What typed finders can say without training."""
+    """Find a value with the typed finders, without training."""
     same = [
         f
         for f in step.fields

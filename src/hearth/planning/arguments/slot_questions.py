@@ -1,6 +1,6 @@
-"""Tools as questions to a text: how a parameter, an option or a field of an earlier result is said to the reader.
+"""Phrases tools as questions to a text: parameters, options and fields of earlier results in the form the reader sees.
 
-Training and planning build their forms here, so that the reader always sees what it was taught on.
+Training and planning build their forms here, so that the reader always sees what it was trained on.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hearth.protocols import Encoder
 from hearth.types import TYPE_NAMES, Parameter, ToolSpec
 
 _MOST_FIELDS = 10
-"""Fields of earlier results shown beside one call: the likest."""
+"""Number of fields of earlier results shown beside one call: the most similar."""
 _MOST_STEPS = 12
 _MOST_FIELDS_READ = 200
 _TYPE_WORDS = {
@@ -48,13 +48,13 @@ class Field:
 
 
 def words(name: str) -> str:
-    """An identifier as words: `Hotels_1.checkInDate` is `hotels check in date`."""
+    """Return an identifier as words: `Hotels_1.checkInDate` is `hotels check in date`."""
     apart = re.sub(r"[\W_]+", " ", _CAMEL.sub(" ", name)).lower()
     return " ".join(word for word in apart.split() if not word.isdigit())
 
 
 def is_yes_or_no(parameter: Parameter) -> bool:
-    """Whether a parameter is boolean, by its type or by its two options."""
+    """Return whether a parameter is boolean, by its type or by its two options."""
     if parameter.enum:
         return {option.lower() for option in parameter.enum} == {"true", "false"}
     return canonical(parameter.type) == "boolean"
@@ -82,19 +82,19 @@ def tool_text(spec: ToolSpec) -> str:
 
 
 def form(spec: ToolSpec, fields: Sequence[Field] = ()) -> Form:
-    """The questions of one call."""
+    """Return the questions of one call."""
     questions = tuple(question(parameter) for parameter in spec.parameters)
     return Form(tool_text(spec), questions, tuple(f.text for f in fields))
 
 
 def match_text(spec: ToolSpec) -> str:
-    """A tool as a text that requests are compared with."""
+    """Return a tool as a text that requests are compared with."""
     asked = ", ".join(words(parameter.name) for parameter in spec.parameters)
     return f"{tool_text(spec)}. {asked}" if asked else tool_text(spec)
 
 
 def fields_of(steps: Sequence[ToolSpec], place: int) -> list[Field]:
-    """What the steps before `place` give; the nearest steps when there are very many."""
+    """Return the fields that the steps before `place` give; the nearest steps when there are very many."""
     found: list[Field] = []
     for k in range(max(0, place - _MOST_STEPS), place):
         spec = steps[k]
@@ -106,14 +106,14 @@ def fields_of(steps: Sequence[ToolSpec], place: int) -> list[Field]:
 
 
 class Likeness:
-    """How like parameters and fields are, by a sentence encoder; texts of tools are embedded once."""
+    """Similarity of parameters and fields, by a sentence encoder; texts of tools are embedded once."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
         self._kept: dict[str, NDArray[np.float32]] = {}
 
     def fields(self, spec: ToolSpec, fields: Sequence[Field]) -> tuple[list[Field], NDArray[np.float32]]:
-        """The fields worth showing beside a call, likeliest first, and their signs of likeness to its parameters.
+        """Return the fields to show beside a call, likeliest first, and their similarity features to its parameters.
 
         Returns:
             Signs of shape [n_parameters, n_fields, N_SIGNS]: likeness of name and description, of names, of the

@@ -1,4 +1,4 @@
-"""Which words of a request are a free-text argument: the title, the query, the body of a mail.
+"""Finds which words of a request are a free-text argument: the title, the query, the body of a mail.
 
 A stretch is judged by the words around it, the words in it (`planning.arguments.context_counts`) and its own shape; the
 arguments of all steps are chosen together, so that no words serve two of them unless nothing else does. Deterministic;
@@ -35,7 +35,7 @@ from hearth.types import Parameter
 _W_LEFT, _W_RIGHT, _W_CONTENT = 0.8, 0.4, 1.0
 _QUOTED_ODDS = 3.0
 _MAX_CONTENT = 9.0
-"""However long a stretch is, its words count no more than this."""
+"""Upper bound on the score of a stretch's words, however long it is."""
 _W_ABSENT, _BAR = 1.0, -1.0
 _ABSENT_REQUIRED = -7.0
 _SHARED_WORDS = 4.0
@@ -51,7 +51,7 @@ _TITLES = frozenset(
     listed("my our the dr . mr mrs ms miss prof aunt auntie uncle grandma grandpa granny cousin brother sister")
 )
 _OPENERS = frozenset(listed(": that saying"))
-"""What follows them is said to the end of the clause."""
+"""Words that begin a text which goes on to the end of the clause."""
 _TRIM_ENDS = frozenset(listed(", . ; : ! ? - please pls thanks"))
 _TRIM_STARTS = frozenset(listed(", . ; : ! ? - that please 's"))
 _LOOSE_STARTS = frozenset(listed("about of regarding named called titled and or is are saying for on from to than"))
@@ -67,9 +67,9 @@ _TAIL_VERBS = frozenset(
         "full open happen happens now next today yet please there read mean means arrive arrives can works"
     )
 )
-"""What a question ends with is not part of what it asks about."""
+"""Words at the end of a question that do not belong to what it asks about."""
 _OWN_VALUES = frozenset({"<quoted>", "<name>", "<file>", "<email>", "<phone>", "<url>", "<expression>", "<unit>"})
-"""Values that may be a text argument all by themselves; a time or a number may not, unless demonstrations have it."""
+"""Values that may be a text argument by themselves; a time or a number may not, unless demonstrations have it."""
 JOINTS = frozenset({",", "and", "&"})
 
 
@@ -81,20 +81,20 @@ class Wanted:
     tool: str
     parameter: Parameter
     is_lookup: bool
-    """Its tool only reads: the words say what to look for."""
+    """True when its tool only reads: the words say what to look for."""
     is_list: bool
     is_name: bool
 
 
 def wanted(step: int, tool: str, parameter: Parameter, is_lookup: bool) -> Wanted:
-    """A free-text argument of a step."""
+    """Describe a free-text argument of a step."""
     kind = canonical(parameter.type)
     return Wanted(step, tool, parameter, is_lookup, kind.startswith("list["), "PersonName" in kind)
 
 
 @dataclass(frozen=True, slots=True)
 class _Odds:
-    """What the counts say of each place in a request, for one parameter."""
+    """Log-odds of each place in a request, for one parameter."""
 
     left: list[float]
     right: list[float]
@@ -103,7 +103,7 @@ class _Odds:
 
 
 class Reading:
-    """One request, with what was worked out for each parameter kept: many candidates ask for the same."""
+    """One request, with the odds of each parameter cached: many candidates ask for the same."""
 
     def __init__(self, words: tuple[str, ...], manners: Manners) -> None:
         self.words = words
@@ -130,9 +130,9 @@ class Reading:
 class Stretch:
     first: int
     last: int
-    """One past its last word."""
+    """Index after its last word."""
     score: float
-    """Log-odds that it is the argument, roughly."""
+    """Rough log-odds that it is the argument."""
 
 
 def best_stretches(wanted: Sequence[Wanted], reading: Reading, taken: Mapping[int, set[int]]) -> list[Stretch | None]:
@@ -165,7 +165,7 @@ def _overlaps(chosen: Sequence[tuple[int, Stretch | None]]) -> float:
 
 
 def _options(wanted: Wanted, reading: Reading, taken: Mapping[int, set[int]]) -> list[tuple[Stretch | None, float]]:
-    """The likeliest stretches for one argument, and leaving it out with its price."""
+    """Return the likeliest stretches for one argument, and the option to leave it out with its price."""
     words, odds = reading.words, reading.odds(wanted)
     n = len(words)
     own = {place for place, steps in taken.items() if wanted.step in steps}
@@ -212,7 +212,7 @@ def _price_of_leaving_out(wanted: Wanted, manner: Manner | None, words: tuple[st
 
 
 def looks_like_a_value(kind: str) -> bool:
-    """A constant with digits is a date or number that some request happened to have: no convention."""
+    """Return whether a constant has digits: it is then a date or number of some request, not a convention."""
     return any(character.isdigit() for character in kind)
 
 
@@ -227,33 +227,33 @@ def _content(wanted: Wanted, levels: Sequence[Manner], words: Sequence[str], pla
     if wanted.is_list and word in JOINTS:
         odds = max(odds, 0.5)
     if place == 0 and word in KNOWN_WORDS:
-        odds -= 1.0  # what a request begins with asks
+        odds -= 1.0  # words at the start of a request belong to the asking
     return odds
 
 
 def _left_floor(words: Sequence[str], taken: Mapping[int, set[int]], place: int) -> float:
-    """What the place alone says of an argument beginning there: after a colon or a value that is spoken for."""
+    """Return the least odds that an argument begins at a place: higher after a colon or a value in use."""
     if place and (words[place - 1] == ":" or words[place] == "<quoted>"):
         return 1.0
     return -0.5 if place and place - 1 in taken else -9.0
 
 
 def _right_floor(words: Sequence[str], taken: Mapping[int, set[int]], place: int) -> float:
-    """What the place alone says of an argument ending there: at the end, before a value that is spoken for."""
+    """Return the least odds that an argument ends at a place: higher at the end or before a value in use."""
     if place >= len(words) or place in taken:
         return 0.5
     return 1.0 if place and words[place - 1] == "<quoted>" else -9.0
 
 
 def _is_cut_short(wanted: Wanted, words: Sequence[str], taken: Mapping[int, set[int]], first: int, last: int) -> bool:
-    """Whether a message that was opened (`saying …`) would end before the clause does."""
+    """Return whether a message that was opened (`saying …`) would end before the clause does."""
     if wanted.is_list or wanted.is_name or wanted.is_lookup or not first or words[first - 1] not in _OPENERS:
         return False
     return last < len(words) and last not in taken and words[last - 1] != "<quoted>"
 
 
 def _shape_odds(wanted: Wanted, words: Sequence[str], manner: Manner | None, has_name: bool, is_leading: bool) -> float:
-    """What the stretch itself says: a quoted text is one, a pronoun is none, a name is short."""
+    """Score the shape of a stretch: a quoted text is an argument, a pronoun is not, a name is short."""
     if all(word in _PRONOUNS or word in FUNCTION_WORDS for word in words):
         return -8.0
     if is_leading and not wanted.is_name and all(word in KNOWN_WORDS or word in FUNCTION_WORDS for word in words):
@@ -276,7 +276,7 @@ def _shape_odds(wanted: Wanted, words: Sequence[str], manner: Manner | None, has
 
 
 def _trimmed(wanted: Wanted, words: Sequence[str], first: int, last: int) -> tuple[int, int] | None:
-    """Without punctuation, politeness and loose words at the ends; None when nothing is left."""
+    """Strip punctuation, politeness and loose words at the ends; None when nothing is left."""
     while first < last and (words[last - 1] in _TRIM_ENDS or (words[last - 1] in _LOOSE_ENDS and last - first > 1)):
         last -= 1
     while first < last and (words[first] in _TRIM_STARTS or words[first] in _LOOSE_STARTS):

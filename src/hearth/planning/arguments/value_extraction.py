@@ -1,4 +1,4 @@
-"""What a text says, in the form a parameter's type asks for: a value lies in the text or is what a finder reads there.
+"""Extracts values from a text in the form of a parameter's type: words of the text, or what a finder reads there.
 
 Words never cross a turn of a conversation, and stand without the punctuation around them. A date stays as written for a
 text parameter, unless its description asks for a form (`YYYY-MM-DD`).
@@ -24,11 +24,11 @@ from hearth.types import Argument, Context, Parameter
 
 _MOST_TOKENS = 48
 _TOKEN_PRICE = 0.1
-"""What each further token of a span costs, in log-chance: the reader says its start and its end apart."""
+"""Price of each further token of a span, in log-probability: the reader scores start and end separately."""
 _WORTH_A_PLACE = 3.0
-"""How much less likely words may be that no other parameter of the call has taken."""
+"""Log-probability by which words that no other parameter of the call has taken may be less likely."""
 _SENTENCE_PRICE = 2.0
-"""What it costs to reach beyond the end of a sentence."""
+"""Price of a span that goes beyond the end of a sentence."""
 _TYPED_VIEWS = {
     "datetime": ("datetime", "start"),
     "date": ("date", "start"),
@@ -87,10 +87,10 @@ class Saying:
     # ── With the reader ───────────────────────────────────────────────────────────────────────────────────
 
     def best(self, parameter: Parameter, answer: Answer, taken: Sequence[tuple[int, int]] = ()) -> Spoken | None:
-        """The likeliest mention for a parameter, as its type has it; None when there is none of that type.
+        """Return the likeliest mention for a parameter, converted to its type; None when there is none of that type.
 
         Args:
-            taken: Places that other parameters of the call have; words apart from them are taken when hardly less
+            taken: Places that other parameters of the call have; words apart from them are preferred when hardly less
                 likely.
         """
         kind = canonical(parameter.type)
@@ -112,7 +112,7 @@ class Saying:
         return Spoken(self._in_form(parameter, start, end), start, end, chance)
 
     def _best_of(self, candidates: Sequence[Spoken], answer: Answer) -> Spoken | None:
-        """The candidate on whose tokens the reader's span most likely begins and ends."""
+        """Return the candidate on whose tokens the reader's span most likely begins and ends."""
         best, best_score = None, -math.inf
         total = 0.0
         for one in candidates:
@@ -128,7 +128,7 @@ class Saying:
         return Spoken(best.value, best.start, best.end, math.exp(best_score) / total if total else 0.0)
 
     def _words(self, answer: Answer, taken: Sequence[tuple[int, int]] = ()) -> tuple[int, int, float] | None:
-        """The likeliest span inside one turn: characters and chance."""
+        """Return the likeliest span inside one turn: its characters and probability."""
         spans = answer.spans
         n = len(spans)
         if not n:
@@ -138,7 +138,7 @@ class Saying:
         for start, end in self._turns:
             turn += spans[:, 0] >= start
             is_mark |= (spans[:, 0] < end) & (spans[:, 1] > start)
-        # Where the middle of a long text was left out, tokens stop following each other.
+        # Where the middle of a long text was left out, tokens are not adjacent.
         apart = np.flatnonzero(spans[1:, 0] - spans[:-1, 1] > 200)
         for k in apart:
             turn[k + 1 :] += 1_000_000
@@ -163,7 +163,7 @@ class Saying:
         return None
 
     def trimmed(self, start: int, end: int) -> tuple[int, int]:
-        """Without punctuation and quotation marks around; a closing bracket stays when its opening one is inside."""
+        """Strip punctuation and quotation marks around; a closing bracket stays when its opening one is inside."""
         text = self.text
         while start < end and (text[start] in _EDGES or text[start] in ")]}"):
             start += 1
@@ -180,7 +180,7 @@ class Saying:
     # ── Forms ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def _in_form(self, parameter: Parameter, start: int, end: int) -> str:
-        """The words as written, or the date in the form the description asks for."""
+        """Return the words as written, or the date in the form the description asks for."""
         said = self.text[start:end]
         told = f"{parameter.description} {parameter.unit}"
         is_date, is_clock = _ISO_ASKED.search(told) is not None, _CLOCK_ASKED.search(told) is not None
@@ -199,23 +199,23 @@ class Saying:
         return " ".join(parts) or said
 
     def _day_near(self, place: int) -> Slot | None:
-        """The nearest time that names a day: `10:00` alone has none."""
+        """Return the nearest time that names a day: `10:00` alone has none."""
         named = [s for s in self._slots if s.kind == "time" and _DAY_SAID.search(s.text)]
         return min(named, key=lambda s: abs(s.start - place), default=None)
 
     def _currency(self, start: int, end: int) -> str | None:
-        """The code of the currency said in a stretch (`dollars` is USD)."""
+        """Return the code of the currency said in a stretch (`dollars` is USD)."""
         slot = self._slot_at(start, end)
         unit = slot.views.get("unit") if slot is not None else None
         return unit if isinstance(unit, str) and re.fullmatch("[A-Z]{3}", unit) else None
 
     def _slot_at(self, start: int, end: int) -> Slot | None:
-        """The slot that shares most characters with a stretch."""
+        """Return the slot that shares most characters with a stretch."""
         best = max(self._slots, key=lambda s: min(s.end, end) - max(s.start, start), default=None)
         return best if best is not None and best.start < end and best.end > start else None
 
     def items(self, start: int, end: int, kind: str) -> list[Argument] | None:
-        """The things named in a stretch, each of type `kind`; None when one is not of it."""
+        """Return the things named in a stretch, each of type `kind`; None when one is of another type."""
         said = self.text[start:end]
         quoted = [a or b for a, b in _QUOTED.findall(self.text[max(0, start - 1) : end + 1])]
         pieces = quoted if len(quoted) > 1 else _JOINT.split(said)
@@ -234,7 +234,7 @@ class Saying:
         return list(named) or None
 
     def _typed(self, kind: str, name: str) -> list[Spoken]:
-        """Values of finders that fit a type, in the order of the text."""
+        """Return the finders' values that fit a type, in the order of the text."""
         views = _TYPED_VIEWS[kind]
         if name in _END_NAMES and kind in ("datetime", "date"):
             views = ("end", *views)
@@ -248,10 +248,10 @@ class Saying:
         return found
 
     def numbers(self, kind: str, *, is_share: bool = False) -> list[Spoken]:
-        """Every number said, in digits or in words; whole ones only for `integer`.
+        """Return every number said, in digits or in words; whole ones only for `integer`.
 
         Args:
-            is_share: A percentage counts as its share of 1.
+            is_share: Count a percentage as its share of 1.
         """
         if self._numbers is None:
             found: dict[int, Spoken] = {}
@@ -282,7 +282,7 @@ class Saying:
     # ── Without the reader ────────────────────────────────────────────────────────────────────────────────
 
     def first(self, parameter: Parameter, taken: Sequence[tuple[int, int]]) -> Spoken | None:
-        """The first value of a parameter's type whose place is not taken; free text only when it stands in quotes."""
+        """Return the first value of a parameter's type whose place is not taken; free text only if it is quoted."""
         kind = canonical(parameter.type)
         if kind in _NUMBERS:
             able = [n for n in self.numbers(kind) if not self._is_in_time(n)]
@@ -301,7 +301,7 @@ class Saying:
 
 
 def _apart(scores: Array, spans: NDArray[np.int32], taken: Sequence[tuple[int, int]]) -> Array:
-    """The scores without spans that touch taken places, where one apart from them is hardly less likely."""
+    """Exclude spans that touch taken places from the scores, if one apart from them is hardly less likely."""
     if not taken:
         return scores
     is_taken = np.zeros(len(spans), dtype=np.int64)
@@ -314,12 +314,12 @@ def _apart(scores: Array, spans: NDArray[np.int32], taken: Sequence[tuple[int, i
 
 
 def _is_share(parameter: Parameter) -> bool:
-    """Whether a percentage is wanted as its share of 1."""
+    """Return whether a percentage is wanted as its share of 1."""
     return _SHARE_ASKED.search(parameter.description) is not None
 
 
 def _is_short_form(said: str) -> bool:
-    """`D.C.`, `M.D.`, `Inc.`: the point belongs to the word."""
+    """Return whether the final point belongs to the word: `D.C.`, `M.D.`, `Inc.`."""
     return re.search(r"(?:\b[A-Za-z]\.){2,}$|\b(?:Inc|Jr|Sr|Ltd|Co|St|Dr)\.$", said) is not None
 
 

@@ -1,4 +1,4 @@
-"""How often a planner's plans were those of the teacher: what thresholds for asking are learnt from.
+"""Records how often a planner's plans agreed with the teacher's; thresholds for asking are learned from it.
 
 Each comparison is on disk when `note` returns. Two plans agree when they call the same tools, linked alike, with the
 same values; values in free words (titles, texts, queries) may differ, as two people word them differently.
@@ -20,7 +20,7 @@ from hearth.storage.database import Store
 from hearth.types import Plan, Refusal, Request, Step, ToolSpec
 
 N_REMEMBERED = 2000
-"""Newest comparisons that count: the planner of long ago was another."""
+"""Number of newest comparisons that count: the planner changes over time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Comparison:
     answer: Plan | Refusal
     is_right: bool
     share: float = 1.0
-    """How likely this comparison was to be made; see `deferring.Outcome`."""
+    """Probability that this comparison was made; see `thresholds.Outcome`."""
     is_drawn: bool = False
     episode: str = ""
 
@@ -46,12 +46,12 @@ class Agreements:
         self._store = store
 
     def note(self, comparison: Comparison) -> None:
-        """Write one down. Raises: StoreError: Nothing was written."""
+        """Write a comparison down. Raises: StoreError: Nothing was written."""
         with self._store.transaction() as cursor:
             note(cursor, comparison)
 
     def outcomes(self, planner: str) -> tuple[Outcome, ...]:
-        """The newest comparisons of one planner, oldest first."""
+        """Return the newest comparisons of one planner, oldest first."""
         rows = self._store.query(
             "SELECT confidence, is_right, share, is_drawn FROM agreement WHERE planner = ? "
             "ORDER BY number DESC LIMIT ?",
@@ -60,7 +60,7 @@ class Agreements:
         return tuple(Outcome(r[0], bool(r[1]), r[2], bool(r[3])) for r in reversed(rows))
 
     def n_right(self) -> dict[str, tuple[int, int]]:
-        """By planner: how many plans agreed, of how many that were compared."""
+        """Return, by planner, how many plans agreed, and how many were compared."""
         rows = self._store.query("SELECT planner, sum(is_right), count(*) FROM agreement GROUP BY planner")
         return {row[0]: (int(row[1]), int(row[2])) for row in rows}
 
@@ -88,14 +88,14 @@ def note(cursor: sqlite3.Cursor, made: Comparison) -> None:
 
 
 def agrees(plan: Plan, answer: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> bool:
-    """Whether `plan` does what the teacher's answer does, however its texts are worded."""
+    """Return whether `plan` does what the teacher's answer does, however its texts are worded."""
     if not isinstance(answer, Plan) or plan.unserved or answer.unserved:
         return False
     return _essence(plan.steps, tools) == _essence(answer.steps, tools)
 
 
 def _essence(steps: Sequence[Step], tools: Mapping[str, ToolSpec]) -> Counter[str]:
-    """Each step as text, with those it needs written out in the place of their numbers: order does not matter."""
+    """Write each step as text, the steps it needs in place of their numbers: order does not matter."""
     said: dict[int, str] = {}
 
     def essence(index: int, above: tuple[int, ...]) -> str:
@@ -118,12 +118,12 @@ def _essence(steps: Sequence[Step], tools: Mapping[str, ToolSpec]) -> Counter[st
 
 
 def step_refers(step: Step, name: str) -> bool:
-    """Whether an argument uses a result."""
+    """Return whether an argument uses a result."""
     return bool(Step(step.tool, {name: step.arguments[name]}).refs())
 
 
 def _is_free(spec: ToolSpec | None, name: str) -> bool:
-    """Whether a parameter holds words of the owner's own."""
+    """Return whether a parameter holds words of the owner's own."""
     parameter = spec.parameter(name) if spec else None
     if parameter is None or parameter.enum:
         return False

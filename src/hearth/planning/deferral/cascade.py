@@ -1,8 +1,7 @@
-"""Several planners asked in turn: the first sure, complete plan is taken; the next, and at last the teacher, is asked
-only without one.
+"""Asks several planners in turn, at last the teacher, until one gives a sure, complete plan.
 
-What an earlier planner found is kept: when a later one fails or does no better, the best answer so far stands. How
-sure is sure enough is learnt for each planner from how often its plans were the teacher's (`deferring`).
+Results of earlier planners are kept: when a later one fails or does no better, the best answer so far stands. How
+sure is sure enough is learned for each planner from how often its plans were the teacher's (`thresholds`).
 """
 
 from __future__ import annotations
@@ -22,27 +21,27 @@ from hearth.storage.database import Store
 from hearth.types import Context, Plan, Refusal, Request, ToolSpec
 
 CONFIDENT = 0.7
-"""A complete plan at least this confident is taken without asking the next planner, until better is known."""
+"""A complete plan at least this confident is taken without asking the next planner, until a threshold is learned."""
 
 _REFUSAL_RANK = {"unreadable": 0, "out_of_scope": 1, "needs": 3}
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What the planners on the device found, before the teacher is asked."""
+    """Findings of the planners on the device, before the teacher is asked."""
 
     best: Plan | Refusal | None
     asks_teacher: bool
-    """Whether nobody was sure, or the lot wants the teacher's word."""
+    """True when no planner was sure, or the request was drawn for comparison with the teacher."""
     proposed: tuple[Plan, ...] = ()
     """Complete plans, each compared with the teacher's."""
     is_drawn: bool = False
     failure: PlannerError | None = None
-    """Why there is no answer, should nobody have one."""
+    """Error to raise when nobody has an answer."""
 
 
 class Cascade:
-    """A `protocols.Planner` made of others, cheapest first (recall, the student, a language model as teacher)."""
+    """A `protocols.Planner` made of others, cheapest first (retrieval, the student, a language model as teacher)."""
 
     name = "cascade"
 
@@ -56,16 +55,16 @@ class Cascade:
         costs: Costs | None = None,
         compared_share: float = 0.0,
     ) -> None:
-        """`planners` in the order they are asked.
+        """Build the cascade; `planners` are in the order they are asked.
 
         Args:
             confident: In [0, 1]; for planners of which too little is known.
             teacher: Asked last, when nobody was sure.
-            agreements: Where comparisons with the teacher are written down and thresholds are learnt from; None learns
+            agreements: Where comparisons with the teacher are written down and thresholds are learned from; None learns
                 nothing.
-            costs: What the owner says questions and mistakes cost.
-            compared_share: So many of the requests are put to the teacher although a planner was sure, by lot: without
-                them nobody knows how often sure is wrong.
+            costs: Costs of questions and mistakes, as the owner says.
+            compared_share: Share of the requests put to the teacher by lot although a planner was sure: without them
+                nobody knows how often a sure plan is wrong.
         """
         self.planners = tuple(planners)
         self.teacher = teacher
@@ -76,8 +75,10 @@ class Cascade:
         self._thresholds: dict[str, float | None] = {}
 
     def threshold(self, planner: str) -> float | None:
-        """How sure a plan of this planner must be to be taken without asking further, as learnt (`deferring.sureness`);
-        None while too little is known: `confident` holds."""
+        """Return the learned `thresholds.sureness` from which on this planner's plans are taken without asking further.
+
+        None while too little is known: `confident` holds.
+        """
         if self._agreements is None or self.teacher is None:
             return None
         if planner not in self._thresholds:
@@ -89,7 +90,7 @@ class Cascade:
         return is_sure(plan, self.threshold(plan.planner), self.confident)
 
     def plan(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
-        """The first sure and complete plan, else the best answer any planner gave.
+        """Return the first sure and complete plan, else the best answer any planner gave.
 
         Raises:
             PlannerError: No planner could answer at all.
@@ -97,7 +98,7 @@ class Cascade:
         return self.settle(self.draft(request, context, tools), request, context, tools)
 
     def draft(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Draft:
-        """What the planners find without the teacher. Never raises for one: `settle` does."""
+        """Ask the planners on the device, without the teacher. Never raises PlannerError: `settle` does."""
         best: Plan | Refusal | None = None
         failure = PlannerError("no planner is set up; name one under [models] in hearth.toml")
         drawn = is_drawn(f"{request.now.isoformat()} {request.text}", self._compared_share)
@@ -119,12 +120,12 @@ class Cascade:
             if best is None or _rank(answer) > _rank(best):
                 best = answer
             if sure or not request.text.strip():
-                break  # the teacher alone is wanted, or there is nothing a further planner could read
+                break  # only the teacher is wanted, or there is nothing a further planner could read
         asks_teacher = self.teacher is not None and bool(request.text.strip())
         return Draft(best, asks_teacher=asks_teacher, proposed=tuple(proposed), is_drawn=drawn, failure=failure)
 
     def settle(self, draft: Draft, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
-        """The draft where it is sure, else the better of it and of what the teacher says. Raises: see `plan`."""
+        """Return the draft if it is sure, else the better of it and the teacher's answer. Raises: see `plan`."""
         best, failure = draft.best, draft.failure
         if self.teacher is not None and draft.asks_teacher:
             try:
@@ -158,7 +159,7 @@ class Cascade:
 
 
 def _rank(answer: Plan | Refusal) -> tuple[int, float]:
-    """Plans before refusals, complete before partial, confident before unsure, a question before a plain no."""
+    """Rank plans before refusals, complete before partial, confident before unsure, a question before a plain no."""
     if isinstance(answer, Plan):
         return (6 if not answer.unserved else 5, answer.confidence)
     return (_REFUSAL_RANK[answer.kind] + (answer.offer is not None), 0.0)
@@ -173,7 +174,7 @@ def cascade_of(
     encoder: Encoder,
     cache: Path | None = None,
 ) -> Cascade:
-    """The planners of a home: recall, what was learnt if the owner lets it plan, and a language model as teacher."""
+    """Build a home's planners: retrieval, the learned planner if enabled, and a language model as teacher."""
     planners = [recall]
     if settings.models.student:
         stored = StoredPlanner(home, store, encoder, cache)
@@ -189,7 +190,7 @@ def cascade_of(
 
 
 def costs_of(settings: Settings) -> Costs:
-    """What the owner says questions and mistakes cost."""
+    """Return what the owner says questions and mistakes cost."""
     said = settings.learning
     return Costs(
         question=said.cost_per_question_usd + said.cost_per_second_usd * said.seconds_per_question,

@@ -1,10 +1,10 @@
-"""When a plan is sure enough to run without asking the teacher: thresholds learnt from how often plans agreed with it.
+"""Learns when a plan is sure enough to run without asking the teacher, from how often plans agreed with it.
 
 `safe_thresholds` bounds the share of wrong plans among those that run unasked, with a stated assurance and for any
 number of observations; among these `cheapest` weighs what a question costs against what a wrong plan costs.
 
 Covered: observations drawn alike with the requests to come. Not covered: a stream that changes faster than its record
-(old observations should be left out), a teacher that is wrong, and arguments in free words (see `agreement`).
+(old observations should be left out), a teacher that is wrong, and arguments in free words (see `agreement_log`).
 """
 
 from __future__ import annotations
@@ -22,18 +22,23 @@ ALWAYS_ASK = math.inf
 """A threshold that no confidence reaches."""
 _GRID = tuple(k / 100 for k in range(99, -1, -1))
 _STARTS = (0.95, 0.85, 0.7, 0.5)
-"""Where testing begins, each with its share of the allowed error: a single start at the top would mostly end there, for
-want of observations that sure."""
+"""Starts of the tests, each with its share of the allowed error.
+
+A single start at the top would mostly end there, for want of observations that sure.
+"""
 
 
 def sureness(plan: Plan) -> float:
-    """What is compared with a learnt threshold: how much of the plan is expected to be right where its planner says so
-    (it tells better which plans a teacher would mend), else its confidence."""
+    """Return what is compared with a learned threshold.
+
+    This is how much of the plan is expected to be right, if its planner says so (it predicts better which plans a
+    teacher would correct), else its confidence.
+    """
     return plan.confidence if plan.expected_f1 is None else plan.expected_f1
 
 
 def is_sure(plan: Plan, learnt: float | None, confident: float) -> bool:
-    """Whether a plan may run unasked: by the learnt threshold, or by its confidence alone until there is one."""
+    """Return whether a plan may run unasked: by the learned threshold, or by its confidence until there is one."""
     return plan.confidence >= confident if learnt is None else sureness(plan) >= learnt
 
 
@@ -42,27 +47,29 @@ class Outcome:
     """One plan that was compared with the teacher's."""
 
     confidence: float
-    """Its `sureness`."""
+    """The plan's `sureness`."""
     is_right: bool
     share: float = 1.0
-    """How likely it was to be compared: 1 for a plan too unsure to run unasked, the lot's share for a sure one."""
+    """Probability that it was compared: 1 for a plan too unsure to run unasked, the lot's share for a sure one."""
     is_drawn: bool = True
-    """It was compared by lot or held back for comparing, whatever its confidence: only such outcomes say how often
-    sure plans are wrong."""
+    """True when it was compared by lot or held back for comparing, whatever its confidence.
+
+    Only such outcomes say how often sure plans are wrong.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What the owner says questions and mistakes cost."""
+    """Costs of questions and mistakes, as the owner says."""
 
     question: float = 0.002
-    """One question to the teacher, in the owner's currency, its time and its loss of privacy included."""
+    """Cost of one question to the teacher, in the owner's currency, its time and its loss of privacy included."""
     mistake: float = 0.05
-    """One wrong plan run without asking."""
+    """Cost of one wrong plan run without asking."""
     risk: float = 0.1
-    """At most this share of the plans run without asking may be wrong."""
+    """Greatest share of the plans run without asking that may be wrong."""
     assurance: float = 0.9
-    """How sure the bound must be."""
+    """Probability with which the bound must hold."""
 
     def __post_init__(self) -> None:
         for name in ("risk", "assurance"):
@@ -77,22 +84,22 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """What was learnt about when to ask."""
+    """Result of learning when to ask."""
 
     value: float
-    """A plan at least this confident runs without asking; `ALWAYS_ASK` when none does."""
+    """Least confidence with which a plan runs without asking; `ALWAYS_ASK` when none does."""
     least_safe: float
-    """The least threshold that keeps the bound; `ALWAYS_ASK` when none was shown to."""
+    """Least threshold that keeps the bound; `ALWAYS_ASK` when none was shown to."""
     n_outcomes: int
 
 
 def least_drawn(costs: Costs) -> int:
-    """How many drawn outcomes the bound needs at least, all of them right."""
+    """Return how many drawn outcomes the bound needs at least, all of them right."""
     return math.ceil(math.log((1 - costs.assurance) / len(_STARTS)) / math.log(1 - costs.risk))
 
 
 def learn_threshold(outcomes: Sequence[Outcome], costs: Costs) -> Threshold | None:
-    """The threshold to use from now on: safe, and no lower than pays. None while there is too little to learn from."""
+    """Learn the threshold to use from now on: safe, and no lower than pays. None while there is too little data."""
     drawn = [outcome for outcome in outcomes if outcome.is_drawn]
     if len(drawn) < least_drawn(costs):
         return None
@@ -101,7 +108,7 @@ def learn_threshold(outcomes: Sequence[Outcome], costs: Costs) -> Threshold | No
 
 
 def safe_thresholds(drawn: Sequence[Outcome], risk: float, error: float) -> tuple[float, ...]:
-    """Thresholds t shown to keep P(wrong | confidence >= t) <= `risk`, highest first.
+    """Return thresholds t shown to keep P(wrong | confidence >= t) <= `risk`, highest first.
 
     With probability 1 - `error` over the draw of the outcomes the bound holds for all of them at once, for requests
     drawn alike; no assumption is made about confidences, which may be badly calibrated.
@@ -126,7 +133,7 @@ def safe_thresholds(drawn: Sequence[Outcome], risk: float, error: float) -> tupl
 
 
 def tail(n_wrong: int, n: int, risk: float) -> float:
-    """P(Binomial(n, risk) <= n_wrong): how likely so few mistakes are if the risk is at its bound."""
+    """Return P(Binomial(n, risk) <= n_wrong): how likely so few mistakes are if the risk is at its bound."""
     if n == 0:
         return 1.0
     k = np.arange(n_wrong + 1)
@@ -137,9 +144,9 @@ def tail(n_wrong: int, n: int, risk: float) -> float:
 
 
 def cheapest(outcomes: Sequence[Outcome], costs: Costs, among: Sequence[float]) -> float:
-    """The one of some thresholds, or `ALWAYS_ASK`, under which these outcomes would have cost least.
+    """Return the one of some thresholds, or `ALWAYS_ASK`, under which these outcomes would have cost least.
 
-    Each outcome counts as often as outcomes like it were likely missed.
+    Each outcome is weighted by the inverse of its probability of being compared.
     """
     confidences = np.array([outcome.confidence for outcome in outcomes])
     weights = np.array([1 / max(outcome.share, 1e-6) for outcome in outcomes])
@@ -151,6 +158,6 @@ def cheapest(outcomes: Sequence[Outcome], costs: Costs, among: Sequence[float]) 
 
 
 def is_drawn(key: str, share: float) -> bool:
-    """Whether a request is compared with the teacher by lot: `share` of all, the same one always alike."""
+    """Return whether a request is compared with the teacher by lot: `share` of all, the same one always alike."""
     digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:7], "big") < share * 2**56

@@ -1,4 +1,4 @@
-"""Questions back to the owner: what is missing, and what for."""
+"""Asks the owner for missing values, and says what for."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _QUESTIONS = {
 
 
 def question_about(missing: Sequence[tuple[str, str]], tools: Mapping[str, ToolSpec]) -> str:
-    """A short question for each missing value, and what it is needed for.
+    """Return a short question for each missing value, and what it is needed for.
 
     Args:
         missing: Tool and parameter of each, at least one; those beyond the second are not asked for yet.
@@ -40,7 +40,7 @@ def question_about(missing: Sequence[tuple[str, str]], tools: Mapping[str, ToolS
 
 
 def _in_words(tool: str) -> str:
-    """`add_reminder` as `add a reminder`."""
+    """Return `add_reminder` as `add a reminder`."""
     verb, _, rest = tool.partition("_")
     if not rest or "_" in rest or rest.endswith("s") or rest in ("mail", "time"):
         return tool.replace("_", " ")

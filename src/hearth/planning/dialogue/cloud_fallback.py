@@ -1,6 +1,6 @@
-"""What no tool serves and is a question of general knowledge goes to the cloud, where there is one that answers.
+"""Sends questions of general knowledge that no tool serves to the cloud, if there is one that answers.
 
-Covered: questions and requests for ideas. Not covered: orders ("play music"), questions back, what memory was asked.
+Covered: questions and requests for ideas. Not covered: orders ("play music"), questions back, questions for memory.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan
-from hearth.memory.search.questions import asked_of
+from hearth.memory.answers.questions import asked_of
 from hearth.types import Plan, Refusal, Request, Step, ToolSpec
 
 ASK_CLOUD = "ask_cloud"
@@ -26,7 +26,7 @@ _CLAUSE = re.compile(r"[^.!?,;\n]+[.!?]*")
 
 
 def asked_of_cloud(request: Request, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
-    """The plan that asks the cloud; None where a plan was found, or this is no question, or nobody may be asked."""
+    """Plan to ask the cloud; None when a plan was found, this is no question, or nobody may be asked."""
     if ASK_CLOUD not in tools or not isinstance(found, Refusal) or found.kind != "out_of_scope":
         return None
     text = request.text.strip()

@@ -1,13 +1,13 @@
-"""What a request means after the one before: "same for tomorrow", "and Friday?", "her", "the second one".
+"""Resolves what a request means after the one before: "same for tomorrow", "and Friday?", "her", "the second one".
 
 Deterministic, from the last episodes alone. A request that only makes sense after another is read as a fuller one,
-which is planned, remembered and learnt from like any other; what it was read as is shown. A record of the last answer
-("the second one", "it") enters a plan by its id, chosen by the owner's own words: never by a text that stands in it.
+which is planned, remembered and learned from like any other; the owner is shown that reading. A record of the last
+answer ("the second one", "it") enters a plan by its id, chosen by the owner's own words, never by a text in the record.
 
-Covered: ellipsis with another time, person, place or name in the place of the last one; "again"; pronouns for the one
-person of the last request; a record by its place in the last answer, or the only one there.
+Covered: ellipsis that replaces the last time, person, place or name; "again"; pronouns for the one person of the last
+request; a record by its place in the last answer, or the only one there.
 Not covered: what lies further back than the last request; several people for one pronoun (it is left as it stands and
-the planner asks); other languages than English; names of things that were only in an answer's text.
+the planner asks); languages other than English; names of things that were only in an answer's text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hearth.planning.dialogue.memory_fallback import REMEMBER, SEARCH, corrected
 from hearth.types import Argument, Context, Episode, Plain, Plan, Record, Ref, Request, ToolSpec
 
 WITHIN = dt.timedelta(minutes=15)
-"""A request later than that stands for itself."""
+"""A request later than this is read by itself."""
 _ELLIPSIS = re.compile(
     r"\s*(?:(?:no|sorry|wait|oh|ok|okay|please),?\s+)*?"
     r"(?:(?:(?:do|add|make|and)\s+)?(?:the\s+)?same(?:\s+thing)?(?:\s+again)?|(?:and\s+)?(?:what|how)\s+about|and|also|"
@@ -68,7 +68,7 @@ _GIVING = frozenset(
         "for about from and see"
     )
 )
-"""After these "her" is given something; before a thing it owns it."""
+"""After these words "her" is a receiver; before a thing it is a possessor."""
 _NO_THINGS = _GIVING | frozenset(listed("that a an the at on in by i"))
 _OWNED = frozenset(listed("birthday number address mail phone email"))
 _CLOCK_WORDS = re.compile(r"\b(?:noon|midnight|o'?clock|half|past|quarter|[ap]\.?m)\b", re.IGNORECASE)
@@ -82,15 +82,15 @@ class Reading:
 
     text: str
     record: Record | None = None
-    """The record of the last answer that it is about."""
+    """Record of the last answer that it is about."""
 
 
 def read_after(
     text: str, recent: Sequence[Episode], now: dt.datetime, context: Context, tools: Mapping[str, ToolSpec]
 ) -> Reading:
-    """Read `text` after `recent` episodes, newest first; as it stands where nothing in it refers back.
+    """Read `text` after `recent` episodes, newest first; unchanged when nothing in it refers back.
 
-    "What about Friday?" goes back to the last that only looked something up, everything else to the very last.
+    "What about Friday?" refers to the last request that only looked something up, everything else to the very last.
     """
     last, *_ = *(e for e in recent if dt.timedelta() <= now - e.request.now <= WITHIN and e.plan is not None), None
     if last is None or last.plan is None:
@@ -121,7 +121,7 @@ def _only_reads(plan: Plan, tools: Mapping[str, ToolSpec]) -> bool:
 
 
 def _filled(last: Request, rest: str, now: dt.datetime, context: Context) -> str | None:
-    """The last request with what `rest` says in the place of what it said; None when `rest` says something else."""
+    """Replace values of the last request with those of `rest`; None when `rest` says something else."""
     slots = find_slots(rest, now, context)
     if not slots or re.sub(r"[\s,]|\band\b", "", _CUE.sub("", _without(rest, slots))):
         return None
@@ -153,7 +153,7 @@ def _is_alike(old: Slot, new: Slot) -> bool:
 
 
 def _said_for(old: Slot, new: Slot) -> str:
-    """A time keeps what the new one leaves open: "at 10" the day, "tomorrow" the hour."""
+    """Complete a new time with the old one: "at 10" keeps the day, "tomorrow" the hour."""
     if old.kind != "time" or new.kind != "time" or "repeat" in new.views:
         return new.text
     clock, day, moment = "time" in new.views, _names_a_day(new), str(old.views.get("datetime", ""))
@@ -169,7 +169,7 @@ def _said_for(old: Slot, new: Slot) -> str:
 
 
 def _names_a_day(slot: Slot) -> bool:
-    """Whether more than a clock time was said."""
+    """Return whether more than a clock time was said."""
     return re.search(r"[^\W\d]{3,}", _CLOCK_WORDS.sub("", slot.text)) is not None
 
 
@@ -187,7 +187,7 @@ def _names_somebody(text: str, now: dt.datetime, context: Context) -> bool:
 
 
 def _in_place(text: str, match: re.Match[str], person: str) -> str:
-    """The name, as an owner where the word owned something: "her number", but not "tell her"."""
+    """Return the name, as a possessive if the pronoun was one: "her number", but not "tell her"."""
     word = match["word"].lower()
     if word != "her":
         return f"{person}'s" if word in _SAID_OF else person
@@ -203,7 +203,7 @@ def _in_place(text: str, match: re.Match[str], person: str) -> str:
 
 
 def _picked(text: str, last: Episode, tools: Mapping[str, ToolSpec]) -> Reading:
-    """A record of the last answer, by its place or as the only one."""
+    """Pick a record of the last answer, by its place or as the only one."""
     shown = _shown(last, tools)
     if shown is None:
         return Reading(text)
@@ -229,7 +229,7 @@ def _first_word(text: str) -> str:
 
 
 def _shown(last: Episode, tools: Mapping[str, ToolSpec]) -> tuple[list[Mapping[str, Plain]], str, str] | None:
-    """The records of the last step that gave any, the type of what names them and the field that holds it."""
+    """Return the records of the last step that gave any, the type of their id and the field that holds it."""
     if last.plan is None:
         return None
     for result in reversed(last.results):
@@ -238,7 +238,7 @@ def _shown(last: Episode, tools: Mapping[str, ToolSpec]) -> tuple[list[Mapping[s
             continue
         values = result.value if isinstance(result.value, list) else [result.value]
         records: list[Mapping[str, Plain]] = [value for value in values if isinstance(value, dict)]
-        fields = spec.fields.items()  # what is no id of its own could stand in for any other word of the plan
+        fields = spec.fields.items()  # any id but its own could stand in for other words of the plan
         field = next((n for n, kind in fields if kind == "FilePath" or (n == "id" and kind.endswith("Id"))), "")
         if records and field:
             return records, spec.fields[field], field
@@ -246,7 +246,7 @@ def _shown(last: Episode, tools: Mapping[str, ToolSpec]) -> tuple[list[Mapping[s
 
 
 def with_record(plan: Plan, record: Record | None, tools: Mapping[str, ToolSpec]) -> Plan:
-    """The plan with `record` wherever it takes one of its kind; searches that nothing needs any more leave."""
+    """Put `record` wherever the plan takes one of its kind; searches that nothing needs any more are dropped."""
     if record is None:
         return plan
     steps = []
@@ -260,7 +260,7 @@ def with_record(plan: Plan, record: Record | None, tools: Mapping[str, ToolSpec]
 
 
 def _pruned(plan: Plan, before: Plan, tools: Mapping[str, ToolSpec]) -> Plan:
-    """Without reading steps that served another one before and serve none now."""
+    """Drop reading steps that served another one before and serve none now."""
     served = {ref.step for step in before.steps for ref in step.refs()}
     gone: set[int] = set()
     while True:

@@ -1,15 +1,13 @@
-"""What no planner could place and is about the owner goes to memory, instead of "I can't do that": a question is asked
-of it, a statement is kept, "no, it's 48" puts right what was just answered or said.
+"""Sends requests about the owner that no planner could place to memory, instead of saying "I can't do that".
 
-By the form of the request alone: what memory holds decides nothing. To what was never told the answer is "I don't
-know".
-
-What was measured at home is asked of memory, too ("what was the temperature in the cellar this morning"), and what is
-measured now of the devices.
+A question is put to memory, a statement is kept, and "no, it's 48" corrects what was just answered or said. Only the
+form of the request decides, never what memory holds. To what was never told the answer is "I don't know". What was
+measured at home is asked of memory, too ("what was the temperature in the cellar this morning"), and what is measured
+now of the devices.
 
 Covered: who, what, which, where, when, how long, how many, how old, and yes or no, about "I", "my", "we", "our" or
-somebody the owner knows; who a name is; what somebody wrote who did; what the agent believed at a time.
-Not covered: what may be asked for advice or of the world ("how do I boil an egg", "where can I get a bicycle").
+somebody the owner knows; who a name is; what somebody wrote; what the agent believed at a time.
+Not covered: questions for advice or about the world ("how do I boil an egg", "where can I get a bicycle").
 """
 
 from __future__ import annotations
@@ -20,8 +18,8 @@ from dataclasses import replace
 
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan
+from hearth.memory.answers.questions import asked_of, believed_then, declares, said_by
 from hearth.memory.facts.fact_names import KIN_WORDS
-from hearth.memory.search.questions import asked_of, believed_then, declares, said_by
 from hearth.types import Context, Plan, Refusal, Request, Step, ToolSpec
 
 SEARCH, REMEMBER, STATE = "search_memory", "remember", "device_state"
@@ -38,24 +36,24 @@ _ABOUT_OWNER = re.compile(
     re.IGNORECASE,
 )
 _WHO = re.compile(r"\s*[Ww]ho(?:'s|’s| is) [A-Z][\w'’-]*(?: [A-Z][\w'’-]*){0,2}[\s?.!]*")
-"""A person's name and no more: nobody in the world is known, but whom the owner spoke of."""
+"""Matches a question about a person's name alone; only people the owner spoke of are known, nobody else."""
 _CONTACTS = frozenset({"find_contact", "list_contacts"})
 _MINE = re.compile(r"(?:my|our)\s", re.IGNORECASE)
 _DEEDS = frozenset({"live", "lives", "work", "works", "like", "likes"})
 _WORD = re.compile(r"[^\W_]+")
 _MISPLACED = frozenset({"time_until", SEARCH})
-"""Tools for which a value is asked although the request is a question of what was: "how long ago did we …"."""
+"""Tools that ask for a value although the request is a question about the past: "how long ago did we …"."""
 
 
 def asked_of_memory(
     request: Request, found: Plan | Refusal, context: Context, told_of: Iterable[str], tools: Mapping[str, ToolSpec]
 ) -> Plan | None:
-    """The plan that asks memory; None where the request is no question about the owner, or what was found stands.
+    """Plan to ask memory; None when the request is no question about the owner, or what was found stands.
 
-    A plan stands, but for one that looks up a contact that there is not: "my locker" of "what is my locker number".
+    A plan stands, except one that looks up a contact that does not exist: "my locker" of "what is my locker number".
 
     Args:
-        found: What the planners say.
+        found: The planners' answer.
         told_of: Those of whom something is held true, or who said something.
     """
     if SEARCH not in tools:
@@ -96,7 +94,7 @@ _NOT_HOME = frozenset({"city", "town", "country", "world", "north", "south", "su
 
 
 def _measured(text: str, request: Request, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
-    """The plan for what is, or was, measured in a room; None where it is asked of nothing at home."""
+    """Plan the question what is, or was, measured in a room; None when it is not about a room at home."""
     match = _MEASURED.fullmatch(text)
     if not isinstance(found, Refusal) or match is None or match["room"].split()[-1].casefold() in _NOT_HOME:
         return None
@@ -111,7 +109,7 @@ def _measured(text: str, request: Request, found: Plan | Refusal, tools: Mapping
 def _with_what_was_said(
     request: Request, found: Plan | Refusal, *, is_in_chat: bool, tools: Mapping[str, ToolSpec]
 ) -> Plan | None:
-    """ "What did Tom write": what Tom said in chats that were brought in, beside the mail that a plan looks up."""
+    """Plan the question "What did Tom write": search imported chats, beside the mail that a plan looks up."""
     step = Step(SEARCH, {"query": request.text.strip(" ?.!")}, text=request.text)
     if isinstance(found, Refusal):
         return _checked(step, tools) if found.kind == "out_of_scope" else None
@@ -121,12 +119,12 @@ def _with_what_was_said(
 
 
 def _spaced(text: str) -> str:
-    """The words in small letters, with a space around each."""
+    """Return the words in lower case, with a space around each."""
     return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
 def _looks_up_nobody(plan: Plan, names: Set[str], told_of: Set[str]) -> bool:
-    """Whether all a plan does is to look in the contacts for a thing, or for somebody only memory knows."""
+    """Return whether a plan only looks in the contacts for a thing, or for somebody only memory knows."""
     if len(plan.steps) != 1 or plan.unserved or plan.steps[0].tool not in _CONTACTS:
         return False
     sought = next((value for value in plan.steps[0].arguments.values() if isinstance(value, str)), "")
@@ -139,8 +137,10 @@ def _looks_up_nobody(plan: Plan, names: Set[str], told_of: Set[str]) -> bool:
 
 
 def told_to_memory(request: Request, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
-    """The plan that keeps what the request states; None where it asks or orders, or what was found stands: a plan that
-    only looks something up does not, as nothing was asked."""
+    """Plan to keep what the request states; None when it asks or orders, or what was found stands.
+
+    A plan that only looks something up does not stand, as nothing was asked.
+    """
     if isinstance(found, Plan):
         stands = any(tools[step.tool].effect != "none" for step in found.steps if step.tool in tools)
     else:
@@ -172,8 +172,9 @@ _THING_SAID = re.compile(
 
 
 def corrected(said_before: str, text: str) -> str | None:
-    """ "no, it's 48 now" after "what is my locker number": "my locker number is 48 now"; None where nothing is put
-    right, or it is not clear what."""
+    """Rephrase "no, it's 48 now" after "what is my locker number" as "my locker number is 48 now"; None when nothing is
+    corrected, or it is not clear what.
+    """
     found = _CORRECTS.fullmatch(text)
     thing = _THING_ASKED.fullmatch(said_before) or _THING_SAID.fullmatch(said_before)
     return f"{thing['thing']} is {found['value'].strip()}" if found and thing else None

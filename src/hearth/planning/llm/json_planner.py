@@ -1,10 +1,10 @@
-"""A language model as a planner: its answer is constrained by a JSON schema, checked, and repaired at most once.
+"""Plans with a language model: constrains its answer by a JSON schema, checks it, and has it repaired at most once.
 
 Covered: the model sees the request, the time, names the request mentions and tool descriptions, never a tool's result;
 nothing it says runs unless `formats.plan_validation` accepts it; an address, number or recipient that the owner did not
 give is refused; control characters are taken out of words meant for the owner; a reply that gives away the canary of
-its prompt is thrown away. Not covered: whether the plan is what the owner meant (`consistency` asks several times, the
-guard asks the owner), which host the model is on and what it sees of the request (egress decides and masks).
+its prompt is thrown away. Not covered: whether the plan is what the owner meant (`self_consistency` asks several times,
+the guard asks the owner), which host the model is on and what it sees of the request (egress decides and masks).
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from hearth.protocols import Encoder, LanguageModel
 from hearth.types import TYPE_NAMES, Argument, Context, Entity, Offer, Parameter, Plan, Refusal, Request, ToolSpec
 
 CONFIDENCE = 0.75
-"""Of every plan made here. Not calibrated: that a plan passed the check does not say how often such plans are right."""
+"""Confidence of every plan made here. Not calibrated: passing the check does not say how often plans are right."""
 MAX_REQUEST_CHARACTERS = 20_000
 MAX_REPLY_CHARACTERS = 100_000
 N_TOOLS = 24
 N_PRODUCERS = 12
-"""Tools described beyond the nearest ones because they make what those need (a draft to send, a contact's address)."""
+"""Number of further tools described because the nearest ones need their results (a draft, a contact's address)."""
 N_NAMES = 40
 
 _TEXT_LENGTH = 500
 _N_FAULTS = 8
 _FREE_TYPES = frozenset(set(TYPE_NAMES) - {"EmailAddress", "PhoneNumber", "Url"})
-"""Types whose values the model may write in its own words; of any other, what it writes out must be in the request."""
+"""Types whose values the model may write in its own words; values of any other type must be in the request."""
 _SAID_TYPES = frozenset(set(TYPE_NAMES) - {"EmailAddress", "PhoneNumber", "FilePath"})
 """Types whose values owners say; a value of any other type mostly comes from a tool."""
 
@@ -68,7 +68,7 @@ Tools:
 
 
 class _Reply(BaseModel):
-    """What the model answers; only these fields are read."""
+    """The model's answer; only these fields are read."""
 
     outcome: Literal["plan", "needs", "out_of_scope"] = "plan"
     reason: str = ""
@@ -80,25 +80,27 @@ class _Reply(BaseModel):
 
 
 class _Unusable(Exception):
-    """The reply cannot be used; the argument names the faults for the model to mend."""
+    """Raised when the reply cannot be used; the argument names the faults for the model to mend."""
 
 
 class LanguagePlanner:
     """Satisfies `protocols.Planner` with any `LanguageModel`."""
 
     def __init__(self, model: LanguageModel, encoder: Encoder | None = None, n_tools: int = N_TOOLS) -> None:
-        """With an `encoder`, only the `n_tools` tools nearest to the request are described to the model (and what
-        makes their inputs); without one, all are."""
+        """Keep the model. With an `encoder`, it is told only of the `n_tools` tools nearest to the request (and of
+        tools that make their inputs); without one, of all.
+        """
         self.name = f"language:{model.name}"
         self._model = model
         self._shortlist = Shortlist(encoder, n_tools) if encoder is not None else None
 
     def plan(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
-        """Ask the model for a plan; with a faulty one, name the faults and ask once more.
+        """Ask the model for a plan; if it is faulty, name the faults and ask once more.
 
         Returns:
             A plan that has passed `formats.plan_validation`, or a refusal: the model's own, or of a request that is
             blank or longer than 20,000 characters, or when there are no tools (the model is not asked then).
+
         Raises:
             PlannerError: The model is unreachable, both its answers were unusable, or it gave its prompt away.
         """
@@ -138,7 +140,7 @@ class LanguagePlanner:
     # ── What the model said ───────────────────────────────────────────────────────────────────────────────
 
     def _read(self, text: str, request: str, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
-        """A checked plan or a refusal. Raises: _Unusable."""
+        """Return a checked plan or a refusal. Raises: _Unusable."""
         reply = _parse(text)
         if reply.outcome == "plan":
             return self._checked(reply, request, tools)
@@ -177,7 +179,7 @@ class LanguagePlanner:
 
 
 def unreadable(text: str, tools: Mapping[str, ToolSpec], planner: str) -> Refusal | None:
-    """A refusal of what no model need be asked about: a blank or endless request, or no tools at all."""
+    """Refuse what no model need be asked about: a blank or too long request, or no tools at all."""
     if not text.strip():
         return Refusal("unreadable", "the request is empty; say what you would like done", planner=planner)
     if len(text) > MAX_REQUEST_CHARACTERS:
@@ -192,7 +194,7 @@ def unreadable(text: str, tools: Mapping[str, ToolSpec], planner: str) -> Refusa
 
 
 def _parse(text: str) -> _Reply:
-    """The JSON object in a reply, with or without a code fence or thoughts around it. Raises: _Unusable."""
+    """Parse the JSON object in a reply, with or without a code fence or thoughts around it. Raises: _Unusable."""
     if len(text) > MAX_REPLY_CHARACTERS:
         raise _Unusable(f"it has {len(text):,} characters, at most {MAX_REPLY_CHARACTERS:,} are read; answer briefly")
     body = text.rpartition("</think>")[2]
@@ -208,7 +210,7 @@ def _parse(text: str) -> _Reply:
 
 
 def _shown(text: str) -> str:
-    """Words of the model fit for the owner's screen: one line, bounded, nothing that steers a terminal."""
+    """Make words of the model fit for the owner's screen: one line, bounded, nothing that controls a terminal."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return line if len(line) <= _TEXT_LENGTH else f"{line[: _TEXT_LENGTH - 1]}…"
 
@@ -223,7 +225,7 @@ def _offer(name: str, tools: Mapping[str, ToolSpec]) -> Offer | None:
 
 
 def invented(plan: Plan, request: str, tools: Mapping[str, ToolSpec]) -> list[str]:
-    """Faults of a checked plan: ids, addresses, phone numbers and recipients written out that the owner did not say."""
+    """Return faults of a checked plan: ids, addresses, phone numbers and recipients that the owner did not say."""
     found: list[str] = []
     for index, step in enumerate(plan.steps):
         for name, value in step.arguments.items():
@@ -243,7 +245,7 @@ def invented(plan: Plan, request: str, tools: Mapping[str, ToolSpec]) -> list[st
 
 
 def _is_said(text: str, kind: str, request: str) -> bool:
-    """Whether the request holds `text`, however a number is grouped or an address begun."""
+    """Return whether the request holds `text`, however a number is grouped or an address begun."""
     if kind == "PhoneNumber":
         return re.sub(r"\D", "", text)[-7:] in re.sub(r"\D", "", request)
     if kind == "Url":
@@ -252,7 +254,7 @@ def _is_said(text: str, kind: str, request: str) -> bool:
 
 
 def _literals(value: Argument) -> list[str]:
-    """Texts written out in an argument, those in lists and records included."""
+    """Return the texts written out in an argument, those in lists and records included."""
     if isinstance(value, str):
         return [value]
     items = value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else []
@@ -278,7 +280,7 @@ def _asked(request: Request, context: Context, quoting: Quoting) -> dict[str, ob
 
 
 def _mentioned(text: str, entities: Sequence[Entity]) -> list[Entity]:
-    """Entities of which the request says a word: the model need not know the others."""
+    """Return the entities of which the request says a word: the model need not know the others."""
     said = set(re.findall(r"\w{2,}", text.casefold()))
     return [
         entity
@@ -288,7 +290,7 @@ def _mentioned(text: str, entities: Sequence[Entity]) -> list[Entity]:
 
 
 def describe(spec: ToolSpec) -> str:
-    """A tool in a few lines: signature, result, what it does, what its arguments mean."""
+    """Describe a tool in a few lines: signature, result, what it does, what its arguments mean."""
     signature = ", ".join(_signature(parameter) for parameter in spec.parameters)
     fields = "{" + ", ".join(f"{name}: {kind}" for name, kind in spec.fields.items()) + "}" if spec.fields else ""
     lines = [f"{spec.name}({signature}) -> {spec.returns}{fields}: {spec.description}"]
@@ -305,7 +307,7 @@ def _signature(parameter: Parameter) -> str:
 
 
 def answer_schema(tools: Mapping[str, ToolSpec]) -> dict[str, object]:
-    """JSON schema of an answer that may call `tools`: their names, their argument names, types and options.
+    """Return the JSON schema of an answer that may call `tools`: their names, their argument names, types and options.
 
     It stays within the subset that constrained decoders know (every field required, no further ones, no lengths).
     """
@@ -335,7 +337,7 @@ def _node_schema(spec: ToolSpec) -> dict[str, object]:
 
 
 def value_schema(parameter: Parameter) -> dict[str, object]:
-    """Schema of one value; a reference to an earlier result is text and fits everywhere but in an enum."""
+    """Return the schema of one value; a reference to an earlier result is text and fits everywhere but in an enum."""
     kind = canonical(parameter.type)
     if parameter.enum:
         option: dict[str, object] = {"type": "string", "enum": list(parameter.enum)}
@@ -373,7 +375,7 @@ def _item_type(kind: str) -> str:
 
 
 class Shortlist:
-    """The tools nearest to a request by meaning, and those that make what these need."""
+    """Chooses the tools nearest to a request by meaning, and those that make what these need."""
 
     def __init__(self, encoder: Encoder, n_tools: int) -> None:
         self._encoder = encoder
@@ -398,7 +400,7 @@ class Shortlist:
         return {name: spec for name, spec in tools.items() if name in names}
 
     def _producers(self, chosen: Sequence[ToolSpec], ranked: Sequence[ToolSpec]) -> list[ToolSpec]:
-        """For each type the chosen tools take and no owner would say, the two nearest tools that give it."""
+        """Return, for each type the chosen tools take and no owner would say, the two nearest tools that give it."""
         gives: dict[str, list[ToolSpec]] = {}
         for spec in ranked:
             for kind in {_item_type(kind) for kind in (spec.returns, *spec.fields.values())} - _SAID_TYPES:

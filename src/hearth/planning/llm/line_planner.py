@@ -1,10 +1,10 @@
-"""A plan as one short line that a small model can write: exact both ways, with a grammar that decoders can hold to.
+"""Writes a plan as one short line for a small model: exact both ways, with a grammar that decoders can enforce.
 
-    > /find_contact(name="Ben") /draft_mail(to="<node-0.email>", text="hello")
+  > /find_contact(name="Ben") /draft_mail(to="<node-0.email>", text="hello")
 
 A leading `>` says that each step follows the one before it; without it, `/tool(…)@0,2` says which steps come first;
-references order steps by themselves. `none` is the plan without steps. Values are JSON. Covered: what is written is
-read back the same; a line that is no plan is refused with its place. Not covered: whether the plan is runnable
+references order steps by themselves. `none` is the plan without steps. Values are JSON. Covered: a written plan is
+read back the same; a line that is not a plan is refused with its place. Not covered: whether the plan is runnable
 (`formats.plan_validation`), bounds that a grammar cannot express.
 """
 
@@ -25,12 +25,12 @@ from hearth.protocols import Encoder, GrammarModel, LanguageModel, Planner
 from hearth.types import Argument, Context, Plan, Refusal, Request, Step, ToolSpec
 
 MAX_TEXT = 400
-"""Characters of one text value the grammar lets a model write."""
+"""Number of characters of one text value that the grammar lets a model write."""
 N_BEST = 4
-"""Lines asked for; the first that checks is taken."""
+"""Number of lines asked for; the first valid one is taken."""
 N_TOOLS = 24
 MAX_STEPS = 16
-"""Of one line."""
+"""Most steps in one line."""
 NONE = "none"
 
 _INSTRUCTIONS = """\
@@ -56,7 +56,7 @@ _JSON = json.JSONDecoder(parse_constant=_no_number)
 
 
 def plan_line(plan: Plan) -> str:
-    """The plan as one line. Texts, confidence and what a plan leaves unserved are not in it."""
+    """Write the plan as one line. Texts, confidence and unserved parts are not in it."""
     if not plan.steps:
         return NONE
     is_chain = len(plan.steps) > 1 and all(step.after == ((k - 1,) if k else ()) for k, step in enumerate(plan.steps))
@@ -73,7 +73,7 @@ def _json(value: Argument) -> str:
 
 
 def read_line(text: str) -> Plan:
-    """The plan that `plan_line` wrote.
+    """Read a plan that `plan_line` wrote.
 
     Raises:
         PlanError: Not such a line; names the place.
@@ -122,7 +122,7 @@ def _read_arguments(text: str, place: int) -> tuple[dict[str, Argument], int]:
 
 
 def plan_grammar(tools: Mapping[str, ToolSpec]) -> str:
-    """Lark grammar of lines that call `tools`: their names, their argument names, types and options."""
+    """Return a Lark grammar of lines that call `tools`: their names, their argument names, types and options."""
     lines = [
         f'start: "{NONE}" | ">" chained{{2,{MAX_STEPS}}} | free{{1,{MAX_STEPS}}}',
         'chained: " /" call',
@@ -147,7 +147,7 @@ def plan_grammar(tools: Mapping[str, ToolSpec]) -> str:
 
 
 def _bounded(schema: Mapping[str, object]) -> dict[str, object]:
-    """`schema` with a longest text and list, so that no model writes without end."""
+    """Return `schema` with a maximum length for texts and lists, so that no model writes without end."""
     bounded = {key: _bounded(value) if isinstance(value, dict) else value for key, value in schema.items()}
     if isinstance(schema.get("anyOf"), list):
         bounded["anyOf"] = [_bounded(option) for option in schema["anyOf"]]  # type: ignore[attr-defined]
@@ -162,7 +162,7 @@ def _bounded(schema: Mapping[str, object]) -> dict[str, object]:
 
 
 def plan_messages(request: str, tools: Mapping[str, ToolSpec]) -> list[dict[str, str]]:
-    """What a model is asked, in training as in planning: the offered tools described, then the request's words."""
+    """Return the model's prompt, in training as in planning: the offered tools described, then the request's words."""
     described = "\n".join(describe(spec) for spec in tools.values())
     return [
         {"role": "system", "content": f"{_INSTRUCTIONS}Tools:\n{described}"},
@@ -171,20 +171,23 @@ def plan_messages(request: str, tools: Mapping[str, ToolSpec]) -> list[dict[str,
 
 
 def planner_of(model: LanguageModel, encoder: Encoder, n_samples: int = 1) -> Planner:
-    """The planner that suits `model`: one that has learnt to write plans as lines, or any other, asked for JSON up to
-    `n_samples` times."""
+    """Return the planner that suits `model`.
+
+    A model that has learned to write plans as lines is asked for lines; any other is asked for JSON up to `n_samples`
+    times.
+    """
     if not (isinstance(model, GrammarModel) and getattr(model, "writes_plans", False)):
         planner = LanguagePlanner(model, encoder)
         return ConsistentPlanner(planner, n_samples) if n_samples > 1 else planner
-    # What its chat form does not show need not be chosen: it knows its tools by name.
+    # Tools that its chat form does not show need not be chosen: it knows them by name.
     return CompactPlanner(model, encoder if getattr(model, "reads_tools", True) else None)
 
 
 class CompactPlanner:
-    """Satisfies `protocols.Planner` with a `GrammarModel` that has learnt to write such lines."""
+    """Satisfies `protocols.Planner` with a `GrammarModel` that has learned to write such lines."""
 
     def __init__(self, model: GrammarModel, encoder: Encoder | None = None, n_tools: int = N_TOOLS) -> None:
-        """With an `encoder`, only the `n_tools` tools nearest to the request are offered; without one, all are."""
+        """Keep the model. With an `encoder`, only the `n_tools` tools nearest to a request are offered; else all."""
         self.name = f"compact:{model.name}"
         self._model = model
         self._shortlist = Shortlist(encoder, n_tools) if encoder is not None else None
@@ -196,7 +199,7 @@ class CompactPlanner:
         context: Context,  # noqa: ARG002  nothing was said of it when the model learnt
         tools: Mapping[str, ToolSpec],
     ) -> Plan | Refusal:
-        """The most probable line that is a runnable plan. Its confidence is the share of all lines it was sure of.
+        """Return the most probable line that is a runnable plan, with the line's probability as its confidence.
 
         Raises:
             PlannerError: The model failed, or none of its lines is a runnable plan.

@@ -1,9 +1,9 @@
-"""Asked several times, a planner that is not sure contradicts itself: its plan counts as far as its answers agree.
+"""Asks a planner several times and trusts its plan as far as its answers agree: an unsure planner contradicts itself.
 
 Each attempt sees the tools in another order, as a language model that is not sure is swayed by what it reads first.
 When all answers are one plan, it is surer than a plan asked for once. When they differ and one of them would change or
-send something, nobody counts votes: the owner is asked which was meant. Plans that only read go by the majority, with
-so little confidence that the next planner, or the teacher, is asked before them.
+send something, votes are not counted: the owner is asked which was meant. Plans that only read go by the majority, with
+so little confidence that the next planner, or the teacher, is asked before they are taken.
 
 Covered: plans that differ in tools, links or values; refusals count as answers. Not covered: a model that is wrong the
 same way each time.
@@ -32,7 +32,7 @@ class ConsistentPlanner:
     """Satisfies `protocols.Planner` with another planner, asked up to `n_samples` times."""
 
     def __init__(self, planner: Planner, n_samples: int) -> None:
-        """`n_samples`: at least 2; asking ends early once the first answers, all the same, are the majority."""
+        """Keep the planner. `n_samples`: at least 2; asking ends early once equal first answers are the majority."""
         if n_samples < 2:
             raise ValueError(f"{n_samples} attempts cannot agree; ask at least twice")
         self.name = planner.name
@@ -40,7 +40,7 @@ class ConsistentPlanner:
         self._n_samples = n_samples
 
     def plan(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
-        """The plan its answers agree on, or a question which was meant.
+        """Return the plan its answers agree on, or a question which was meant.
 
         Raises:
             PlannerError: No attempt gave an answer; the last fault.
@@ -74,7 +74,7 @@ class ConsistentPlanner:
         return self._which(groups, tools)
 
     def _which(self, groups: Sequence[Sequence[Plan | Refusal]], tools: Mapping[str, ToolSpec]) -> Refusal:
-        """The question which of the two likeliest answers was meant."""
+        """Ask which of the two likeliest answers was meant."""
         ways = [_in_words(group[0], tools) for group in groups[:2]]
         reason = f"I can read this in two ways: {ways[0]}; or {ways[1]}. Please say which, in other words"
         return Refusal("needs", reason, planner=self.name)

@@ -1,4 +1,4 @@
-"""Tool sequences that might serve a request, from what is known of it.
+"""Generates candidate tool sequences for a request, from the evidence.
 
 Three sources: sequences seen before, new ones put together from the tools that score highest, in the order that the
 links between them suggest, and those that a trained model proposes. What is proposed depends on the evidence alone.
@@ -20,19 +20,19 @@ from hearth.protocols import Proposal
 Floats = NDArray[np.float64]
 Sequence_ = tuple[str, ...]
 ENDS = ""
-"""Stands before the first tool and after the last in the links of a sequence."""
+"""Marker before the first tool and after the last in the links of a sequence."""
 MOST_STEPS = 5
-"""Longer sequences are known ones or a trained model's; their orders are not compared."""
+"""Most steps of a new set; longer sequences are known ones or a trained model's, and their orders are not compared."""
 _N_TOOLS = 8
 _N_ORDERS = 2
-"""Orders proposed of each set."""
+"""Number of orders proposed of each set."""
 _FLOOR = 0.01
 _RARE_LINK = 0.4
-"""How likely a link is of two wanted tools, one of which was hardly ever taught."""
+"""Probability of a link between two wanted tools, one of which was hardly ever taught."""
 
 
 def steps_of(sequence: Sequence_) -> list[tuple[str, str]]:
-    """Neighbours in a sequence, both ends included."""
+    """Return the neighbours in a sequence, both ends included."""
     return list(pairwise((ENDS, *sequence, ENDS)))
 
 
@@ -42,7 +42,7 @@ def set_of(sequence: Sequence_) -> Sequence_:
 
 @dataclass(slots=True)
 class Counts:
-    """How often sequences, sets, links and tools were taught."""
+    """Counts of how often sequences, sets, links and tools were taught."""
 
     sequences: Counter[Sequence_] = field(default_factory=Counter)
     sets: Counter[Sequence_] = field(default_factory=Counter)
@@ -71,45 +71,44 @@ class Counts:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of one request. Arrays have one entry for each tool on offer."""
+    """Evidence on one request. Arrays have one entry for each tool on offer."""
 
     place: Mapping[str, int]
-    """Tools on offer and their places in the arrays."""
+    """Index of each tool on offer in the arrays."""
     tools: Floats
-    """How likely each tool is, from the whole text."""
+    """Probability of each tool, from the whole text."""
     clause_best: Floats
     """The same from the clause that suggests the tool most."""
     clause_any: Floats
-    """The same, of any clause (noisy or)."""
+    """The same from any clause (noisy or)."""
     by_clause: Floats
-    """How likely each tool is from each clause, shape [n_clauses, n_tools]."""
+    """Probability of each tool from each clause, shape [n_clauses, n_tools]."""
     steps: Floats
-    """How far clauses like each clause asked for it, shape [n_clauses, n_tools]."""
+    """Degree to which clauses like each clause asked for each tool, shape [n_clauses, n_tools]."""
     said: Floats
-    """Where in the request a tool's clause stands, 0 to 1; one half where that is not known."""
+    """Position of a tool's clause in the request, 0 to 1; one half when it is not known."""
     predicted: NDArray[np.float32]
     """Outputs of the heads for the whole text."""
     link_columns: Mapping[tuple[str, str], int]
-    """Which of them says how likely one tool directly follows another."""
+    """Index of the output that says how likely one tool directly follows another."""
     sizes: Mapping[int, float]
-    """How likely the plan has so many steps."""
+    """Probability that the plan has so many steps."""
     known: Sequence[Sequence_]
-    """The taught sequences that fit best."""
+    """Taught sequences that fit best."""
     neighbours: Sequence[tuple[Sequence_, float]]
     """Sequences of the most similar demonstrations, with weights that add up to 1."""
     nearest: float
     """Likeness of the most similar demonstration."""
     rarity: Floats
-    """1 for tools never taught, 0 for those taught a few times; a link of a rare tool that was never seen says nothing
-    against it."""
+    """1 for tools never taught, 0 for those taught a few times; an unseen link of a rare tool is no evidence."""
     proposal: Proposal | None = None
-    """What the trained model says, where there is one."""
+    """Proposal of the trained model, if there is one."""
     left_out: Sequence_ | None = None
-    """When fitting: this request's own sequence, which counts as taught once less."""
+    """This request's own sequence, which counts as taught once less; set only when fitting."""
 
     @cached_property
     def votes(self) -> dict[str, float]:
-        """Weight of the neighbours that use each tool."""
+        """Return the weight of the neighbours that use each tool."""
         found: dict[str, float] = {}
         for sequence, weight in self.neighbours:
             for tool in set(sequence):
@@ -118,7 +117,7 @@ class Evidence:
 
 
 class Grounds:
-    """What bears on the candidates of one request, as arrays over the few tools they use; the last entry is the end."""
+    """Evidence on the candidates of one request, as arrays over the few tools they use; the last entry is the end."""
 
     def __init__(self, evidence: Evidence, counts: Counts) -> None:
         self.evidence, self.counts = evidence, counts
@@ -133,7 +132,7 @@ class Grounds:
         self.place = {name: k for k, name in enumerate(self.names)}
         rows = np.array([evidence.place[name] for name in self.names[:-1]], dtype=np.int64)
         self.name_of = np.full(len(evidence.place), len(self.names))
-        """Where each tool on offer stands in `names`; one past the end for those that are not there."""
+        """Index in `names` of each tool on offer; one past the end for those that are not there."""
         self.name_of[rows] = np.arange(len(rows))
         self.tools, self.best, self.any, self.rarity, self.said = _with_end(
             [evidence.tools, evidence.clause_best, evidence.clause_any, evidence.rarity, evidence.said], rows
@@ -144,9 +143,10 @@ class Grounds:
         self._links()
 
     def _links(self) -> None:
-        """`link`, how likely b follows a; `n_links`, how often it was taught; `strength`, both with what is said first.
+        """Compute `link`, `n_links` and `strength`, all of shape [n_names, n_names].
 
-        All have shape [n_names, n_names].
+        `link` is how likely b follows a; `n_links` how often it was taught; `strength` combines both with which is said
+        first.
         """
         e, names = self.evidence, self.names
         pairs, shape = list(product(names, names)), (len(names), len(names))
@@ -167,8 +167,10 @@ class Grounds:
         self.strength = np.log(np.maximum(self.link, _FLOOR)) + share + end - start[:, None]
 
     def paths(self, found: Sequence[Sequence_], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Places of the tools of sequences of these lengths, with both ends, shape [n, most + 2]; shorter ones are
-        filled up with the end."""
+        """Return the indices of the tools of sequences of these lengths, with both ends, shape [n, most + 2].
+
+        Shorter ones are padded with the end.
+        """
         path = np.full((len(found), int(lengths.max(initial=0)) + 2), len(self.names) - 1)
         step = np.arange(path.shape[1]) - 1
         path[(step >= 0) & (step < lengths[:, None])] = [self.place[tool] for sequence in found for tool in sequence]
@@ -176,7 +178,7 @@ class Grounds:
 
 
 def _with_end(scores: Sequence[Floats] | Floats, rows: NDArray[np.int64]) -> Floats:
-    """Scores of some tools, shape [n, n_tools], with a 0 for the end behind them."""
+    """Return scores of some tools, shape [n, n_tools], with a 0 appended for the end."""
     found = np.zeros((len(scores), len(rows) + 1))
     for k, mine in enumerate(scores):
         found[k, :-1] = mine[rows]
@@ -184,7 +186,7 @@ def _with_end(scores: Sequence[Floats] | Floats, rows: NDArray[np.int64]) -> Flo
 
 
 def candidates(grounds: Grounds, n_free: int) -> list[Sequence_]:
-    """Known sequences worth a look, those a trained model proposes, and `n_free` new sets; each once, in order."""
+    """Return known sequences worth a look, a trained model's proposals, and `n_free` new sets; each once, in order."""
     evidence = grounds.evidence
     own = evidence.left_out
     found = dict.fromkeys([*evidence.known, *(sequence for sequence, _ in evidence.neighbours)])
@@ -200,7 +202,7 @@ def candidates(grounds: Grounds, n_free: int) -> list[Sequence_]:
 
 
 def possible(found: list[Sequence_], graph: frozenset[tuple[str, str]] | None) -> list[Sequence_]:
-    """Those whose links are all in the graph; all of them where there is no graph or none is."""
+    """Return those whose links are all in the graph; all of them without a graph, or if none remains."""
     if graph is None:
         return found
     return [s for s in found if all((a, b) in graph for a, b in steps_of(s)[1:-1])] or found
@@ -210,14 +212,14 @@ class Known:
     """Taught sequences as arrays, to find those that fit a prediction."""
 
     def __init__(self, counts: Counts, tools: Mapping[str, int], link_columns: Mapping[tuple[str, str], int]) -> None:
-        """Those whose every tool is on offer (`tools`: name → place)."""
+        """Keep those whose every tool is on offer (`tools`: name → place)."""
         self.sequences = sorted(s for s in counts.sequences if all(tool in tools for tool in s))
         self._tools = _padded([[tools[tool] for tool in dict.fromkeys(s)] for s in self.sequences])
         links = [dict.fromkeys(link_columns.get(link, -1) for link in steps_of(s)) for s in self.sequences]
         self._links = _padded([[column for column in mine if column >= 0] for mine in links])
 
     def best(self, tools: Floats, predicted: NDArray[np.float32], n: int) -> list[Sequence_]:
-        """The `n` that fit scores of tools, shape [n_tools], and the heads' outputs, best first."""
+        """Return the `n` that best fit scores of tools, shape [n_tools], and the heads' outputs, best first."""
         if not self.sequences:
             return []
         fit = np.append(2 * tools - 1, 0.0)[self._tools].sum(axis=1)
@@ -227,7 +229,7 @@ class Known:
 
 
 def _padded(rows: Sequence[Sequence[int]]) -> NDArray[np.int64]:
-    """Rows of places, filled up with -1."""
+    """Pad rows of indices with -1."""
     found = np.full((len(rows), max((len(row) for row in rows), default=0)), -1)
     for k, row in enumerate(rows):
         found[k, : len(row)] = row
@@ -236,26 +238,26 @@ def _padded(rows: Sequence[Sequence[int]]) -> NDArray[np.int64]:
 
 @cache
 def _subsets(n: int) -> NDArray[np.bool_]:
-    """All subsets of n things with 1 to MOST_STEPS members, shape [n_subsets, n]."""
+    """Return all subsets of n things with 1 to MOST_STEPS members, shape [n_subsets, n]."""
     bits = (np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1
     return np.asarray(bits[bits.sum(axis=1) <= MOST_STEPS], dtype=np.bool_)
 
 
 @cache
 def orders_of(n: int) -> NDArray[np.int64]:
-    """All orders of n things, the given one first, shape [n!, n]."""
+    """Return all orders of n things, the given one first, shape [n!, n]."""
     return np.array(list(permutations(range(n))), dtype=np.int64).reshape(-1, n)
 
 
 @cache
 def walks_of(n: int) -> NDArray[np.int64]:
-    """All orders of n things that stand at 1 to n, the given one first, from 0 to n + 1; shape [n!, n + 2]."""
+    """Return all orders of n things at 1 to n, the given one first, between 0 and n + 1; shape [n!, n + 2]."""
     ends = np.zeros((len(orders_of(n)), 1), dtype=np.int64)
     return np.hstack([ends, orders_of(n) + 1, ends + n + 1])
 
 
 def _top_tools(evidence: Evidence) -> list[tuple[str, float]]:
-    """The likeliest tools, by all that is known."""
+    """Return the likeliest tools, by all evidence."""
     mixed = evidence.tools + 0.5 * evidence.clause_any
     for tool, vote in evidence.votes.items():
         if tool in evidence.place:
@@ -268,7 +270,7 @@ def _top_tools(evidence: Evidence) -> list[tuple[str, float]]:
 
 
 def _free(grounds: Grounds, n_free: int) -> list[Sequence_]:
-    """The likeliest sets of the likeliest tools, each in its likeliest orders."""
+    """Return the likeliest sets of the likeliest tools, each in its likeliest orders."""
     if not n_free or not grounds.top:
         return []
     p = np.clip([p for _, p in grounds.top], 0.02, 0.98)
@@ -287,7 +289,7 @@ def _free(grounds: Grounds, n_free: int) -> list[Sequence_]:
 
 
 def _ordered(grounds: Grounds, sets: NDArray[np.int64]) -> list[list[Sequence_]]:
-    """Of each set of places, shape [n_sets, n], the likeliest orders."""
+    """Return the likeliest orders of each set of places, shape [n_sets, n]."""
     ends = np.full((len(sets), 1), len(grounds.names) - 1)
     every = np.hstack([ends, sets, ends])[:, walks_of(sets.shape[1])]
     score = grounds.strength[every[:, :, :-1], every[:, :, 1:]].sum(axis=2)

@@ -1,4 +1,4 @@
-"""What speaks for each candidate plan, as numbers: heads, neighbours, clauses, counts, and a trained model's word."""
+"""Turns the evidence on each candidate plan into numbers: heads, neighbours, clauses, counts, and a trained model."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ from hearth.protocols import Proposal
 _FLOOR = 0.01
 _N_MISSED = 20
 _MOST_TOGETHER = 6
-"""Sequences of up to so many steps are looked at together, filled up. With 7 links or fewer numpy adds one after the
-other, so zeros behind them change no bit of a sum."""
+"""Most steps of sequences that are computed together, padded.
+
+With 7 links or fewer numpy adds one after the other, so zeros behind them change no bit of a sum.
+"""
 _UNLIKELY = -6.0
 """Log-probability of a link or sequence that the trained model does not name."""
 
@@ -73,18 +75,20 @@ FEATURES = (
     "beam_first",
 )
 RARE_FEATURES = frozenset({"rare", "rare_odds", "rare_missed"})
-"""Those that concern hardly taught tools."""
+"""Features that concern hardly taught tools."""
 SEEN_FEATURES = frozenset(
     {"known", "known_set", "known_log", "known_near", "links_count", "links_new", "links_new_near"}
 )
-"""Those that say whether the like was taught before. A trained model tells by itself; beside it they only keep the
-student from new combinations."""
+"""Features that say whether something similar was taught before.
+
+A trained model tells by itself; beside it they only keep the student from new combinations.
+"""
 _N_TRAINED = 8
-"""The last so many come from the trained model, and are 0 without one."""
+"""Number of last features that come from the trained model; they are 0 without one."""
 
 
 def features(found: Sequence[Sequence_], grounds: Grounds) -> Floats:
-    """What speaks for each sequence, shape [n_found, len(FEATURES)]."""
+    """Return the features of each sequence, shape [n_found, len(FEATURES)]."""
     rows = np.zeros((len(found), len(FEATURES)))
     lengths = np.array([len(sequence) for sequence in found], dtype=np.int64)
     longer = sorted({n for n in lengths.tolist() if n > _MOST_TOGETHER})
@@ -96,14 +100,14 @@ def features(found: Sequence[Sequence_], grounds: Grounds) -> Floats:
 
 
 def _of_group(found: Sequence[Sequence_], lengths: NDArray[np.int64], grounds: Grounds) -> Floats:
-    """Features of sequences of about the same number of steps, the shorter ones filled up with the end."""
+    """Return the features of sequences of about the same number of steps, the shorter ones padded with the end."""
     e, members = grounds.evidence, [set_of(sequence) for sequence in found]
     path = grounds.paths(found, lengths)
     within = path[:, 1:-1]
     is_link = np.arange(path.shape[1] - 1) <= lengths[:, None]
     is_in = is_link[:, 1:] & _first_uses(within)
     tools, links = _of_tools(grounds), _of_links(grounds)
-    # Looked up in one go and added tool by tool: what is filled up, or stands there again, counts 0.
+    # Looked up in one go and added tool by tool: padding and repeated tools count 0.
     by_tool = dict(zip(tools, (np.array(list(tools.values()))[:, within] * is_in).sum(axis=2)))
     by_link = dict(zip(links, (np.array(list(links.values()))[:, path[:, :-1], path[:, 1:]] * is_link).sum(axis=2)))
     missed, clause_missed, rare_missed = _missed(found, within, grounds)
@@ -140,7 +144,7 @@ def _of_group(found: Sequence[Sequence_], lengths: NDArray[np.int64], grounds: G
 
 
 def _of_tools(grounds: Grounds) -> dict[str, Floats]:
-    """What speaks for each of the few tools, to be added up over those of a sequence; [n_names] each."""
+    """Return the features of each of the few tools, to be added up over those of a sequence; [n_names] each."""
     p = np.clip(grounds.tools, _FLOOR, 1 - _FLOOR)
     odds = np.log(p / (1 - p))
     steps = grounds.steps.max(axis=0)
@@ -158,7 +162,7 @@ def _of_tools(grounds: Grounds) -> dict[str, Floats]:
 
 
 def _of_links(grounds: Grounds) -> dict[str, Floats]:
-    """What speaks for each link between them; [n_names, n_names] each."""
+    """Return the features of each link between them; [n_names, n_names] each."""
     is_taught = grounds.n_links > 0
     link = np.where(is_taught, grounds.link, 0.0)
     return {
@@ -170,14 +174,14 @@ def _of_links(grounds: Grounds) -> dict[str, Floats]:
 
 
 def _first_uses(places: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Where a tool stands for the first time; sets count it once."""
+    """Mark where a tool stands for the first time; sets count it once."""
     step = np.arange(places.shape[1])
     same = (places[:, :, None] == places[:, None, :]) & (step[:, None] < step)
     return np.asarray(~same.any(axis=1), dtype=np.bool_)
 
 
 def _taught(found: Sequence[Sequence_], members: Sequence[Sequence_], grounds: Grounds) -> tuple[Floats, Floats]:
-    """How often each sequence and each set was taught, the one left out not counted."""
+    """Count how often each sequence and each set was taught, without the one left out."""
     counts, own = grounds.counts, grounds.evidence.left_out
     own_set = set_of(own) if own is not None else None
     n_known = [max(counts.sequences.get(s, 0) - (s == own), 0) for s in found]
@@ -186,7 +190,7 @@ def _taught(found: Sequence[Sequence_], members: Sequence[Sequence_], grounds: G
 
 
 def _votes(found: Sequence[Sequence_], members: Sequence[Sequence_], e: Evidence) -> tuple[Floats, ...]:
-    """How far the neighbours chose each sequence, its set, its tools and its links."""
+    """Return the weight of the neighbours that chose each sequence, its set, its tools and its links."""
     if not e.neighbours:
         none = np.zeros(len(found))
         return none, none, np.array([-float(len(s)) for s in members]), np.array([-0.5 * (len(s) + 1) for s in found])
@@ -209,10 +213,12 @@ def _votes(found: Sequence[Sequence_], members: Sequence[Sequence_], e: Evidence
 
 
 def _missed(found: Sequence[Sequence_], within: NDArray[np.int64], grounds: Grounds) -> Floats:
-    """The highest score of a tool that a set lacks: from the whole text, from a clause, and of hardly taught tools from
-    the whole text; shape [3, n_found]."""
+    """Return the highest score of a tool that a set lacks, shape [3, n_found].
+
+    The three are: from the whole text, from a clause, and of hardly taught tools from the whole text.
+    """
     e = grounds.evidence
-    uses = np.zeros((len(found), len(grounds.names) + 1), dtype=np.bool_)  # the last one is no tool of these
+    uses = np.zeros((len(found), len(grounds.names) + 1), dtype=np.bool_)  # the last column is no tool of these
     uses[np.arange(len(found))[:, None], within] = True
     scores = np.array([e.tools, e.clause_best, e.rarity * e.tools])
     n = min(_N_MISSED, scores.shape[1])
@@ -222,14 +228,14 @@ def _missed(found: Sequence[Sequence_], within: NDArray[np.int64], grounds: Grou
 
 
 def _cover(by_clause: Floats, within: NDArray[np.int64]) -> Floats:
-    """How much less the tools of each sequence serve the clauses than the best tool for each clause would."""
+    """Return how much less the tools of each sequence serve the clauses than the best tool for each clause would."""
     scores = np.clip(by_clause, 0, 1)
     served = scores[:, within].max(axis=2)
     return np.asarray((served - scores.max(axis=1, keepdims=True)).sum(axis=0), dtype=np.float64)
 
 
 def _order_log(path: NDArray[np.int64], lengths: NDArray[np.int64], grounds: Grounds) -> Floats:
-    """How likely each order is among all orders of its tools."""
+    """Return how likely each order is among all orders of its tools."""
     found = np.zeros(len(path))
     for n in range(2, MOST_STEPS + 1):
         mine = np.flatnonzero(lengths == n)

@@ -1,5 +1,6 @@
-"""What a student was taught, as it is kept: for each demonstration its plan, its reading, and which clause asked for
-which tool. Nothing here depends on the order of teaching.
+"""Keeps what a student was taught: each demonstration's plan, its reading, and the tools each clause asked for.
+
+Nothing here depends on the order of teaching.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ _STEP_PREFIX = re.compile(r"^step \d+[:.]? *(call \S+ *(to )?)?", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Taught:
-    """One demonstration as it was learnt."""
+    """One demonstration as it was learned."""
 
     sequence: Sequence_
     links: frozenset[tuple[int, int]]
     reading: Reading
     clause_tools: tuple[tuple[str, ...], ...]
-    """Of each clause, the tools of the steps most like it."""
+    """For each clause, the tools of the steps most similar to it."""
 
 
 def taught_of(demonstration: Demonstration, reading: Reading, vectors: FloatRows) -> Taught:
-    """Each step is credited to the clause it is most like; the request itself is not kept."""
+    """Credit each step to its most similar clause; the request itself is not kept."""
     steps = demonstration.plan.steps
     clauses = reading.vectors
     clause_tools: list[list[str]] = [[] for _ in clauses]
@@ -45,7 +46,7 @@ def taught_of(demonstration: Demonstration, reading: Reading, vectors: FloatRows
 
 
 def targets_of(sequence: Sequence_) -> dict[str, float]:
-    """What a sequence teaches the heads: its tools, its links with both ends, its length."""
+    """Return the targets that a sequence gives the heads: its tools, its links with both ends, its length."""
     wanted = dict.fromkeys([f"t {tool}" for tool in sequence], 1.0)
     wanted.update(dict.fromkeys([f"l {a} > {b}" for a, b in steps_of(sequence)], 1.0))
     wanted[f"n {min(len(sequence), 6)}"] = 1.0
@@ -53,7 +54,7 @@ def targets_of(sequence: Sequence_) -> dict[str, float]:
 
 
 def step_texts(demonstration: Demonstration, tools: Mapping[str, ToolSpec]) -> list[str]:
-    """What each step was said to do, else its tool's text."""
+    """Return the text of each step, else its tool's text."""
     texts = []
     said = demonstration.task_steps
     for index, step in enumerate(demonstration.plan.steps):

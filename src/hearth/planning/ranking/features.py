@@ -1,9 +1,9 @@
-"""A request as numbers: whole-number features of the text and of each clause; the same text, the same numbers.
+"""Turns a request into whole-number features of the text and of each clause; the same text gives the same numbers.
 
-One pass of the encoder gives the text's vector and its tokens in context. The text's features join the mean, the mean
-weighted by rarity and the extremes over tokens with its words and pairs of words; a clause is the mean of its tokens,
-the whole text in view. Cuts are fine and need no grammar: at punctuation and connecting words, four words or more.
-An encoder without `encode_tokens` serves too: its tokens are then the words, each encoded on its own.
+One pass of the encoder gives the text's vector and its tokens in context. The text's features combine the mean, the
+mean weighted by rarity and the extremes over tokens with its words and pairs of words; a clause is the mean of its
+tokens, encoded within the whole text. Cuts are fine and need no grammar: at punctuation and connecting words, four
+words or more. An encoder without `encode_tokens` serves too: its tokens are then the words, each encoded on its own.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from hearth.protocols import Encoder
 FloatRows = NDArray[np.float32]
 
 _SHARES = (0.4, 0.2, 0.2, 0.2)
-"""Of the squared length: sentence, rare words, maxima, minima."""
+"""Shares of the squared length: sentence, rare words, maxima, minima."""
 _CENTRE = 0.1
-"""What the extremes of token vectors exceed on the mean, roughly; taken off so that they differ in direction."""
+"""Rough excess of token vectors' extremes over the mean; subtracted so that they differ in direction."""
 _TEXT_SHARE = 0.65
-"""Of a text's squared length; its words have the rest."""
+"""Share of the text in the squared length; its words have the rest."""
 _KERNEL = np.array([0.187, 0.454, 0.296, 0.025, 0.038], dtype=np.float32)
-"""The inner product of the random features of two texts, as a polynomial of their cosine; adds up to 1."""
+"""Inner product of the random features of two texts, as a polynomial of their cosine; adds up to 1."""
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _CUT = re.compile(r"[.;!?\n]+\s+|,\s+|\s+(?=and |then )")
 _LEAST_WORDS = 4
 _CHUNK_TEXTS = 256
 _MOST_CHARACTERS = 20_000
 _MOST_CLAUSES = 32
-"""What lies beyond is not read; an encoder reads some 1,000 characters."""
+"""Most clauses read; an encoder reads some 1,000 characters."""
 
 
 @runtime_checkable
@@ -55,7 +55,7 @@ class TokenEncoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A text as numbers; small enough to be kept with a demonstration. All are multiples of 1/INPUT_GRAIN."""
+    """Numbers of a text, small enough to be kept with a demonstration. All are multiples of 1/INPUT_GRAIN."""
 
     pooled: NDArray[np.int16]
     """The text's vector and those of its tokens together, shape [4 * dim]."""
@@ -64,30 +64,32 @@ class Reading:
     clauses: NDArray[np.int16]
     """Vectors of its clauses, shape [n_clauses, dim]."""
     request: str = ""
-    """The text itself; not kept with what was learnt."""
+    """The text itself; not kept with what was learned."""
 
     @property
     def vectors(self) -> FloatRows:
-        """The clauses' vectors, to compare with texts of steps and tools, shape [n_clauses, dim]."""
+        """Return the clauses' vectors, to compare with texts of steps and tools, shape [n_clauses, dim]."""
         return self.clauses.astype(np.float32) / np.float32(INPUT_GRAIN)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingOptions:
-    """How many features are made; more are better and slower (with the square, while learning)."""
+    """Numbers of features; more are better and slower (with the square, while learning)."""
 
     n_random: int = 2048
     n_words: int = 1024
     n_clause: int = 1024
     seed: int = 0
     is_nested: bool = False
-    """Features are a fixed image of `WHOLE`, in whole numbers: the first random ones, `times` as long to make up for
-    the others, and words that share a place. So sums over them follow exactly from sums over the whole
-    (`statistics.Statistics.seen_by`)."""
+    """True when features are a fixed image of `WHOLE`, in whole numbers.
+
+    The image has the first random features, `times` as long to make up for the others, and words that share a place. So
+    sums over them follow exactly from sums over the whole (`Statistics.seen_by`).
+    """
 
     @property
     def times(self) -> int:
-        """What the first random features of a text are multiplied by."""
+        """Return the factor of the first random features of a text."""
         return isqrt(WHOLE.n_random // self.n_random) if self.is_nested else 1
 
     @property
@@ -110,7 +112,7 @@ class ReadingOptions:
 
 
 WHOLE = ReadingOptions()
-"""What nested readings are images of."""
+"""Options of which nested readings are images."""
 
 
 class Reader:
@@ -142,26 +144,26 @@ class Reader:
         return Reading(_whole(_pooled(tokens)), self._words(text), _whole(clauses), text)
 
     def text_features(self, readings: Sequence[Reading]) -> FloatRows:
-        """Whole numbers, shape [n, n_text_features]."""
+        """Return the texts' features as whole numbers, shape [n, n_text_features]."""
         pooled = np.array([reading.pooled for reading in readings]).reshape(len(readings), 4 * self.encoder.dim)
         words = np.array([reading.words for reading in readings]).reshape(len(readings), self.options.n_words)
         random = self._of_text.of(pooled / INPUT_GRAIN, _TEXT_SHARE**0.5) * np.float32(self.options.times)
         return np.hstack([random, words.astype(np.float32)])
 
     def clause_features(self, readings: Sequence[Reading]) -> FloatRows:
-        """Whole numbers for the clauses of all, one after the other, shape [n_clauses, n_clause]."""
+        """Return whole numbers for the clauses of all readings, one after the other, shape [n_clauses, n_clause]."""
         clauses = np.concatenate([reading.clauses for reading in readings])
         return self._of_clause.of(clauses / INPUT_GRAIN) * np.float32(self.options.clause_times)
 
     def step_vectors(self, texts: Sequence[str]) -> FloatRows:
-        """Plain vectors of many short texts, quickly, shape [n, dim]."""
+        """Return plain vectors of many short texts, quickly, shape [n, dim]."""
         if not texts or not isinstance(self.encoder, TokenEncoder):
             return self.vectors(texts)
         chunks = (texts[start : start + _CHUNK_TEXTS] for start in range(0, len(texts), _CHUNK_TEXTS))
         return np.array([tokens.whole for chunk in chunks for tokens in self.encoder.encode_tokens(chunk)])
 
     def vectors(self, texts: Sequence[str]) -> FloatRows:
-        """Plain vectors of texts (steps, tools), shape [n, dim]."""
+        """Return plain vectors of texts (steps, tools), shape [n, dim]."""
         return self.encoder.encode(texts) if texts else np.zeros((0, self.encoder.dim), dtype=np.float32)
 
     def _tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
@@ -177,7 +179,7 @@ class Reader:
         return found
 
     def _words(self, text: str) -> NDArray[np.int16]:
-        """Words and pairs of neighbours, hashed.
+        """Hash the words and pairs of neighbouring words.
 
         Source:
             Weinberger et al. 2009, Feature hashing for large scale multitask learning, section 2.
@@ -192,14 +194,14 @@ class Reader:
 
 
 def fingerprint_of(options: ReadingOptions, n_inputs: int) -> str:
-    """How features are made; those with another fingerprint cannot be added."""
+    """Describe how features are made; those with another fingerprint cannot be added."""
     o = options
     whole = f" of {WHOLE.n_random}+{WHOLE.n_words}+{WHOLE.n_clause}" if o.is_nested else ""
     return f"reading 3, {n_inputs} inputs, {o.n_random}+{o.n_words}+{o.n_clause}{whole}, seed {o.seed}"
 
 
 def likeness_of_texts(pooled: FloatRows, words: FloatRows, *, is_rough: bool = False) -> FloatRows:
-    """How alike texts are, 1 for the same: about the cosine of their features.
+    """Return the similarity of texts, 1 for the same: about the cosine of their features.
 
     Args:
         pooled: Inner products of `Reading.pooled`; with `is_rough`, of its first part, the sentence vector, alone.
@@ -214,13 +216,13 @@ def likeness_of_texts(pooled: FloatRows, words: FloatRows, *, is_rough: bool = F
 
 
 def words_of(text: str) -> set[str]:
-    """Words and pairs of neighbours; numbers are alike."""
+    """Return the words and pairs of neighbouring words; all numbers count as the same word."""
     words = ["#" if word.isdecimal() else word for word in _WORD.findall(text.lower())]
     return {*words, *map(" ".join, pairwise(words))}
 
 
 def segments(text: str) -> list[tuple[int, int]]:
-    """Spans of the clauses of a text, in order; a text without any word is one."""
+    """Return the spans of the clauses of a text, in order; a text without any word is one."""
     spans: list[tuple[int, int]] = []
     start, n_words = 0, 0
     bounds = [*((m.start(), m.end()) for m in _CUT.finditer(text)), (len(text), len(text))]
@@ -240,7 +242,7 @@ def segments(text: str) -> list[tuple[int, int]]:
 
 
 def _pooled(tokens: TokenVectors) -> NDArray[np.float64]:
-    """Mean, mean by rarity, maxima and minima over tokens, each of its share's length."""
+    """Return mean, mean by rarity, maxima and minima over tokens, each scaled to its share."""
     parts = (
         tokens.whole,
         (tokens.rarity + np.float32(0.05)) @ tokens.vectors,
@@ -251,7 +253,7 @@ def _pooled(tokens: TokenVectors) -> NDArray[np.float64]:
 
 
 def _mean_of(tokens: TokenVectors, span: tuple[int, int]) -> NDArray[np.float64]:
-    """The vector of a part of a text: the mean of its tokens; the text's own where none lies inside."""
+    """Return the vector of a part of a text: the mean of its tokens; the text's own when none lies inside."""
     starts, ends = tokens.spans[:, 0], tokens.spans[:, 1]
     inside = (ends > span[0]) & (starts < span[1]) & (ends > starts)
     return _unit(tokens.vectors[inside].mean(axis=0) if inside.any() else tokens.whole)

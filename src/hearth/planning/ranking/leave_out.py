@@ -1,7 +1,7 @@
-"""What a student knows, some demonstrations left out, turned into evidence for single requests.
+"""Turns what a student knows, with some demonstrations left out, into evidence for single requests.
 
 Planning uses the view of everything. Fitting uses views without some demonstrations, to see what evidence is worth
-where it was not learnt from.
+for requests it was not learned from.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.planning.ranking.calibration.logistic import Weigher
 from hearth.planning.ranking.candidates import Counts, Evidence, Floats, Known, Sequence_
 from hearth.planning.ranking.features import FloatRows, Reading
+from hearth.planning.ranking.logistic import Weigher
 from hearth.planning.ranking.neighbours import Neighbourhood
 from hearth.planning.ranking.unseen_tools import SIGNS, Looks, ToolTexts, Transfer, by_text, stranger_signs
 from hearth.protocols import Proposal
 
 _N_NEIGHBOURS = 15
 _SHARPNESS = 10.0
-"""How fast a neighbour's weight falls with its distance in likeness."""
+"""Rate at which a neighbour's weight falls with its distance in likeness."""
 _N_KNOWN = 20
 _RARE_USES = 2
-"""Below this many times `text_trust`, that a link was never seen says nothing."""
+"""With fewer uses than this many times `text_trust`, a link never seen is no evidence."""
 _STRANGER_USES = 4
 """Tools taught fewer than this many times `text_trust` are judged by their texts too."""
 
@@ -45,7 +45,7 @@ class ViewOptions:
 
 
 class View:
-    """Immutable; made anew when anything was learnt, removed or offered."""
+    """Evidence from all but the hidden demonstrations. Immutable; rebuilt when anything is learned or removed."""
 
     def __init__(
         self,
@@ -57,10 +57,11 @@ class View:
         options: ViewOptions,
         hidden: NDArray[np.bool_] | None = None,
     ) -> None:
-        """
+        """Build a view.
+
         Args:
             names: Tools on offer.
-            counts: Of what is not hidden.
+            counts: Counts of what is not hidden.
             hidden: Rows of the neighbourhood that are left out.
         """
         self.names, self.texts, self.counts, self.neighbourhood = names, texts, counts, neighbourhood
@@ -89,14 +90,14 @@ class View:
         own: tuple[int, Sequence_] | None = None,
         strangers: tuple[NDArray[np.int64], Floats] | None = None,
     ) -> tuple[Evidence, NDArray[np.int64]]:
-        """Judge one request from the heads' outputs for it and its likeness to what was taught.
+        """Judge one request by the heads' outputs for it and its likeness to what was taught.
 
         Args:
             predicted: For the whole text, shape [n_outputs].
             clauses: For its clauses, shape [n_clauses, n_clause_outputs].
             weigher: How far texts of tools are trusted.
             own: Its row and sequence, when it was taught itself and is to be judged as if it had not been.
-            strangers: As the method gives them, when they were made already.
+            strangers: Result of the method `strangers`, if it was computed already.
         Returns:
             The evidence, and rows of the nearest demonstrations.
         """
@@ -139,7 +140,7 @@ class View:
         return hidden
 
     def uses_without(self, left_out: Sequence_ | None) -> Floats:
-        """How often each tool on offer was taught."""
+        """Return how often each tool on offer was taught."""
         if left_out is None:
             return self._uses
         uses = self._uses.copy()
@@ -149,7 +150,7 @@ class View:
     def looks(
         self, predicted: FloatRows, clauses: FloatRows, neighbours: Sequence[tuple[Sequence_, float]] = ()
     ) -> tuple[Looks, Floats]:
-        """What the heads say of each tool, and where in the request its clause stands."""
+        """Return the heads' scores of each tool, and where in the request its clause stands."""
         if not self.options.use_heads:
             votes = np.zeros(len(self.names))
             for sequence, weight in neighbours:
@@ -163,7 +164,7 @@ class View:
         return looks, said
 
     def strangers(self, looks: Looks, reading: Reading, uses: Floats) -> tuple[NDArray[np.int64], Floats]:
-        """Rows of hardly taught tools that may be wanted, and their signs."""
+        """Return the rows of hardly taught tools that may be wanted, and their signs."""
         trust = self.options.text_trust
         rare = np.flatnonzero(uses < _STRANGER_USES * trust)
         if not len(rare):
@@ -189,6 +190,6 @@ def counts_of(sequences: Mapping[str, Sequence_] | Sequence[Sequence_]) -> Count
 
 
 def _picked(scores: NDArray[np.floating], columns: NDArray[np.int64]) -> Floats:
-    """Scores, shape [..., n_outputs], in the order of the tools on offer; 0 for tools without a column."""
+    """Return scores, shape [..., n_outputs], in the order of the tools on offer; 0 for tools without a column."""
     padded = np.concatenate([scores, np.zeros((*scores.shape[:-1], 1))], axis=-1)
     return np.where(columns >= 0, padded[..., columns], 0.0).astype(np.float64)

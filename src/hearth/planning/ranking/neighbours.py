@@ -1,4 +1,4 @@
-"""Finds what was taught that is most like a request: whole demonstrations, and clauses with what they asked for.
+"""Finds the demonstrations most similar to a request, and similar clauses with the tools they asked for.
 
 Rows are in the order of their ids, so nothing depends on the order of teaching.
 """
@@ -15,13 +15,13 @@ from hearth.planning.ranking.examples import Taught
 from hearth.planning.ranking.features import FloatRows, Reading, likeness_of_texts
 
 _N_LOOKED_AT = 200
-"""So many demonstrations, nearest by their sentence vectors and words, are compared in full."""
+"""Number of demonstrations, nearest by their sentence vectors and words, that are compared in full."""
 _N_USUAL = 256
 _N_CLAUSES = 12
 _CLAUSE_SHARPNESS = 15.0
 _N_CLAUSES_LOOKED_AT = 150
 _ROUGH_WIDTH = 128
-"""So many clauses, nearest by the first numbers of their vectors, are compared in full."""
+"""Number of components, the first of each vector, by which clauses are preselected for a full comparison."""
 
 
 class Neighbourhood:
@@ -39,7 +39,7 @@ class Neighbourhood:
         self._index()
 
     def add(self, fresh: Mapping[str, Taught]) -> None:
-        """Take in demonstrations whose ids are new; quick for a few."""
+        """Add demonstrations whose ids are new; quick for a few."""
         if not self.ids:
             self._build(fresh)
             return
@@ -62,7 +62,7 @@ class Neighbourhood:
         self._index()
 
     def drop(self, ids: Collection[str]) -> None:
-        """Let go of demonstrations."""
+        """Drop demonstrations."""
         gone = np.zeros(len(self.ids), dtype=np.bool_)
         gone[[self.place[id] for id in ids]] = True
         out = gone[self._owner]
@@ -81,17 +81,17 @@ class Neighbourhood:
         self._starts = np.cumsum(self._n_clauses) - self._n_clauses
 
     def usual(self) -> FloatRows:
-        """Unit vectors of some requests, spread evenly over the ids."""
+        """Return unit vectors of some requests, spread evenly over the ids."""
         some = self._sentences[:: max(len(self.ids) // _N_USUAL, 1)][:_N_USUAL]
         return np.asarray(some / np.maximum(np.linalg.norm(some, axis=1, keepdims=True), 1e-6), dtype=np.float32)
 
     def nearest(
         self, reading: Reading, n: int, hidden: NDArray[np.bool_] | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Rows of the `n` most alike, nearest first, with their likeness (1 for the same text).
+        """Return the rows of the `n` most similar, nearest first, with their likeness (1 for the same text).
 
         Args:
-            hidden: Rows to pass over, shape [n_taught].
+            hidden: Rows to ignore, shape [n_taught].
         """
         if not self.ids:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
@@ -113,12 +113,13 @@ class Neighbourhood:
     def asked_for(
         self, reading: Reading, place: Mapping[str, int], hidden: NDArray[np.bool_] | None = None
     ) -> NDArray[np.float64]:
-        """How far the clauses most like each clause asked for each tool, shape [n_clauses, n_tools]; a clause that asks
-        for nothing has no votes.
+        """Return how far the clauses most similar to each clause asked for each tool, shape [n_clauses, n_tools].
+
+        A clause that asks for nothing has no votes.
 
         Args:
-            place: Of the tools on offer.
-            hidden: Rows to pass over.
+            place: Index of each tool on offer.
+            hidden: Rows to ignore.
         """
         found = np.zeros((len(reading.clauses), len(place)))
         if not len(self._clauses):
@@ -142,7 +143,7 @@ class Neighbourhood:
 
 
 def _texts(taught: list[Taught]) -> tuple[FloatRows, FloatRows]:
-    """Pooled vectors, shape [n, 4 * dim], and words, shape [n_words, n]."""
+    """Return pooled vectors, shape [n, 4 * dim], and words, shape [n_words, n]."""
     if not taught:
         return np.zeros((0, 0), dtype=np.float32), np.zeros((0, 0), dtype=np.float32)
     pooled = np.array([one.reading.pooled for one in taught], dtype=np.float32)
@@ -150,7 +151,7 @@ def _texts(taught: list[Taught]) -> tuple[FloatRows, FloatRows]:
 
 
 def _clauses(taught: list[Taught]) -> tuple[FloatRows, list[tuple[str, ...]], NDArray[np.int64]]:
-    """Vectors of all clauses, the tools each asked for, and how many clauses each demonstration has."""
+    """Return vectors of all clauses, the tools each asked for, and how many clauses each demonstration has."""
     if not taught:
         return np.zeros((0, 0), dtype=np.float32), [], np.zeros(0, dtype=np.int64)
     vectors = np.concatenate([one.reading.vectors for one in taught])

@@ -1,12 +1,12 @@
-"""A planner that learns from demonstrations exactly: solved heads and remembered neighbours, weighed into ranked plans.
+"""Learns from demonstrations exactly and ranks plans: solved heads and remembered neighbours, weighed together.
 
 Learning is order-free and reversible: the heads are solved from sums of whole numbers (`models.ridge`), the neighbours
-are the demonstrations themselves, and the few weights that join the two are fitted from what is remembered now. So a
-student taught in any order, or having forgotten something, plans as one taught the same things at once. A trained
+are the demonstrations themselves, and the few weights that combine the two are fitted from what is remembered now. So
+a student taught in any order, or having forgotten something, plans as one taught the same things at once. A trained
 model (`protocols.Proposer`) may be adopted: its proposals are weighed beside the rest, as far as they proved right.
-
 Tools unlike anything taught are scored by their text alone. Covered: which tools, in what order, linked how, how sure.
-Not covered: arguments (`language.values.slots` and the binding fill them), and requests that no tool serves.
+Not covered: arguments (`language.values.slots` and `planning.arguments.binding` fill them), and requests that no tool
+serves.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
@@ -27,7 +27,7 @@ from hearth.errors import StatisticsError
 from hearth.models.random_features import UNIT
 from hearth.models.ridge import Heads
 from hearth.planning.ranking import ranker_file
-from hearth.planning.ranking.calibration.logistic import chance
+from hearth.planning.ranking.calibration.min_risk import as_taught, least_risk, overlap, sureness_signs
 from hearth.planning.ranking.calibration.weight_fitting import (
     LEAST_TAUGHT,
     N_CHOSEN,
@@ -42,50 +42,32 @@ from hearth.planning.ranking.calibration.weight_fitting import (
 from hearth.planning.ranking.candidates import Counts, Evidence, Grounds, Sequence_, candidates, possible
 from hearth.planning.ranking.evidence_features import features
 from hearth.planning.ranking.examples import Taught, step_texts, targets_of, taught_of
-from hearth.planning.ranking.features import FloatRows, Reader, Reading, ReadingOptions
+from hearth.planning.ranking.features import FloatRows, Reader, Reading
 from hearth.planning.ranking.leave_out import Outputs, View, ViewOptions
-from hearth.planning.ranking.min_risk import as_taught, least_risk, overlap, sureness_signs
+from hearth.planning.ranking.logistic import chance
 from hearth.planning.ranking.neighbours import Neighbourhood
+from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth.planning.ranking.statistics.sufficient_statistics import PairLink, Statistics, pair_links, summed
 from hearth.planning.ranking.unseen_tools import ToolTexts, tool_name, tool_text
 from hearth.protocols import Encoder, Proposal, Proposer
 from hearth.types import Demonstration, ToolSpec
 
-__all__ = ["Candidate", "Proposal", "Proposer", "Ranking", "Student", "StudentOptions"]
+__all__ = ["Candidate", "Proposal", "Proposer", "Ranking", "Student"]
 
 _STALE_SHARE = 0.1
 _MANY = 64
-"""When more demonstrations change, the neighbourhood is made anew."""
+"""Number of changed demonstrations above which the neighbourhood is rebuilt."""
 _LEAST_OWN = 40
-"""With fewer demonstrations of one's own, a prior's weights join the evidence, where it has any."""
+"""With fewer own demonstrations, a prior's weights combine the evidence, if it has any."""
 _N_NAMED = 3
-"""So many demonstrations are named as what a plan rests on."""
-
-
-@dataclass(frozen=True, slots=True)
-class StudentOptions:
-    reading: ReadingOptions = field(default_factory=ReadingOptions)
-    ridge: float = 0.1
-    clause_ridge: float = 0.2
-    n_free: int = 15
-    """New combinations proposed beside known ones."""
-    use_heads: bool = True
-    use_neighbours: bool = True
-    n_fit: int = 800
-    """Demonstrations from which the joining weights are fitted."""
-    text_trust: float = 3.0
-    """So many uses of a tool count as much as what its text suggests."""
-    hides_tools: bool = True
-    """Fit on tools hidden for the purpose, too: better with new tools, and several times the time."""
-    weight_bits: int = 7
-    """Significant bits of the heads' weights; fewer make the student's file smaller."""
+"""Number of demonstrations named as what a plan rests on."""
 
 
 class Candidate(NamedTuple):
     tools: Sequence_
-    """In order."""
+    """Tools of the plan, in order."""
     links: tuple[tuple[int, int], ...]
-    """Which step feeds or precedes which."""
+    """Pairs of steps of which the first feeds or precedes the second."""
     probability: float
 
 
@@ -95,12 +77,12 @@ class Ranking:
 
     candidates: tuple[Candidate, ...]
     confidence: float
-    """Calibrated chance that the first has the right set of tools."""
+    """Calibrated probability that the first has the right set of tools."""
     rests_on: tuple[str, ...]
     """Ids of the demonstrations nearest to the request."""
 
     def expected_f1(self, place: int = 0) -> float:
-        """How much of a candidate's tools is expected to be right, under the probabilities of all; 0 without any."""
+        """Return the expected share of right tools in a candidate, under the probabilities of all; 0 without any."""
         if not self.candidates:
             return 0.0
         mine = self.candidates[place].tools
@@ -108,7 +90,7 @@ class Ranking:
 
 
 class Student:
-    """Tier one, neighbours and, once adopted, a trained model. Not thread-safe."""
+    """The learning ranker: heads, neighbours and, once adopted, a trained model. Not thread-safe."""
 
     name = "student"
 
@@ -119,7 +101,7 @@ class Student:
         options: StudentOptions | None = None,
         graph: frozenset[tuple[str, str]] | None = None,
     ) -> None:
-        """Know the tools, nothing taught yet.
+        """Start with the tools and nothing taught.
 
         Args:
             graph: Links that are possible; None allows any.
@@ -163,10 +145,10 @@ class Student:
         self._changed()
 
     def offering(self, tools: Mapping[str, ToolSpec], text_vectors: Mapping[str, FloatRows]) -> Student:
-        """The same student with other tools on offer, sharing all it learnt: neither may be taught afterwards.
+        """Return the same student with other tools on offer, sharing all it learned: neither may be taught afterwards.
 
         Args:
-            text_vectors: Of texts of tools that are known already, as `text_vectors` gives them.
+            text_vectors: Vectors of texts of tools that are known already, as `text_vectors` gives them.
         """
         self.fit()
         self._view  # noqa: B018 what both share is made before they part
@@ -177,11 +159,11 @@ class Student:
 
     @property
     def text_vectors(self) -> Mapping[str, FloatRows]:
-        """Of the texts of the tools on offer."""
+        """Return the vectors of the texts of the tools on offer."""
         return self._text_vectors
 
     def _changed(self) -> None:
-        """What follows from tools and demonstrations is made anew when it is next needed."""
+        """Drop what follows from tools and demonstrations; it is rebuilt when next needed."""
         self.__dict__.pop("_view", None)
 
     # ── Learning ──────────────────────────────────────────────────────────────────────────────────────────
@@ -191,15 +173,15 @@ class Student:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Of the demonstrations learnt, sorted."""
+        """Return the ids of the demonstrations learned, sorted."""
         return tuple(sorted(self._taught))
 
     def read(self, texts: Sequence[str]) -> list[Reading]:
-        """Readings of requests, to be handed to `learn` and `rank_readings` when they are needed more than once."""
+        """Read requests; hand the readings to `learn` and `rank_readings` when they are needed more than once."""
         return self._reader.read(texts)
 
     def step_vectors(self, demonstrations: Sequence[Demonstration]) -> list[FloatRows]:
-        """Vectors of what each step was said to do, else of its tool's text; for `learn`."""
+        """Return vectors of each step's text, else of its tool's text; for `learn`."""
         texts = [step_texts(d, self.tools) for d in demonstrations]
         flat = self._reader.step_vectors([text for mine in texts for text in mine])
         ends = np.cumsum([len(mine) for mine in texts])
@@ -211,8 +193,9 @@ class Student:
         readings: Sequence[Reading] | None = None,
         step_vectors: Sequence[FloatRows] | None = None,
     ) -> None:
-        """Learn; one with a known id replaces the older, of one id given twice the last counts. Empty plans are passed
-        over; a tool that is not on offer is learnt and waits until it is.
+        """Learn demonstrations; one with a known id replaces the older, of one id given twice the last counts.
+
+        Empty plans are ignored; a tool that is not on offer is learned and waits until it is.
 
         Args:
             readings, step_vectors: As `read` and `step_vectors` give them; made here when left out.
@@ -232,7 +215,7 @@ class Student:
             self._joining = None
 
     def learn_from(self, other: Student, ids: Collection[str]) -> None:
-        """Learn what another student with the same features was taught, without reading it again; ids new here."""
+        """Learn what another student with the same features was taught, without rereading it; known ids are ignored."""
         fresh = {id: other._taught[id] for id in sorted(ids) if id not in self._taught}
         self._learn_anew()
         self._taught.update(fresh)
@@ -240,14 +223,14 @@ class Student:
         self._joining = None
 
     def blank(self) -> Student:
-        """One like it that was taught nothing."""
+        """Return a student with the same options that was taught nothing."""
         return Student(self._reader.encoder, self.tools, self.options, self._graph)
 
     def remove(self, *ids: str) -> None:
-        """Forget demonstrations: the student is then as if it had never seen them. Unknown ids are passed over."""
+        """Forget demonstrations: the student is then as if it had never seen them. Unknown ids are ignored."""
         known = [id for id in dict.fromkeys(ids) if id in self._taught]
         self._take_back(known)
-        if known:  # the joining weights, too, must be as if it had never been seen
+        if known:  # the combining weights, too, must be as if it had never been seen
             self._joining = None
 
     def _take_back(self, ids: Sequence[str]) -> None:
@@ -293,7 +276,7 @@ class Student:
         change(self.clause_heads, self._reader.clause_features(readings), targets)
 
     def _learn_anew(self) -> None:
-        """A loaded student holds solved weights alone: the statistics come back from its demonstrations."""
+        """Restore the statistics of a loaded student, which has only solved weights, from its demonstrations."""
         if not self.heads.can_learn:
             self._start_heads()
             self._move_heads(list(self._taught.values()), 1)
@@ -302,12 +285,12 @@ class Student:
 
     @property
     def fingerprint(self) -> str:
-        """Of its features, the encoder included: only statistics alike in it can be taken."""
+        """Return the fingerprint of its features, encoder included: only statistics with the same one can be taken."""
         return f"{self.encoder_name}; {self._reader.fingerprint}"
 
     @property
     def reader(self) -> Reader:
-        """What turns texts into its features."""
+        """Return the reader that turns texts into its features."""
         return self._reader
 
     @property
@@ -316,11 +299,11 @@ class Student:
 
     @property
     def prior(self) -> Statistics | None:
-        """What it began with, beside its own demonstrations."""
+        """Return the prior it began with, beside its own demonstrations."""
         return self._prior
 
     def take_prior(self, prior: Statistics | None) -> None:
-        """Know what others learnt beside what was taught here, instead of the prior before; None: nothing of others.
+        """Use what others learned beside what was taught here, instead of the prior before; None uses no prior.
 
         The two are kept apart: forgetting one's own demonstrations, or the prior, leaves the other exactly.
 
@@ -364,7 +347,7 @@ class Student:
     def statistics(
         self, public: Collection[str], *, ids: Collection[str] | None = None, most: int | None = None
     ) -> Statistics:
-        """What was taught here, as sums; never the prior. Args: as for `statistics.summed`.
+        """Return what was taught here, as sums; never the prior. Args: as for `sufficient_statistics.summed`.
 
         Args:
             ids: Only these demonstrations.
@@ -374,8 +357,9 @@ class Student:
 
     @classmethod
     def of_prior(cls, encoder: Encoder, options: StudentOptions, prior: Statistics) -> Student:
-        """One that plans by a prior alone and is not taught any more: the same plans as after `take_prior`, made in a
-        third of the time and memory, and a tenth of it is kept.
+        """Return a student that plans by a prior alone and is not taught any more.
+
+        It plans as after `take_prior`, is made in a third of the time and memory, and keeps a tenth of the prior.
 
         Raises:
             StatisticsError: It is over other features.
@@ -389,7 +373,7 @@ class Student:
             fingerprint = student._reader.fingerprint
             student.heads = prior.text.solved(options.ridge, fingerprint, options.weight_bits)
             student.clause_heads = prior.clause.solved(options.clause_ridge, fingerprint, options.weight_bits)
-        student._prior = None  # what it says of sequences and links is counted
+        student._prior = None  # its sequences and links are counted already
         student._changed()
         return student
 
@@ -403,8 +387,11 @@ class Student:
         self.fit()
 
     def renew(self) -> None:
-        """As `settle`, but all weights from nothing: the same demonstrations give the same weights to the last bit, in
-        whatever order they came and whatever was forgotten since; seconds, for idle time."""
+        """Do as `settle`, but compute all weights from nothing; seconds, for idle time.
+
+        The same demonstrations give the same weights to the last bit, in whatever order they came and whatever was
+        forgotten since.
+        """
         self._learn_anew()
         if self.options.use_heads:
             self.heads.renew()
@@ -415,7 +402,7 @@ class Student:
         self._n_since_fit = 0
 
     def difference(self, other: Student) -> float:
-        """Largest difference between two students' head weights, for features of length 1; inf for other outputs."""
+        """Return the largest difference of two students' head weights, at feature length 1; inf for other outputs."""
         largest = 0.0
         self._learn_anew()
         other._learn_anew()
@@ -429,7 +416,7 @@ class Student:
         return largest
 
     def adopt(self, proposer: Proposer | None, held: Mapping[str, Proposal]) -> None:
-        """Weigh a trained model's proposals from now on, or those of none.
+        """Weigh a trained model's proposals from now on; None stops it.
 
         Args:
             held: By demonstration id, what a model that was not trained on the demonstration proposes for it. How far
@@ -445,7 +432,8 @@ class Student:
         """Write everything to `folder`, at once or not at all; the loaded student plans the same to the last bit.
 
         Args:
-            base: Folder of a saved student on which this one rests: what differs is written, and the base must stay.
+            base: Folder of a saved student to build on: only what differs is written, and the base must stay.
+
         Raises:
             StoreFullError: No space left; the folder is as before.
             StoreError: It cannot be written; the folder is as before.
@@ -479,15 +467,16 @@ class Student:
         proposer: Proposer | None = None,
         prior: Statistics | None = None,
     ) -> Student:
-        """The student that `save` wrote, with its options.
+        """Load the student that `save` wrote, with its options.
 
         Args:
             proposer: The model it had adopted; without it, or with another, the rest is weighed anew without it.
-            prior: What it began with; without it, or with another, the weights are solved anew.
+            prior: The prior it began with; without it, or with another, the weights are solved anew.
+
         Raises:
             StoreError: Nothing was saved there, or it cannot be read.
             StoreCorruptError: Damaged.
-            StoreVersionError: Of another version of Hearth, or learnt with another encoder.
+            StoreVersionError: Of another version of Hearth, or learned with another encoder.
             StatisticsError: The prior is over other features.
         """
         kept = ranker_file.read(folder)
@@ -524,19 +513,19 @@ class Student:
     # ── Planning ──────────────────────────────────────────────────────────────────────────────────────────
 
     def rank(self, text: str) -> Ranking:
-        """Plans for one request; without any demonstration, by the tools' texts alone."""
+        """Rank plans for one request; without any demonstration, by the tools' texts alone."""
         return self.rank_readings(self.read([text]))[0]
 
     def rank_readings(self, readings: Sequence[Reading]) -> list[Ranking]:
-        """Plans for requests already read."""
-        self.fit()  # does nothing unless something calls for it
+        """Rank plans for requests already read."""
+        self.fit()  # does nothing unless the weights must be fitted
         proposals: Sequence[Proposal | None] = [None] * len(readings)
         if self._proposer is not None and self._is_trusting:
             proposals = self._proposer.propose([reading.request for reading in readings])
         return [self._ranking(evidence, ids) for evidence, ids in self._evidence(readings, proposals)]
 
     def rank_left_out(self, ids: Sequence[str]) -> list[Ranking]:
-        """Plans for requests that were taught, each as if it alone had not been: how well it would have been planned.
+        """Rank plans for taught requests, each as if it alone had not been taught: how well it would be planned.
 
         Raises:
             KeyError: An id that was not taught.
@@ -553,14 +542,14 @@ class Student:
         return rankings
 
     def nearest(self, reading: Reading, n: int, without: str | None = None) -> list[tuple[str, float]]:
-        """Ids of the `n` demonstrations most like a request with their likeness, nearest first."""
+        """Return the ids of the `n` demonstrations most similar to a request with their likeness, nearest first."""
         neighbourhood = self._view.neighbourhood
         hidden = np.array([id == without for id in neighbourhood.ids]) if without is not None else None
         rows, alike = neighbourhood.nearest(reading, n, hidden)
         return [(neighbourhood.ids[row], float(likeness)) for row, likeness in zip(rows, alike)]
 
     def taught(self, id: str) -> Taught:
-        """What was learnt from one demonstration. Raises: KeyError."""
+        """Return what was learned from one demonstration. Raises: KeyError."""
         return self._taught[id]
 
     @property
@@ -568,7 +557,7 @@ class Student:
         return self._proposer is not None and len(self._held) >= LEAST_TAUGHT
 
     def outcomes(self, of: Sequence[Taught]) -> list[Outcome]:
-        """What would be chosen from for demonstrations that were not taught here."""
+        """Return the candidates for demonstrations that were not taught here."""
         found = []
         for (evidence, _), one in zip(self._evidence([t.reading for t in of], [None] * len(of)), of):
             grounds = Grounds(evidence, self._counts)
@@ -599,7 +588,7 @@ class Student:
         return found, as_taught(found, p, evidence) if evidence.proposal is not None else p
 
     def _links_of(self, sequence: Sequence_) -> tuple[tuple[int, int], ...]:
-        """Links between steps, each as its pair was linked most often; neighbours in doubt are linked."""
+        """Return links between steps, each as its pair was linked most often; neighbours in doubt are linked."""
         links = []
         for a, b in combinations(range(len(sequence)), 2):
             is_next = b == a + 1
@@ -654,7 +643,7 @@ class Student:
         return tuple(self._view.neighbourhood.ids[row] for row in nearest[:_N_NAMED])
 
     def fit(self) -> None:
-        """Fit what joins the evidence, from demonstrations each judged as if it had not been taught.
+        """Fit the weights that combine the evidence, on demonstrations each judged as if it had not been taught.
 
         Kept until something is removed, a tenth was added, or `settle` is called: one more example counts at once in
         the evidence itself, and hardly in how it is weighed.

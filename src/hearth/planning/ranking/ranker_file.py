@@ -1,6 +1,6 @@
-"""A student as one file: everything it was taught and the weights solved from it, written at once or not at all.
+"""Stores a student as one file: all it was taught and the weights solved from it, written at once or not at all.
 
-Statistics are left out: they are sums over the readings kept, and come back from them to the last bit. Requests are
+Statistics are left out: they are sums over the readings kept, and are restored from them to the last bit. Requests are
 left out too; what is kept of them are rounded vectors and hashed words.
 """
 
@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +23,11 @@ from numpy.typing import NDArray
 from hearth.atomic_files import replacing
 from hearth.errors import StoreCorruptError, StoreError, StoreVersionError
 from hearth.models.quantize import packed, unpacked
-from hearth.planning.ranking.calibration.logistic import Weigher
 from hearth.planning.ranking.examples import Taught
 from hearth.planning.ranking.features import FloatRows, Reading, ReadingOptions
+from hearth.planning.ranking.logistic import Weigher
+from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth.protocols import Proposal
-
-if TYPE_CHECKING:
-    from hearth.planning.ranking.ranker import StudentOptions
 
 FILE_NAME = "student.npz"
 FORMAT_VERSION = 2
@@ -40,16 +38,16 @@ Solved = tuple[Sequence[str], FloatRows]
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """All that makes a student, beside the encoder, the tools on offer and the model it adopted."""
+    """All parts of a student, except the encoder, the tools on offer and the model it adopted."""
 
     options: StudentOptions
     fingerprint: str
-    """Of the reader."""
+    """Fingerprint of the reader."""
     taught: Mapping[str, Taught]
     heads: Solved
     clause_heads: Solved
     text_vectors: Mapping[str, FloatRows]
-    """Of the tools' texts."""
+    """Vectors of the tools' texts."""
     joining: Sequence[Weigher | None] | None
     n_since_fit: int
     proposer: str
@@ -60,9 +58,11 @@ class Kept:
 
 
 def write(folder: Path, kept: Kept, base: Path | None = None) -> None:
-    """
+    """Write a student to `folder`.
+
     Args:
         base: Folder of another saved student: only what differs from it is written. It must stay as it is.
+
     Raises:
         StoreFullError, StoreError: The folder is as before.
     """
@@ -75,7 +75,7 @@ def write(folder: Path, kept: Kept, base: Path | None = None) -> None:
 
 
 def read(folder: Path) -> Kept:
-    """Raises: StoreError, StoreCorruptError, StoreVersionError."""
+    """Read a student. Raises: StoreError, StoreCorruptError, StoreVersionError."""
     return _read(folder)[0]
 
 
@@ -83,11 +83,11 @@ class _Base(NamedTuple):
     kept: Kept
     sha256: str
     path: str
-    """Relative to the folder of the one that rests on it."""
+    """Path relative to the folder of the student that rests on it."""
 
 
 def _read(folder: Path) -> tuple[Kept, str]:
-    """The student and its file's hash."""
+    """Return the student and its file's hash."""
     path = folder / FILE_NAME
     try:
         raw = path.read_bytes()
@@ -120,7 +120,7 @@ def _read_base(folder: Path, said: Mapping[str, str]) -> Kept:
 
 
 def check_fingerprint(folder: Path, found: str, wanted: str) -> None:
-    """Raises: StoreVersionError: the file's readings were made otherwise."""
+    """Compare the fingerprints. Raises: StoreVersionError: the file's readings were made otherwise."""
     if found != wanted:
         raise StoreVersionError(
             f"{str(folder / FILE_NAME)!r} was learnt over {found!r}, requests are now read as {wanted!r}; "
@@ -180,7 +180,6 @@ def _parts(kept: Kept, base: _Base | None) -> tuple[dict[str, NDArray[np.uint8]]
 
 
 def _kept(header: Mapping[str, Any], parts: Mapping[str, NDArray[np.int16]], base: Kept | None) -> Kept:
-    from hearth.planning.ranking.ranker import StudentOptions  # the student's own module imports this one
 
     options = StudentOptions(**{**header["options"], "reading": ReadingOptions(**header["options"]["reading"])})
     taught = dict(base.taught) if base is not None else {}
@@ -248,7 +247,7 @@ def _is_same(one: Taught, other: Taught) -> bool:
 
 
 def _keys(solved: Solved, base: Solved | None) -> tuple[int, NDArray[np.int16]]:
-    """Weights as whole numbers in the order of their values, less those of the base; and their exponent."""
+    """Return weights as whole numbers in the order of their values, less those of the base; and their exponent."""
     exponent, halves = packed(solved[1])
     return exponent, _key(halves) - _base_keys(solved[0], solved[1].shape, base)
 
@@ -262,7 +261,7 @@ def _weights(outputs: Sequence[str], exponent: int, keys: NDArray[np.int16], bas
 
 
 def _base_keys(outputs: Sequence[str], shape: tuple[int, ...], base: Solved | None) -> NDArray[np.int16]:
-    """The base's keys in the order of `outputs`; 0 where it has none."""
+    """Return the base's keys in the order of `outputs`; 0 where it has none."""
     found = np.zeros(shape, dtype=np.int16)
     if base is not None and len(base[1]) == shape[0]:
         place = {name: k for k, name in enumerate(base[0])}
@@ -285,7 +284,7 @@ def _weigher(listed: Sequence[Sequence[float]] | None) -> Weigher | None:
 
 
 def _squeezed(values: NDArray[np.int16]) -> NDArray[np.uint8]:
-    """Low bytes, then high bytes, packed: the latter are nearly all alike."""
+    """Pack the low bytes, then the high bytes: the latter are nearly all the same."""
     raw = np.ascontiguousarray(values).astype("<i2").view(np.uint8).reshape(-1, 2)
     return np.frombuffer(zlib.compress(raw.T.tobytes(), 1), dtype=np.uint8)
 

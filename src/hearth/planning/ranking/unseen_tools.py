@@ -1,5 +1,6 @@
-"""How likely tools are that were taught seldom or never: by their texts, by tools with texts like theirs, and by the
-few examples there are. How far each is trusted is fitted on taught tools that are hidden for the purpose.
+"""Scores tools that were taught seldom or never: by their texts, by similar tools, and by their few examples.
+
+How far each of these is trusted is fitted on taught tools that are hidden for the purpose.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.planning.ranking.calibration.logistic import Weigher, chance
 from hearth.planning.ranking.features import FloatRows, Reading, words_of
+from hearth.planning.ranking.logistic import Weigher, chance
 from hearth.types import ToolSpec
 
 Floats = NDArray[np.float64]
 
 _N_CONSIDERED = 40
-"""So many of them are considered for a request: the nearest, and the likeliest by their examples."""
+"""Number of such tools considered for a request: the nearest, and the likeliest by their examples."""
 _N_LENDING = 12
 _LEAST_USUAL = 20
 _TRANSFER_RIDGE = 1.0
@@ -47,7 +48,7 @@ SIGNS = (*_BY_TEXT, *_BY_EXAMPLES, *(f"{name}_few" for name in _BY_EXAMPLES), "f
 
 
 def tool_text(spec: ToolSpec) -> str:
-    """A tool's name and description, as they are encoded."""
+    """Return a tool's name and description, as they are encoded."""
     return f"{tool_name(spec)}: {spec.description}"
 
 
@@ -56,38 +57,39 @@ def tool_name(spec: ToolSpec) -> str:
 
 
 class ToolTexts:
-    """The texts of the tools on offer, as vectors and words."""
+    """Texts of the tools on offer, as vectors and words."""
 
     def __init__(self, tools: Mapping[str, ToolSpec], vectors: FloatRows, names: FloatRows, n_words: int) -> None:
-        """
+        """Keep the texts' vectors.
+
         Args:
-            vectors: Of whole texts, shape [n_tools, dim].
-            names: Of names alone.
+            vectors: Vectors of whole texts, shape [n_tools, dim].
+            names: Vectors of names alone.
         """
         self.vectors, self.names = vectors, names
         self._specs = list(tools.values())
         self._n_words = n_words
 
     def nearness(self, asked: FloatRows) -> FloatRows:
-        """Of each tool's text to clauses or requests [n, dim], shape [n_tools, n]."""
+        """Return the similarity of each tool's text to clauses or requests [n, dim], shape [n_tools, n]."""
         return np.asarray(self.vectors @ asked.T, dtype=np.float32)
 
     def shared_words(self, reading: Reading, rows: NDArray[np.int64]) -> Floats:
-        """How many words of tools' names, and of their whole texts, are in a request; about cosines, shape [n, 2]."""
+        """Return about the cosine of a request's words with tools' names, and with their whole texts, shape [n, 2]."""
         asked = np.append(reading.words / max(float(np.linalg.norm(reading.words.astype(np.float64))), 1e-9), 0.0)
         found = [(asked[places[rows]] * signs[rows]).sum(axis=1) for places, signs in self._words]
         return np.column_stack(found)
 
     @cached_property
     def _words(self) -> tuple[tuple[NDArray[np.int64], Floats], ...]:
-        """Places and signs of the words of names and of whole texts, as `Reading.words` has them."""
+        """Return places and signs of the words of names and of whole texts, as `Reading.words` has them."""
         names = [tool_name(spec) for spec in self._specs]
         whole = [f"{name} {spec.description}" for name, spec in zip(names, self._specs)]
         return _hashed(names, self._n_words), _hashed(whole, self._n_words)
 
 
 def _hashed(texts: Sequence[str], n_words: int) -> tuple[NDArray[np.int64], Floats]:
-    """Shapes [n_texts, n_most]; unused places are -1, their signs 0."""
+    """Hash the words of texts; shapes [n_texts, n_most], unused places are -1, their signs 0."""
     hashed = [[zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in sorted(words_of(text))] for text in texts]
     places = np.full((len(texts), max(map(len, hashed), default=0)), -1)
     signs = np.zeros(places.shape)
@@ -98,7 +100,7 @@ def _hashed(texts: Sequence[str], n_words: int) -> tuple[NDArray[np.int64], Floa
 
 
 class Transfer:
-    """Scores of well-known tools carried over to others by a ridge regression on the tools' texts.
+    """Transfers scores of well-known tools to others by a ridge regression on the tools' texts.
 
     Source:
         Kronecker kernel ridge regression in two steps: Stock et al. 2018, https://arxiv.org/abs/1606.04275
@@ -115,23 +117,23 @@ class Transfer:
         self._vectors = vectors
 
     def scores(self, wanted: Floats, rows: NDArray[np.int64]) -> Floats:
-        """Of tools `rows` from those of all tools, shape [n, n_tools]; shape [n, n_rows]."""
+        """Score the tools `rows` from the scores of all tools, shape [n, n_tools]; returns shape [n, n_rows]."""
         known = wanted[:, self._is_known]
         mean = known.mean(axis=1, keepdims=True) if known.size else np.zeros((len(wanted), 1))
         return np.asarray((known - mean) @ self._solve.T @ (self._vectors[rows] - self._centre).T + mean, np.float64)
 
 
 class Looks(NamedTuple):
-    """What the heads say of each tool on offer."""
+    """The heads' scores of each tool on offer."""
 
     whole: Floats
-    """From the whole text, shape [n_tools]."""
+    """Scores from the whole text, shape [n_tools]."""
     best: Floats
-    """From the clause that suggests the tool most."""
+    """Scores from the clause that suggests the tool most."""
     any: Floats
-    """From any clause (noisy or)."""
+    """Scores from any clause (noisy or)."""
     by_clause: Floats
-    """From each clause, shape [n_clauses, n_tools]."""
+    """Scores from each clause, shape [n_clauses, n_tools]."""
 
 
 def stranger_signs(
@@ -143,7 +145,7 @@ def stranger_signs(
     rows: NDArray[np.int64],
     few: Floats,
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Those of the hardly taught tools that may be wanted, and what speaks for each, shape [n, len(SIGNS)].
+    """Return the hardly taught tools that may be wanted, and the signs of each, shape [n, len(SIGNS)].
 
     Args:
         usual: Vectors of some requests, to tell how near a tool is to any; shape [n, dim].
@@ -194,7 +196,7 @@ def stranger_signs(
 
 
 def _odd(vectors: FloatRows, usual: FloatRows) -> tuple[FloatRows, FloatRows]:
-    """Mean and spread of how near texts are to usual requests."""
+    """Return mean and spread of the similarity of texts to usual requests."""
     if len(usual) < _LEAST_USUAL:
         return np.zeros(len(vectors), dtype=np.float32), np.ones(len(vectors), dtype=np.float32)
     near = vectors @ usual.T
@@ -202,12 +204,12 @@ def _odd(vectors: FloatRows, usual: FloatRows) -> tuple[FloatRows, FloatRows]:
 
 
 def by_text(weigher: Weigher | None, signs: Floats) -> Floats:
-    """The chance that each tool is wanted, from its signs."""
+    """Return the probability that each tool is wanted, from its signs."""
     return chance(weigher or TEXT_ONLY, signs)
 
 
 def _text_only() -> Weigher:
-    """Used until there are enough demonstrations to fit."""
+    """Return the weights used until there are enough demonstrations to fit."""
     mean, spread, weight = np.zeros(len(SIGNS) + 1), np.ones(len(SIGNS) + 1), np.zeros(len(SIGNS) + 1)
     for name, centre, width, w in (
         ("near", 0.45, 0.12, 1.2),

@@ -1,4 +1,4 @@
-"""The episodic memory: every demonstration as lessons, their forms in one matrix, kept in the owner's database.
+"""Indexes every demonstration as lessons: their forms in one matrix, kept in the owner's database.
 
 What is added counts at once and is on disk when `add` returns; what is removed leaves nothing behind. Starting reads
 only forms and tool names (ten thousand demonstrations well under 0.3 s); lessons are read when they are needed.
@@ -36,33 +36,33 @@ from hearth.storage.database import Store
 from hearth.types import Demonstration
 
 _HEADER = struct.Struct("<HIHH")
-"""Version, fingerprint of the encoder, number of lessons, bytes of their tool names."""
+"""Header: version, fingerprint of the encoder, number of lessons, bytes of their tool names."""
 _PROBE = "the same words always have the same vector"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One lesson as the matrix knows it."""
+    """One lesson, as a row of the matrix."""
 
     id: str
     number: int
-    """Which lesson of the demonstration."""
+    """Number of the lesson within the demonstration."""
     tools: tuple[str, ...]
-    """Its steps' tools."""
+    """Tools of its steps."""
     leaves: tuple[str, ...]
-    """Those whose results no other step uses: what was asked for."""
+    """Tools whose results no other step uses: what was asked for."""
     is_part: bool
-    """One clause of a longer request."""
+    """True for one clause of a longer request."""
     has_outside: bool
-    """It uses the result of another clause."""
+    """True when it uses the result of another clause."""
     is_long: bool
-    """A whole request of several clauses."""
+    """True for a whole request of several clauses."""
     reads: int
-    """Hash of its words: requests that read alike share it."""
+    """Hash of its words: requests that read the same share it."""
 
 
 class Remembered:
-    """Demonstrations by likeness. Not thread-safe for writing."""
+    """Demonstrations searchable by similarity. Not thread-safe for writing."""
 
     def __init__(self, encoder: Encoder, store: Store | None) -> None:
         self.likeness = Likeness(encoder)
@@ -72,7 +72,7 @@ class Remembered:
         self._texts: dict[str, tuple[str, str, str | None]] = {}
         """Without a store: id → (request, plan JSON, now)."""
         self._digests: dict[str, str] = {}
-        """With a store: of what was written there when it was taken up."""
+        """With a store: digest of each demonstration as it was read there."""
         self._matrix = np.zeros((0, self.likeness.dim), dtype=np.float32)
         self._lessons: dict[str, tuple[Lesson, ...]] = {}
         self._by_leaf: dict[str, list[int]] | None = None
@@ -89,7 +89,7 @@ class Remembered:
         self.refers = np.zeros(0, dtype=np.bool_)
         """Per row, whether it uses the result of another clause."""
         self.n_changes = 0
-        """Grows with every change, so that what was derived can be made anew."""
+        """Counter that grows with every change, so that derived data can be rebuilt."""
         self._version = 0
         if store is not None:
             self._version = self._version_of(store)
@@ -99,16 +99,18 @@ class Remembered:
         return len(self._sources)
 
     def ids(self, source: str | None = None) -> tuple[str, ...]:
-        """Ids of all demonstrations, or of those from one source (`shipped`, `owner`, …)."""
+        """Return ids of all demonstrations, or of those from one source (`shipped`, `owner`, …)."""
         return tuple(id for id, from_ in self._sources.items() if source is None or from_ == source)
 
     # ── Adding and removing ───────────────────────────────────────────────────────────────────────────────
 
     def add(self, demonstrations: Iterable[Demonstration]) -> set[str]:
-        """Learn; one with a known id replaces the older one. All are on disk, or none, when this returns or raises.
+        """Learn demonstrations; one with a known id replaces the older one.
+
+        All are on disk, or none, when this returns or raises.
 
         Returns:
-            The tools of which something was learnt or forgotten.
+            The tools of which something was learned or forgotten.
         """
         fresh = {d.id: d for d in demonstrations}
         if not fresh:
@@ -127,7 +129,7 @@ class Remembered:
             added = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
             with self._store.transaction() as cursor:
                 cursor.executemany(
-                    # Not REPLACE, which would drop what else is known of it.
+                    # Not REPLACE, which would drop the other columns.
                     "INSERT INTO demonstration (id, request, plan_json, source, now, vector, added) "
                     "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET request=excluded.request, "
                     "plan_json=excluded.plan_json, source=excluded.source, now=excluded.now, vector=excluded.vector",
@@ -155,7 +157,7 @@ class Remembered:
         return tools.union(*(row.tools for row in self.rows[n_before:]))
 
     def remove(self, ids: Sequence[str]) -> set[str]:
-        """Forget demonstrations; unknown ids are passed over.
+        """Forget demonstrations; unknown ids are ignored.
 
         Returns:
             The tools of which something was forgotten.
@@ -204,13 +206,13 @@ class Remembered:
         return header + names + forms.astype(np.float16).tobytes()
 
     def refresh(self) -> set[str]:
-        """Take up what another process taught or forgot meanwhile; the tools that it was about."""
+        """Read what another process taught or forgot meanwhile, and return the tools concerned."""
         if self._store is None or (version := self._version_of(self._store)) == self._version:
             return set()
         self._version = version
         there = self._digests_of(self._store)
         tools = self._drop([id for id in self._sources if there.get(id) != self._digests.get(id, "")])
-        new = [id for id in there if id not in self._sources]  # in the order of teaching: the newest stands
+        new = [id for id in there if id not in self._sources]  # in the order of teaching: the newest counts
         n_before = len(self.rows)
         for start in range(0, len(new), 400):
             self._load(self._store, new[start : start + 400])
@@ -221,18 +223,20 @@ class Remembered:
         return tools.union(*(row.tools for row in self.rows[n_before:]))
 
     def _digests_of(self, store: Store, ids: Sequence[str] = ()) -> dict[str, str]:
-        """Digests of what is written there, of some or all, oldest first."""
+        """Return digests of what is stored, of some ids or all, oldest first."""
         chosen = f" WHERE id IN ({','.join('?' * len(ids))})" if ids else ""
         query = f"SELECT id, coalesce(digest, '') FROM demonstration{chosen} ORDER BY rowid"  # noqa: S608 - question marks only
         return {row[0]: row[1] for row in store.query(query, tuple(ids))}
 
     def _version_of(self, store: Store) -> int:
-        """Changes when another connection writes."""
+        """Return a number that changes when another connection writes."""
         return int(store.query("PRAGMA data_version")[0][0])
 
     def _load(self, store: Store, ids: Sequence[str] = ()) -> None:
-        """Read forms and tool names, of some or all; demonstrations explained by an older Hearth or encoder are
-        explained anew."""
+        """Read forms and tool names, of some ids or all.
+
+        Demonstrations aligned by an older Hearth or encoder are aligned anew.
+        """
         forms: list[bytes] = []
         stale: list[str] = []
         width = self.likeness.dim * 2
@@ -283,11 +287,11 @@ class Remembered:
     # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────
 
     def likenesses(self, forms: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Likeness of each row to each of `forms`, shape [rows, n]."""
+        """Return the similarity of each row to each of `forms`, shape [rows, n]."""
         return self._matrix @ forms.T
 
     def form(self, place: int) -> NDArray[np.float32]:
-        """The form of one row."""
+        """Return the form of one row."""
         form: NDArray[np.float32] = self._matrix[place]
         return form
 
@@ -295,14 +299,14 @@ class Remembered:
         return self.lessons(row.id)[row.number]
 
     def lessons(self, id: str) -> tuple[Lesson, ...]:
-        """The lessons of one demonstration."""
+        """Return the lessons of one demonstration."""
         found = self._lessons.get(id)
         if found is None:
             found = self._lessons[id] = self._read([id])[id]
         return found
 
     def leaning(self) -> Leaning:
-        """The regression over all rows that are single requests or clauses; made at first need, then kept up."""
+        """Return the regression over single requests and clauses; built at first need, then kept up to date."""
         if self._leaning is None:
             self._leaning = Leaning(self.likeness.dim)
             self._lean(range(len(self.rows)), 1)
@@ -316,18 +320,21 @@ class Remembered:
             self._leaning.count(self._matrix[counted], [targets_of(self.rows[k].leaves) for k in counted], sign)
 
     def is_owners(self, place: int) -> bool:
-        """Whether the owner taught a row: a correction."""
+        """Return whether the owner taught a row: a correction."""
         return self.source_of(self.rows[place].id) == "owner"
 
     def source_of(self, id: str) -> str:
-        """Where a demonstration came from; empty when it is not remembered."""
+        """Return where a demonstration came from; empty when it is not remembered."""
         return self._sources.get(id, "")
 
     def near(
         self, text: str, form: NDArray[np.float32], sources: Collection[str], n: int
     ) -> list[tuple[Demonstration, NDArray[np.float32]]]:
-        """The `n` demonstrations from some sources whose forms are likest a request's, and the newest in its very words
-        (a form is without what was said), oldest first, with their own forms."""
+        """Return demonstrations near a request, oldest first, each with its form.
+
+        These are the `n` from some sources with the most similar forms, and the newest in the very same words (a form
+        leaves out what was said).
+        """
         if self._whole is None or self._whole[0] != tuple(sources):
             own = [k for k, row in enumerate(self.rows) if not row.number and self.source_of(row.id) in sources]
             self._whole = (tuple(sources), np.array(own, dtype=np.int64), {self.rows[k].id: k for k in own})
@@ -340,7 +347,7 @@ class Remembered:
         return [(known[self.rows[k].id], self._matrix[k]) for k in chosen if self.rows[k].id in known]
 
     def _in_words(self) -> dict[int, dict[str, None]]:
-        """Ids by the words of their requests; made at first need, then kept up."""
+        """Return ids by the words of their requests; built when first needed, then kept up to date."""
         if self._by_text is None:
             self._by_text = {}
             said: Iterable[tuple[str, str]] = ((id, text) for id, (text, *_) in self._texts.items())
@@ -351,17 +358,17 @@ class Remembered:
         return self._by_text
 
     def _hear(self, ids: Sequence[str]) -> None:
-        """Keep the words of what another process taught, where words are kept."""
+        """Add the words of what another process taught, if words are indexed."""
         if self._by_text is not None:
             for one in self._demonstrations(ids):
                 self._by_text.setdefault(said_as(one.request), {})[one.id] = None
 
     def taught(self, sources: Collection[str]) -> list[Demonstration]:
-        """The demonstrations from some sources, oldest first."""
+        """Return the demonstrations from some sources, oldest first."""
         return self._demonstrations([id for id, source in self._sources.items() if source in sources])
 
     def _demonstrations(self, ids: Sequence[str]) -> list[Demonstration]:
-        """As they were written down, in the order of `ids`; those that another process forgot are left out."""
+        """Return demonstrations as stored, in the order of `ids`, without those that another process forgot."""
         if self._store is None:
             found = {id: self._texts[id] for id in ids if id in self._texts}
         else:
@@ -377,7 +384,7 @@ class Remembered:
         ]
 
     def requests_beside(self, sources: Collection[str]) -> list[str]:
-        """The requests of all demonstrations that are not from these sources."""
+        """Return the requests of all demonstrations that are not from these sources."""
         if self._store is None:
             return [self._texts[id][0] for id, source in self._sources.items() if source not in sources]
         marks = ",".join("?" * len(sources))
@@ -385,7 +392,7 @@ class Remembered:
         return [str(row[0]) for row in self._store.query(query, tuple(sources))]
 
     def that_read(self, words: Sequence[str]) -> list[int]:
-        """Rows that read just like this, newest first."""
+        """Return the rows that read exactly like this, newest first."""
         if self._by_words is None:
             self._by_words = {}
             for index, row in enumerate(self.rows):
@@ -393,7 +400,7 @@ class Remembered:
         return self._by_words.get(reads_as(words), [])[::-1]
 
     def newest_with(self, tool: str, n: int) -> list[Lesson]:
-        """At most `n` lessons with a step of `tool`, newest first: clauses where a request has several."""
+        """Return at most `n` lessons with a step of `tool`, newest first: clauses if a request has several."""
         if self._by_tool is None:
             self._by_tool = {}
             for index, row in enumerate(self.rows):
@@ -405,7 +412,7 @@ class Remembered:
         return [self.lesson(row) for row in chosen]
 
     def sample(self, n_per_tool: int, n: int) -> list[Lesson]:
-        """At most `n` lessons, the newest few of each tool."""
+        """Return at most `n` lessons, the newest few of each tool."""
         n_of: dict[str, int] = {}
         chosen: list[Row] = []
         for index in range(len(self.rows) - 1, -1, -1):
@@ -422,11 +429,11 @@ class Remembered:
         return [self.lesson(row) for row in chosen]
 
     def _has_parts(self, index: int) -> bool:
-        """Whether the lessons of the request's clauses follow."""
+        """Return whether lessons of the request's clauses follow."""
         return index + 1 < len(self.rows) and self.rows[index + 1].id == self.rows[index].id
 
     def with_leaf(self, tool: str) -> list[int]:
-        """Rows that were asked for `tool`, oldest first."""
+        """Return rows that were asked for `tool`, oldest first."""
         if self._by_leaf is None:
             self._by_leaf = {}
             for index, row in enumerate(self.rows):
@@ -453,23 +460,23 @@ class Remembered:
 
 
 def _stored(demonstration: Demonstration, lessons: Sequence[Lesson]) -> str:
-    """The plan in the plan format, with its lessons beside it."""
+    """Return the plan in the plan format, with its lessons beside it."""
     data = plan_to_json(demonstration.plan)
     return json.dumps({**data, "lessons": [lesson_to_json(lesson) for lesson in lessons]}, ensure_ascii=False)
 
 
 NOTHING = "<nothing>"
-"""Stands for the name of no tool: what a demonstration of a refusal means."""
+"""Name for no tool: what a demonstration of a refusal means."""
 
 
 def name_words(tool: str) -> tuple[str, ...]:
-    """The words of a tool's name, in the singular: tools that share one are akin (`delete_note`, `find_notes`)."""
+    """Return the words of a tool's name, in the singular; related tools share one (`delete_note`, `find_notes`)."""
     words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", tool.replace("_", " "))
     return tuple(dict.fromkeys(w.lower()[:-1] if len(w) > 3 and w.lower().endswith("s") else w.lower() for w in words))
 
 
 def targets_of(leaves: Sequence[str]) -> tuple[str, ...]:
-    """What a request for `leaves` means: the tools, and each word of their names."""
+    """Return what a request for `leaves` means: the tools, and each word of their names."""
     words = (f"word:{word}" for tool in leaves for word in name_words(tool))
     return (*leaves, *words) if leaves else (NOTHING, f"word:{NOTHING}")
 
@@ -496,12 +503,12 @@ def _rows(id: str, lessons: Sequence[Lesson]) -> list[Row]:
 
 
 def reads_as(words: Sequence[str]) -> int:
-    """Hash of a request's form."""
+    """Hash a request's form."""
     return zlib.crc32("\0".join(words).encode("utf-8", "surrogatepass"))
 
 
 def said_as(text: str) -> int:
-    """Hash of a request's words, the polite ones left out."""
+    """Hash a request's words, without the polite ones."""
     return zlib.crc32(" ".join(word for word in words_of(text)[0] if word not in POLITE).encode("utf-8", "replace"))
 
 

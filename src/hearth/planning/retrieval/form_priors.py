@@ -1,8 +1,8 @@
-"""What the forms of all demonstrations together say of a request: which tools, and which words of tool names, it means.
+"""Predicts from the forms of all demonstrations which tools, and which words of tool names, a request means.
 
 A ridge regression in closed form: adding or removing demonstrations changes sums only, so the result does not depend on
-the order they came in, and one that is removed leaves nothing behind. Neighbours know the single case, this knows the
-rule; the planner adds the two.
+the order they came in, and one that is removed leaves nothing behind. Neighbours know the single case, the regression
+knows the rule; the planner adds the two.
 
 Source: Hoerl & Kennard 1970 (ridge); the sums are the sufficient statistics of least squares.
 """
@@ -49,7 +49,7 @@ class Leaning:
         self._weights = None
 
     def of(self, forms: NDArray[np.float32]) -> list[Mapping[str, float]]:
-        """For each form how much every name is meant, about 0 to 1."""
+        """Return for each form how much every name is meant, about 0 to 1."""
         if not self._sums:
             return [{} for _ in forms]
         if self._weights is None:

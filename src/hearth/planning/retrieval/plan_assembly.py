@@ -1,6 +1,6 @@
-"""From what demonstrations suggest to one plan: candidates are filled, judged and joined, clause by clause.
+"""Assembles one plan from what demonstrations suggest: candidates are filled, judged and joined, clause by clause.
 
-The judgement is a logistic model over what speaks for a way of acting and how well the request's words fill it; its
+The judgement is a logistic model over the evidence for a candidate and how well the request's words fill it; its
 probability is the plan's confidence. Its weights were fitted by leave-one-out on the shipped demonstrations.
 """
 
@@ -42,9 +42,9 @@ _WEIGHTS = {
     "nothing": 0.75,
     "alike": 8.0,
 }
-"""What each reading of an option is worth, in log-odds."""
+"""Weight of each reading of an option, in log-odds."""
 _SURE = 1.0
-"""A stretch of words whose log-odds are higher raises no doubt."""
+"""Log-odds above which a stretch of words raises no doubt."""
 _MAX_DOUBT, _MAX_WORDS, _MAX_LACKING = 4.0, 4, 5.0
 _ASKABLE = frozenset({"datetime", "date", "time", "duration", "number", "integer"})
 _THING_PRONOUNS = frozenset(listed("it that this them those these"))
@@ -52,7 +52,7 @@ _PERSON_PRONOUNS = frozenset(listed("him her them he she they"))
 _HOPELESS = 4.0
 """A candidate with so much less support than the best is not filled."""
 _NEAR = 0.15
-"""A likeness of a tool's own words below which to offer the tool would be a joke."""
+"""Least likeness to a tool's own words with which the tool is offered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,25 +78,25 @@ _WHEN = frozenset(("when", "whenever", "once", "after", "before", "until", "till
 _WHO = frozenset(
     ("i", "i'm", "we", "we're", "he", "she", "they", "it", "it's", "everybody", "everyone", "nobody", "soon")
 )
-"""One of these behind one of `_WHEN` begins a condition."""
+"""Words that, after one of `_WHEN`, begin a condition."""
 _SAME_FORM = 0.999
-"""A likeness from which on two forms are the same but for rounding."""
+"""Likeness from which on two forms are the same except for rounding."""
 _THIS_DAY = frozenset(("today", "tonight", "this", "the", "morning", "afternoon", "evening", "night", "now"))
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What is proposed for one clause, or for the whole request."""
+    """The proposal for one clause, or for the whole request."""
 
     text: str
     steps: tuple[Step, ...]
-    """References are counted from the first step; negative ones point to steps of earlier parts."""
+    """Steps; references are counted from the first one, and negative ones point to steps of earlier parts."""
     missing: tuple[tuple[str, str], ...]
     confidence: float
-    """Chance that these are the right tools, in [0, 1]."""
+    """Probability that these are the right tools, in [0, 1]."""
     rests_on: tuple[str, ...]
     nearest: str
-    """The tool to offer when this part is not served; empty when none says anything like it."""
+    """Tool to offer when this part is not served; empty when none is similar."""
 
     @property
     def is_nothing(self) -> bool:
@@ -109,7 +109,7 @@ class Proposal:
     def __init__(
         self, ballot: Ballot, units: Sequence[Unit], offered: Offered, manners: Manners, likeness: Likeness
     ) -> None:
-        """`units`: the whole request first, then its clauses when there are several."""
+        """Keep the parts; `units`: the whole request first, then its clauses when there are several."""
         self._ballot = ballot
         self._units = units
         self._tools = offered.tools
@@ -117,7 +117,7 @@ class Proposal:
         self._likeness = likeness
 
     def parts(self) -> list[Part]:
-        """One part for a request of one clause; else one per clause, or one for all when such a request was shown."""
+        """Return one part for a single clause; else one per clause, or one for all if such a request was taught."""
         if len(self._units) == 1:
             return [self._part(0, self._ranked(0, False, ()))]
         by_clause: list[Part] = []
@@ -151,7 +151,7 @@ class Proposal:
     # ── Options ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _ranked(self, unit: int, is_long: bool, earlier: Sequence[Step]) -> list[Option]:
-        """Ways to serve one unit, best first; refusing is always among them."""
+        """Return ways to serve one unit, best first; refusing is always among them."""
         candidates = self._ballot.candidates(unit, self._units[unit].words, is_long=is_long, may_refer=bool(earlier))
         worth = [sum(_WEIGHTS[name] * value for name, value in _support(c).items()) for c in candidates]
         options = [
@@ -181,7 +181,7 @@ class Proposal:
         return _option(candidate, bound, {**for_it, **self._fit(candidate, bound, words)})
 
     def _fit(self, candidate: Candidate, bound: Bound, unit: Unit) -> dict[str, float]:
-        """How well the words of the request fill the candidate."""
+        """Return how well the words of the request fill the candidate."""
         unused = sum(
             token.slot is not None and place not in bound.used and token.word not in ("<number>", "<unit>")
             for place, token in enumerate(unit.tokens)
@@ -203,8 +203,10 @@ class Proposal:
         }
 
     def _is_untimely(self, bound: Bound, unit: Unit) -> bool:
-        """Whether something would be changed now although the request says when, and no argument takes it: "turn the
-        heating on at six", "… when I leave"."""
+        """Return whether something would be changed now although the request says when, and no argument takes it.
+
+        Examples: "turn the heating on at six", "… when I leave".
+        """
         specs = [self._tools[step.tool] for step in bound.steps]
         if all(spec.effect == "none" for spec in specs):
             return False
@@ -216,12 +218,12 @@ class Proposal:
         return not takes_time and any(a.word in _WHEN and b.word in _WHO and a.end + 1 == b.start for a, b in pairs)
 
     def _is_askable(self, tool: str, name: str) -> bool:
-        """A time, a length or an amount is often left out by people; what it is all about is not."""
+        """Return whether people often leave the value out (a time, a length, an amount) and can be asked for it."""
         parameter = self._tools[tool].parameter(name)
         return parameter is not None and canonical(parameter.type) in _ASKABLE
 
     def _n_strange(self, candidate: Candidate, bound: Bound, unit: Unit) -> int:
-        """How many unknown words stand outside all arguments."""
+        """Count the unknown words outside all arguments."""
         frames = [self._manners.frame(step.tool) for step in candidate.steps]
         return sum(
             word not in KNOWN_WORDS and word not in FUNCTION_WORDS and not any(frame[word] > 0 for frame in frames)
@@ -229,13 +231,13 @@ class Proposal:
         )
 
     def _agreement(self, candidate: Candidate, bound: Bound, unit: Unit) -> float:
-        """Likeness of the words of asking alone, now that it is known which words are arguments."""
+        """Return the similarity of the words of asking alone, now that it is known which words are arguments."""
         if candidate.form is None:
             return 0.0
         return self._likeness.of_words(_form_words(bound, unit), candidate.form)
 
     def _lacking(self, candidate: Candidate, bound: Bound, unit: Unit) -> float:
-        """How unusual it is to ask for these changes without the concepts that are missing."""
+        """Return how unusual it is to ask for these changes without the concepts that are missing."""
         signs = concepts_of(_form_words(bound, unit))
         if bound.openings or any(ref.step < 0 for step in bound.steps for ref in step.refs()):
             return 0.0  # what it is about was said in an earlier clause
@@ -243,7 +245,7 @@ class Proposal:
         return min(_MAX_LACKING, max((self._manners.lacking(tool, signs) for tool in leaves), default=0.0))
 
     def _n_idle(self, bound: Bound, unit: Unit) -> int:
-        """How many look-ups would run without a word of what to look for."""
+        """Count the look-ups that would run without a word of what to look for."""
         if "thing:last" in signs_of(unit.words):
             return 0
         used = {ref.step for step in bound.steps for ref in step.refs()}
@@ -252,7 +254,7 @@ class Proposal:
     # ── What earlier clauses said ─────────────────────────────────────────────────────────────────────────
 
     def _connected(self, bound: Bound, earlier: Sequence[Step]) -> bool:
-        """Give the steps that use another clause's result the latest fitting one; False when there is none."""
+        """Give the steps that use another clause's result the latest fitting one; return False when there is none."""
         for opening in bound.openings:
             step = bound.steps[opening.step]
             parameter = self._tools[step.tool].parameter(opening.parameter)
@@ -283,7 +285,7 @@ class Proposal:
         return None
 
     def _reuse(self, bound: Bound, earlier: Sequence[Step]) -> None:
-        """A look-up without words that an earlier clause made already is that one."""
+        """Replace a look-up without words by the same look-up of an earlier clause."""
         used = {ref.step for step in bound.steps for ref in step.refs()}
         place: dict[int, int] = {}
         kept: list[Step] = []
@@ -299,7 +301,7 @@ class Proposal:
             bound.steps[:] = [moved(step, behind | place) for step in kept]
 
     def _resolve_pronouns(self, bound: Bound, unit: int, earlier: Sequence[Step]) -> None:
-        """`her` is the last person named in an earlier clause, `it` what the last step there gave."""
+        """Resolve pronouns: `her` is the last person named in an earlier clause, `it` the last step's result there."""
         words = set(self._units[unit].words)
         if unit < 2 or not bound.missing:
             return
@@ -330,7 +332,7 @@ class Proposal:
         ]
 
     def _thing_before(self, spec: ToolSpec, name: str, earlier: Sequence[Step]) -> dict[str, Argument]:
-        """What `it` is for a text: the last result; a file is attached where the tool takes files."""
+        """Return what `it` is for a text: the last result; a file is attached if the tool takes files."""
         last = earlier[-1]
         path = next((f for f, kind in self._tools[last.tool].fields.items() if canonical(kind) == "FilePath"), None)
         files = next((p.name for p in spec.parameters if canonical(p.type) == "list[FilePath]"), None)
@@ -341,17 +343,17 @@ class Proposal:
 
 
 def _is_example(candidate: Candidate) -> bool:
-    """Whether the request reads as an example of the tool's own does."""
+    """Return whether the request reads the same as an example of the tool."""
     return candidate.likeness > _SAME_FORM and candidate.rests_on[:1] == (f"tool:{candidate.leaves[-1]}",)
 
 
 def _is_later(slot: Slot) -> bool:
-    """Whether a time is another than this very day or part of it."""
+    """Return whether a time is other than this very day or part of it."""
     return not set(slot.text.lower().split()) <= _THIS_DAY
 
 
 def _gain(ranked: Sequence[Option]) -> float:
-    """How much better the best option is than to refuse; nothing when values are missing."""
+    """Return how much better the best option is than to refuse; 0 when values are missing."""
     nothing = max(option.score for option in ranked if option.is_nothing)
     return 0.0 if ranked[0].bound.missing else ranked[0].score - nothing
 
@@ -370,7 +372,7 @@ def _option(candidate: Candidate, bound: Bound, readings: dict[str, float]) -> O
 
 
 def _asking_words(bound: Bound, unit: Unit) -> list[str]:
-    """The words outside all arguments."""
+    """Return the words outside all arguments."""
     return [
         token.word
         for place, token in enumerate(unit.tokens)
@@ -379,7 +381,7 @@ def _asking_words(bound: Bound, unit: Unit) -> list[str]:
 
 
 def _form_words(bound: Bound, unit: Unit) -> tuple[str, ...]:
-    """The request's form with its arguments hidden."""
+    """Return the request's form with its arguments hidden."""
     return tuple(
         HIDDEN if place in bound.used and not token.word.startswith("<") else token.word
         for place, token in enumerate(unit.tokens)
@@ -387,7 +389,7 @@ def _form_words(bound: Bound, unit: Unit) -> tuple[str, ...]:
 
 
 def _one_of_list(path: tuple[str, ...], index: int, earlier: Sequence[Step], source: ToolSpec) -> tuple[str, ...]:
-    """The path to the record an earlier clause spoke of: the first of a list when that said `the latest`."""
+    """Return the path to the record an earlier clause spoke of: the first of a list when that said `the latest`."""
     named = tuple(part for part in path if not part.isdigit())
     is_first = any(ref.step == index and ref.path[:1] == ("0",) for step in earlier for ref in step.refs())
     is_first |= "thing:last" in signs_of(tuple(earlier[index].text.lower().split()))
@@ -398,12 +400,12 @@ def _one_of_list(path: tuple[str, ...], index: int, earlier: Sequence[Step], sou
 
 
 def shifted(steps: Sequence[Step], by: int) -> list[Step]:
-    """The steps with references counted from a later place."""
+    """Return the steps with references shifted by `by`."""
     return [moved(step, {k: k + by for k in range(-by, len(steps))}) for step in steps]
 
 
 def joined(parts: Sequence[Part], served: Sequence[bool], tools: Mapping[str, ToolSpec]) -> tuple[Step, ...]:
-    """The steps of the parts that are served, as one plan in which each look-up is made once."""
+    """Join the steps of the parts that are served into one plan in which each look-up is made once."""
     steps: list[Step] = []
     owner: list[int] = []
     for number, part in enumerate(parts):
@@ -424,7 +426,7 @@ def joined(parts: Sequence[Part], served: Sequence[bool], tools: Mapping[str, To
 
 
 def rests_on_unserved(parts: Sequence[Part], served: Sequence[bool], number: int) -> bool:
-    """Whether part `number` uses the result of an earlier part that is not served."""
+    """Return whether part `number` uses the result of an earlier part that is not served."""
     starts = [sum(len(part.steps) for part in parts[:k]) for k in range(len(parts))]
     used = {ref.step + starts[number] for step in parts[number].steps for ref in step.refs() if ref.step < 0}
     return any(
@@ -438,7 +440,7 @@ def _is_same(step: Step, other: Step) -> bool:
 
 
 def moved(step: Step, place: Mapping[int, int]) -> Step:
-    """`step` with every reference at its new place."""
+    """Return `step` with every reference at its new place."""
 
     def at_place(value: Argument) -> Argument:
         if isinstance(value, Ref):

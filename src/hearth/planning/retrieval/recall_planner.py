@@ -1,8 +1,8 @@
-"""A planner that remembers: the nearest demonstrations vote, and their plan is filled with the new request's values.
+"""Plans by retrieval: the nearest demonstrations vote, and their plan is filled with the new request's values.
 
-Deterministic, on this device, in milliseconds; a demonstration counts as soon as it was added. A request that is not
-like anything shown is refused, a missing value is asked for, and a step with an effect needs more certainty than one
-that only reads. Not covered: anything that must be thought out rather than remembered, and languages other than
+Deterministic, on this device, in milliseconds; a demonstration counts as soon as it was added. A request unlike
+anything shown is refused, a missing value is asked for, and a step with an effect needs more certainty than one
+that only reads. Not covered: anything that must be reasoned out rather than remembered, and languages other than
 English.
 """
 
@@ -53,25 +53,27 @@ from hearth.types import (
 )
 
 OWNERS_WORD = "owner"
-"""In the place of the planner's name: the owner taught this refusal, and no other planner is asked."""
+"""Planner name of a refusal that the owner taught; no other planner is asked then."""
 _LEAST_CONFIDENCE: dict[Effect, float] = {"none": 0.35, "change": 0.5, "send": 0.6}
 """A plan less sure than this is not proposed; the more a step does, the surer it must be."""
 
 
 _LEAST_OF_SEVERAL = 0.6
-"""Several things asked for at once are not done when one of them is less sure and one changes something: on the
-development half of Q2A no such plan of 25 was right."""
+"""Least confidence of each of several things asked for at once, if one of them changes something.
+
+Below it none is done: on the development half of Q2A no such plan of 25 was right.
+"""
 _SURE_BESIDE = 0.6
-"""A plan for what is said beside the owner's own words must be as sure as that."""
+"""Least confidence of a plan for what is said beside the owner's own words."""
 
 
 class RecallPlanner:
-    """Plans by recall; satisfies `protocols.Planner`. Not thread-safe."""
+    """Plans by retrieval; satisfies `protocols.Planner`. Not thread-safe."""
 
     name = "recall"
 
     def __init__(self, encoder: Encoder, store: Store | None = None, cache: Path | None = None) -> None:
-        """Remember what `store` holds.
+        """Use the demonstrations in `store`.
 
         Args:
             store: Where demonstrations are kept; None keeps them in memory only.
@@ -91,11 +93,11 @@ class RecallPlanner:
         return len(self._remembered)
 
     def ids(self, source: str | None = None) -> tuple[str, ...]:
-        """Ids of the demonstrations remembered, or of those from one source (`shipped`, `owner`, …)."""
+        """Return ids of the demonstrations remembered, or of those from one source (`shipped`, `owner`, …)."""
         return self._remembered.ids(source)
 
     def add(self, demonstrations: Iterable[Demonstration]) -> None:
-        """Remember; one with a known id replaces the older one. They count from the next request on.
+        """Add demonstrations; one with a known id replaces the older one. They count from the next request on.
 
         Raises:
             StoreError: Nothing was remembered.
@@ -103,13 +105,13 @@ class RecallPlanner:
         self._manners.forget(self._remembered.add(demonstrations))
 
     def remove(self, *ids: str) -> None:
-        """Forget demonstrations altogether; unknown ids are passed over."""
+        """Forget demonstrations completely; unknown ids are ignored."""
         self._manners.forget(self._remembered.remove(ids))
 
     # ── Planning ──────────────────────────────────────────────────────────────────────────────────────────
 
     def plan(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
-        """The plan that demonstrations suggest, or why there is none."""
+        """Return the plan that demonstrations suggest, or why there is none."""
         reason = why_unreadable(request.text)
         if reason:
             return Refusal("unreadable", reason, planner=self.name)
@@ -120,7 +122,7 @@ class RecallPlanner:
         return known if known is not None else self._recalled(request, context, tools)
 
     def _recalled(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
-        """The plan that the most alike demonstrations suggest."""
+        """Return the plan that the most similar demonstrations suggest."""
         text = request.text
         offered = self._offers(tools)
         slots = find_slots(text, request.now, _without_things(context))
@@ -148,7 +150,7 @@ class RecallPlanner:
     def _again(
         self, request: Request, form: NDArray[np.float32], context: Context, tools: Mapping[str, ToolSpec]
     ) -> SaidAgain | None:
-        """What the owner was given for this request before; None for one about a record of the last answer."""
+        """Return what the owner was given for this request before; None for one about a record of the last answer."""
         near = [] if request.record is not None else self._remembered.near(request.text, form, OWNERS, N_NEAR)
         if not near:
             return None
@@ -162,7 +164,7 @@ class RecallPlanner:
         return Refusal("out_of_scope", _CANNOT, planner=OWNERS_WORD)
 
     def _meant(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | None:
-        """What the owner taught these words to stand for, with what else is asked for beside them."""
+        """Return the plan that the owner taught for these words, with what else is asked for beside them."""
         found = self._own_words(tools).meant(request.text, request.now)
         if found is None or any(names_a_record(step, tools) for step in found.plan.steps):
             return None  # the record of that day: "cancel the second one" means another today
@@ -176,11 +178,11 @@ class RecallPlanner:
             return None  # what is asked for beside the phrase is not understood
         try:
             return check_plan(plan, tools)
-        except PlanError:  # its tools are not there, or no longer the same
+        except PlanError:  # its tools are missing, or no longer the same
             return None
 
     def _beside(self, text: str, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | None:
-        """The plan for what is said beside the owner's own words; None when nothing sure can be made of it."""
+        """Plan what is said beside the owner's own words; None when no sure plan is found."""
         if not re.search(r"\w", text):
             return None
         answer = self._recalled(replace(request, text=text.strip(" ,;.")), context, tools)
@@ -209,7 +211,7 @@ class RecallPlanner:
         return any(self._remembered.ids(source) for source in OWNERS)
 
     def _usable_rows(self, offered: Offered) -> NDArray[np.bool_]:
-        """Rows whose every tool is on offer."""
+        """Return the rows whose every tool is on offer."""
         if self._usable is None or self._usable[0] != self._remembered.n_changes:
             known = offered.place
             usable = np.array([all(t in known for t in row.tools) for row in self._remembered.rows], dtype=np.bool_)
@@ -217,13 +219,13 @@ class RecallPlanner:
         return self._usable[1]
 
     def _is_owners_no(self, part: Part) -> bool:
-        """Whether the owner taught that nothing is to be done about these very words."""
+        """Return whether the owner taught that nothing is to be done about these very words."""
         return part.is_nothing and any(self._remembered.source_of(id) == "owner" for id in part.rests_on[:1])
 
     # ── The answer ────────────────────────────────────────────────────────────────────────────────────────
 
     def _answered(self, parts: Sequence[Part], offered: Offered) -> Plan | Refusal:
-        """A plan of the parts that can be served; a question or a refusal when none can."""
+        """Return a plan of the parts that can be served; a question or a refusal when none can."""
         served: list[bool] = []
         for number, part in enumerate(parts):
             served.append(_is_served(part, offered) and not rests_on_unserved(parts, [*served, True], number))
@@ -254,23 +256,25 @@ class RecallPlanner:
 
 
 def _one_after_another(first: Plan, second: Plan) -> Plan:
-    """Both plans as one, as sure as the less sure of them."""
+    """Join both plans into one, as sure as the less sure of them."""
     steps = (*first.steps, *shifted(second.steps, len(first.steps)))
     rests_on = tuple(dict.fromkeys((*first.rests_on, *second.rests_on)))
     return replace(first, steps=steps, rests_on=rests_on, confidence=min(first.confidence, second.confidence))
 
 
 def _bears_out(answer: Plan | Refusal, again: SaidAgain) -> bool:
-    """Whether what was thought of for a request speaks for the plan of one like it: the same is to be done; or nothing
-    was thought of, and only values differ."""
+    """Return whether the answer found for a request supports the plan of a request like it.
+
+    It does if the same is to be done, or if nothing was found and only values differ.
+    """
     if isinstance(answer, Plan):
         is_alike = sorted(step.tool for step in answer.steps) == sorted(step.tool for step in again.plan.steps)
-        return is_alike and not again.left & words_in(answer)  # "the hall light": the plan of old has no hall
+        return is_alike and not again.left & words_in(answer)  # "the hall light": the old plan has no hall
     return again.is_whole and answer.planner != OWNERS_WORD and answer.kind != "needs"
 
 
 def _without_things(context: Context) -> Context:
-    """Rooms and devices stay the words they were said in: "the lights in the kitchen" is one thing, as it was shown."""
+    """Drop rooms and devices, so that they stay words: "the lights in the kitchen" is one thing, as it was taught."""
     return replace(context, entities=tuple(e for e in context.entities if e.kind not in ("room", "device")))
 
 
@@ -281,14 +285,16 @@ def _is_served(part: Part, offered: Offered) -> bool:
 
 
 def is_shaky(parts: Sequence[Part], tools: Mapping[str, ToolSpec]) -> bool:
-    """Whether one of several things asked for is not sure enough for a plan that changes something: where one part of a
-    long request is misread, the others mostly are, too."""
+    """Return whether one of several things asked for is not sure enough for a plan that changes something.
+
+    If one part of a long request is misread, the others mostly are, too.
+    """
     changes = any(tools[step.tool].effect != "none" for part in parts for step in part.steps)
     return changes and min(part.confidence for part in parts) < _LEAST_OF_SEVERAL
 
 
 _HARMLESS = frozenset({"add", "set", "remember", "draft", "write"})
-"""First words of tools that only add something: what may be offered instead of what was asked."""
+"""First words of tools that only add something, which may be offered instead of what was asked."""
 _FALLBACK = "add_reminder"
 _ABILITIES = "list_abilities"
 _CANNOT = "I can't do that yet."
@@ -301,7 +307,7 @@ def _names_of(missing: Sequence[tuple[str, str]]) -> tuple[str, ...]:
 
 
 def _offer(part: Part, offered: Offered) -> Offer | None:
-    """The nearest thing that can be done, in words to the owner."""
+    """Return the nearest thing that can be done, in words to the owner."""
     spec = offered.tools.get(part.nearest)
     if spec is None and _ABILITIES in offered.tools:
         return Offer(_ABILITIES, "Ask “what can you do?” to see what I can.")

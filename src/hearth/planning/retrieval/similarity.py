@@ -1,4 +1,4 @@
-"""How alike two requests are in what they ask for, whatever they are about.
+"""Measures how similar two requests are in what they ask for, whatever they are about.
 
 A request's form is a unit vector: its sentence embedding, with every value said in it replaced by a stand-in, beside
 its concepts (`language.text.thesaurus`). The product of two is their likeness, in [0, 1] for any two requests that ask
@@ -29,7 +29,7 @@ _COMMON = {
     "has:?": 0.5,
     **{f"has:{mark}": 0.4 for mark in MARKS[1:]},
 }
-"""Concepts that many requests share say less."""
+"""Factors of concepts that many requests share, which say less."""
 _CONCEPT_SHARE = 0.6
 """Share of the concepts in the squared length of a form; the embedding has the rest."""
 
@@ -47,21 +47,21 @@ class Likeness:
         self.dim = encoder.dim + len(names)
 
     def of_requests(self, texts: Sequence[str], tokens: Sequence[Sequence[Token]]) -> NDArray[np.float32]:
-        """Forms of requests or clauses, shape [n, dim]; `tokens` hold places in the text beside them."""
+        """Return forms of requests or clauses, shape [n, dim]; `tokens` hold places in the text beside them."""
         forms = [form_of(text, mine) for text, mine in zip(texts, tokens)]
         return self._forms(forms, [concepts([token.word for token in mine]) for mine in tokens])
 
     def of_lessons(self, lessons: Sequence[Lesson]) -> NDArray[np.float32]:
-        """Forms of lessons with what was said in them left out, shape [n, dim]."""
+        """Return forms of lessons without the values said in them, shape [n, dim]."""
         return self._forms([lesson.form for lesson in lessons], [_signs(lesson) for lesson in lessons])
 
     def of_tools(self, tools: Iterable[ToolSpec]) -> NDArray[np.float32]:
-        """Forms of what tools say of themselves, shape [n, dim]."""
+        """Return forms of the tools' names and descriptions, shape [n, dim]."""
         texts = [f"{spec.name.replace('_', ' ')}: {spec.description}" for spec in tools]
         return self._forms(texts, [concepts(re.findall(r"[a-z'-]+", text.lower())) for text in texts])
 
     def of_words(self, words: Sequence[str], form: NDArray[np.float32]) -> float:
-        """Likeness in concepts alone of a request's remaining words to a form, in [0, 1]."""
+        """Return the similarity in concepts alone of a request's remaining words to a form, in [0, 1]."""
         names = [self._place[name] for name in concepts(words) if name in self._place]
         mine = self._weight[names]
         theirs = form[-len(self._place) :]
@@ -81,7 +81,7 @@ class Likeness:
 
 
 def _signs(lesson: Lesson) -> set[str]:
-    """The concepts of the words of asking, and the kinds of all values."""
+    """Return the concepts of the words of asking, and the kinds of all values."""
     words = list(lesson.words)
     kinds = {name for name in concepts(words) if name.startswith("has:")}
     for step in lesson.steps:

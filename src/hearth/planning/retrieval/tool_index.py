@@ -1,4 +1,4 @@
-"""The tools on offer as the recall planner compares requests with them: what they say of themselves, their examples.
+"""Indexes the tools on offer for the retrieval planner: their own texts, and their examples.
 
 Forms are made once per text and kept in the cache folder by hash, so that ten thousand tools cost a start of a second
 and not of minutes. A cache that cannot be read or written costs time and nothing else.
@@ -58,12 +58,12 @@ class Offered:
         """One row per example, in the order of `example_texts`."""
 
     def is_of(self, tools: Mapping[str, ToolSpec]) -> bool:
-        """Whether `tools` are the ones these forms are of."""
+        """Return whether these forms are of `tools`."""
         return len(tools) == len(self._specs) and list(tools.values()) == self._specs
 
 
 def example_tokens(text: str) -> tuple[Token, ...]:
-    """The tokens of a tool's example, read at some fixed time: only its form matters."""
+    """Return the tokens of a tool's example, read at some fixed time: only its form matters."""
     return tokens_of(text, find_slots(text, ANY_TIME, Context()))
 
 
@@ -73,7 +73,7 @@ def _key(*parts: str) -> int:
 
 
 class _KeptForms:
-    """Forms by the hash of what they are of, in one file."""
+    """Forms in one file, by the hash of their texts."""
 
     def __init__(self, path: Path | None, dim: int) -> None:
         self._path = path
@@ -92,7 +92,7 @@ class _KeptForms:
             self._forms = forms
 
     def missing(self, keys: Sequence[int]) -> list[list[int]]:
-        """Places of the keys without a form, in batches; of equal keys only the first."""
+        """Return the indices of the keys without a form, in batches; of equal keys only the first."""
         first: dict[int, int] = {}
         for index, key in enumerate(keys):
             if key not in self._place:

@@ -1,8 +1,8 @@
-"""Which remembered way of acting fits a request: the nearest demonstrations vote.
+"""Finds the remembered plan that fits a request: the nearest demonstrations vote.
 
 Each neighbour votes for its own steps, and for every tool whose name shares a word with one it was asked for
-(`delete_note` speaks for `delete_mail` and for `find_notes`), so that a request can be understood although nobody
-showed this very combination. Tool texts and examples count beside the votes: a tool added today can be chosen today.
+(`delete_note` votes for `delete_mail` and for `find_notes`), so that a request can be understood although nobody
+taught this very combination. Tool texts and examples count beside the votes: a tool added today can be chosen today.
 """
 
 from __future__ import annotations
@@ -26,36 +26,36 @@ _SHARPNESS = 8.0
 _W_TEXT = 0.6
 """Weight of a tool's own words beside the votes."""
 _SAME = 0.9
-"""A likeness from which on a demonstration votes whatever its number of clauses."""
+"""Likeness from which on a demonstration votes whatever its number of clauses."""
 
 Skeleton = tuple[tuple[str, bool, tuple[tuple[str, tuple[object, ...]], ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Steps to try, with what speaks for them."""
+    """Steps to try, with the evidence for them."""
 
     steps: tuple[LessonStep, ...]
-    """Empty: refuse."""
+    """Steps of the plan; empty to refuse."""
     likeness: float
-    """To the nearest demonstration, example or tool text it rests on."""
+    """Likeness to the nearest demonstration, example or tool text it rests on."""
     rests_on: tuple[str, ...] = ()
     form: NDArray[np.float32] | None = None
-    """Of that demonstration or tool."""
+    """Form of that demonstration or tool."""
     words: tuple[str, ...] = ()
-    """How that demonstration reads."""
+    """Words of that demonstration's form."""
     votes: float = 0.0
-    """Share of the neighbours that did just this."""
+    """Share of the neighbours that did exactly this."""
     kin: float = 0.0
     """Share of the neighbours whose tools share words with these."""
     text: float = 0.0
-    """Likeness to what the tools say of themselves."""
+    """Likeness to the texts of the tools."""
     leaning: float = 0.0
-    """How much the rule over all demonstrations means these tools."""
+    """Score of these tools in the regression over all demonstrations."""
 
     @property
     def leaves(self) -> tuple[str, ...]:
-        """The tools whose results no other step uses: what is asked for."""
+        """Return the tools whose results no other step uses: what is asked for."""
         used = {s.step for step in self.steps for s in results_of(step)}
         return tuple(step.tool for index, step in enumerate(self.steps) if index not in used)
 
@@ -68,7 +68,7 @@ def results_of(step: LessonStep) -> Iterable[Result]:
 
 
 def skeleton(steps: Sequence[LessonStep]) -> Skeleton:
-    """What two plans have in common when only their values differ."""
+    """Return the structure that two plans share when only their values differ."""
     return tuple(
         (
             step.tool,
@@ -85,7 +85,7 @@ def _links(source: Source) -> tuple[object, ...]:
 
 
 class Ballot:
-    """The likenesses of one request (and its clauses) to everything that can vote."""
+    """Likenesses of one request (and its clauses) to everything that can vote."""
 
     def __init__(self, remembered: Remembered, offered: Offered, usable: NDArray[np.bool_], forms: NDArray[np.float32]):
         self._remembered = remembered
@@ -97,12 +97,12 @@ class Ballot:
         self._leanings = remembered.leaning().of(forms)
 
     def candidates(self, unit: int, words: tuple[str, ...], *, is_long: bool, may_refer: bool) -> list[Candidate]:
-        """The best ways to serve one unit, best first; one of them may be to refuse.
+        """Return the best ways to serve one unit, best first; one of them may be to refuse.
 
         Args:
             unit: Row of the forms.
-            words: How the unit reads.
-            is_long: It is a whole request of several clauses: only such requests vote.
+            words: Words of the unit's form.
+            is_long: True for a whole request of several clauses: only such requests vote.
             may_refer: Results of earlier clauses may be used.
         """
         rows = self._remembered.rows
@@ -138,7 +138,7 @@ class Ballot:
         best: dict[Skeleton, Candidate] = {}
         for row in same:
             candidate = self._of_row(row, 1.0)
-            if self._remembered.is_owners(row):  # the owner's word on these very words ends the vote
+            if self._remembered.is_owners(row):  # the owner's correction of these very words ends the vote
                 return [replace(candidate, votes=1.0, kin=1.0, text=1.0, leaning=2.0)]
             best.setdefault(skeleton(candidate.steps), candidate)
         for_word: dict[str, float] = {}
@@ -179,12 +179,12 @@ class Ballot:
         return [c for rank, c in enumerate(found) if rank < N_CANDIDATES or alike & set(c.rests_on)]
 
     def nearest_tool(self, unit: int, least: float) -> str:
-        """The tool whose own words are nearest; empty when none is as like as `least`."""
+        """Return the tool whose own words are nearest; empty when none reaches the likeness `least`."""
         nearest = int(np.argmax(self._texts[:, unit]))
         return self._offered.names[nearest] if self._texts[nearest, unit] >= least else ""
 
     def _leaning(self, unit: int, leaves: Sequence[str]) -> float:
-        """How much the rule over all demonstrations means these tools."""
+        """Return the score of these tools in the regression over all demonstrations."""
         meant = self._leanings[unit]
         words = self._words(leaves)
         tools = leaves or (NOTHING,)
@@ -209,7 +209,7 @@ class Ballot:
         return Candidate(steps, likeness, (f"tool:{tool}",), self._offered.forms[self._place(tool)]) if steps else None
 
     def _best_of(self, tool: str, likeness: NDArray[np.float32]) -> Candidate | None:
-        """The most alike demonstration that asked for `tool` alone."""
+        """Return the most similar demonstration that asked for `tool` alone."""
         rows = [
             r
             for r in self._remembered.with_leaf(tool)
@@ -221,7 +221,7 @@ class Ballot:
         return self._of_row(row, float(likeness[row]))
 
     def _likely_tools(self, unit: int, for_word: Mapping[str, float]) -> list[str]:
-        """Tools that the words of the votes and the tools' own texts point to."""
+        """Return tools that the words of the votes and the tools' own texts suggest."""
         texts = self._texts[:, unit]
         near = {self._offered.names[i] for i in _largest(texts, 5)}
         for word in for_word:
@@ -240,7 +240,7 @@ class Ballot:
 
 
 def _largest(values: NDArray[np.float32], n: int) -> list[int]:
-    """Places of the largest positive values, largest first."""
+    """Return the indices of the largest positive values, largest first."""
     if not len(values):
         return []
     places = np.argpartition(-values, min(n, len(values) - 1))[:n] if len(values) > n else np.arange(len(values))
@@ -258,7 +258,7 @@ def _merged(older: Candidate | None, newer: Candidate) -> Candidate:
 
 
 def steps_for(tool: str, tools: Mapping[str, ToolSpec]) -> tuple[LessonStep, ...]:
-    """`tool` alone, after the look-ups its ids need (`delete_note` needs `find_notes`); empty when none fits."""
+    """Plan `tool` alone, after the look-ups its ids need (`delete_note` needs `find_notes`); empty when none fits."""
     spec = tools[tool]
     before: list[LessonStep] = []
     sources: dict[str, Source] = {}
@@ -274,13 +274,13 @@ def steps_for(tool: str, tools: Mapping[str, ToolSpec]) -> tuple[LessonStep, ...
 
 
 def is_id(parameter: Parameter) -> bool:
-    """Whether only another tool's result can give the value."""
+    """Return whether only another tool's result can give the value."""
     kind = canonical(parameter.type)
     return (kind[5:-1] if kind.startswith("list[") else kind) not in TYPE_NAMES
 
 
 def producer_of(parameter: Parameter, user: ToolSpec, tools: Mapping[str, ToolSpec]) -> tuple[ToolSpec, str] | None:
-    """The look-up that gives what `parameter` takes, and the field that holds it."""
+    """Return the look-up that gives what `parameter` takes, and the field that holds it."""
     wanted = canonical(parameter.type)
     wanted = wanted[5:-1] if wanted.startswith("list[") else wanted
     found: list[tuple[tuple[bool, bool, bool, str], ToolSpec, str]] = []

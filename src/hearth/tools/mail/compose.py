@@ -1,4 +1,4 @@
-"""Mails as they are written: headers that cannot be injected, addresses that are checked, the same bytes for one call.
+"""Write mails: headers that cannot be injected, checked addresses, the same bytes for the same call.
 
 Covered: newlines and control characters in subjects, names and addresses are refused; names of attachments carry no
 path. Not covered: HTML mails, signing and encryption, addresses with letters beyond ASCII before the `@`.
@@ -26,13 +26,13 @@ N_MAX_RECIPIENTS = 50
 N_MAX_SUBJECT_CHARACTERS = 300
 N_MAX_TEXT_BYTES = 500_000
 N_MAX_ATTACHED_BYTES = 20_000_000
-"""Most servers refuse mails beyond 25 MB, and sending makes them a third larger."""
+"""Most servers refuse mails beyond 25 MB, and encoding makes attachments a third larger."""
 N_MAX_QUOTED_CHARACTERS = 5_000
 
 _LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*")
 _LABEL = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)")
 _POLICY = email.policy.default.clone(cte_type="7bit", max_line_length=76)
-"""Seven bits only, so that any server can pass it on unchanged."""
+"""Uses seven bits only, so that any server can pass the mail on unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Sender:
 
 
 def owner(settings: Mapping[str, Mapping[str, Plain]]) -> Sender:
-    """Who writes the mails. Raises: ToolError: No address is configured."""
+    """Return the sender of the owner's mails. Raises: ToolError: No address is configured."""
     table = settings.get("owner", {})
     address = str(table.get("email") or "").strip()
     if not address:
@@ -55,10 +55,10 @@ def owner(settings: Mapping[str, Mapping[str, Plain]]) -> Sender:
 
 
 def checked_address(text: object) -> EmailAddress:
-    """One plain address, its domain in the ASCII form that servers use.
+    """Return one plain address, its domain in the ASCII form that servers use.
 
     Raises:
-        ToolError: It is none; nothing can be hidden in it (no newline, no second address).
+        ToolError: It is no address; nothing can be hidden in one (no newline, no second address).
     """
     clean = text.strip() if isinstance(text, str) else ""
     inner = re.fullmatch(r"[^<>\r\n]*<([^<>\s]+)>", clean)
@@ -77,7 +77,7 @@ def checked_address(text: object) -> EmailAddress:
 
 
 def checked_recipients(to: object) -> tuple[EmailAddress, ...]:
-    """Every address once, in order. Raises: ToolError: None, too many, or one that is no address."""
+    """Return every address once, in order. Raises: ToolError: None, too many, or one that is no address."""
     if not isinstance(to, Sequence) or isinstance(to, str):
         raise ToolError(f"{to!r:.80} is not a list of addresses; give one text each")
     said = [address for address in to if not isinstance(address, str) or address.strip()]
@@ -89,7 +89,7 @@ def checked_recipients(to: object) -> tuple[EmailAddress, ...]:
 
 
 def checked_subject(subject: object, text: str) -> str:
-    """The subject, or the first words of the text. Raises: ToolError: More than one line, or too long."""
+    """Return the subject, or the first words of the text. Raises: ToolError: More than one line, or too long."""
     if not isinstance(subject, str):
         raise ToolError(f"the subject is {subject!r:.80}; expected text")
     if "\n" in subject.strip() or "\r" in subject.strip():
@@ -109,7 +109,7 @@ def _first_words(text: str) -> str:
 
 
 def checked_body(text: object) -> str:
-    """The text of a mail with `\\n` line ends. Raises: ToolError: Empty, too long, or no text."""
+    """Return the text of a mail with `\n` line ends. Raises: ToolError: Empty, too long, or no text."""
     if not isinstance(text, str):
         raise ToolError(f"the text of the mail is {text!r:.80}; expected text")
     text_bytes(text, "text of the mail", N_MAX_TEXT_BYTES)
@@ -120,7 +120,7 @@ def checked_body(text: object) -> str:
 
 
 def signed(text: str, sender: Sender) -> str:
-    """The text with the owner's name below, unless it ends with it."""
+    """Return the text with the owner's name below, unless it ends with it."""
     first_name = sender.name.split()[0] if sender.name else ""
     last_line = text.rstrip().rpartition("\n")[2].strip(" ,.!")
     is_signed = not first_name or last_line in (first_name, sender.name) or text.endswith(sender.name)
@@ -128,14 +128,14 @@ def signed(text: str, sender: Sender) -> str:
 
 
 def quoted(text: str, head: Head, received: dt.datetime) -> str:
-    """The mail that is replied to, as it stands below a reply."""
+    """Return the original mail as it stands below a reply."""
     shown = text[:N_MAX_QUOTED_CHARACTERS] + ("\n[…]" if len(text) > N_MAX_QUOTED_CHARACTERS else "")
     lines = "\n".join(f"> {line}".rstrip() for line in shown.split("\n"))
     return f"On {received:%d.%m.%Y at %H:%M}, {head.sender_name or head.sender} wrote:\n{lines}"
 
 
 def forwarded(text: str, head: Head, received: dt.datetime) -> str:
-    """The mail that is passed on, as it stands below a covering note."""
+    """Return the forwarded mail as it stands below a covering note."""
     sender = f"{head.sender_name} <{head.sender}>" if head.sender_name else head.sender
     top = [f"From: {sender}", f"Date: {received:%d.%m.%Y %H:%M}", f"Subject: {head.subject}"]
     if head.to:
@@ -144,13 +144,13 @@ def forwarded(text: str, head: Head, received: dt.datetime) -> str:
 
 
 def message_id(key: str, sender: Sender) -> str:
-    """The Message-ID of the draft that the call with this key makes."""
+    """Return the Message-ID of the draft that the call with this key makes."""
     return f"<{hashlib.sha256(key.encode()).hexdigest()[:32]}@{sender.domain}>"
 
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """What is written, already checked."""
+    """A mail to be written; its parts are already checked."""
 
     sender: Sender
     to: tuple[EmailAddress, ...]
@@ -162,7 +162,7 @@ class Letter:
 
 
 def written(letter: Letter, key: str, now: dt.datetime) -> bytes:
-    """The mail as a file; the same for the same letter, key and time.
+    """Return the mail as a file; the same for the same letter, key and time.
 
     Raises:
         ToolError: The attachments are too large in sum.
@@ -195,7 +195,7 @@ def written(letter: Letter, key: str, now: dt.datetime) -> bytes:
 
 
 def outgoing(raw: bytes, sender: Sender, now: dt.datetime) -> bytes:
-    """A draft as it leaves: dated now, without Bcc, and with a From if it had none."""
+    """Return a draft as it leaves: dated now, without Bcc, and with a From if it had none."""
     head = head_bytes(raw)
     rest = raw[len(head) :]
     head = re.sub(rb"(?im)^(?:bcc|date|x-[\w-]*):.*(?:\r?\n[ \t].*)*(?:\r?\n|\Z)", b"", head).rstrip()
@@ -207,6 +207,6 @@ def outgoing(raw: bytes, sender: Sender, now: dt.datetime) -> bytes:
 
 
 def kind_of(name: str) -> str:
-    """MIME type by the file's name."""
+    """Return the MIME type by the file's name."""
     kind, encoding = mimetypes.guess_type(name)
     return kind if kind and not encoding else "application/octet-stream"

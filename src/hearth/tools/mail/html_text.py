@@ -1,8 +1,8 @@
-"""The words of an HTML mail as plain text, in time that grows with its length whatever it holds.
+"""Extract plain text from an HTML mail in linear time, whatever the mail holds.
 
-Read by a scanner of its own: the standard library's parser takes quadratic time on tags that never close, and mails
-come from strangers. Covered: blocks, lists and tables as lines; links as `words (address)`; scripts, styles, comments
-and what the mail hides from view are left out. Not covered: layout, pictures (their `alt` text is kept), frames.
+Uses an own scanner: the standard library's parser takes quadratic time on tags that never close, and mails come from
+strangers. Covered: blocks, lists and tables as lines; links as `words (address)`; scripts, styles, comments and what
+the mail hides from view are left out. Not covered: layout, pictures (their `alt` text is kept), frames.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _HIDING = re.compile(
 
 
 def text_of_html(source: str) -> str:
-    """Plain text of an HTML document; what is beyond 400,000 characters is not read."""
+    """Return the plain text of an HTML document; anything beyond 400,000 characters is not read."""
     return _Scanner(source[:N_MAX_CHARACTERS]).text()
 
 
@@ -42,12 +42,12 @@ class _Scanner:
         self._lowered = source.lower() if len(source.lower()) == len(source) else source
         self._pieces: list[str] = []
         self._link: tuple[str, int] | None = None
-        """Address and place in `_pieces` of the link that is open; links do not nest."""
+        """Address of the open link and its place in `_pieces`; links do not nest."""
         self._unseen = ""
-        """Name of the element that is being left out, and how many of that name are open in it."""
+        """Name of the element that is being left out, and the number of open ones of that name in it."""
         self._n_unseen = 0
         self._has_no_more: set[str] = set()
-        """Endings that were sought in vain once: what is open till the end is not sought again."""
+        """End tags that were searched for once without success; they are not searched for again."""
 
     def text(self) -> str:
         place, source = 0, self._source
@@ -65,7 +65,7 @@ class _Scanner:
             self._pieces.append(re.sub(r"\s+", " ", html.unescape(text)))
 
     def _markup(self, start: int) -> int:
-        """Take the markup that begins at `start`; the place after it."""
+        """Read the markup that begins at `start`; return the place after it."""
         source = self._source
         if source.startswith("<!--", start):
             return self._after("-->", start + 4)
@@ -132,5 +132,5 @@ class _Scanner:
 
 
 def looks_like_html(text: str) -> bool:
-    """Whether a text that claims to be plain is HTML after all."""
+    """Say whether a text that claims to be plain is actually HTML."""
     return re.match(r"\s*(?:<!doctype html|<html|<body)\b", text[:200], re.I) is not None

@@ -1,10 +1,10 @@
-"""The owner's mail servers: sending by SMTP, fetching new mail and keeping drafts by IMAP.
+"""Use the owner's mail servers: send by SMTP, fetch new mail and keep drafts by IMAP.
 
-Every connection runs inside an egress permit for the configured host and port; what is sent on it is handed to the
-network door (passwords are named, not kept). TLS with a verified certificate, except on this machine itself.
-Covered: a server that refuses a recipient (nobody gets the mail), a connection that breaks before the mail was handed
-over (it was not sent) and after (it is said that this is unknown), a draft that is stored twice (once on the server).
-Not covered: OAuth logins, changing flags or deleting mails on the server, folders other than INBOX and Drafts.
+Every connection runs inside an egress permit for the configured host and port; what is sent on it is reported to the
+egress gateway (passwords are named, not kept). TLS with a verified certificate, except on this machine itself. Covered:
+a server that refuses a recipient (nobody gets the mail), a connection that breaks before the mail was handed over (it
+was not sent) and after (reported as unknown), a draft that is stored twice (once on the server). Not covered: OAuth
+logins, changing flags or deleting mails on the server, folders other than INBOX and Drafts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ANSWER_TIMEOUT_S = 30.0
 SENDING_TIMEOUT_S = 60.0
 N_PER_FETCH = 20
 N_MAX_FETCHED = 200
-"""Mails taken over at once; of a mailbox seen for the first time the newest so many, ever."""
+"""Mails fetched at once; from a mailbox seen for the first time only the newest so many, ever."""
 N_MAX_MAIL_BYTES = 30_000_000
 
 
@@ -50,7 +50,7 @@ class Server:
 
 
 def configured(settings: Mapping[str, Mapping[str, Plain]], kind: str) -> Server | None:
-    """The server of that kind (`smtp`, `imap`), or None.
+    """Return the server of that kind (`smtp`, `imap`), or None.
 
     Raises:
         ToolError: It would carry a password over an open network.
@@ -85,7 +85,7 @@ def _is_this_machine(host: str) -> bool:
 
 @contextlib.contextmanager
 def _faults_said(server: Server) -> Iterator[None]:
-    """Say network faults in the owner's words. What is raised inside as a ToolError passes."""
+    """Turn network faults into errors in the owner's words. A ToolError raised inside passes unchanged."""
     place = f"[mail.{server.kind}]"
     outcome = ", the mail was not sent" if server.kind == "smtp" else ""
     try:
@@ -124,7 +124,7 @@ def send(server: Server, sender: str, recipients: Sequence[str], data: bytes, ca
         data: The mail with CRLF or LF line ends.
     Raises:
         ToolError, TransientToolError: It was not sent, and why.
-        ToolTimeout: It was handed over, but the server's word on it never came: it may have been sent.
+        ToolTimeout: It was handed over, but the server never answered: it may have been sent.
         EgressError: The host is not allowed; nothing was sent.
     """
     reason = "send a mail"
@@ -145,10 +145,10 @@ def send(server: Server, sender: str, recipients: Sequence[str], data: bytes, ca
 
 
 def _smtp(server: Server, call: CallContext) -> smtplib.SMTP:
-    """An open, secured and authenticated connection."""
-    import smtplib  # with its TLS it is needed by the few calls that send
+    """Open a secured and authenticated connection."""
+    import smtplib  # loaded late: only the few calls that send need it
 
-    # The name given in EHLO must not be looked up, and this machine's own name is nobody's business.
+    # The name given in EHLO must not be looked up, and this machine's own name stays private.
     name, context = "[127.0.0.1]", call.egress.tls(server.host)
     connection: smtplib.SMTP
     if server.security == "tls":
@@ -174,7 +174,7 @@ def _smtp(server: Server, call: CallContext) -> smtplib.SMTP:
 
 @contextlib.contextmanager
 def _smtp_faults_said(server: Server) -> Iterator[None]:
-    """Say what the server answered before it had the mail. Every way out means: it was not sent."""
+    """Report the server's answer when it refuses before it has the mail. Any exit from here means: it was not sent."""
     import smtplib  # loaded already by _smtp
 
     try:
@@ -201,7 +201,7 @@ def _smtp_faults_said(server: Server) -> Iterator[None]:
 def _envelope(
     connection: smtplib.SMTP, server: Server, sender: str, recipients: Sequence[str], wire: bytes, call: CallContext
 ) -> None:
-    """Name sender and recipients, up to the moment where the server wants the mail."""
+    """Name sender and recipients, up to the point where the server wants the mail."""
     limit = connection.esmtp_features.get("size", "")
     if limit.isdigit() and 0 < int(limit) < len(wire):
         raise ToolError(f"the mail has {len(wire):,} bytes and {server} takes at most {int(limit):,}; attach less")
@@ -247,7 +247,7 @@ def _hand_over(connection: smtplib.SMTP, server: Server, wire: bytes) -> tuple[i
 
 
 def _said(answer: bytes | str) -> str:
-    """A server's words, on one line and short."""
+    """Return a server's words, on one line and short."""
     text = answer.decode("utf-8", "replace") if isinstance(answer, bytes) else answer
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:200]
 
@@ -262,21 +262,21 @@ class Fetched:
     uid: int
     data: bytes
     flags: str
-    """As in a Maildir's file name."""
+    """Flags as in a Maildir's file name."""
     at: dt.datetime
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What a look into the INBOX brought."""
+    """The result of checking the INBOX."""
 
     uid_validity: int
-    """Changes when the server numbers its mails anew."""
+    """UIDVALIDITY of the mailbox; changes when the server numbers its mails anew."""
     last_uid: int
-    """Everything up to here is known now."""
+    """UID up to which everything is known now."""
     n_too_large: int
     n_older: int
-    """Mails older than those taken over at first."""
+    """Number of mails older than those fetched at first."""
 
 
 _FLAGS = {b"\\Seen": "S", b"\\Answered": "R", b"\\Flagged": "F"}
@@ -285,7 +285,7 @@ _FLAGS = {b"\\Seen": "S", b"\\Answered": "R", b"\\Flagged": "F"}
 def fetch_new(
     server: Server, uid_validity: int, last_uid: int, call: CallContext, take: Callable[[int, Fetched], None]
 ) -> News:
-    """Give every mail of the INBOX that came after `last_uid` to `take(uid_validity, mail)`, oldest first.
+    """Pass every mail of the INBOX that came after `last_uid` to `take(uid_validity, mail)`, oldest first.
 
     Args:
         uid_validity: As in the last `News`; 0 at first. When the server's is another, everything is new.
@@ -349,7 +349,7 @@ def store_draft(server: Server, data: bytes, message_id: str, call: CallContext)
 
 
 def remove_draft(server: Server, message_id: str, call: CallContext) -> bool:
-    """Take a draft out of the server's Drafts; False when it is not there.
+    """Remove a draft from the server's Drafts; False when it is not there.
 
     Raises:
         ToolError, TransientToolError: It may still be there. EgressError: The host is not allowed.
@@ -374,7 +374,7 @@ def remove_draft(server: Server, message_id: str, call: CallContext) -> bool:
 
 @contextlib.contextmanager
 def _imap(server: Server, call: CallContext, reason: str) -> Iterator[Any]:
-    """A client that is logged in."""
+    """Open a client that is logged in."""
     import imapclient  # takes 50 ms to load; only homes with an IMAP server need it
     from imapclient.exceptions import IMAPClientAbortError, IMAPClientError, LoginError
 
@@ -413,13 +413,13 @@ def _record(call: CallContext, server: Server, said: str | bytes, reason: str, c
 
 
 def _secured_by(connection: object) -> str:
-    """Version and cipher of a connection, for the record; empty for one without TLS."""
+    """Return version and cipher of a connection, for the record; empty for one without TLS."""
     cipher = connection.cipher() if isinstance(connection, ssl.SSLSocket) else None
     return f"{connection.version()} {cipher[0]}" if isinstance(connection, ssl.SSLSocket) and cipher else ""
 
 
 def _drafts(client: Any, *, is_made: bool) -> str:
-    """Name of the server's folder for drafts; empty when there is none."""
+    """Return the name of the server's folder for drafts; empty when there is none."""
     marked = client.find_special_folder(b"\\Drafts")
     if marked:
         return str(marked)

@@ -1,8 +1,9 @@
-"""The owner's mail: found, read, drafted, and sent only by `send_mail`, which asks.
+"""Tools to find, read and draft the owner's mail; only `send_mail` sends it, and it asks.
 
-Mail lies in a Maildir (`maildir`); with `[mail.imap]` new mail is fetched into it before a search, with `[mail.smtp]`
-drafts can be sent. Everything but sending can be undone. What a mail says is a stranger's word: its label is `message`.
-Not covered: changing or deleting mails on the server (deleted mail goes to the local trash), HTML in what is written.
+Mail is in a Maildir (`maildir`); with `[mail.imap]` new mail is fetched into it before a search, with `[mail.smtp]`
+drafts can be sent. Everything but sending can be undone. The content of a mail is a stranger's word: its label is
+`message`. Not covered: changing or deleting mails on the server (deleted mail goes to the local trash), HTML in what is
+written.
 """
 
 from __future__ import annotations
@@ -66,11 +67,11 @@ class Mail:
     id: MailId
     sender: EmailAddress
     sender_name: str
-    """As the mail gives it, else the address."""
+    """Name as the mail gives it, else the address."""
     subject: str
     received: dt.datetime
     text: str
-    """The whole text when read; when found, the part around what was sought."""
+    """The whole text of a mail that was read; of one that was found, the part around the search words."""
     is_unread: bool
 
 
@@ -80,9 +81,9 @@ class Draft:
     to: list[EmailAddress]
     subject: str
     text: str
-    """What the owner writes; what is quoted or passed on stands below it in the draft."""
+    """Text that the owner writes; quoted or forwarded text stands below it in the draft."""
     attachments: list[FilePath]
-    """Documents by their paths; what was attached to a mail that is passed on by its name behind the mail's id."""
+    """Paths of documents; attachments of a forwarded mail by their name behind the mail's id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ class Sent:
     at: dt.datetime
 
 
-# Who wrote a mail may write all of it, its sender's address included; only what this device adds is its own.
+# The sender of a mail may forge all of it, also the sender's address; only what this device adds is trusted.
 _MAIL = {"id": FieldOrigin("device", ()), "is_unread": FieldOrigin("device"), "received": FieldOrigin("message")}
 _MAIL |= {name: FieldOrigin("message") for name in ("sender", "sender_name", "subject", "text")}
 
@@ -228,7 +229,7 @@ def _snippet(seen: Seen, call: CallContext) -> str:
 
 
 def _from(sender: str, found: Sequence[Seen], call: CallContext) -> list[Seen]:
-    """The mails that `sender` wrote: a person of the contacts by all their names, else who is called so."""
+    """Return the mails that `sender` wrote: a person of the contacts by all their names, else by the sender's name."""
     asked, whole = name_words(sender[:200]), folded(sender[:200].strip())
     best = NO_FIT
     cards: list[Card] = []
@@ -252,7 +253,7 @@ def _from(sender: str, found: Sequence[Seen], call: CallContext) -> list[Seen]:
 
 
 def _undo_draft(arguments: Mapping[str, object], result: Plain, call: CallContext) -> None:  # noqa: ARG001 - the seam's
-    """Take the draft off the mail server, too; the journal has removed it here."""
+    """Remove the draft from the mail server, too; the journal has removed it here."""
     server = configured(call.settings, "imap")
     if server is not None:
         remove_draft(server, message_id(call.key, owner(call.settings)), call)
@@ -427,7 +428,7 @@ def send_mail(draft: Annotated[DraftId, Sink], call: CallContext) -> Sent:
 
 
 def _filed(place: Place, data: bytes, call: CallContext) -> MailId:
-    """Put what was sent among the sent mails."""
+    """Store a sent mail among the sent mails."""
     try:
         new = deliver(call.workspace, SENT, place.unique, data, "S")
         call.workspace.delete(place.path)
@@ -438,7 +439,7 @@ def _filed(place: Place, data: bytes, call: CallContext) -> MailId:
 
 
 def _tidy_server(seen: Seen, call: CallContext) -> None:
-    """The draft's copy on the server has done its service."""
+    """Remove the draft's copy from the server after sending."""
     server: Server | None = None
     try:
         server = configured(call.settings, "imap")

@@ -1,8 +1,8 @@
-"""New mail of the configured IMAP server comes into the Maildir, each once.
+"""Fetch new mail of the configured IMAP server into the Maildir, each mail once.
 
-What was taken over is remembered in `mail/imap-state.json` (the server's UIDs); names of files follow from the UID, so
-a fetch that was cut off and runs again writes nothing twice. A server that cannot be reached leaves the mail that is
-there, with a notice. Not covered: changes on the server to mails that were taken over already.
+The state is kept in `mail/imap-state.json` (the server's UIDs); file names follow from the UID, so a fetch that was cut
+off and runs again writes nothing twice. If a server cannot be reached, the local mail stays, with a notice. Not
+covered: changes on the server to mails that were fetched already.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from hearth.tools.mail.mime import read_head
 
 STATE = "mail/imap-state.json"
 PAUSE_AFTER_FAULT_S = 60.0
-"""An unreachable server is not asked again at once: each attempt may take as long as the connection's time limit."""
+"""Pause before an unreachable server is asked again: each attempt may take as long as the connection's time limit."""
 
 _lock = threading.Lock()
 _faults: dict[Server, tuple[float, str]] = {}
-"""When a server last failed (monotonic seconds), and how."""
+"""Time (monotonic seconds) and message of each server's last failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What is known of one server's INBOX."""
+    """The known state of one server's INBOX."""
 
     host: str = ""
     username: str = ""
     uid_validity: int = 0
     last_uid: int = 0
     fetched: str = ""
-    """When the server was last asked."""
+    """Time of the last check of the server."""
 
 
 def fetch(call: CallContext) -> None:
-    """Take over new mail, at most once in `sync_s` seconds; whatever goes wrong is a notice."""
+    """Fetch new mail, at most once in `sync_s` seconds; every failure becomes a notice."""
     try:
         server = configured(call.settings, "imap")
         if server is None:
@@ -99,7 +99,7 @@ def _unique_name(server: Server, uid_validity: int, mail: Fetched) -> str:
 
 
 def _state(server: Server, call: CallContext) -> _State:
-    """What is remembered of this server; nothing when it is another one, or the file cannot be read."""
+    """Return the stored state of this server; empty when it is another one, or the file cannot be read."""
     try:
         state = _State(**json.loads(call.workspace.read(STATE)))
         dt.datetime.fromisoformat(state.fetched)

@@ -1,6 +1,7 @@
-"""Mails as they are looked at: head and text parsed once per process, however often they are searched.
+"""Read mails with a cache: head and text are parsed once per process, however often they are searched.
 
-A parsed mail is kept under its file's fingerprint, so it can never be out of date; the texts kept are bounded in sum.
+A parsed mail is cached under its file's fingerprint, so it can never be out of date; the total size of the cached texts
+is bounded.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ N_MAX_MAIL_BYTES = 100_000_000
 
 
 class _Parsed:
-    """What this process has parsed, by the fingerprint of its file; the oldest goes first."""
+    """The mails this process has parsed, by the fingerprint of their file; the oldest goes first."""
 
     def __init__(self) -> None:
         self._heads: OrderedDict[str, Head] = OrderedDict()
@@ -59,7 +60,7 @@ _parsed = _Parsed()
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A mail that was looked at."""
+    """A mail whose head was read."""
 
     place: Place
     head: Head
@@ -67,11 +68,11 @@ class Seen:
 
     @property
     def writer(self) -> str:
-        """Name and address of who wrote it, to be searched."""
+        """Name and address of the sender, for searching."""
         return f"{self.head.sender_name} {self.head.sender}"
 
     def body(self, call: CallContext) -> Body:
-        """Its text; empty when the file is gone."""
+        """Return the mail's text; empty when the file is gone."""
         try:
             fingerprint = call.workspace.stat(self.place.path).fingerprint
             known = _parsed.body(fingerprint)
@@ -84,7 +85,7 @@ class Seen:
 
 
 def look(place: Place, call: CallContext) -> Seen | None:
-    """The head of a mail; None (with a notice where something is wrong) when it cannot be read.
+    """Return the head of a mail; None (with a notice where something is wrong) when it cannot be read.
 
     Raises:
         ToolError: The call was cancelled.
@@ -101,7 +102,7 @@ def look(place: Place, call: CallContext) -> Seen | None:
 
 
 def look_at(place: Place, call: CallContext) -> Seen:
-    """The head of one mail. Raises: NotFound: it is gone; ToolError: it is too large or cannot be read."""
+    """Return the head of one mail. Raises: NotFound: it is gone; ToolError: it is too large or cannot be read."""
     stat = call.workspace.stat(place.path)
     if stat.size_bytes > N_MAX_MAIL_BYTES:
         raise ToolError(f"the mail {place.id!r} has {stat.size_bytes:,} bytes; at most {N_MAX_MAIL_BYTES:,} are read")
@@ -116,6 +117,6 @@ def look_at(place: Place, call: CallContext) -> Seen:
 
 
 def _named_time(place: Place) -> dt.datetime | None:
-    """The time of delivery in a Maildir's file name."""
+    """Return the time of delivery in a Maildir's file name."""
     match = re.match(r"(\d{9,10})\.", place.unique)
     return dt.datetime.fromtimestamp(int(match[1]), dt.UTC) if match else None

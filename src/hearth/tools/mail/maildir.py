@@ -1,8 +1,8 @@
-"""The owner's mail on disk: a Maildir in `mail/`, with folders as `mail/.Drafts/` (Maildir++).
+"""Store the owner's mail on disk: a Maildir in `mail/`, with folders as `mail/.Drafts/` (Maildir++).
 
-A message's id is its folder and the part of its file name that never changes (`INBOX/1763.M1P1.host`), so it outlives a
-change of flags. Names of new messages follow from the call's key: a call that is repeated writes the same files.
-Not covered: deliveries to `tmp` by other programs (they are not ours to read), folders named with `/` or `..`.
+A message's id is its folder and the part of its file name that never changes (`INBOX/1763.M1P1.host`), so it survives a
+change of flags. Names of new messages follow from the call's key: a call that is repeated writes the same files. Not
+covered: deliveries to `tmp` by other programs (they are not ours to read), folders named with `/` or `..`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ ROOT = "mail"
 INBOX = "INBOX"
 DRAFTS, SENT, TRASH = "Drafts", "Sent", "Trash"
 NOT_SEARCHED = frozenset({DRAFTS, SENT, TRASH, "Junk", "Spam", "Templates", "Outbox", "Queue"})
-"""Folders whose mails nobody means by "my mail"."""
+"""Folders that "my mail" does not include."""
 
 _PATH = re.compile(r"^mail/(?:\.(?P<folder>[^/]+)/)?(?P<part>cur|new)/(?P<name>[^/.][^/]*)$")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one message lies."""
+    """The place of one message."""
 
     path: str
     folder: str
@@ -49,7 +49,7 @@ class Place:
 
 
 def places(workspace: Workspace, folder: str = "") -> list[Place]:
-    """Every message of `folder`, or of all folders that are searched."""
+    """Return every message of `folder`, or of all folders that are searched."""
     found: list[Place] = []
     for path in workspace.list(_base(folder) if folder else ROOT):
         match = _PATH.match(path)
@@ -64,16 +64,16 @@ def places(workspace: Workspace, folder: str = "") -> list[Place]:
 
 
 def every_unique_name(workspace: Workspace) -> frozenset[str]:
-    """The names of all messages, whatever folder they lie in."""
+    """Return the names of all messages in all folders."""
     matches = (_PATH.match(path) for path in workspace.list(ROOT))
     return frozenset(match["name"].partition(":2,")[0] for match in matches if match)
 
 
 def place_of(id: object, workspace: Workspace, folders: Sequence[str] = ()) -> Place:
-    """The message with that id.
+    """Return the message with that id.
 
     Args:
-        folders: Where it may lie; empty: anywhere.
+        folders: Folders in which it may be; empty: any.
     Raises:
         NotFound: No such message, or not in one of `folders`.
     """
@@ -89,12 +89,12 @@ def place_of(id: object, workspace: Workspace, folders: Sequence[str] = ()) -> P
 
 
 def unique_name(key: str, now: dt.datetime) -> str:
-    """File name for the message that the call with this key makes."""
+    """Return the file name for the message that the call with this key makes."""
     return f"{int(now.timestamp())}.H{hashlib.sha256(key.encode()).hexdigest()[:20]}.hearth"
 
 
 def deliver(workspace: Workspace, folder: str, unique: str, data: bytes, flags: str) -> Place:
-    """Write a message; the workspace's atomic replace stands for the way from `tmp`."""
+    """Write a message; the workspace's atomic replace stands in for the move out of `tmp`."""
     base = _base(folder)
     if folder != INBOX and not workspace.exists(f"{base}/maildirfolder"):
         workspace.write(f"{base}/maildirfolder", b"")  # the mark of a folder in Maildir++
@@ -110,7 +110,7 @@ def with_flags(workspace: Workspace, place: Place, flags: str) -> Place:
 
 
 def moved(workspace: Workspace, place: Place, folder: str, flags: str) -> Place:
-    """Put a message into another folder, or under other flags; its unique name stays."""
+    """Move a message to another folder, or change its flags; its unique name stays."""
     new = deliver(workspace, folder, place.unique, workspace.read(place.path), flags)
     workspace.delete(place.path)
     return new

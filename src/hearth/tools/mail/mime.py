@@ -1,7 +1,7 @@
-"""What a mail says, whatever its sender did to it: wrong charsets, broken MIME, HTML alone, no date.
+"""Parse mails robustly: wrong charsets, broken MIME, HTML alone, no date.
 
-Reading never fails: what cannot be decoded is replaced by U+FFFD, what is malformed is read as far as it goes. Work is
-bounded by the sizes below. Not covered: encrypted and signed mails (their text is shown as it stands), winmail.dat.
+Reading never fails: what cannot be decoded is replaced by U+FFFD, what is malformed is read as far as possible. Work is
+bounded by the sizes below. Not covered: encrypted and signed mails (their text is shown unchanged), winmail.dat.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hearth.tools.mail.html_text import looks_like_html, text_of_html
 
 N_MAX_HEAD_BYTES = 256_000
 N_MAX_PARSED_BYTES = 2_000_000
-"""Text is looked for in the first two megabytes; attachments lie behind it."""
+"""Text is searched for in the first two megabytes; attachments lie behind it."""
 N_MAX_TEXT_CHARACTERS = 20_000
 N_MAX_LINE_CHARACTERS = 500
 N_MAX_PARTS = 200
@@ -44,13 +44,13 @@ class Head:
     bcc: tuple[str, ...]
     subject: str
     date: dt.datetime | None
-    """With time zone; of the Date header, else of the topmost Received."""
+    """Date with time zone; from the Date header, else from the topmost Received."""
     message_id: str
     references: tuple[str, ...]
 
 
 def read_head(raw: bytes) -> Head:
-    """The head of a mail. Never fails."""
+    """Parse the head of a mail. Never fails."""
     fields = _fields(raw)
     name, sender = next(iter(_addresses(fields.get("from", []))), ("", ""))
     if not sender:
@@ -70,13 +70,14 @@ def read_head(raw: bytes) -> Head:
 
 
 def head_bytes(raw: bytes) -> bytes:
-    """The headers of a mail, without the blank line that ends them."""
+    """Return the headers of a mail, without the blank line that ends them."""
     match = re.search(rb"\r?\n\r?\n", raw[:N_MAX_HEAD_BYTES])
     return raw[: match.start()] if match else raw[:N_MAX_HEAD_BYTES]
 
 
 def _fields(raw: bytes) -> dict[str, list[str]]:
-    """Lower-case name → its values in order, unfolded, 8-bit bytes as UTF-8 or else Windows-1252."""
+    """Return the values of each header in order by lower-case name, unfolded, 8-bit bytes as UTF-8 or else
+    Windows-1252."""
     head = re.sub(rb"\r?\n[ \t]+", b" ", head_bytes(raw))
     fields: dict[str, list[str]] = {}
     for line in re.split(rb"\r?\n|\r", head):
@@ -87,7 +88,7 @@ def _fields(raw: bytes) -> dict[str, list[str]]:
 
 
 def _unicode(data: bytes, charset: str = "") -> str:
-    """Text in `charset`, else UTF-8, else Windows-1252; never fails."""
+    """Decode text in `charset`, else UTF-8, else Windows-1252; never fails."""
     for encoding in (charset, "utf-8"):
         try:
             if encoding:
@@ -101,7 +102,7 @@ _WORD = re.compile(r"=\?([^?\s]{1,60})\?([BbQq])\?([^?\s]*)\?=")
 
 
 def decoded_words(value: str) -> str:
-    """A header with its encoded words (RFC 2047) decoded, on one line; a broken one stays as it is."""
+    """Decode the encoded words (RFC 2047) of a header, on one line; a broken one stays unchanged."""
     joined = re.sub(r"(\?=)\s+(?==\?)", r"\1", value)
 
     def decode(match: re.Match[str]) -> str:
@@ -119,7 +120,7 @@ def decoded_words(value: str) -> str:
 
 
 def clean_line(text: str) -> str:
-    """One line without control characters."""
+    """Return one line without control characters."""
     return " ".join("".join(c if c >= " " and c != "\x7f" else " " for c in _printable(text)).split())
 
 
@@ -128,7 +129,8 @@ def _printable(text: str) -> str:
 
 
 def _addresses(values: list[str]) -> Iterator[tuple[str, str]]:
-    """Name and address of each mailbox; parsed before encoded words are decoded, so that a name cannot pose as one."""
+    """Yield name and address of each mailbox; parsed before encoded words are decoded, so that a name cannot pose as
+    one."""
     try:
         found = getaddresses([value[:20_000] for value in values[:10]])
     except (RecursionError, ValueError, IndexError):  # a thousand nested comments
@@ -167,7 +169,7 @@ class Body:
     attachments: tuple[str, ...]
     """Names of the attached files seen."""
     is_cut: bool
-    """Whether the mail says more than `text`."""
+    """True if the mail has more text than `text`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,7 @@ class Attachment:
 
 
 def read_body(raw: bytes) -> Body:
-    """The text of a mail: its plain part, else its HTML as text. Never fails."""
+    """Return the text of a mail: its plain part, else its HTML as text. Never fails."""
     plain: list[str] = []
     markup: list[str] = []
     attached: list[str] = []
@@ -203,7 +205,7 @@ def read_body(raw: bytes) -> Body:
 
 
 def read_attachments(raw: bytes) -> list[Attachment]:
-    """The files a mail carries, in order."""
+    """Return the files a mail carries, in order."""
     found = []
     for part in _parts(_message(raw)):
         name = _file_name(part)
@@ -218,14 +220,14 @@ def _message(raw: bytes) -> Message:
     try:
         return email.message_from_bytes(raw, policy=email.policy.compat32)
     except (RecursionError, ValueError, LookupError, AssertionError):
-        # Hundreds of nested parts: an attack, or a loop of forwards. What stands there is shown as it is.
+        # Hundreds of nested parts: an attack, or a loop of forwards. The part is shown undecoded.
         message = Message()
         message.set_payload(raw[len(head_bytes(raw)) :].decode("utf-8", "replace"))
         return message
 
 
 def _parts(message: Message) -> Iterator[Message]:
-    """The parts that are no containers, in order; a mail attached to the mail counts as one part."""
+    """Yield the parts that are no containers, in order; a mail attached to the mail counts as one part."""
     waiting: list[Message] = [message]
     n_seen = 0
     while waiting and n_seen < N_MAX_PARTS:
@@ -271,12 +273,12 @@ def _part_text(part: Message) -> str:
     charset = "cp1252" if charset in ("us-ascii", "ascii", "iso-8859-1", "latin-1", "latin1") else charset
     data = _payload(part)
     if charset == "cp1252":
-        charset = ""  # senders say Latin-1 of UTF-8 and of Windows-1252 alike
+        charset = ""  # senders name Latin-1 for UTF-8 and Windows-1252 alike
     return _unicode(data, charset)
 
 
 def _clean(text: str) -> str:
-    """With `\\n` line ends, no control characters, no trailing blanks, at most two blank lines in a row."""
+    """Clean text: `\n` line ends, no control characters, no trailing blanks, at most two blank lines in a row."""
     if len(text) > 4 * N_MAX_TEXT_CHARACTERS:
         text = text[: 4 * N_MAX_TEXT_CHARACTERS]
     text = _printable(text).replace("\r\n", "\n").replace("\r", "\n")

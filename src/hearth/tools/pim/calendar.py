@@ -1,4 +1,4 @@
-"""The owner's calendar: iCalendar files in `calendar/`, any program's, and a CalDAV calendar when one is configured.
+"""Tools for the owner's calendar: iCalendar files in `calendar/` from any program, and a configured CalDAV calendar.
 
 Each event made here is one file. Moving or cancelling one occurrence of a repeating event leaves the others alone.
 All times come back in the owner's zone (`CallContext.now`).
@@ -27,7 +27,7 @@ from hearth.types import EmailAddress, Plain
 MAX_EVENTS = 200
 MAX_TITLE_CHARS, MAX_ATTENDEES = 1_000, 200
 DAY_STARTS, DAY_ENDS = dt.time(8), dt.time(22)
-"""Free time of whole days is looked for between these."""
+"""Waking hours, in which free time of whole days is sought."""
 MIN_FREE = dt.timedelta(minutes=15)
 MAX_FREE_RANGE = dt.timedelta(days=92)
 
@@ -78,7 +78,7 @@ def find_events(
 
 
 def _range(start: dt.datetime | None, end: dt.datetime | None, now: dt.datetime) -> tuple[dt.datetime, dt.datetime]:
-    """What is asked for: a year from now; with only an end in the past, the year before it."""
+    """Return the range asked for; by default a year from now, or with only an end in the past, the year before it."""
     zone = now.tzinfo
     if end is not None:
         end = ical.checked_moment(end, "the end", zone)
@@ -164,7 +164,7 @@ def find_free_time(
 
 
 def _windows(start: dt.datetime, end: dt.datetime) -> Iterator[tuple[dt.datetime, dt.datetime]]:
-    """The range itself when it is shorter than a day, else the waking hours of each of its days."""
+    """Yield the range itself when it is shorter than a day, else the waking hours of each of its days."""
     if end - start < dt.timedelta(days=1):
         yield start, end
         return
@@ -186,7 +186,7 @@ def _undo_on_server(arguments: Mapping[str, object], result: Plain, call: CallCo
     event = EventId(str(result["id"]))
     try:
         path = Events(call).read(refresh=False).locate(event).path
-    except NotFound:  # the call added it, and the journal has taken the copy away again
+    except NotFound:  # the call added it, and the journal has removed the copy
         mirror.undo(f"{mirror.folder}/{file_name(event)}.ics")
         return
     if mirror.owns(path):
@@ -268,7 +268,7 @@ def add_event(
 def _extent(
     start: dt.datetime, end: dt.datetime | None, length: dt.timedelta | None, zone: dt.tzinfo | None
 ) -> tuple[When, When]:
-    """Start and end as written: days for what begins and ends at midnight. Raises: ToolError: they do not fit."""
+    """Return start and end as written: days if they are at midnight. Raises: ToolError: they do not fit."""
     is_midnight = start.time() == dt.time()
     if length is not None and length <= dt.timedelta(0):
         raise ToolError(f"a length of {length} is no time; expected more than 0 minutes")

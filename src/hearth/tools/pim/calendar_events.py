@@ -1,8 +1,8 @@
-"""The events in the owner's calendar files, whichever program wrote them: finding them and the place of one of them.
+"""Read and change events in the owner's calendar files, whichever program wrote them.
 
-A file may hold many components; what is not changed stays byte for byte. Repetition is expanded; the id of one
-occurrence of a repeating event (`uid#20261120T183000`) names that occurrence alone, the bare uid the whole series.
-Not covered: tasks and journals in these files, which are left as they are.
+A file may hold many components; unchanged ones stay byte for byte. Repetition is expanded; the id of one occurrence of
+a repeating event (`uid#20261120T183000`) names that occurrence alone, the bare uid the whole series. Not covered: tasks
+and journals in these files, which are left as they are.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hearth.types import EmailAddress
 
 FOLDER = "calendar"
 MAX_SERIES_LENGTH = dt.timedelta(days=366)
-"""A longer repeating event is a mistake in a file, and would be on at every moment many times over."""
+"""Longest repeating event; a longer one is a mistake in a file, and would overlap itself many times at every moment."""
 _OCCURRENCE = re.compile(r"(?P<uid>.+)#(?P<recurrence>\d{8}(?:T\d{6})?)\Z", re.DOTALL)
 
 EventId = NewType("EventId", str)
@@ -33,7 +33,7 @@ EventId = NewType("EventId", str)
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event, or one occurrence of a repeating one. A whole day lasts from midnight to midnight."""
+    """One event, or one occurrence of a repeating one. An all-day event lasts from midnight to midnight."""
 
     id: EventId
     title: str
@@ -54,7 +54,7 @@ class Entry:
     """One VEVENT as it stands in its file."""
 
     index: int
-    """Among the VEVENTs of the file."""
+    """Position among the VEVENTs of the file."""
     uid: str
     title: str
     place: str
@@ -64,26 +64,26 @@ class Entry:
     start: When
     end: When
     recurrence: str
-    """Which occurrence of the series this one replaces; empty for a single event or the series itself."""
+    """Occurrence of the series that this one replaces; empty for a single event or the series itself."""
     is_series: bool
     is_cancelled: bool
     is_busy: bool
     organiser: str
-    """Address of who invites; empty for an event of the owner's own."""
+    """Address of the person who invites; empty for an event of the owner's own."""
     words: str
-    """What a query is compared with."""
+    """Words that a query is compared with."""
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
     entries: tuple[Entry, ...]
     fault: str = ""
-    """Why (a part of) the file could not be read."""
+    """Reason why (a part of) the file could not be read."""
 
 
 @functools.lru_cache(maxsize=20_000)
 def _file(data: bytes) -> _File:
-    """Keyed by content, so that it can never be out of date."""
+    """Parse a file; cached by content, so that it can never be out of date."""
     try:
         document = parse(data)
     except ValueError as error:
@@ -134,17 +134,17 @@ def entry_of(index: int, event: Component, document: Component) -> Entry:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Which events are wanted."""
+    """A search for events."""
 
     query: Query
     start: dt.datetime
     end: dt.datetime | None = None
     is_coming: bool = False
-    """Only those that begin at `start` or later; else those that are still going on too."""
+    """True: only events that begin at `start` or later; else also those still going on."""
     is_once: bool = False
-    """Of each series the first one only."""
+    """True: only the first occurrence of each series."""
     is_loose: bool = False
-    """Generic words of the query need not occur."""
+    """True: generic words of the query need not occur."""
 
     def asks_for(self, entry: Entry) -> bool:
         return self.query.matches_loosely(entry.words) if self.is_loose else self.query.matches(entry.words)
@@ -154,7 +154,7 @@ class Search:
         return is_late_enough and not self.is_past(event)
 
     def is_past(self, event: Event) -> bool:
-        """The event begins after the range."""
+        """Say whether the event begins after the range."""
         return self.end is not None and event.start >= self.end
 
 
@@ -171,7 +171,7 @@ class Events:
         self.faults: dict[str, str] = {}
 
     def read(self, *, refresh: bool) -> Events:
-        """Read the files; with `refresh`, take over the server's changes first."""
+        """Read the files; with `refresh`, fetch the server's changes first."""
         if refresh and self.mirror is not None:
             self.mirror.refresh()
         for path, data, fault in read_folder(self._call.workspace, FOLDER, "*.ics"):
@@ -185,7 +185,8 @@ class Events:
         return self
 
     def find(self, search: Search) -> list[tuple[Entry, Event]]:
-        """What `search` wants, by time. Generic words count only while something has them all."""
+        """Return the events that `search` wants, by time. Generic words are required only if some event has them
+        all."""
         found: dict[str, tuple[Entry, Event]] = {}
         for is_loose in (False, True):
             for entry, event in self._found(replace(search, is_loose=is_loose)):
@@ -215,7 +216,7 @@ class Events:
                 yield from self._expanded(path, uid, search)
 
     def _expanded(self, path: str, uid: str, search: Search) -> Iterator[tuple[Entry, Event]]:
-        """The occurrences of one series."""
+        """Yield the occurrences of one series."""
         entries = {entry.index: entry for entry in self.files[path].entries if entry.uid == uid}
         master = next(entry for entry in entries.values() if entry.is_series)
         document = parse(self._data[path])
@@ -246,9 +247,9 @@ class Events:
             return None
         id = EventId(f"{uid}#{entry.recurrence}" if entry.recurrence else uid)
         if entry.organiser not in ("", self._owner):
-            self._call.origins[id] = "message"  # whoever invites writes all of it
+            self._call.origins[id] = "message"  # the person who invites writes all of it
         elif "#" in entry.uid:
-            self._call.origins[id] = "file"  # nothing Hearth made: it would pass for a time of another event
+            self._call.origins[id] = "file"  # not made by Hearth: it could pass for a time of another event
         return Event(
             id=id,
             title=entry.title,
@@ -263,7 +264,7 @@ class Events:
     # ── Finding and saving one event ──────────────────────────────────────────────────────────────────────
 
     def locate(self, event: EventId) -> Place:
-        """The components that an id names. Raises: NotFound; ToolError: its file cannot be read."""
+        """Return the components that an id names. Raises: NotFound; ToolError: its file cannot be read."""
         event = EventId(str(event))
         match = _OCCURRENCE.fullmatch(event)
         candidates = [(str(event), "")] + ([(match["uid"], match["recurrence"])] if match else [])
@@ -279,7 +280,8 @@ class Events:
         raise NotFound(f"there is no event {event[:200]!r}; look for it with find_events first{hint}")
 
     def save(self, place: Place) -> None:
-        """Write the changed file, or delete it when nothing is left in it; the server first where it comes from one."""
+        """Write the changed file, or delete it when nothing is left in it; an event from a server is changed there
+        first."""
         is_empty = not any(
             item.name != "VTIMEZONE"
             for calendar in place.document.components("VCALENDAR")
@@ -299,14 +301,14 @@ class Events:
 
 @dataclass(slots=True)
 class Place:
-    """Where an event stands. `move` and `cancel` change `document`; `Events.save` writes it."""
+    """The place of an event. `move` and `cancel` change `document`; `Events.save` writes it."""
 
     path: str
     document: Component
     components: list[Component]
-    """All of one uid: the event or series, and occurrences that differ."""
+    """All components of one uid: the event or series, and occurrences that differ."""
     recurrence: str
-    """Of the one occurrence that is meant; empty for a single event or the whole series."""
+    """The one occurrence that is meant; empty for a single event or the whole series."""
 
     @property
     def master(self) -> Component | None:
@@ -327,7 +329,7 @@ class Place:
         return replace(entry, start=start, end=_later(start, entry.start, entry.end), recurrence=self.recurrence)
 
     def move(self, start: dt.datetime, now: dt.datetime) -> None:
-        """Let it begin at `start` and last as long as before. Midnight means: that day, at the time it had.
+        """Move the event to `start`, keeping its length. Midnight means: that day, at its present time.
 
         Raises:
             NotFound: No such occurrence.
@@ -346,7 +348,7 @@ class Place:
         ical.define_zone(self.document, now.tzinfo, start.year)
 
     def cancel(self, now: dt.datetime) -> None:
-        """Take it out: one occurrence becomes an exception, anything else is removed."""
+        """Remove the event: one occurrence becomes an exception, anything else is deleted."""
         if not self.recurrence:
             self._drop(*self.components)
             return
@@ -365,7 +367,7 @@ class Place:
         return ical.span(self.master or self.components[0], self.document)[0]
 
     def _override(self) -> Component | None:
-        """The component that replaces the occurrence meant."""
+        """Return the component that replaces the occurrence meant."""
         for component in self.components:
             line = component.line("RECURRENCE-ID")
             if line is None:
@@ -381,7 +383,7 @@ class Place:
         return None
 
     def _existing_master(self) -> Component:
-        """The series, if the occurrence meant takes place by its rule. Raises: NotFound."""
+        """Return the series, if the occurrence meant takes place by its rule. Raises: NotFound."""
         if self.master is not None:
             when = ical.in_zone(ical.recurrence_time(self.recurrence, self._series_start()), dt.UTC)
             numbered = dict(enumerate(self.components))
@@ -391,7 +393,7 @@ class Place:
         raise NotFound(f"the series has no occurrence at {self.recurrence!r} (any more); look for it with find_events")
 
     def _new_override(self, master: Component) -> Component:
-        """A copy of the series for one occurrence, put behind it."""
+        """Insert a copy of the series for one occurrence, behind it."""
         length_end, first = master.line("DTEND"), master.line("DTSTART")
         start, end = ical.span(master, self.document)
         when = ical.recurrence_time(self.recurrence, start)
@@ -410,7 +412,7 @@ class Place:
         return copy
 
     def _shift_series(self, master: Component, before: When) -> None:
-        """After its start moved: move the rule, the exceptions and the names of changed occurrences along."""
+        """Move the rule, the exceptions and the names of changed occurrences along after the series' start moved."""
         after = ical.span(master, self.document)[0]
         if isinstance(before, dt.datetime) != isinstance(after, dt.datetime):
             raise ToolError("a repeating whole-day event cannot get a time of day; cancel it and add it anew")
@@ -440,7 +442,7 @@ def _set_start(component: Component, document: Component, start: dt.datetime) ->
     first = component.line("DTSTART")
     new_start: When = start
     if not isinstance(old_start, dt.datetime):
-        if not is_midnight:  # a whole day gets a time: an hour
+        if not is_midnight:  # an all-day event that gets a time lasts an hour
             component.remove("DURATION")
             component.put(ical.time_line("DTSTART", start, start.tzinfo))
             component.put(ical.time_line("DTEND", start + dt.timedelta(hours=1), start.tzinfo))
@@ -456,7 +458,7 @@ def _set_start(component: Component, document: Component, start: dt.datetime) ->
 
 
 def _later(start: When, old_start: When, old_end: When) -> When:
-    """`start` and the real time between the old start and end."""
+    """Return `start` plus the real time between the old start and end."""
     if not isinstance(start, dt.datetime):
         return start + (_wall(old_end) - _wall(old_start))
     zone = old_start.tzinfo if isinstance(old_start, dt.datetime) else None

@@ -1,8 +1,8 @@
-"""vCards 2.1, 3.0 and 4.0 in the owner's `contacts/`: reading what tools need, changing single properties.
+"""Read and change vCards 2.1, 3.0 and 4.0 in the owner's `contacts/`.
 
-A file may hold several cards. Properties this module does not know, photographs, groups and odd encodings stay byte
-for byte when a card is changed.
-Not covered: one card's several addresses are one here, the preferred one; the others stay in the file.
+A file may hold several cards. Properties this module does not know, photographs, groups and odd encodings stay byte for
+byte when a card is changed. Not covered: of several addresses of a card, only the preferred one is used; the others
+stay in the file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hearth.protocols import Workspace
 FOLDER = "contacts"
 _BIRTHDAY = re.compile(r"(?:(\d{4})|-)-?(\d\d)-?(\d\d)(?:T.*)?\Z")
 _NO_YEAR = 1604
-"""What Apple writes for a birthday without a year, named in X-APPLE-OMIT-YEAR."""
+"""Year that Apple writes for a birthday without a year, named in X-APPLE-OMIT-YEAR."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Birth:
         return dt.date(self.year, self.month, self.day) if self.year else None
 
     def in_year(self, year: int) -> dt.date:
-        """The birthday in a year; of 29 February, the 28th where there is none."""
+        """Return the birthday in a year; 29 February becomes the 28th where there is none."""
         try:
             return dt.date(year, self.month, self.day)
         except ValueError:
@@ -44,7 +44,7 @@ class Card:
     """One card as it stands in its file."""
 
     index: int
-    """Among the cards of the file."""
+    """Position among the cards of the file."""
     uid: str
     name: str
     given: str
@@ -62,18 +62,18 @@ class Card:
     """RELATED: what the person is to the owner, or the name of somebody else."""
     categories: tuple[str, ...]
     words: str
-    """What a query is compared with."""
+    """Words that a query is compared with."""
 
 
 @dataclass(frozen=True, slots=True)
 class CardFile:
     cards: tuple[Card, ...]
     fault: str = ""
-    """Why (a part of) the file could not be read."""
+    """Reason why (a part of) the file could not be read."""
 
 
 def read_cards(workspace: Workspace) -> dict[str, CardFile]:
-    """Every vCard file of the owner, by path."""
+    """Read every vCard file of the owner, by path."""
     return {
         path: CardFile((), fault) if fault else _cards(data)
         for path, data, fault in read_folder(workspace, FOLDER, "*.vcf")
@@ -82,7 +82,7 @@ def read_cards(workspace: Workspace) -> dict[str, CardFile]:
 
 @functools.lru_cache(maxsize=20_000)
 def _cards(data: bytes) -> CardFile:
-    """Keyed by content, so that it can never be out of date."""
+    """Parse a file; cached by content, so that it can never be out of date."""
     try:
         document = parse(data)
     except ValueError as error:
@@ -134,13 +134,14 @@ def _parts(line: Line | None) -> list[str]:
 
 
 def _listed(card: Component, name: str) -> tuple[str, ...]:
-    """Every value of a property that is a list."""
+    """Return every value of a property that is a list."""
     values = [value.strip() for line in card.lines(name) for value in split_value(line.decoded(), ",")]
     return tuple(value for value in values if value)
 
 
 def _related(card: Component) -> tuple[str, ...]:
-    """`RELATED;TYPE=spouse:Tom` says who Tom is to this person; without a name, what they are to the owner."""
+    """Read RELATED. `RELATED;TYPE=spouse:Tom` says who Tom is to this person; without a name, what they are to the
+    owner."""
     found: list[str] = []
     for line in card.lines("RELATED"):
         text = line.text().strip()
@@ -149,7 +150,8 @@ def _related(card: Component) -> tuple[str, ...]:
 
 
 def preferred(card: Component, name: str, kinds: tuple[str, ...] = ()) -> Line | None:
-    """The property to use of several: the one marked as preferred, else the first of one of `kinds`, else the first."""
+    """Return the property to use of several: the one marked as preferred, else the first of one of `kinds`, else the
+    first."""
     lines = [line for line in card.lines(name) if line.value.strip(" ;")]
 
     def rank(line: Line) -> tuple[int, int]:
@@ -192,10 +194,10 @@ def _birth(line: Line | None) -> Birth | None:
 
 
 def put_value(card: Component, name: str, value: str) -> None:
-    """Set a property (`value` escaped already): over the preferred one, with its kind and group, else a new one."""
+    """Set a property (`value` already escaped): replace the preferred one, keeping its kind and group, else add one."""
     old = shown_phone(card) if name == "TEL" else preferred(card, name)
     if old is None:
-        card.remove(name)  # empty ones
+        card.remove(name)  # removes empty ones
         card.add(new_line(name, value, _encoding(card, value)))
         return
     params: dict[str, str | tuple[str, ...]] = {}
@@ -211,10 +213,10 @@ def put_value(card: Component, name: str, value: str) -> None:
 
 
 def _encoding(card: Component, value: str) -> dict[str, str | tuple[str, ...]]:
-    """vCard 2.1 is ASCII unless it says otherwise."""
+    """Return the parameters for a non-ASCII value: vCard 2.1 is ASCII unless it says otherwise."""
     return {"CHARSET": "UTF-8"} if card.text("VERSION").strip() == "2.1" and not value.isascii() else {}
 
 
 def address_value(address: str) -> str:
-    """A free address as ADR: all of it in the street's place."""
+    """Return a free-form address as ADR, with all of it in the street's place."""
     return f";;{escape(address)};;;;"

@@ -1,8 +1,7 @@
-"""The owner's contacts: vCard files in `contacts/`, any program's, and a CardDAV address book when one is configured.
+"""Tools for the owner's contacts: vCard files in `contacts/` from any program, and a configured CardDAV address book.
 
-A person is found by full name, first or last name, nickname, or what they are to the owner (`mum`, `dentist`), without
-regard to case and accents. `entities` gives these names, and nothing else, to planners.
-Not covered: joining two cards of one person.
+A person is found by full name, first or last name, nickname, or relation to the owner (`mum`, `dentist`), ignoring case
+and accents. `entities` gives these names, and nothing else, to planners. Not covered: joining two cards of one person.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from hearth.tools.pim.cards import FOLDER, Card, CardFile, address_value, card_o
 from hearth.tools.pim.mirror import Mirror, file_name
 from hearth.tools.pim.person_lookup import NO_FIT, fit, name_words
 from hearth.tools.pim.person_lookup import entities as entities  # part of this module's interface
-from hearth.types import EmailAddress, PersonName, PhoneNumber, Plain
+from hearth.types import EmailAddress, Entity, PersonName, PhoneNumber, Plain
 
 MAX_NAME_CHARS, MAX_ADDRESS_CHARS = 200, 1_000
 MIN_BIRTH_YEAR = 1850
@@ -62,9 +61,9 @@ class Contact:
 class Birthday:
     name: PersonName
     date: dt.date
-    """The day it falls on within the time asked for."""
+    """Day in the period asked for on which it falls."""
     age: int | None
-    """How old they turn; None when the year is unknown."""
+    """Age they turn; None when the year is unknown."""
 
 
 # ── Finding one ───────────────────────────────────────────────────────────────────────────────────────────
@@ -82,7 +81,7 @@ class _Contacts:
         self.faults = {path: file.fault for path, file in self.files.items() if file.fault}
 
     def all(self) -> Iterator[tuple[ContactId, Card]]:
-        """Every card with its id: the UID, or its place in the file where that is missing or taken."""
+        """Return every card with its id: the UID, or its place in the file where that is missing or taken."""
         seen: set[str] = set()
         for path, file in self.files.items():
             for card in file.cards:
@@ -95,7 +94,7 @@ class _Contacts:
             self._call.notices.append(unreadable_notice(self.faults))
 
     def resolve(self, name: str) -> Contact:
-        """The one person that `name` means. Raises: NotFound: names the nearest; Ambiguous: names all."""
+        """Return the one person that `name` means. Raises: NotFound: names the nearest; Ambiguous: names all."""
         asked = name_words(name)
         if not asked:
             raise NotFound(f"{name[:100]!r} is no name; say whom to look for")
@@ -128,7 +127,7 @@ class _Contacts:
         return f"the only one in the contacts is {people[0]!r}" if people else "there are no contacts yet"
 
     def locate(self, contact: ContactId) -> _Place:
-        """Raises: NotFound."""
+        """Return the place of a contact's card. Raises: NotFound."""
         wanted = str(contact)
         place = next(
             (
@@ -147,7 +146,7 @@ class _Contacts:
         return _Place(path, document, document.components("VCARD")[card.index], card)
 
     def save(self, place: _Place) -> None:
-        """Write the changed file, or delete it when no card is left; the server first where it comes from one."""
+        """Write the changed file, or delete it when no card is left; a contact from a server is changed there first."""
         is_empty = not place.document.components("VCARD")
         mirrored = self.mirror if self.mirror is not None and self.mirror.owns(place.path) else None
         if mirrored is not None:
@@ -160,7 +159,7 @@ class _Contacts:
 
 @dataclass(slots=True)
 class _Place:
-    """Where a contact stands."""
+    """The place of a contact's card."""
 
     path: str
     document: Component
@@ -282,7 +281,7 @@ def upcoming_birthdays(call: CallContext, start: dt.date | None = None, end: dt.
 
 
 def _a_year(day: dt.date, n: int) -> dt.date:
-    """The same day `n` years on, as near as the calendar allows."""
+    """Return the same day `n` years on, as near as the calendar allows."""
     year = min(max(day.year + n, 1), 9999)
     return day.replace(year=year) if (day.month, day.day) != (2, 29) else dt.date(year, 3, 1)
 
@@ -294,7 +293,7 @@ def _undo_on_server(arguments: Mapping[str, object], result: Plain, call: CallCo
     contact = ContactId(str(result["id"]))
     try:
         path = _Contacts(call, refresh=False).locate(contact).path
-    except NotFound:  # the call added it, and the journal has taken the copy away again
+    except NotFound:  # the call added it, and the journal has removed the copy
         mirror.undo(f"{mirror.folder}/{file_name(contact)}.vcf")
         return
     if mirror.owns(path):
@@ -427,7 +426,7 @@ def delete_contact(call: CallContext, contact: ContactId) -> Contact:
 def _put_details(
     call: CallContext, card: Component, email: str, phone: str, address: str, birthday: dt.date | None
 ) -> None:
-    """Write what is given into a card. Raises: ToolError: a value that cannot be right."""
+    """Write the given details into a card. Raises: ToolError: a value that cannot be right."""
     if email:
         put_value(card, "EMAIL", escape(checked_email(email)))
     if phone:
@@ -442,6 +441,11 @@ def _put_details(
             raise ToolError(f"{birthday.isoformat()} is no birthday; expected a day between {MIN_BIRTH_YEAR} and today")
         card.remove("BDAY")
         card.add(new_line("BDAY", birthday.isoformat()))
+
+
+def known_people(call: CallContext) -> tuple[Entity, ...]:
+    """Return the people in the owner's contacts, for planners; an entry point of the group `hearth.entities`."""
+    return entities(call.workspace)
 
 
 TOOLS = (find_contact, list_contacts, add_contact, change_contact, delete_contact, upcoming_birthdays)

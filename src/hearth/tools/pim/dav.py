@@ -1,8 +1,8 @@
-"""A CalDAV and CardDAV client: one collection of small text resources, each with an ETag, over HTTP.
+"""CalDAV and CardDAV client: one collection of small text resources, each with an ETag, over HTTP.
 
 Covered: discovery from a principal or home URL (RFC 4791, RFC 6352), listing, reading, creating (never over another's
 resource), replacing and deleting only what was read (`If-Match`), basic authentication over TLS. Answers are XML of
-limited size without DOCTYPE (no entity expansion); redirects are not followed: the password goes to no other host.
+limited size without DOCTYPE (no entity expansion); redirects are not followed, so the password goes to no other host.
 Not covered: OAuth, locking, server-side search, invitations (attendees are marked so that the server mails nobody).
 """
 
@@ -35,7 +35,7 @@ _DAV, _CAL, _CARD = "{DAV:}", "{urn:ietf:params:xml:ns:caldav}", "{urn:ietf:para
 
 @dataclass(frozen=True, slots=True)
 class _Dialect:
-    """What differs between CalDAV and CardDAV."""
+    """The differences between CalDAV and CardDAV."""
 
     name: str
     collection: str
@@ -67,7 +67,7 @@ class Resource:
     href: str
     """Path on the server, as the server writes it."""
     etag: str
-    """Quoted, as the server writes it; empty when it gave none."""
+    """ETag, quoted, as the server writes it; empty when it gave none."""
     data: bytes
 
 
@@ -86,7 +86,7 @@ class Account:
 
 
 def checked_url(url: str, kind: Kind) -> str:
-    """`url` with `https://` when it names no scheme.
+    """Return `url`, with `https://` added when it names no scheme.
 
     Raises:
         ToolError: No host, or a scheme that would send the password in the clear to another machine.
@@ -135,7 +135,7 @@ def parse_xml(data: bytes) -> ET.Element:
     parser.CharacterDataHandler = builder.data
     parser.StartDoctypeDeclHandler = refuse
     if not data.startswith((b"\xff\xfe", b"\xfe\xff")):  # UTF-16
-        # Some servers pass on control characters of their entries; one of them must not make all others unreadable.
+        # Some servers pass on control characters of their entries; one such entry must not make all others unreadable.
         data = re.sub(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]", b"", data)
     try:
         parser.Parse(data, True)
@@ -178,7 +178,7 @@ def _responses(data: bytes) -> Iterator[_Response]:
 
 
 def path_of(href: str) -> str:
-    """The decoded path of an href: equal for two spellings of the same resource."""
+    """Return the decoded path of an href, equal for two spellings of the same resource."""
     return unquote(urlsplit(href).path)
 
 
@@ -193,7 +193,7 @@ class Collection:
     """
 
     def __init__(self, account: Account, transport: httpx.BaseTransport, address: str = "") -> None:
-        """`address`: the collection's own URL when it is known already; else it is looked for."""
+        """`address`: the collection's own URL when it is known already; else it is discovered."""
         import httpx
 
         self.account = account
@@ -221,12 +221,12 @@ class Collection:
         return self._address
 
     def etags(self) -> dict[str, str]:
-        """Every resource in the collection: href → ETag."""
+        """Return the ETag of every resource in the collection, by href."""
         found = self._propfind(self.address, "1", "<D:getetag/><D:resourcetype/>")
         return {r.href: r.text(f"{_DAV}getetag") for r in found if not r.has_type(f"{_DAV}collection")}
 
     def fetch(self, hrefs: Sequence[str]) -> Iterator[Resource]:
-        """The resources named, those that still exist, in batches."""
+        """Yield the named resources that still exist, fetched in batches."""
         for place in range(0, len(hrefs), N_PER_FETCH):
             names = "".join(f"<D:href>{escape(href)}</D:href>" for href in hrefs[place : place + N_PER_FETCH])
             kind = self._dialect
@@ -239,25 +239,26 @@ class Collection:
                     yield Resource(response.href, response.text(f"{_DAV}getetag"), _with_crlf(data))
 
     def get(self, href: str) -> Resource:
-        """One resource. Raises: NotFound."""
+        """Return one resource. Raises: NotFound."""
         headers, data = self._send("GET", self._url(href))
         return Resource(href, headers.get("etag", ""), data)
 
     def create(self, name: str, data: bytes) -> Resource:
-        """Put a new resource. Raises: Conflict: there is one of that name already."""
+        """Create a resource. Raises: Conflict: there is one of that name already."""
         href = urlsplit(self.address).path.rstrip("/") + f"/{name}"
         return self._put(href, data, {"If-None-Match": "*"})
 
     def put_back(self, href: str, data: bytes) -> Resource:
-        """Put a resource that was deleted. Raises: Conflict: there is one again already."""
+        """Restore a resource that was deleted. Raises: Conflict: there is one again already."""
         return self._put(href, data, {"If-None-Match": "*"})
 
     def replace(self, href: str, data: bytes, etag: str) -> Resource:
-        """Put over the version that `etag` names. Raises: Conflict: it changed since, or is gone."""
+        """Replace the version that `etag` names. Raises: Conflict: it changed since, or is gone."""
         return self._put(href, data, {"If-Match": etag or "*"})
 
     def delete(self, href: str, etag: str) -> None:
-        """Delete the version that `etag` names; done already counts as done. Raises: Conflict: it changed since."""
+        """Delete the version that `etag` names; an already deleted one counts as done. Raises: Conflict: it changed
+        since."""
         try:
             self._send("DELETE", self._url(href), headers={"If-Match": etag} if etag else {})
         except NotFound:
@@ -266,7 +267,7 @@ class Collection:
     def _put(self, href: str, data: bytes, condition: Mapping[str, str]) -> Resource:
         kind = f"{self._dialect.content_type}; charset=utf-8"
         headers, _ = self._send("PUT", self._url(href), data, {"Content-Type": kind, **condition})
-        # No ETag (or a weak one) means that the server stored something else than what was sent: RFC 4791 5.3.4.
+        # No ETag (or a weak one) means that the server stored something other than what was sent: RFC 4791 5.3.4.
         etag = headers.get("etag", "")
         return Resource(href, "" if etag.startswith("W/") else etag, data)
 
@@ -302,7 +303,7 @@ class Collection:
         return list(_responses(self._send("PROPFIND", url, body.encode(), {"Depth": depth})[1]))
 
     def _url(self, href: str) -> str:
-        """An address the server named, if it is on the configured server."""
+        """Return an address the server named, if it is on the configured server."""
         import httpx
 
         start = httpx.URL(self.account.url)
@@ -341,7 +342,7 @@ class Collection:
         return response.headers, bytes(data)
 
     def _check(self, status: int, location: str, url: str, who: str) -> None:
-        """Raises the error that an HTTP status stands for; none for a success."""
+        """Raise the error that an HTTP status stands for; none for a success."""
         place = f"[{self.account.kind}] of hearth.toml"
         if 200 <= status < 300:
             return
@@ -362,11 +363,11 @@ class Collection:
 
 
 def _clark(prefixed: str) -> str:
-    """`C:calendar-data` as ElementTree names it."""
+    """Return `C:calendar-data` as ElementTree names it."""
     prefix, _, name = prefixed.partition(":")
     return {"D": _DAV, "C": _CAL, "A": _CARD}[prefix] + name
 
 
 def _with_crlf(text: str) -> bytes:
-    """XML parsers turn CRLF into LF; the formats want CRLF."""
+    """Restore CRLF, which the formats need and XML parsers turn into LF."""
     return re.sub(r"\r?\n", "\r\n", text.strip("\r\n") + "\n").encode()

@@ -1,8 +1,8 @@
-"""Times, time zones and repetition of iCalendar components (RFC 5545), over `contentlines`.
+"""Times, time zones and repetition of iCalendar components (RFC 5545), over `formats.content_lines`.
 
-A time is read as it was meant: a `date` for a whole day, an aware `datetime` for a moment, a naive one for a floating
-time (the same wall clock everywhere). `in_zone` turns any of them into the owner's zone.
-Not covered: rules that repeat more often than daily are refused (one line could stand for millions of occurrences).
+A time is read with its meaning kept: a `date` for a whole day, an aware `datetime` for a moment, a naive one for a
+floating time (the same wall clock everywhere). `in_zone` turns any of them into the owner's zone. Not covered: rules
+that repeat more often than daily are refused (one line could stand for millions of occurrences).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ When = dt.date | dt.datetime
 
 MIN_YEAR, MAX_YEAR = 1900, 2200
 FIRST_YEAR_OF_SERIES = "1583"
-"""The calendar we count in; a series since the year 26 would be a mistake in a file, and slow."""
+"""First year of the Gregorian calendar; a series since the year 26 would be a mistake in a file, and slow."""
 REPEATS = ("none", "daily", "weekly", "monthly", "yearly")
 _WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _UNITS = {"DAILY": "day", "WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year"}
@@ -37,12 +37,12 @@ _TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)(Z)?)?\Z")
 
 
 def read_time(line: Line, document: Component) -> When:
-    """The (first) time of a property. Raises: ValueError."""
+    """Return the (first) time of a property. Raises: ValueError."""
     return times(line, document)[0]
 
 
 def times(line: Line, document: Component) -> list[When]:
-    """Every time of a property such as EXDATE; of a period, its start. Raises: ValueError."""
+    """Return every time of a property such as EXDATE; of a period, its start. Raises: ValueError."""
     zone = zone_of(line.parameter("TZID"), document) if line.params else None
     return [_time(text.strip().partition("/")[0], zone) for text in line.value.split(",")]
 
@@ -61,7 +61,7 @@ def _time(text: str, zone: dt.tzinfo | None) -> When:
 
 
 def zone_of(tzid: str, document: Component) -> dt.tzinfo | None:
-    """The zone that TZID means in this file; None when it names none (read as floating)."""
+    """Return the zone that TZID means in this file; None when it names none (read as floating)."""
     if not tzid:
         return None
     zone = _named_zone(tzid)
@@ -76,7 +76,8 @@ def zone_of(tzid: str, document: Component) -> dt.tzinfo | None:
 
 @functools.lru_cache(maxsize=512)
 def _named_zone(tzid: str) -> ZoneInfo | None:
-    """IANA names, also behind a vendor's prefix (`/mozilla.org/20050126_1/Europe/Berlin`), and Windows names."""
+    """Return a zone by IANA name, also behind a vendor's prefix (`/mozilla.org/20050126_1/Europe/Berlin`), or Windows
+    name."""
     parts = tzid.strip("/").split("/")
     for name in dict.fromkeys((tzid, "/".join(parts[-2:]), "/".join(parts[-3:]))):
         try:
@@ -100,7 +101,8 @@ def _defined_zone(vtimezone: bytes) -> dt.tzinfo | None:
 
 
 def in_zone(when: When, zone: dt.tzinfo | None) -> dt.datetime:
-    """`when` in `zone`: a day at its midnight, a floating time as it stands. Raises: ValueError: out of range there."""
+    """Return `when` in `zone`: a day at its midnight, a floating time unchanged. Raises: ValueError: out of range
+    there."""
     if not isinstance(when, dt.datetime):
         return dt.datetime.combine(when, dt.time(), zone)
     if when.tzinfo is None:
@@ -112,7 +114,7 @@ def in_zone(when: When, zone: dt.tzinfo | None) -> dt.datetime:
 
 
 def span(component: Component, document: Component) -> tuple[When, When]:
-    """Start and end of an event as written; without an end, a day lasts a day and a moment none.
+    """Return start and end of an event as written; without an end, a day lasts a day and a moment has no length.
 
     Raises:
         ValueError: No start, or a time that cannot be read.
@@ -141,13 +143,14 @@ def _length(text: str) -> dt.timedelta:
 
 
 def _compact(when: When) -> str:
-    """`20261120` or `20261120T183000`; `strftime` does not pad years below 1000."""
+    """Return `20261120` or `20261120T183000`; `strftime` does not pad years below 1000."""
     text = when.isoformat()[:19] if isinstance(when, dt.datetime) else when.isoformat()
     return text.replace("-", "").replace(":", "")
 
 
 def time_line(name: str, when: When, zone: dt.tzinfo | None) -> Line:
-    """A property with a time: a day, a floating time, or a moment in `zone` if that has an IANA name, else in UTC."""
+    """Return a property with a time: a day, a floating time, or a moment in `zone` if that has an IANA name, else in
+    UTC."""
     if not isinstance(when, dt.datetime):
         return new_line(name, _compact(when), {"VALUE": "DATE"})
     if when.tzinfo is None:
@@ -159,7 +162,7 @@ def time_line(name: str, when: When, zone: dt.tzinfo | None) -> Line:
 
 
 def line_like(old: Line, name: str, when: When, document: Component) -> Line:
-    """Another time, in the zone (or floating, or by the day) that the property `old` was written in.
+    """Return another time, in the zone (or floating, or as a day) that the property `old` was written in.
 
     A moment replaces a day in its own zone, and a floating time by its wall clock.
     """
@@ -174,13 +177,14 @@ def line_like(old: Line, name: str, when: When, document: Component) -> Line:
 
 
 def renamed(line: Line, name: str) -> Line:
-    """The same time under another property name."""
+    """Return the same time under another property name."""
     params = {key: line.parameter(key) for key in ("TZID", "VALUE") if line.parameter(key)}
     return new_line(name, line.value, params)
 
 
 def new_calendar(year: int, zone: dt.tzinfo | None, *components: Component) -> Component:
-    """A document with a VCALENDAR around `components`, and the VTIMEZONE of `zone` (from `year` on) if they use it."""
+    """Return a document with a VCALENDAR around `components`, and the VTIMEZONE of `zone` (from `year` on) if they use
+    it."""
     calendar = new_component(
         "VCALENDAR", new_line("VERSION", "2.0"), new_line("PRODID", "-//Hearth//hearth-agent//EN"), *components
     )
@@ -220,7 +224,7 @@ def stamp(component: Component, now: dt.datetime) -> None:
 
 
 def checked_moment(when: dt.datetime, what: str, zone: dt.tzinfo | None) -> dt.datetime:
-    """`when` in the owner's zone. Raises: ToolError: a year no calendar keeps."""
+    """Return `when` in the owner's zone. Raises: ToolError: a year no calendar keeps."""
     if not MIN_YEAR < when.year < MAX_YEAR:
         raise ToolError(
             f"{what} {when.isoformat()!r} is out of range; expected a year between {MIN_YEAR} and {MAX_YEAR}"
@@ -232,7 +236,7 @@ def checked_moment(when: dt.datetime, what: str, zone: dt.tzinfo | None) -> dt.d
 
 
 def rule_for(repeat: str, start: dt.date) -> str:
-    """RRULE of one of `REPEATS`; a day that some months lack means their last day. Empty for `none`."""
+    """Return the RRULE of one of `REPEATS`; in months that lack the day it means their last one. Empty for `none`."""
     if repeat == "none":
         return ""
     rule = f"FREQ={repeat.upper()}"
@@ -245,7 +249,8 @@ def rule_for(repeat: str, start: dt.date) -> str:
 
 
 def moved_rule(rule: str, before: When, after: When, delta: dt.timedelta) -> str:
-    """The rule of a series whose start moved from `before` to `after`. Raises: ToolError: it fits one day only."""
+    """Return the rule of a series whose start moved from `before` to `after`. Raises: ToolError: it fits one day
+    only."""
     parts = rule_parts(rule)
     freq = parts.get("FREQ", "").lower()
     limits = {name: value for name, value in parts.items() if name.startswith("BY")}
@@ -268,7 +273,7 @@ def moved_rule(rule: str, before: When, after: When, delta: dt.timedelta) -> str
 
 
 def repeat_of(component: Component) -> str:
-    """How a component repeats, in words: one of `REPEATS`, `every 2 weeks`, or `on other days` for a list of dates."""
+    """Return how a component repeats: one of `REPEATS`, `every 2 weeks`, or `on other days` for a list of dates."""
     line = component.line("RRULE")
     if line is None:
         return "on other days" if component.line("RDATE") is not None else "none"
@@ -288,7 +293,8 @@ def repeats(component: Component) -> bool:
 
 
 def check_rules(component: Component) -> None:
-    """Raises: ValueError: A rule that would never end being expanded, or stands for too many occurrences."""
+    """Check the rules of a component. Raises: ValueError: A rule whose expansion would never end, or with too many
+    occurrences."""
     first = component.line("DTSTART") or component.line("DUE")
     if repeats(component) and first is not None and first.value[:4] < FIRST_YEAR_OF_SERIES:
         raise ValueError(f"it repeats since the year {first.value[:4]!r}; expected {FIRST_YEAR_OF_SERIES} or later")
@@ -305,14 +311,14 @@ def check_rules(component: Component) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One time a component of a file takes place."""
+    """One occurrence of a component."""
 
     number: int
-    """Of the component it comes from."""
+    """Number of the component it comes from."""
     start: When
     end: When
     recurrence: When
-    """When it was to be by the rule, before anybody moved it."""
+    """Time by the rule, before anybody moved it."""
 
 
 def occurrences(
@@ -324,7 +330,7 @@ def occurrences(
         document: The file, for its zones.
         components: The series and its overrides (one kind, one uid), by the number that the result names them by.
         start: First moment of interest; aware.
-        end: Those that overlap start to end; None for all that end after `start`, in order, one at a time.
+        end: Occurrences that overlap start to end; None for all that end after `start`, in order, one at a time.
     Raises:
         ValueError: The series cannot be expanded.
     """
@@ -346,7 +352,7 @@ def occurrences(
 
 
 def _numbered(document: Component, components: Mapping[int, Component]) -> bytes:
-    """A file of these components, each with its number in it, and with zone names of its own made unique, since the
+    """Return a file of these components, each with its number in it. Its own zone names are made unique, since the
     parser keeps the first definition of a name for all later files."""
     zones = [zone for calendar in document.components("VCALENDAR") for zone in calendar.components("VTIMEZONE")]
     data = b"".join(zone.render() for zone in zones)
@@ -359,12 +365,12 @@ def _numbered(document: Component, components: Mapping[int, Component]) -> bytes
             unique = f"X-{hashlib.sha256(zone.render()).hexdigest()[:16]}".encode()
             name = re.escape(tzid.encode("utf-8", "surrogateescape"))
             data = re.sub(rb'(TZID[=:])"?' + name + rb'"?(?=[\r\n:;])', rb"\g<1>" + unique, data)
-    data = re.sub(rb"\r(?!\n)", b"\r\n", data)  # a line end to us, not to that parser
+    data = re.sub(rb"\r(?!\n)", b"\r\n", data)  # a lone CR ends a line here, but not for that parser
     return b"BEGIN:VCALENDAR\r\n" + data + b"END:VCALENDAR\r\n"
 
 
 def recurrence_text(recurrence: When, series_start: When) -> str:
-    """The occurrence's name within its series: its time by the rule, in the series' own zone."""
+    """Return the occurrence's name within its series: its time by the rule, in the series' own zone."""
     if not isinstance(series_start, dt.datetime) or not isinstance(recurrence, dt.datetime):
         return _compact(recurrence)[:8]
     if series_start.tzinfo is not None and recurrence.tzinfo is not None:
@@ -373,7 +379,7 @@ def recurrence_text(recurrence: When, series_start: When) -> str:
 
 
 def recurrence_time(text: str, series_start: When) -> When:
-    """The inverse of `recurrence_text`. Raises: ValueError."""
+    """Undo `recurrence_text`. Raises: ValueError."""
     when = _time(text, series_start.tzinfo if isinstance(series_start, dt.datetime) else None)
     if isinstance(when, dt.datetime) != isinstance(series_start, dt.datetime):
         raise ValueError(f"{text!r} is not an occurrence of a series that starts {series_start}")
@@ -381,5 +387,5 @@ def recurrence_time(text: str, series_start: When) -> When:
 
 
 def shifted(text: str, delta: dt.timedelta) -> str:
-    """A time as it is written (of UNTIL), so much later. Raises: ValueError."""
+    """Return a time as written (in UNTIL), moved by `delta`. Raises: ValueError."""
     return _compact(_time(text, None) + delta) + ("Z" if text.endswith("Z") else "")

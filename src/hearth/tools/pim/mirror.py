@@ -1,11 +1,11 @@
-"""The local copy of a configured calendar or address book: what the owner changes goes to the server first.
+"""Local copy of a configured calendar or address book; the owner's changes go to the server first.
 
-A mirrored file lies in `calendar/caldav/` or `contacts/carddav/` and is the server's resource plus two properties,
-X-HEARTH-HREF and X-HEARTH-ETAG, which say what it is a copy of; so every file can be undone, copied or deleted by
-itself. A resource that Hearth changed carries X-HEARTH-KEY, the key of the call: a call that is repeated after a crash
-recognises its own work, and an undo does not take back what somebody else changed since.
-Covered: reading without the server (the last copy, with a notice); two sides changing one entry (Conflict, nothing
-lost). Not covered: changes made to mirrored files by hand; the next change on the server replaces them.
+A mirrored file is in `calendar/caldav/` or `contacts/carddav/`. It is the server's resource plus two properties,
+X-HEARTH-HREF and X-HEARTH-ETAG, which name the original; so every file can be undone, copied or deleted by itself. A
+resource that Hearth changed carries X-HEARTH-KEY, the key of the call: a call that is repeated after a crash recognises
+its own work, and an undo does not revert what somebody else changed since. Covered: reading without the server (the
+last copy, with a notice); two sides changing one entry (Conflict, nothing lost). Not covered: changes made to mirrored
+files by hand; the next change on the server replaces them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FOLDERS: Mapping[Kind, tuple[str, str]] = {
     "contacts": ("contacts/carddav", "vcf"),
 }
 
-# What this process knows of servers: when each was last asked (monotonic seconds), and its collection's URL.
+# The state of servers in this process: time of the last request (monotonic seconds), and the collection's URL.
 _asked: dict[Account, float] = {}
 _addresses: dict[Account, str] = {}
 _lock = threading.Lock()
@@ -47,7 +47,8 @@ class Mirror:
 
     @classmethod
     def configured(cls, call: CallContext, kind: Kind) -> Mirror | None:
-        """The mirror for `[calendar]` or `[contacts]`; None when there is no server. Raises: ToolError: bad url."""
+        """Return the mirror for `[calendar]` or `[contacts]`; None when there is no server. Raises: ToolError: bad
+        url."""
         table = call.settings.get(kind, {})
         url = str(table.get("url") or "")
         if not url:
@@ -58,18 +59,18 @@ class Mirror:
         return cls(account, float(sync_s) if isinstance(sync_s, int | float) else 300.0, call)
 
     def owns(self, path: str) -> bool:
-        """True for a file that is a copy of something on the server."""
+        """Say whether a file is a copy of something on the server."""
         return path.startswith(self.folder + "/") and bool(_marks(self._call.workspace.read(path))[0])
 
     # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────
 
     def refresh(self) -> None:
-        """Take over what changed on the server, at most once in `sync_s` seconds.
+        """Fetch what changed on the server, at most once in `sync_s` seconds.
 
-        A server that cannot be reached leaves the last copy, and a notice that says so.
+        If the server cannot be reached, the last copy stays, with a notice.
 
         Raises:
-            ToolError: The server refuses for a reason the owner must mend (policy, password, address).
+            ToolError: The server refuses for a reason the owner must fix (policy, password, address).
         """
         copies = self._copies()
         with _lock:
@@ -105,7 +106,7 @@ class Mirror:
             self._call.notices.append(f"{n_unreadable} entries on {self._account.host} could not be read.")
 
     def _copies(self) -> dict[str, tuple[str, str]]:
-        """Decoded server path → (local path, ETag) of every mirrored file."""
+        """Return (local path, ETag) of every mirrored file, by decoded server path."""
         workspace = self._call.workspace
         copies: dict[str, tuple[str, str]] = {}
         for path in workspace.list(self.folder, f"*.{self._suffix}"):
@@ -117,7 +118,7 @@ class Mirror:
     # ── Changing: the server first, then the copy ─────────────────────────────────────────────────────────
 
     def create(self, name: str, document: Component) -> None:
-        """Put a new entry on the server and into the copy.
+        """Create a new entry on the server and in the copy.
 
         Raises:
             Conflict: The server has another entry of that name.
@@ -134,7 +135,7 @@ class Mirror:
             self._write(f"{self.folder}/{name}.{self._suffix}", resource)
 
     def replace(self, path: str, document: Component) -> None:
-        """Put the changed entry of a mirrored file on the server and into the copy.
+        """Replace the entry of a mirrored file on the server and in the copy.
 
         Raises:
             Conflict: It changed on the server since it was read; nothing was changed.
@@ -160,7 +161,7 @@ class Mirror:
         self._call.workspace.delete(path)
 
     def undo(self, path: str) -> None:
-        """Bring the server back to what the restored file says; a file that is not there was created by the call.
+        """Bring the server back to the restored file; a file that is absent was created by the call.
 
         Raises:
             Conflict: Somebody changed the entry since.
@@ -187,7 +188,8 @@ class Mirror:
                 collection.replace(href, _stripped(before), current.etag)
 
     def _own_work(self, collection: Collection, href: str) -> Resource:
-        """After a refused change: the server's version if this very call made it (before a crash), else Conflict."""
+        """Return the server's version after a refused change if this very call made it (before a crash), else raise
+        Conflict."""
         self._forget_asking()
         try:
             current = collection.get(href)
@@ -217,14 +219,14 @@ class Mirror:
             _asked.pop(self._account, None)
 
     def _sent(self, document: Component) -> bytes:
-        """What goes to the server: without our marks, with the key of this call."""
+        """Return what goes to the server: without our marks, with the key of this call."""
         copy = parse(_stripped(document.render()))
         entry = _entry(copy)
         entry.put(new_line(_KEY, escape(self._call.key), {"X-STAMP": _modified(entry)}))
         return copy.render()
 
     def _write(self, path: str, resource: Resource) -> None:
-        """Raises: ValueError: the resource is not readable."""
+        """Write a resource into the copy. Raises: ValueError: the resource is not readable."""
         document = parse(_stripped(resource.data))
         root = document.components()[0]
         for name, value in ((_HREF, resource.href), (_ETAG, resource.etag)):
@@ -237,19 +239,19 @@ class Mirror:
 
 
 def file_name(text: str) -> str:
-    """A safe name for a file: `text` itself where it is one, else cleaned and made unique by its hash."""
+    """Return a safe file name: `text` itself if it is one, else cleaned and made unique by its hash."""
     safe = re.sub(r"[^A-Za-z0-9._@-]", "_", text).lstrip(".")[:100]
     return safe if safe == text else f"{safe}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
 def _entry(document: Component) -> Component:
-    """The component that is the entry: the card, or the first event or task of a calendar."""
+    """Return the component that is the entry: the card, or the first event or task of a calendar."""
     root = document.components()[0]
     return next((c for c in root.components() if c.name in ("VEVENT", "VTODO", "VJOURNAL")), root)
 
 
 def _key_in(data: bytes) -> tuple[str, bool]:
-    """Key of the call that changed this entry last, and whether it is still as that call left it."""
+    """Return the key of the call that changed this entry last, and whether it is still as that call left it."""
     try:
         entry = _entry(parse(data))
     except ValueError:
@@ -259,12 +261,12 @@ def _key_in(data: bytes) -> tuple[str, bool]:
 
 
 def _modified(entry: Component) -> str:
-    """When the entry says it was changed: other programs set it too."""
+    """Return the entry's own modification time; other programs set it too."""
     return entry.text("LAST-MODIFIED") or entry.text("REV")
 
 
 def _stripped(data: bytes) -> bytes:
-    """Without the marks that belong to the copy. Raises: ValueError."""
+    """Return a file without the marks that belong to the copy. Raises: ValueError."""
     document = parse(data)
     for root in document.components():
         root.remove(_HREF, _ETAG)
@@ -273,7 +275,7 @@ def _stripped(data: bytes) -> bytes:
 
 @functools.lru_cache(maxsize=20_000)
 def _marks(data: bytes) -> tuple[str, str]:
-    """(href, etag) of a mirrored file; empty for any other."""
+    """Return (href, etag) of a mirrored file; empty for any other."""
     if _HREF.encode() not in data:
         return "", ""
     try:

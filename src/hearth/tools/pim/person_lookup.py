@@ -1,9 +1,9 @@
-"""Which person a name means: full, first or last name, nickname, or what they are to the owner (`mum`, `dentist`).
+"""Find the person that a name means: full, first or last name, nickname, or relation to the owner (`mum`, `dentist`).
 
-Case, accents, titles and possessives make no difference. A relation counts where the card says it of the person: in a
-bare RELATED, ROLE, TITLE or CATEGORIES, or at the start of a phrase of the NOTE (`my dentist, very gentle`), never
-where a note speaks of somebody else (`Anna's mum`, `call before noon, or ask the dentist`).
-Not covered: languages other than English for relations, typing errors.
+Case, accents, titles and possessives make no difference. A relation counts only where the card gives it for the person:
+in a bare RELATED, ROLE, TITLE or CATEGORIES, or at the start of a phrase of the NOTE (`my dentist, very gentle`), never
+where a note speaks of somebody else (`Anna's mum`, `call before noon, or ask the dentist`). Not covered: languages
+other than English for relations, typing errors.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _KINDS = {
     "child": frozenset(["son", "daughter"]),
     "sibling": frozenset(["brother", "sister"]),
 }
-"""Asking for the kind finds each of them, but not the other way round."""
+"""Members by kind of relation: asking for the kind finds each of them, but not the other way round."""
 _RELATIONS = frozenset().union(*_SAME, _KINDS, *_KINDS.values()) | {
     *("aunt", "uncle", "cousin", "niece", "nephew", "friend", "boss", "colleague", "dentist", "vet", "plumber"),
     *("electrician", "landlord", "landlady", "lawyer", "accountant", "teacher", "coach", "trainer", "hairdresser"),
@@ -59,9 +59,9 @@ _RELATIONS = frozenset().union(*_SAME, _KINDS, *_KINDS.values()) | {
 
 
 def entities(workspace: Workspace) -> tuple[Entity, ...]:
-    """The people in the owner's contacts, by every name they go by, for a planner's context.
+    """Return the people in the owner's contacts, by every name they go by, for a planner's context.
 
-    Aliases: first and last name, nicknames, and what they are to the owner. Unreadable files are left out.
+    Aliases: first and last name, nicknames, and relations to the owner. Unreadable files are left out.
     """
     found: dict[tuple[str, tuple[str, ...]], Entity] = {}
     for file in read_cards(workspace).values():
@@ -69,7 +69,7 @@ def entities(workspace: Workspace) -> tuple[Entity, ...]:
             texts = (*card.titles, *card.related, *card.categories, card.notes)
             said = {word for text in texts for word in relations_in(text)}
             alike = {other for word in said for other in synonyms(word)}
-            # Not whole titles: whoever speaks of the printer seldom means the person who is one.
+            # Not whole titles: someone who mentions the printer seldom means the person of that trade.
             names = (*_parts_of(card), *card.nicknames, *sorted(said | alike))
             once: dict[str, str] = {}
             for name in names:
@@ -81,12 +81,13 @@ def entities(workspace: Workspace) -> tuple[Entity, ...]:
 
 
 def _labels(card: Card) -> tuple[str, ...]:
-    """What the card calls the person: titles, and of RELATED what is a relation, since it may be another's name."""
+    """Return the card's labels of the person: titles, and those RELATED that are relations, since others name somebody
+    else."""
     return (*card.titles, *(text for text in card.related if relations_in(text)))
 
 
 def _parts_of(card: Card) -> tuple[str, ...]:
-    """First and last name; of a card that does not tell them apart, the first and last word of the name."""
+    """Return first and last name; if the card does not separate them, the first and last word of the name."""
     if card.given or card.family or card.name == card.organisation:
         return card.given, card.family
     words = [word for word in card.name.split() if folded(word).strip(".") not in _TITLES]
@@ -94,7 +95,7 @@ def _parts_of(card: Card) -> tuple[str, ...]:
 
 
 def relations_in(text: str) -> list[str]:
-    """The relation words that a text says of the person it is about: among the first words of a phrase."""
+    """Return the relation words that a text gives for its subject: among the first words of a phrase."""
     found: list[str] = []
     for phrase in re.split(r"[.;,:!?()/\n]+", folded(text[:2_000])):
         for word in phrase.split()[:3]:
@@ -107,27 +108,27 @@ def relations_in(text: str) -> list[str]:
 
 
 def synonyms(word: str) -> frozenset[str]:
-    """Other words for a relation that mean the same."""
+    """Return other words for the same relation."""
     return next((group for group in _SAME if word in group), frozenset([word])) - {word}
 
 
 def name_words(name: str) -> tuple[str, ...]:
-    """The telling words of a name: without `my`, `Dr.` and a possessive."""
+    """Return the significant words of a name: without `my`, `Dr.` and a possessive."""
     plain = re.sub(r"['’]s?$", "", folded(name.strip()))
     words = re.findall(r"[\w@.+-]*\w", plain)
     return tuple(w for w in words if w not in _TITLES and w not in _SMALL) or tuple(words)
 
 
 def _plain(word: str) -> str:
-    """`mueller` and `muller` alike: how names with an umlaut are written without one."""
+    """Return a form equal for `mueller` and `muller`, as names with an umlaut are written without one."""
     return re.sub(r"(?<=[aou])e", "", word)
 
 
 def fit(asked: tuple[str, ...], whole: str, card: Card) -> int:
-    """How well a card fits what was asked for; lower is better, `NO_FIT` not at all.
+    """Return how well a card fits what was asked for; lower is better, `NO_FIT` not at all.
 
     Args:
-        asked: Its `name_words`.
+        asked: The `name_words` of what was asked for.
         whole: All of it, folded.
     """
     name, given, family = name_words(card.name), name_words(card.given), name_words(card.family)

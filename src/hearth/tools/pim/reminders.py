@@ -1,7 +1,7 @@
-"""Reminders and timers: iCalendar tasks (VTODO with an alarm) in `reminders/`, any program's.
+"""Tools for reminders and timers: iCalendar tasks (VTODO with an alarm) in `reminders/`, from any program.
 
-A repeating reminder is one task; doing it moves it to its next time. What is not changed in a file stays byte for byte.
-Not covered: ringing. These tools keep the list; a program that shows alarms reads the same files.
+A repeating reminder is one task; completing it moves it to its next time. The unchanged parts of a file stay byte for
+byte. Not covered: ringing. These tools keep the list; a program that shows alarms reads the same files.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Reminder:
     id: ReminderId
     text: str
     at: dt.datetime | None
-    """When; None for a task of another program that has no time. Of a repeating one, the next time."""
+    """Time of the reminder, of a repeating one the next time; None for a task of another program without a time."""
     repeat: str
     """`none`, `daily`, `weekly`, `monthly`, `yearly`, or in words (`every 2 weeks`)."""
     is_done: bool
@@ -76,7 +76,7 @@ class _File:
 
 @functools.lru_cache(maxsize=20_000)
 def _file(data: bytes) -> _File:
-    """Keyed by content, so that it can never be out of date."""
+    """Parse a file; cached by content, so that it can never be out of date."""
     try:
         document = parse(data)
     except ValueError as error:
@@ -113,7 +113,7 @@ def _task(index: int, todo: Component, document: Component) -> _Task:
 
 @dataclass(slots=True)
 class _Place:
-    """Where a reminder stands."""
+    """The place of a reminder in its file."""
 
     path: str
     document: Component
@@ -141,7 +141,7 @@ class _Reminders:
                 self._faults[path] = file.fault
 
     def open(self, query: Query, start: dt.datetime | None, end: dt.datetime | None) -> list[Reminder]:
-        """Those to come or overdue that match, soonest first, those without a time last."""
+        """Return matching reminders to come or overdue, soonest first, those without a time last."""
         found: list[Reminder] = []
         for is_loose in (False, True):
             for id_, (path, task) in self._tasks.items():
@@ -162,7 +162,7 @@ class _Reminders:
         return sorted(found, key=lambda reminder: (reminder.at or latest, reminder.text, reminder.id))
 
     def _next(self, path: str, task: _Task, start: dt.datetime) -> dt.datetime | None:
-        """When it is due; of a repeating one, the first time from `start` on."""
+        """Return when a task is due; for a repeating one, the first time from `start` on."""
         if task.due is None:
             return None
         due = ical.in_zone(task.due, self._call.now.tzinfo)
@@ -172,7 +172,7 @@ class _Reminders:
         return next_time(_todos(document)[task.index], document, start - dt.timedelta(seconds=1)) or due
 
     def locate(self, reminder: ReminderId) -> _Place:
-        """Raises: NotFound."""
+        """Return the place of a reminder. Raises: NotFound."""
         reminder = ReminderId(str(reminder))
         if reminder not in self._tasks:
             hint = f" ({unreadable_notice(self._faults)})" if self._faults else ""
@@ -189,7 +189,7 @@ def _is_within(at: dt.datetime | None, start: dt.datetime | None, end: dt.dateti
 
 
 def next_time(todo: Component, document: Component, after: dt.datetime) -> dt.datetime | None:
-    """The first time of a repeating task that is later than `after`, in that zone; None: it does not come again.
+    """Return the first time of a repeating task later than `after`, in that zone; None if it does not come again.
 
     Raises:
         ValueError: The rule cannot be read.
@@ -202,7 +202,7 @@ def next_time(todo: Component, document: Component, after: dt.datetime) -> dt.da
 
 
 def _without_end(todo: Component) -> Component:
-    """The rule repeats the start; an end would only blur what comes after what."""
+    """Return the task without its end: the rule repeats the start, and an end would blur the order."""
     first = todo.line("DTSTART") or todo.line("DUE")
     copy = Component(todo.name, list(todo.items), todo.begin, todo.end)
     copy.remove("DUE", "DURATION")
@@ -397,7 +397,7 @@ def delete_reminder(call: CallContext, reminder: ReminderId) -> Reminder:
 
 
 def _set_due(todo: Component, document: Component, at: dt.datetime) -> None:
-    """Move DUE, and DTSTART where there is one, to `at`; a whole day stays one when `at` is midnight."""
+    """Move DUE, and DTSTART where there is one, to `at`; an all-day task stays one when `at` is midnight."""
     due, start = todo.line("DUE"), todo.line("DTSTART")
     model = due or start
     was = ical.read_time(model, document) if model is not None else at
@@ -411,7 +411,7 @@ def _set_due(todo: Component, document: Component, at: dt.datetime) -> None:
 
 
 def _count_down(todo: Component, document: Component, following: dt.datetime) -> None:
-    """With COUNT in the rule: leave what is left of it when it goes on from `following`."""
+    """Reduce COUNT in the rule to what is left of it when it goes on from `following`."""
     line = todo.line("RRULE")
     parts = ical.rule_parts(line.value) if line is not None else {}
     if not parts.get("COUNT", "").isdecimal():

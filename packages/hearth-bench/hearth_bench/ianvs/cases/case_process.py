@@ -1,11 +1,11 @@
-"""The process that an engine starts for one case, seen from inside (`processes`, from outside).
+"""Run one case in the process that an engine started for it (`local_processes` is the engine's side).
 
 `python -m hearth_bench.ianvs.cases.case_process MODULE:FUNCTION` imports the module, waits for a line of
-`processes.order` on standard input, calls the function with the folder named there, and says on standard output how far
-it is. What it and its modules print goes to `log.txt` in that folder.
+`local_processes.order` on standard input, calls the function with the folder named there, and reports its progress on
+standard output. What it and its modules print goes to `log.txt` in that folder.
 
-Covered: Ctrl-C; the parent's death (it ends too); connections, unless they were allowed; threads left behind.
-Not covered: processes of its own, which may connect and live on.
+Covered: Ctrl-C; the parent's death (this process ends too); connections, unless they were allowed; threads left behind.
+Not covered: child processes of a module, which may connect and live on.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import NoReturn, TextIO
 
 from hearth.errors import StoreError
 from hearth.guard.egress.audit_hook import install_network_guard
-from hearth_bench.ianvs.cases.case_outcome import CANNOT_WRITE, Run
+from hearth_bench.ianvs.case_outcome import CANNOT_WRITE, Run
 
 _REPORT_S = 0.1
 
@@ -33,24 +33,24 @@ def main(program: str) -> NoReturn:
     """Run one case and end the process.
 
     Args:
-        program: `MODULE:FUNCTION`, one of `processes`.
+        program: `MODULE:FUNCTION` of a `Run`, such as `local_processes.JOB_CASE`.
     """
     code = _serve(program)
     with contextlib.suppress(OSError):
         sys.stdout.flush()
         sys.stderr.flush()
-    os._exit(code)  # threads that a module left behind do not hold the process
+    os._exit(code)  # ends the process even if a module left threads behind
 
 
 def _serve(program: str) -> int:
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent in the background ignores it
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell makes background processes ignore it
     told = os.fdopen(os.dup(0), "r")
     said = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     run = _imported(program)
     line = told.readline()
     if not line:
-        return 0  # no case was left for this process
+        return 0  # there is no case for this process
     asked = json.loads(line)
     folder = Path(asked["folder"])
     if not asked["network"]:
@@ -79,7 +79,7 @@ def _serve(program: str) -> int:
 
 
 def _imported(program: str) -> Run:
-    """The function; nothing is collected meanwhile, since what is imported stays."""
+    """Import the function with garbage collection off, since imported objects stay."""
     module, _, name = program.partition(":")
     gc.disable()
     try:
@@ -91,7 +91,7 @@ def _imported(program: str) -> Run:
 
 
 def _end_with_parent(told: TextIO) -> None:
-    """The pipe closes when the parent is gone, however it went."""
+    """End this process when the pipe closes, which it does however the parent ends."""
     told.read()
     os._exit(130)
 

@@ -1,7 +1,7 @@
-"""One case of a job, in a process of its own (`hearth_bench.ianvs.cases.case_process`).
+"""Run one case of a job in a process of its own (`hearth_bench.ianvs.cases.case_process`).
 
-A case that dies takes nothing with it. Its folder holds all it was run from (`case.json`), what it and its modules
-printed (`log.txt`), each sample's prediction (`predictions.jsonl`) and what came of it (`outcome.json`).
+A case that dies affects no other. Its folder holds everything it was run from (`case.json`), what it and its modules
+printed (`log.txt`), each sample's prediction (`predictions.jsonl`) and its outcome (`outcome.json`).
 
 Covered: a module that raises, exits, prints on standard output or sets the environment; a metric that raises or is not
 a number; connections, unless they were allowed; Ctrl-C; the parent's death (the case ends too).
@@ -31,14 +31,14 @@ import numpy as np
 from hearth.errors import EgressError, HearthError
 from hearth.formats.energy_counter import EnergyCounter
 from hearth.formats.run_record import peak_rss_bytes, write_bytes
-from hearth_bench.ianvs.cases.case_outcome import Outcome, Report, jsonable, write_outcome
+from hearth_bench.ianvs.case_outcome import Outcome, Report, jsonable, write_outcome
 from hearth_bench.ianvs.ianvs_modules import ClassType, Modules, registered, stand_ins
 from hearth_bench.ianvs.paradigms import Metric, Result, Setting, run_paradigm
 from hearth_bench.ianvs.samples import load
 from hearth_bench.metrics import plan_metrics as own
 
 SYSTEM_METRICS = ("samples_transfer_ratio", "FWT", "BWT", "task_avg_acc", "MATRIX", "forget_rate")
-"""Ianvs hands these the paradigm's own record instead of labels and predictions."""
+"""Metrics that Ianvs gives the paradigm's own record instead of labels and predictions."""
 _KINDS = {
     "hard_example_mining": ClassType.HEM,
     **dict.fromkeys(
@@ -54,11 +54,11 @@ _KINDS = {
 
 
 def run_case(folder: Path, report: Report = lambda _doing, _share: None) -> Outcome:
-    """Run the case that `folder/case.json` describes and write what came of it.
+    """Run the case that `folder/case.json` describes and write its outcome.
 
     Raises:
         StoreError: The outcome cannot be written (full disk).
-        KeyboardInterrupt: It was stopped; the outcome is written.
+        KeyboardInterrupt: The case was stopped; the outcome is written.
     """
     outcome = Outcome()
     counter = EnergyCounter.open()
@@ -94,7 +94,7 @@ def _run(folder: Path, document: Mapping[str, Any], outcome: Outcome, report: Re
     named = {m["name"]: _metric(m, modules) for m in document["metrics"]}
     judge = options["model_eval"]["model_metric"]
     model_metric = _metric(judge, modules) if judge["name"] and judge["url"] else None
-    _seed(document["seed"])  # again, for what modules have imported
+    _seed(document["seed"])  # again, for modules imported since
     outcome.stage = "run"
     setting = Setting(
         folder, Path(document["train"]), Path(document["test"]), made, options, model_metric,
@@ -104,7 +104,7 @@ def _run(folder: Path, document: Mapping[str, Any], outcome: Outcome, report: Re
     outcome.stage = "metrics"
     report("metrics", 0.95)
     data = load(setting.index(setting.test), "eval overall")
-    with contextlib.suppress(TypeError):  # predictions without a length cannot be laid beside samples
+    with contextlib.suppress(TypeError):  # predictions without a length cannot be matched to samples
         _write_predictions(folder, data, result.predictions, setting.sample_ms, outcome)
     _continual(result, outcome)
     for name, function in named.items():
@@ -115,7 +115,7 @@ def _run(folder: Path, document: Mapping[str, Any], outcome: Outcome, report: Re
 
 
 def _instance(module: Mapping[str, Any], modules: Modules) -> Any:
-    """What Ianvs hands to a paradigm for a module."""
+    """Create what Ianvs gives a paradigm for a module."""
     kind, given = _KINDS.get(module["type"], ClassType.GENERAL), dict(module["hyperparameters"])
     if not module["url"]:
         return {"method": module["name"], **({"param": given} if given else {})}
@@ -138,19 +138,19 @@ def _metric(metric: Mapping[str, Any], modules: Modules) -> Metric:
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """One of `hearth_bench.metrics.system_metrics`, by name; it is told what each sample took, too."""
+    """A metric of `hearth_bench.scoring.system_metrics`, by name, which also gets the time of each sample."""
 
     name: str
 
     def __call__(self, y: Any, predictions: Any, sample_ms: Sequence[float]) -> float:
-        from hearth_bench.metrics.system_metrics import measure_system  # only a job that names one pays for it
+        from hearth_bench.scoring.system_metrics import measure_system  # only jobs that name such a metric import it
 
         found = list(predictions.values()) if isinstance(predictions, Mapping) else list(predictions)
         return measure_system(self.name, list(y), found, sample_ms)
 
 
 def _score(name: str, function: Metric, y: Any, result: Result, sample_ms: Sequence[float], outcome: Outcome) -> None:
-    """One metric; what goes wrong with it leaves the others be."""
+    """Compute one metric; its failure does not affect the others."""
     try:
         if name in SYSTEM_METRICS or function in _OWN_METRICS.values():
             value = function(dict(result.system))
@@ -163,7 +163,7 @@ def _score(name: str, function: Metric, y: Any, result: Result, sample_ms: Seque
         outcome.metrics[name] = None
         outcome.faults.append(f"the metric {name!r} failed: {_said(error)}")
         return
-    reason = str(getattr(value, "reason", ""))  # a number that says why it is none: `system.NotMeasured`
+    reason = str(getattr(value, "reason", ""))  # `system_metrics.NotMeasured` is a NaN that carries its reason
     if reason and getattr(value, "is_of_machine", False):
         outcome.absent[name] = reason
     elif value is None or (isinstance(value, float | np.floating) and not math.isfinite(value)):
@@ -223,7 +223,7 @@ def _continual(result: Result, outcome: Outcome) -> None:
 
 
 def _write_predictions(folder: Path, data: Any, predictions: Any, sample_ms: list[float], outcome: Outcome) -> None:
-    """One line a sample: number, question, right answer, prediction and, where known, its milliseconds and usage."""
+    """Write one line per sample: number, question, right answer, prediction and, if known, milliseconds and usage."""
     is_same = len(predictions) == len(data.x)
     times = sample_ms[-len(data.x) :] if is_same and len(sample_ms) >= len(data.x) else []
     lines, bad = [], []
@@ -249,20 +249,21 @@ def _write_predictions(folder: Path, data: Any, predictions: Any, sample_ms: lis
 
 
 def _usage(prediction: Any) -> dict[str, Any]:
-    """What a prediction says that it cost, as `hearth_bench.metrics.system_metrics` reads it. Raises: ValueError."""
-    from hearth_bench.metrics.system_metrics import usage_of
+    """Return the cost that a prediction states, as `hearth_bench.scoring.system_metrics` reads it. Raises:
+    ValueError."""
+    from hearth_bench.scoring.system_metrics import usage_of
 
     return usage_of(prediction).document()
 
 
 def _log_traceback() -> None:
-    """For whoever mends the module; a full disk takes no log, and the reason is said all the same."""
+    """Log the traceback for the module's author; with a full disk there is no log, but the fault is still reported."""
     with contextlib.suppress(OSError):
         traceback.print_exc()
 
 
 def _said(error: BaseException) -> str:
-    """What went wrong, and where in a job's file."""
+    """Describe an error, and where in a job's file it occurred."""
     if isinstance(error, EgressError):
         return f"{error}; or let the job's modules connect: --network"
     if isinstance(error, HearthError):
@@ -288,7 +289,8 @@ def _cost(counter: EnergyCounter, wall: float, cpu: float, energy_uj: Sequence[i
 
 
 class _SeedsNumpy(MetaPathFinder):
-    """Seeds `numpy.random` when a module first asks for it; to import it for all takes a tenth of a small case."""
+    """Import hook that seeds `numpy.random` on a module's first import of it; always importing it would take a tenth
+    of a small case."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -316,7 +318,7 @@ class _SeedsNumpy(MetaPathFinder):
 def _seed(seed: int) -> None:
     random.seed(seed)
     if "numpy.random" in sys.modules:
-        np.random.seed(seed % 2**32)  # what algorithm files draw from
+        np.random.seed(seed % 2**32)  # algorithm files draw from the global generator
     elif not any(isinstance(finder, _SeedsNumpy) for finder in sys.meta_path):
         sys.meta_path.insert(0, _SeedsNumpy(seed % 2**32))
     torch = sys.modules.get("torch")

@@ -1,6 +1,6 @@
-"""Where cases run: the seam, and processes of this machine.
+"""Define the engine interface that runs cases, and the engine that runs them in processes of this machine.
 
-Covered: a case that dies or hangs (with a limit) takes no other with it; closing the iterator, Ctrl-C and the parent's
+Covered: a case that dies or hangs (with a limit) affects no other; closing the iterator, Ctrl-C and the parent's
 death end all cases; a case that is ended has three seconds to write what it has.
 """
 
@@ -20,76 +20,76 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from hearth_bench.ianvs.cases.case_outcome import CANNOT_WRITE
+from hearth_bench.ianvs.case_outcome import CANNOT_WRITE
 
 JOB_CASE = "hearth_bench.ianvs.cases.job_case:run_case"
-"""The program that runs one case of a job: where its `Run` is."""
+"""Program that runs one case of a job, as the place of its `Run`."""
 _GRACE_S = 3.0
-"""For a case to write what it has when it is stopped."""
+"""Seconds that a stopped case has to write what it has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A case with the folder it runs in."""
+    """A case and the folder it runs in."""
 
     number: int
     label: str
     folder: Path
     fingerprint: str = ""
     was_done: bool = False
-    """Before this run, when resumed."""
+    """True when the case was done before this run and the run is resumed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What an engine says of a case: how far it is, or that it ended."""
+    """Report of an engine on a case: its progress, or its end."""
 
     case: Case
     doing: str = ""
     share: float = 0.0
     has_ended: bool = False
     fault: str = ""
-    """Why there is no outcome, where the case ended without."""
+    """Reason why there is no outcome, if the case ended without one."""
     could_write: bool = True
-    """False where there is none because it could not be written: others cannot write either."""
+    """False when the outcome could not be written: other cases cannot write either."""
 
 
 class Engine(Protocol):
-    """Where cases run: local processes, or a cluster with the same file system."""
+    """Runs cases, in local processes or on a cluster with the same file system."""
 
     def run(self, cases: Sequence[Case]) -> Iterator[Event]:
-        """Run them all; closing the iterator stops those that run."""
+        """Run all cases; closing the iterator stops the running ones."""
         ...
 
 
 def command(program: str) -> list[str]:
-    """What starts a case's process."""
+    """Return the command that starts a case's process."""
     return [sys.executable, "-P", "-m", "hearth_bench.ianvs.cases.case_process", program]
 
 
 def environment(seed: int) -> dict[str, str]:
-    """Of a case's process.
+    """Return the environment of a case's process.
 
-    What is hashed hangs on the seed alone, and sums are made by one thread, so that they are the same on every machine;
-    `OPENBLAS_NUM_THREADS` gives numpy more.
+    Hashes depend on the seed alone, and sums are computed by one thread, so results are the same on every machine; the
+    variable `OPENBLAS_NUM_THREADS` gives numpy more threads.
     """
     return {"OPENBLAS_NUM_THREADS": "1", **os.environ, "PYTHONHASHSEED": str(seed % 2**32)}
 
 
 def order(folder: Path, network: bool) -> str:
-    """What a case's process is told."""
+    """Return the line that a case's process reads from its standard input."""
     return json.dumps({"folder": str(folder), "network": network}) + "\n"
 
 
 class LocalEngine:
-    """Processes of this machine. The next one starts while others work, so that its imports cost no time.
+    """Runs cases in processes of this machine, and starts the next one while others work, so that imports cost no time.
 
     Args:
-        n_at_once: How many cases run side by side.
-        limit_s: After which a case is ended; 0 for none.
-        network: Whether modules may open connections.
-        starts_now: The first process, before anything is asked of it.
-        program: What runs a case.
+        n_at_once: Number of cases run side by side.
+        limit_s: Seconds after which a case is ended; 0 for no limit.
+        network: Allow modules to open connections.
+        starts_now: Start the first process at once, before any case is given.
+        program: Program that runs a case.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class LocalEngine:
             _end([child for _, child, _ in running.values()])
 
     def close(self) -> None:
-        """End the process that waits for a case."""
+        """End the spare process that waits for a case."""
         if self._spare is not None:
             _end([self._spare])
             _close(self._spare)
@@ -142,7 +142,7 @@ class LocalEngine:
             return events.get(timeout=0.5)
         for _, child, started in running.values():
             if self._limit_s and time.monotonic() - started > self._limit_s:
-                _end([child])  # its reader says that it ended
+                _end([child])  # its reader thread reports the end
         return None
 
     def _start(self) -> subprocess.Popen[str]:
@@ -159,7 +159,7 @@ class LocalEngine:
 
     def _give(self, child: subprocess.Popen[str], case: Case, events: queue.Queue[Event]) -> None:
         assert child.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it died; its reader says so
+        with contextlib.suppress(BrokenPipeError):  # it died; its reader thread reports that
             child.stdin.write(order(case.folder, self._network))
             child.stdin.flush()
         threading.Thread(target=self._listen, args=(child, case, events.put, time.monotonic()), daemon=True).start()
@@ -184,7 +184,7 @@ class LocalEngine:
 
 
 def _end(children: Sequence[subprocess.Popen[str]]) -> None:
-    """End processes: asked first, so that they write what they have."""
+    """End processes: first ask them, so that they write what they have."""
     for child in children:
         if child.poll() is None:
             child.send_signal(signal.SIGINT)
@@ -198,7 +198,7 @@ def _end(children: Sequence[subprocess.Popen[str]]) -> None:
 
 
 def _close(child: subprocess.Popen[str]) -> None:
-    """Its pipes; what is left in them is of no use."""
+    """Close the process's pipes; what is left in them is not needed."""
     for pipe in (child.stdin, child.stdout):
         if pipe is not None:
             with contextlib.suppress(OSError):

@@ -1,7 +1,7 @@
-"""Cases on a Ray cluster: the same processes, on machines that see the same files under the same paths.
+"""Run cases on a Ray cluster: the same processes, on machines that see the same files under the same paths.
 
-Covered: the same results as on one machine (each case has its own process and seed); Ctrl-C ends the cases; a machine
-that is lost is said. Not covered: copying data or code to the machines.
+Covered: the same results as on one machine (each case has its own process and seed); Ctrl-C ends the cases; the loss of
+a machine is reported. Not covered: copying data or code to the machines.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import ray
 
 from hearth.errors import RequestError
 from hearth.guard.egress.audit_hook import Permit, permitted
-from hearth_bench.ianvs.cases.case_outcome import CANNOT_WRITE
+from hearth_bench.ianvs.case_outcome import CANNOT_WRITE
 from hearth_bench.ianvs.cases.local_processes import JOB_CASE, Case, Event, command, environment, order
 
 _WAIT_S = 0.5
@@ -27,7 +27,7 @@ _REACH_S = 5.0
 
 
 def _run_folder(program: str, folder: str, working: str, seed: int, limit_s: float, network: bool) -> str:
-    """Run one case where Ray put this; why there is no outcome, or nothing. The case's process ends with this one."""
+    """Run one case on the machine that Ray chose, and return why it ended. The case's process ends with this one."""
     if not (Path(working).is_dir() and Path(folder).is_dir()):
         return f"this machine does not see {folder!r}; share the workspace, the data and the code"
     child = subprocess.Popen(
@@ -53,7 +53,7 @@ def _run_folder(program: str, folder: str, working: str, seed: int, limit_s: flo
 
 
 def _check_reachable(address: str) -> None:
-    """See that somebody listens there: after a quarter of a minute Ray itself would end the process."""
+    """Check that something listens at the address; Ray itself would end this process after a quarter of a minute."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not (host and port.isdecimal()):
         if address in ("auto", "local"):
@@ -135,4 +135,4 @@ class RayEngine:
                 with contextlib.suppress(ray.exceptions.RayError):
                     ray.cancel(reference, force=True)
             if running:
-                time.sleep(_WAIT_S)  # for the cases to see that their parents are gone
+                time.sleep(_WAIT_S)  # time for the cases to notice that their parents are gone

@@ -1,13 +1,13 @@
-"""What the agent loop costs per tool step, beside other frameworks' loops, each with its own scripted model.
+"""Measure the agent loop's cost per tool step against other frameworks' loops, each with its own scripted model.
 
     python -m hearth_bench.measure.agent.agent_loop          writes packages/hearth-bench/results/agent_loop.json
 
-Ten calls of an empty tool, 1 or 100 tools registered. Each loop runs in a process of its own with its own interpreter,
-after the same warm-up; the loops take turns, so that a busy machine is busy for all of them; medians over the rounds.
-CPU time counts every thread and the kernel's work for the writes. Hearth plans the ten steps at once, and records the
-start and the end of each with a full fsync; LangGraph's checkpointer writes after each of its steps; smolagents writes
-nothing. The peers are installed by packages/hearth-bench/hearth_bench/measure/agent/peers/run.sh; without them only
-Hearth is measured.
+The task is ten calls of an empty tool, with 1 or 100 tools registered. Each loop runs in a process of its own with its
+own interpreter, after the same warm-up. The loops take turns, so that a busy machine is busy for all of them; results
+are medians over the rounds. CPU time counts every thread and the kernel's work for the writes. Hearth plans the ten
+steps at once, and records the start and the end of each with a full fsync; LangGraph's checkpointer writes after each
+of its steps; smolagents writes nothing. The peers are installed by
+packages/hearth-bench/hearth_bench/measure/agent/peers/run.sh; without them only Hearth is measured.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ LOOPS = {
 
 @dataclass(frozen=True)
 class Cost:
-    """What one process measured."""
+    """Measurements of one process."""
 
     cpu_ms_per_step: float
     wall_ms_per_step: float
@@ -108,7 +108,8 @@ def _versions(rounds: dict[str, dict[str, list[Cost]]]) -> dict[str, str]:
 
 
 def peers_python() -> Path | None:
-    """The interpreter that has the peers, installed on the first call; None when that is not possible here."""
+    """Return the interpreter that has the peers, installing them on the first call; None if that is not possible
+    here."""
     python = PEERS / ".venv" / "bin" / "python"
     own = str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}")
     if not python.exists() and subprocess.run([str(PEERS / "run.sh")], env={**os.environ, "PYTHON": own}).returncode:
@@ -118,7 +119,7 @@ def peers_python() -> Path | None:
 
 
 def run_loop(name: str, python: Path | None, n_steps: int, n_tools: int, n_runs: int) -> Cost:
-    """One process of one loop; what it measured."""
+    """Run one loop in a process and return its measurements."""
     module, *options = LOOPS[name]
     interpreter = sys.executable if name == "hearth" else str(python)
     numbers = ["--steps", str(n_steps), "--tools", str(n_tools), "--runs", str(n_runs)]

@@ -1,4 +1,4 @@
-"""`hearth ask` from nothing to its first output, and the resident memory of an idle agent.
+"""Measure `hearth ask` from process start to first output, and the resident memory of an idle agent.
 
     python -m hearth_bench.measure.agent.cold_start          writes packages/hearth-bench/results/start.json
 
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def _ask(command: list[str]) -> tuple[float, float]:
-    """Seconds to the first byte of output and to the end."""
+    """Return the seconds to the first byte of output and to the end."""
     before = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None

@@ -1,8 +1,8 @@
-"""What reading ahead is worth: of the reads begun while the teacher is asked, how many the settled plan wants, too.
+"""Measure the worth of reading ahead: how many reads begun while the teacher is asked the settled plan also needs.
 
     python -m hearth_bench.measure.agent.reading_ahead [--split dev|test]
 
-writes `packages/hearth-bench/results/ahead.json`. Recall learns each Q2A owner's stream and drafts the owner's
+Writes `packages/hearth-bench/results/ahead.json`. Recall learns each Q2A owner's stream and drafts the owner's
 instructions of the split; where it is not sure, the teacher is asked and answers with the right plan. A read counts as
 used when the right plan makes the same call. Waiting is computed for a teacher of 1.5 s and reads of 0.02, 0.5 and 2 s
 one after another, since the demo home's own tools answer in milliseconds. Floor: nothing is read ahead. Oracle: the
@@ -29,7 +29,7 @@ READS_S = (0.02, 0.5, 2.0)
 
 
 def reads_of(plan: Plan, tools: dict[str, ToolSpec]) -> dict[str, tuple[int, ...]]:
-    """Calls that only read and rest on nothing but such, each written out; with the calls it waits for."""
+    """Return the calls that only read and depend only on such calls, each as text with the steps it waits for."""
     written: dict[int, str] = {}
     found: dict[str, tuple[int, ...]] = {}
     for index, step in enumerate(plan.steps):

@@ -1,9 +1,10 @@
-"""Answers joined with private facts, against a set written before the rules: `python -m
-hearth_bench.measure.cloud.answer_fusion`.
+"""Measure how answers are joined with private facts, on a set written before the rules.
 
-What is left out, what is said to be unsure, and the order of what stays, by rule, beside the cloud's order as it is
-(floor) and the right one (oracle). `--show SPLIT` prints the cases of a split that went wrong; only `dev` is looked at
-while rules are written.
+    python -m hearth_bench.measure.cloud.answer_fusion
+
+The rules decide which names are left out, which are marked unsure, and the order of the rest. They are compared with
+the cloud's unchanged order (floor) and the right one (oracle). `--show SPLIT` prints the cases of a split that went
+wrong; only `dev` is looked at while rules are written.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ CASES = OWN_DATA / "fusion.txt"
 
 @dataclass
 class Case:
-    """One question with what the cloud proposes, what is held true, and what is right."""
+    """One question with the cloud's items, the facts held true, and the right result."""
 
     split: str
     question: str
@@ -34,7 +35,7 @@ class Case:
     free_minutes: int | None = None
     items: list[Item] = field(default_factory=list)
     tiers: list[int] = field(default_factory=list)
-    """By item; 0: left out."""
+    """Rank by item; 0: left out."""
     unsure: list[bool] = field(default_factory=list)
 
 
@@ -42,7 +43,7 @@ RELATIONS = ("allergic to", "diet", "likes", "dislikes", "avoids", "health", "si
 
 
 def read_cases(path: Path = CASES) -> list[Case]:
-    """Read the set. Raises: ValueError: A line that is none of its forms."""
+    """Read the set. Raises: ValueError: A line has none of its forms."""
     cases: list[Case] = []
     for number, line in enumerate(path.read_text().splitlines(), 1):
         if not line.strip() or line.startswith("#"):
@@ -75,13 +76,13 @@ def _fact(text: str) -> tuple[str, str, str]:
 
 @dataclass(frozen=True)
 class Said:
-    """What a way of answering says to a case: names in order, names left out, names that are unsure."""
+    """Answer to a case: names in order, names left out, names that are unsure."""
 
     order: tuple[str, ...]
     left_out: frozenset[str]
     unsure: frozenset[str]
     warned: frozenset[str] = frozenset()
-    """Names of which it is said that nobody declared their allergens, or what is in them."""
+    """Names with a warning that nobody declared their allergens or ingredients."""
 
 
 def by_rule(case: Case) -> Said:
@@ -100,12 +101,12 @@ def _of(fused: Fused) -> Said:
 
 
 def as_given(case: Case) -> Said:
-    """The floor: the cloud's answer as it is."""
+    """Return the floor: the cloud's answer unchanged."""
     return Said(tuple(item.name for item in case.items), frozenset(), frozenset())
 
 
 def as_right(case: Case) -> Said:
-    """The oracle."""
+    """Return the oracle's answer."""
     kept = [k for k, tier in enumerate(case.tiers) if tier]
     kept.sort(key=lambda k: (case.unsure[k], case.tiers[k], k))
     return Said(
@@ -116,7 +117,7 @@ def as_right(case: Case) -> Said:
 
 
 def pairs(case: Case, said: Said) -> Iterator[bool]:
-    """Of every two that stay rightly and have an order between them: whether they stand in it."""
+    """Yield, for every two names that rightly stay and have an order, whether the answer keeps that order."""
     rank = {name: place for place, name in enumerate(said.order)}
     tiers = {i.name: (u, t) for i, t, u in zip(case.items, case.tiers, case.unsure, strict=True) if t}
     for one, other in itertools.combinations(tiers, 2):

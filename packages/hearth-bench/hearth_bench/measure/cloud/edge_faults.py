@@ -1,7 +1,7 @@
-"""A thousand faults between an edge and its cloud: every request is answered here, every demonstration arrives once.
+"""Inject a thousand faults between an edge and its cloud: every request is answered, every demonstration arrives once.
 
 An agent with a joined home goes on answering while another process of the same home learns and sends to a real service
-(`hearth cloud serve`'s application, its database on disk), and each time something breaks:
+(`hearth cloud serve`'s application, its database on disk), while faults strike one by one:
 
 * a proxy refuses, stalls, cuts a request, loses an answer after its effect, cuts it short, garbles it, sends it twice,
   repeats the request, answers in the service's place (503, 429, 500, HTML, a redirect);
@@ -11,11 +11,11 @@ An agent with a joined home goes on answering while another process of the same 
 * the service is in a network namespace, and the way there is cut, flaps, or has a round trip of 500 ms and loses 5 % of
   all packets each way, where this machine allows it (root, TUN devices; `tc netem` is not asked for).
 
-All along the edge's clock is an hour off, either way.
+During each fault the edge's clock is right or an hour off, either way.
 
-At the end everything is whole again: what the service holds is compared with what was learnt.
+At the end all faults are removed, and the service's demonstrations are compared with those learnt.
 
-python -m hearth_bench.measure.cloud.edge_faults [--faults 1000] [--seed 11] [--no-namespaces]
+    python -m hearth_bench.measure.cloud.edge_faults [--faults 1000] [--seed 11] [--no-namespaces]
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ from hearth.types import Demonstration, Label, Plan, Step
 
 HOST = "127.0.0.1"
 TIMEOUT_S = 0.6
-"""Of one answer over loopback: short, so that a stalled one costs little here."""
+"""Timeout of one answer over loopback: short, so that a stalled one costs little here."""
 SHARES = {
     "refused": 60,
     "stalled": 15,
@@ -91,7 +91,7 @@ SHARES = {
     "link flaps": 15,
     "500 ms, 5 % loss": 30,
 }
-"""How often each fault is drawn, beside the others."""
+"""Relative frequency of each fault."""
 NAMESPACE_FAULTS = ("link cut", "link flaps", "500 ms, 5 % loss")
 REQUESTS = (
     "what time is it",
@@ -100,7 +100,7 @@ REQUESTS = (
     "what is 17 * 23",
     "xyzzy the frobnicator of the seventh moon",
 )
-"""The last one nobody here can plan: the cloud is asked, too."""
+"""Requests to the agent; nobody here can plan the last one, so the cloud is asked as well."""
 
 
 # ── The service ───────────────────────────────────────────────────────────────────────────────────────────
@@ -108,18 +108,18 @@ REQUESTS = (
 
 @dataclass
 class Service:
-    """The real service in a process of its own, maybe in a network namespace of its own."""
+    """The real service in a process of its own, optionally in its own network namespace."""
 
     folder: Path
     port: int
     bind: str = HOST
     inside: tuple[str, ...] = ()
-    """What runs a command in its namespace."""
+    """Command prefix that runs a command in its namespace."""
     process: subprocess.Popen[bytes] | None = None
     n_starts: int = 0
 
     def make(self) -> str:
-        """Make its folder; a token for one edge."""
+        """Make the service's folder and return a token for one edge."""
         self._hearth("cloud", "--folder", str(self.folder), "init")
         return self._hearth("cloud", "--folder", str(self.folder), "token", "new", "edge").split()[-1]
 
@@ -134,7 +134,7 @@ class Service:
         self.wait()
 
     def wait(self) -> None:
-        """Until it answers."""
+        """Wait until the service answers."""
         for _ in range(600):
             try:
                 if httpx.get(f"http://{self.bind}:{self.port}/healthz", timeout=5, trust_env=False).is_success:
@@ -155,7 +155,7 @@ class Service:
             self.process.wait(20)
 
     def held(self) -> list[tuple[str, str]]:
-        """Ids and requests of what it took, in the order it took them."""
+        """Return ids and requests of the demonstrations it took, in the order it took them."""
         with contextlib.closing(sqlite3.connect(self.folder / "cloud.db")) as connection:
             rows = connection.execute("SELECT id, line FROM demonstration ORDER BY rowid").fetchall()
         return [(id, json.loads(line)["user_request"]) for id, line in rows]
@@ -180,7 +180,7 @@ ANSWERS = {
 
 
 class Proxy:
-    """Between edge and service, one request a connection; breaks the next one as told."""
+    """Proxy between edge and service, with one request per connection; it breaks the next one as set."""
 
     def __init__(self, target: tuple[str, int], lot: random.Random) -> None:
         self.target = target
@@ -261,12 +261,12 @@ class Proxy:
 
 
 def _closing(request: bytes) -> bytes:
-    """One request a connection, so that the next one meets its own fault."""
+    """Make a request close its connection, so that the next request meets its own fault."""
     return request.replace(b"\r\nConnection: keep-alive", b"\r\nConnection: close", 1)
 
 
 def _whole(source: socket.socket) -> bytes:
-    """One message of HTTP/1.1 with its body; what there is where it is cut off."""
+    """Read one message of HTTP/1.1 with its body, or as much as arrived before the connection was cut."""
     data = b""
     with contextlib.suppress(OSError):
         while piece := source.recv(1 << 16):
@@ -285,21 +285,24 @@ def _whole(source: socket.socket) -> bytes:
 
 
 class Namespace:
-    """A network namespace at the other end of a pipe of IP packets: two TUN devices, and a thread between them that
-    delays, loses and cuts. Packets are the kernel's own; so are the retransmissions that loss costs."""
+    """A network namespace at the other end of a pipe of IP packets.
+
+    Two TUN devices, and a thread between them that delays, drops and cuts. The packets are the kernel's own, and so are
+    the retransmissions that loss causes.
+    """
 
     def __init__(self, number: int, lot: random.Random) -> None:
         self.name, self.near, self.far = f"hearth{number}", f"ht{number}a", f"ht{number}b"
         self.here, self.there = f"10.213.{number % 250}.1", f"10.213.{number % 250}.2"
         self.inside = ("ip", "netns", "exec", self.name)
         self.delay_s = self.loss = 0.0
-        """One way."""
+        """Delay and loss for one direction."""
         self.is_cut = False
         self._lot = lot
         self._ends: list[int] = []
 
     def make(self) -> bool:
-        """Whether this machine lets us."""
+        """Create the namespace; return whether this machine allows it."""
         if shutil.which("ip") is None or os.geteuid() != 0 or not os.access("/dev/net/tun", os.R_OK | os.W_OK):
             return False
         try:
@@ -348,7 +351,7 @@ class Namespace:
 
 
 def _tun(name: str) -> int:
-    """Make a TUN device; the end that programs read its packets from."""
+    """Make a TUN device, and return the end from which programs read its packets."""
     end = os.open("/dev/net/tun", os.O_RDWR | os.O_CLOEXEC)
     fcntl.ioctl(end, 0x400454CA, struct.pack("16sH22x", name.encode(), 0x0001 | 0x1000))
     return end
@@ -358,13 +361,13 @@ def _tun(name: str) -> int:
 
 
 def serve_turns(home: Path, url: str, timeout_s: float) -> None:
-    """Read orders from standard input, a line of JSON each; every one is carried out by a child of its own."""
+    """Read orders from standard input, one JSON object per line, and carry out each in a child process."""
     for line in sys.stdin:
         child = os.fork()
         if not child:
             try:
                 said = _turn(home, url, timeout_s, json.loads(line))
-            except BaseException as error:  # whatever it is, the parent is told
+            except BaseException as error:  # the parent is told of any error
                 said = {"fault": f"{type(error).__name__}: {error}"}
             os.write(1, (json.dumps(said) + "\n").encode())
             os._exit(0)
@@ -374,7 +377,7 @@ def serve_turns(home: Path, url: str, timeout_s: float) -> None:
 
 
 def _turn(home: Path, url: str, timeout_s: float, order: dict[str, int]) -> dict[str, object]:
-    """Learn `n`, then send; killed before statement `kill_at`, out of pages after `pages`."""
+    """Learn `n` demonstrations, then send; killed before statement `kill_at`, disk full after `pages` more pages."""
     if order.get("kill_at"):
         _die_at(order["kill_at"])
     skew = dt.timedelta(seconds=order["skew_s"])
@@ -410,7 +413,7 @@ def _turn(home: Path, url: str, timeout_s: float, order: dict[str, int]) -> dict
 
 
 def _die_at(n: int) -> None:
-    """SIGKILL this process before the n-th statement it gives to SQLite, from the opening of the database on."""
+    """SIGKILL this process before its n-th SQLite statement, counted from the opening of the database."""
     really, seen = sqlite3.connect, 0
 
     def trace(_: str) -> None:
@@ -429,7 +432,7 @@ def _die_at(n: int) -> None:
 
 @dataclass
 class Worker:
-    """The edge's process that learns and sends."""
+    """Process of the edge that learns and sends."""
 
     process: subprocess.Popen[str]
 
@@ -468,7 +471,7 @@ class Worker:
 @dataclass
 class Tally:
     n_faults: Counter[str] = field(default_factory=Counter)
-    """Faults that struck, by kind."""
+    """Number of faults that struck, by kind."""
     n_answered: int = 0
     n_asked: int = 0
     slowest_ms: float = 0.0
@@ -482,7 +485,7 @@ class Run:
     """One home, one service, many faults."""
 
     def __init__(self, folder: Path, seed: int, *, with_namespaces: bool, home: Path | None = None) -> None:
-        """`home`: made and taught already; left out, one is made."""
+        """Create a run; `home` is one already made and taught, and is made if left out."""
         self.lot = random.Random(seed)
         self.folder = folder
         self.home = home or folder / "home"
@@ -528,7 +531,7 @@ class Run:
         return status
 
     def fault(self, kind: str) -> None:
-        """Learn, have one fault strike while it is sent, and ask the agent something meanwhile."""
+        """Learn, let one fault strike during sending, and ask the agent something meanwhile."""
         order = {"first": self.tally.n_learnt, "n": self.lot.randint(0, 2), "skew_s": self.lot.choice((-3600, 0, 3600))}
         if kind in NAMESPACE_FAULTS:
             asked = self._over_the_link(kind, order)
@@ -559,7 +562,7 @@ class Run:
         self.tally.n_faults[kind] += struck.get(kind, self.proxy.n_struck > before)
         self.proxy.fault = ""
         if kind == "service killed" and self.service.process is not None and self.service.process.poll() is not None:
-            self.worker.turn({"first": 0, "n": 0, "skew_s": 0})  # it is down: that is a fault, too
+            self.worker.turn({"first": 0, "n": 0, "skew_s": 0})  # the service is down: that is a fault, too
             self.tally.n_faults["service down"] += 1
             self.service.start()
         return asked
@@ -593,7 +596,7 @@ class Run:
         return asked
 
     def _ask(self) -> None:
-        """A request, while whatever it is is broken."""
+        """Ask the agent a request during the fault."""
         text = self.lot.choice(REQUESTS)
         self.tally.n_asked += 1
         status = self._status(text)
@@ -603,12 +606,12 @@ class Run:
             self.tally.problems.append(f"{text!r} was {status}, {self.statuses[text]} before")
 
     def _recount(self) -> None:
-        """How many demonstrations are on disk: killed before the commit, none of an order is."""
+        """Count the demonstrations on disk; if the process was killed before the commit, none of its order is."""
         rows = self.agent.store.query("SELECT count(*) FROM demonstration WHERE source = 'owner'")
         self.tally.n_learnt = int(rows[0][0])
 
     def heal(self) -> dict[str, object]:
-        """Everything is whole again: send what waits, and compare."""
+        """Send what waits, now without faults, and compare."""
         for _ in range(400):
             said = self.worker.turn({"first": self.tally.n_learnt, "n": 0, "skew_s": 0})
             if said.get("waiting") == 0:
@@ -617,7 +620,7 @@ class Run:
         return self.compared()
 
     def compared(self) -> dict[str, object]:
-        """What was learnt beside what the service holds."""
+        """Compare what was learnt with what the service holds."""
         learnt = [
             row[0] for row in self.agent.store.query("SELECT id FROM demonstration WHERE source='owner' ORDER BY id")
         ]
@@ -667,7 +670,7 @@ def _free_port() -> int:
 
 
 def kinds(n: int, lot: random.Random, *, with_namespaces: bool) -> list[str]:
-    """`n` faults by their shares, mixed."""
+    """Draw `n` faults by their shares, in random order."""
     shares = {kind: share for kind, share in SHARES.items() if with_namespaces or kind not in NAMESPACE_FAULTS}
     least = [kind for kind in shares if n >= 3 * len(shares)]
     chosen = [*least, *lot.choices(list(shares), list(shares.values()), k=n - len(least))]
@@ -682,7 +685,7 @@ def opened(seed: int, *, with_namespaces: bool) -> Iterator[Run]:
 
 
 def measure(n_faults: int, seed: int, *, with_namespaces: bool) -> dict[str, object]:
-    """Break things until so many faults have struck, heal, compare."""
+    """Break things until the given number of faults have struck, then heal and compare."""
     with opened(seed, with_namespaces=with_namespaces) as run:
         while (struck := sum(run.tally.n_faults.values())) < n_faults:
             for kind in kinds(n_faults - struck, run.lot, with_namespaces=run.has_namespaces):
@@ -705,7 +708,7 @@ def measure(n_faults: int, seed: int, *, with_namespaces: bool) -> dict[str, obj
 
 
 def together(runs: Sequence[Mapping[str, Any]]) -> dict[str, object]:
-    """Several runs as one: counts added up, the slowest of all, true where it is true of each."""
+    """Combine several runs: counts are added, times are the slowest, flags are true if true of each run."""
     found: dict[str, object] = {}
     for key, value in runs[0].items():
         values = [run[key] for run in runs]

@@ -1,8 +1,8 @@
-"""The toy lifelong job (60 samples, 3 rounds) in real Ianvs and in ours, in turn.
+"""Compare the toy lifelong job (60 samples, 3 rounds) in real Ianvs and in Hearth, run in turn.
 
-`python -m hearth_bench.measure.cloud.ianvs_beside IANVS`: its command, in an environment of its own (docs/howto/jobs.md
-makes one). Wall and processor time of the whole command, starting included; the rankings must be the same. Asked: ours
-takes at most a fifth.
+`python -m hearth_bench.measure.cloud.ianvs_beside IANVS`: IANVS is its command, in an environment of its own
+(docs/howto/jobs.md makes one). Measures wall and processor time of the whole command, including its start; the rankings
+must be the same. Target: Hearth takes at most a fifth of the time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ N_PAIRS = 10
 
 
 def timed(command: list[str], folder: Path) -> tuple[float, float]:
-    """Wall and processor seconds, those of its processes included."""
+    """Return the wall and processor seconds of a command, including its child processes."""
     started, spent = time.perf_counter(), os.times()
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     if done.returncode:
@@ -36,7 +36,7 @@ def timed(command: list[str], folder: Path) -> tuple[float, float]:
 
 
 def scores(workspace: Path) -> dict[str, str]:
-    """Metrics of the last row, without time and place."""
+    """Return the metrics of the last row, without time and place."""
     with (workspace / "no-inference" / "rank" / "all_rank.csv").open() as file:
         row = list(csv.DictReader(file))[-1]
     return {key: value for key, value in sorted(row.items()) if key not in ("rank", "time", "url")}
@@ -56,7 +56,7 @@ def main() -> None:
             pairs.append((theirs, ours))
         same = scores(folder / "workspace") == scores(folder / "ours")
         found = scores(folder / "ours")
-    pairs = pairs[1:]  # the first fills the caches of both
+    pairs = pairs[1:]  # the first pair fills the caches of both
     results: dict[str, object] = {"job": JOB, "same_scores": same, "scores": found, "n_pairs": N_PAIRS}
     for k, what in enumerate(("wall", "cpu")):
         ratios = [ours[k] / theirs[k] for theirs, ours in pairs]

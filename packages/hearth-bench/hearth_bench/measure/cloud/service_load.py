@@ -1,12 +1,14 @@
-"""`hearth cloud serve` on this machine: plans a second, how long they take, and memory, the clients on the same cores.
+"""Measure `hearth cloud serve` on this machine: plans per second, latency and memory, with clients on the same cores.
 
-    python -m hearth_bench.measure.cloud.service_load                    writes
-    packages/hearth-bench/results/cloud_service.json (some five minutes) python -m
-    hearth_bench.measure.cloud.service_soak               serves for a day, at ten times the speed
+    python -m hearth_bench.measure.cloud.service_load
 
-The teacher is a student merged of eight devices' statistics: the shipped demonstrations, a part held out and asked for.
-Every plan is made anew (`cached_plans = 0`) but where a row says otherwise. Requests are sent at a given rate whether
-or not answers have come, and a latency counts from the moment a request was due: a server that stalls cannot hide it.
+Writes packages/hearth-bench/results/cloud_service.json in some five minutes;
+`python -m hearth_bench.measure.cloud.service_soak` serves for a day at ten times the speed.
+
+The teacher is a student merged from eight devices' statistics over the shipped demonstrations, of which a part is held
+out and asked for. Every plan is made anew (`cached_plans = 0`) unless a row says otherwise. Requests are sent at a
+given rate whether or not answers have come, and a latency counts from the moment a request was due, so a server that
+stalls cannot hide it.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from hearth.planning.ranking.ranker import Student
 from hearth.planning.ranking.statistics.device_profiles import PROFILES, ProfileName
 from hearth.planning.ranking.statistics.statistics_codec import decode, encode
 from hearth.planning.ranking.statistics.sufficient_statistics import merged
-from hearth.planning.ranking.statistics.warm_start import begun
+from hearth.planning.warm_start import begun
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Demonstration
@@ -59,7 +61,7 @@ DEMONSTRATIONS = ROOT / "src" / "hearth" / "data" / "demonstrations.jsonl"
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to serve."""
+    """Configuration of a service and its load."""
 
     name: str
     workers: int = 1
@@ -69,7 +71,7 @@ class Setting:
     batch_ms: float = 4.0
     cached: int = 0
     whole_tools: bool = False
-    """Tools are sent with every request, not by their hash."""
+    """True: tools are sent in full with every request, not by their hash."""
     rate: float = RATE
 
 
@@ -101,7 +103,7 @@ class World:
 
 
 def make_world(folder: Path, profiles: Sequence[ProfileName]) -> World:
-    """A service's folder with edges and priors."""
+    """Make a service's folder with edges and priors."""
     demonstrations = list(read_demonstrations(DEMONSTRATIONS))
     random.Random(SEED).shuffle(demonstrations)
     specs = load_tools(None).specs
@@ -151,7 +153,7 @@ mode = "off"
 
 @contextlib.contextmanager
 def served(world: World, setting: Setting) -> Iterator[tuple[int, int]]:
-    """A running service: its port and the process that began it."""
+    """Run the service, and yield its port and the id of its first process."""
     values = {
         name: getattr(setting, name) for name in ("workers", "profile", "arguments", "batch", "batch_ms", "cached")
     }
@@ -175,7 +177,7 @@ def served(world: World, setting: Setting) -> Iterator[tuple[int, int]]:
 
 
 def memory_mb(pid: int) -> tuple[float, float]:
-    """Of a process and its children: resident in all, and with what they share counted once."""
+    """Return the memory of a process and its children: total resident, and with shared pages counted once."""
     rss = pss = 0.0
     for one in [pid, *children(pid)]:
         with contextlib.suppress(OSError):
@@ -186,7 +188,7 @@ def memory_mb(pid: int) -> tuple[float, float]:
 
 
 def peak_mb(pid: int) -> float:
-    """The most that a process and its children ever held, each by itself: also while they solved a prior."""
+    """Return the sum of the peak memory of a process and of each child, including while they solved a prior."""
     total = 0.0
     for one in [pid, *children(pid)]:
         with contextlib.suppress(OSError):
@@ -196,7 +198,7 @@ def peak_mb(pid: int) -> float:
 
 
 def cpu_s(pid: int) -> float:
-    """Processor time of a process and its children."""
+    """Return the processor time of a process and its children."""
     total = 0.0
     for one in [pid, *children(pid)]:
         with contextlib.suppress(OSError):
@@ -218,7 +220,7 @@ def children(pid: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Load:
-    """What is sent: raw requests, at a rate, over connections."""
+    """Raw requests, sent at a rate over a number of connections."""
 
     port: int
     requests: tuple[bytes, ...]
@@ -228,7 +230,7 @@ class Load:
 
 
 def plan_requests(world: World, whole_tools: bool) -> tuple[bytes, ...]:
-    """One request of each held-out demonstration and edge in turn."""
+    """Return one request of each held-out demonstration, the edges taking turns."""
     said = edge_protocol.tools_hash(world.tools)
     found = []
     for k, one in enumerate(world.held_out):
@@ -249,7 +251,8 @@ def post(path: str, body: Mapping[str, object], token: str) -> bytes:
 
 
 async def _drive(load: Load) -> tuple[list[float], dict[int, int], float]:
-    """Latencies in ms from when each was due, answers by status, seconds from the first request to the last answer."""
+    """Return latencies in ms since each was due, answers by status, and seconds from the first request to the last
+    answer."""
     due: asyncio.Queue[tuple[float, bytes] | None] = asyncio.Queue()
     taken: list[float] = []
     statuses: dict[int, int] = {}
@@ -295,7 +298,7 @@ def _client(load: Load, told: multiprocessing.Queue[Asked]) -> None:
 
 
 def asked(load: Load) -> Asked:
-    """As `_drive`, in a process of its own; the last is its processor time."""
+    """Run `_drive` in a process of its own; the last value is that process's processor time."""
     context = multiprocessing.get_context("spawn")
     told = context.Queue()
     process = context.Process(target=_client, args=(load, told))
@@ -309,7 +312,7 @@ def asked(load: Load) -> Asked:
 
 
 def measured(world: World, setting: Setting, seconds: float) -> dict[str, object]:
-    """Plans a second and latencies of one setting."""
+    """Measure plans per second and latencies of one setting."""
     requests = plan_requests(world, setting.whole_tools)
     whole = plan_requests(replace(world, held_out=world.held_out[:1]), whole_tools=True)
     with served(world, setting) as (port, pid):
@@ -341,7 +344,7 @@ def measured(world: World, setting: Setting, seconds: float) -> dict[str, object
 
 
 def student_of(world: World, profile: ProfileName) -> Student:
-    """The merged student, as the service makes it."""
+    """Return the merged student, as the service makes it."""
     with Storage.open(f"sqlite:///{world.folder / 'cloud.db'}") as storage:
         said = storage.manifest(f"prior {profile}")
         assert said is not None
@@ -352,7 +355,7 @@ def student_of(world: World, profile: ProfileName) -> Student:
 
 
 def quality(world: World, student: Student) -> dict[str, float]:
-    """How often the merged student plans the held-out requests as they were planned, so that speed is not all."""
+    """Measure how often the merged student plans held-out requests with the right tools, so that speed is not all."""
     planned = [one for one in world.held_out if one.plan.steps]
     rankings = student.rank_readings(student.read([one.request for one in planned]))
     exact = sum(
@@ -363,7 +366,7 @@ def quality(world: World, student: Student) -> dict[str, float]:
 
 
 def costs(world: World, student: Student, n_batch: int = 16) -> dict[str, float]:
-    """Processor time of a plan without a service around it, in batches: the least of a few rounds."""
+    """Measure processor time per plan in batches, without the service around it: the least of a few rounds."""
     texts = [one.request for one in world.held_out]
     filler, specs = Filler(None, None), load_tools(None).specs
     least = dict.fromkeys(("reading_ms", "ranking_ms", "arguments_ms"), float("inf"))
@@ -408,7 +411,7 @@ def main() -> None:
 
 
 def world_in(folder: Path, profiles: Sequence[ProfileName]) -> World:
-    """A new world, or the one that was kept there."""
+    """Return a new world, or the one that was kept in the folder."""
     kept = folder / "tokens.json"
     if not kept.exists():
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,13 +1,13 @@
-"""`hearth cloud serve` for a day, its clock ten times as fast: whether memory, open files or the database grow.
+"""Run `hearth cloud serve` for a day with its clock ten times as fast, and see if memory, open files or database grow.
 
-    python -m hearth_bench.measure.cloud.service_soak               2.4 hours; writes
-    packages/hearth-bench/results/cloud_soak.json python -m hearth_bench.measure.cloud.service_soak --hours 1     of the
-    service's clock: six minutes
+    python -m hearth_bench.measure.cloud.service_soak               # 2.4 hours
+    python -m hearth_bench.measure.cloud.service_soak --hours 1     # of the service's clock: six minutes
 
-A thousand requests in 1,000 seconds of the service's clock (ten a second of ours): plans asked for in words that came
-before and in words that never came, demonstrations, the list of tasks, the prior, and what is no request at all. Every
-limit and lifetime stands at its default and goes by the fast clock: quotas begin anew, answers that were kept grow old,
-what is old is let go of every hour. Ctrl-C ends it; what was measured until then is written.
+Writes packages/hearth-bench/results/cloud_soak.json. A thousand requests are sent in 1,000 seconds of the service's
+clock (ten a second of ours): plans asked for in words that came before and in words that never came, demonstrations,
+the list of tasks, the prior, and malformed requests. Every limit and lifetime is at its default and follows the fast
+clock: quotas restart, kept answers age, and old data are deleted every hour. Ctrl-C ends it; what was measured until
+then is written.
 
 Not covered: rounds of statistics, TLS, a language model as teacher.
 """
@@ -51,7 +51,7 @@ mode = "off"
 
 
 def serve(folder: Path, speed: float) -> None:
-    """The service as `hearth cloud serve` runs it, but for its clocks."""
+    """Run the service as `hearth cloud serve` does, except for its clocks."""
     import socket
 
     import uvicorn
@@ -80,7 +80,7 @@ def serve(folder: Path, speed: float) -> None:
 
 @contextlib.contextmanager
 def served(folder: Path, speed: float) -> Iterator[tuple[int, int]]:
-    """Its port and its process."""
+    """Run the service, and yield its port and its process id."""
     (folder / "cloud.toml").write_text(TOML)
     command = [
         sys.executable,
@@ -107,7 +107,7 @@ def served(folder: Path, speed: float) -> Iterator[tuple[int, int]]:
 
 
 def requests_of(world: World) -> Iterator[bytes]:
-    """Without end, the same for the same seed. The first teach the service the tools."""
+    """Yield requests without end, the same for the same seed; the first ones teach the service the tools."""
     rng = random.Random(SEED)
     said = edge_protocol.tools_hash(world.tools)
     lines = [
@@ -122,7 +122,7 @@ def requests_of(world: World) -> Iterator[bytes]:
         if drawn < 0.7 or k < 3:
             request = rng.choice(world.held_out).request
             if rng.random() < 0.5:
-                request += f" for {rng.randrange(10**9)}"  # nobody asked that before
+                request += f" for {rng.randrange(10**9)}"  # a request that nobody made before
             body: dict[str, object] = {"id": f"q{k}", "request": request, "now": FIXED_NOW.isoformat()}
             body |= {"tools": world.tools} if k < 3 else {"tools": [], "tools_sha256": said}
             yield post("/v1/plans", body, token)
@@ -145,7 +145,7 @@ def get(path: str, token: str) -> bytes:
 
 
 class Soak:
-    """Who asks, and what was seen."""
+    """Clients of the service, and the measurements."""
 
     def __init__(self, world: World, port: int, pid: int) -> None:
         self._port, self._pid, self._folder = port, pid, world.folder
@@ -156,7 +156,7 @@ class Soak:
         self.n_broken = 0
 
     async def run(self, seconds: float, rate: float) -> None:
-        """Send for so long. A request that is due while all connections wait counts from when it was due."""
+        """Send requests for the given time; one that waits for a connection counts from when it was due."""
         due: asyncio.Queue[tuple[float, bytes] | None] = asyncio.Queue()
         asking = [asyncio.create_task(self._connection(due)) for _ in range(N_CONNECTIONS)]
         rng, began = random.Random(SEED), time.perf_counter()
@@ -184,7 +184,7 @@ class Soak:
             at, request = one
             try:
                 status = await _answer(reader, writer, request)
-            except (OSError, EOFError):  # an idle connection that the service had closed
+            except (OSError, EOFError):  # the service had closed an idle connection
                 reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
                 self.n_broken += 1
                 status = await _answer(reader, writer, request)
@@ -205,7 +205,7 @@ class Soak:
 
 
 async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes) -> int:
-    """Send, read the whole answer, and say its status."""
+    """Send a request, read the whole answer, and return its status."""
     writer.write(request)
     head = await reader.readuntil(b"\r\n\r\n")
     length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n", 1)[0])
@@ -217,7 +217,7 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, re
 
 
 def told(soak: Soak, speed: float, rate: float, cpu: float) -> dict[str, object]:
-    """What is written: growth is the slope of the second half, in MB a day of the service's clock."""
+    """Return the results; growth is the slope over the second half, per day of the service's clock."""
     half = soak.samples[len(soak.samples) // 2 :]
     days = [sample["s"] * speed / 86_400 for sample in half]
     slope = {

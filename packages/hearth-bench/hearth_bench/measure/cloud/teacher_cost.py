@@ -1,10 +1,10 @@
-"""What a teacher in the cloud is worth, and what asking costs: the joint inference of `examples/ianvs`.
+"""Measure the worth of a teacher in the cloud and the cost of asking, on the joint inference of `examples/ianvs`.
 
     python -m hearth_bench.measure.cloud.teacher_cost
 
-writes `packages/hearth-bench/results/asking_costs.json`: how good plans are, and of a request the calls, tokens and
-bytes that leave, the share of what is private in it that leaves with them, and milliseconds. Floor: the student alone.
-The teacher is on record, so its milliseconds are those of reading.
+Writes `packages/hearth-bench/results/asking_costs.json`: the quality of plans, and per request the calls, tokens and
+bytes that leave the device, the share of its private texts that leave with them, and milliseconds. Floor: the student
+alone. The teacher's answers are recorded, so its milliseconds are those of reading them.
 """
 
 from __future__ import annotations

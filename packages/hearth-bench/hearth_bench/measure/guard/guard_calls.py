@@ -1,5 +1,6 @@
-"""The monitor around a call, a plan judged, many rules, origins remembered: sections of
-`hearth_bench.measure.guard.guard_cost`.
+"""Measure the monitor around a call, judging a plan, many rules, and remembered origins.
+
+These are sections of `hearth_bench.measure.guard.guard_cost`.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ SPECS = {name: t.spec for name, t in TOOLS.items()}
 
 
 def per_call_us(function: Callable[[], object]) -> dict[str, float]:
-    """CPU time of one call: the median of many rounds, and the slowest of them."""
+    """Return the CPU time of one call: the median of many rounds, and the slowest of them."""
     costs = []
     function()
     for _ in range(N_ROUNDS):
@@ -86,7 +87,7 @@ def per_call_us(function: Callable[[], object]) -> dict[str, float]:
 
 
 def monitor() -> dict[str, object]:
-    """The whole of `Monitor.call` without the tool's own work, which returns at once."""
+    """Measure the whole of `Monitor.call` with a tool that returns at once."""
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "hearth.db") as store:
         records = Records.of(store)
         card = "BEGIN:VCARD\r\nVERSION:3.0\r\nUID:{0}\r\nFN:Name {0}\r\nEMAIL:{0}@example.org\r\nEND:VCARD\r\n"
@@ -133,7 +134,7 @@ def monitor() -> dict[str, object]:
 
 
 def judging() -> dict[str, object]:
-    """A plan before it runs: labels predicted, every step ruled on."""
+    """Measure judging a plan before it runs: labels predicted, every step ruled on."""
     specs = load_tools(None).specs
     plan = Plan(
         (
@@ -153,7 +154,7 @@ def judging() -> dict[str, object]:
 
 
 def rules() -> dict[str, object]:
-    """Checking and trying many rules."""
+    """Measure checking and trying many rules."""
     rows: dict[str, object] = {}
     for n in (100, 1000, 10_000):
         many = _other_rules(n)
@@ -169,7 +170,7 @@ def rules() -> dict[str, object]:
 
 
 def provenance() -> dict[str, object]:
-    """Remembering what went into a record, and looking it up among many."""
+    """Measure remembering what went into a record, and looking it up among many."""
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "hearth.db") as store:
         known = Records.of(store).provenance
         now = make_call().now

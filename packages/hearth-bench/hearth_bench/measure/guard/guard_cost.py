@@ -1,10 +1,11 @@
-"""What the guard costs: the ledger's append, verification and erasing; the monitor's calls (`guard_calls`).
+"""Measure the cost of the guard: appending to, verifying and erasing the ledger, and calls of the monitor
+(`guard_calls`).
 
-    python -m hearth_bench.measure.guard.guard_cost [SECTION…]          writes its sections of
-    packages/hearth-bench/results/guard.json
+    python -m hearth_bench.measure.guard.guard_cost [SECTION…]
 
-An append is forced to the disk, so it takes as long as the disk takes for that; a single `fdatasync` of that disk is
-measured beside it, and an append where forcing costs nothing (a file system in memory, where there is one).
+Writes its sections of packages/hearth-bench/results/guard.json. An append is forced to the disk, so it takes as long as
+the disk needs for that; a single `fdatasync` on the same disk is measured beside it, and an append where forcing costs
+nothing (a file system in memory, if there is one).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ MEMORY = Path("/dev/shm")
 
 
 def ledger(n_entries: int) -> dict[str, object]:
-    """Appends of 3.5 kB on the disk and in memory; verifying many entries in a process of its own."""
+    """Measure appends of 3.5 kB on the disk and in memory, and verifying many entries in a process of its own."""
     results: dict[str, object] = {"payload_bytes": len(PAYLOAD), "n_appends": N_APPENDS}
     with tempfile.TemporaryDirectory() as folder:
         results.update(_spread("append", _appends(Path(folder))))
@@ -93,7 +94,8 @@ def _spread(name: str, took_ms: list[float]) -> dict[str, float]:
 
 
 def _filled(folder: Path, n_entries: int) -> None:
-    """A ledger of many small entries, computed here and written at once: how it was written does not show in it."""
+    """Write a ledger of many small entries, computed here and written in bulk; the file does not show how it was
+    written."""
     at = dt.datetime(2026, 11, 20, tzinfo=dt.UTC).isoformat()
     salt, payload, stands_for = bytes(16), b"x" * 20, "{}"
     content = content_hash(salt, payload, stands_for)

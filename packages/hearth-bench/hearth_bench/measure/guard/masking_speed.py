@@ -1,10 +1,10 @@
-"""Masking beside presidio-analyzer: characters a CPU-second by form and the owner's names, both in one run.
+"""Compare masking with presidio-analyzer: characters per CPU-second, by form and by the owner's names, in one run.
 
     python -m hearth_bench.measure.guard.masking_speed        # into packages/hearth-bench/results/masking_speed.json
 
-Makes the peer's own environment in packages/hearth-bench/hearth_bench/measure/agent/peers/.venv-presidio the first
-time. Both read the same texts, in turns, three times; the best turn of each counts. The owner's dictionary holds 5,000
-invented contacts.
+On the first run it makes the peer's own environment in
+packages/hearth-bench/hearth_bench/measure/agent/peers/.venv-presidio. Both read the same texts, in turns, three times;
+the best turn of each counts. The owner's dictionary holds 5,000 invented contacts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ N_CONTACTS = 5_000
 
 
 def peer_python() -> Path:
-    """The peer's interpreter, installed if it is not there. Raises: CalledProcessError."""
+    """Return the peer's interpreter, installing it if necessary. Raises: CalledProcessError."""
     folder = PEERS / ".venv-presidio"
     python = folder / "bin" / "python"
     if not python.exists():
@@ -45,7 +45,7 @@ def peer_python() -> Path:
 
 
 def contacts(seed: int) -> OwnerNames:
-    """Invented people, each with a first name, a last name, a number."""
+    """Invent people with a first name, a last name and a number each."""
     draw = random.Random(seed)
     syllables = [
         "ba",
@@ -100,7 +100,7 @@ def main() -> None:
     build_s = time.process_time() - started
     masker = Masker(MASKED_KINDS, names=names, country="DE")
     for text in texts[:50]:
-        masker.find(text)  # as the peer does: what is loaded once is not measured
+        masker.find(text)  # not measured, as for the peer: what is loaded once
     ours: list[float] = []
     turns: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:

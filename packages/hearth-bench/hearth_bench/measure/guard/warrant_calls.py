@@ -1,8 +1,8 @@
-"""What a warrant costs: making one from a request, and judging and noting its calls. A section of
-`hearth_bench.measure.guard.guard_cost`.
+"""Measure the cost of a warrant: making one from a request, and judging and noting its calls.
 
-The request and the calls are those of a mail to the people of an event, over the shipped tools: a search that finds
-events, one that finds mails, a draft, its sending, a deletion; each search finds 2 records, then 30.
+This is a section of `hearth_bench.measure.guard.guard_cost`. The request and the calls are those of a mail to the
+people of an event, over the shipped tools: a search that finds events, one that finds mails, a draft, its sending, a
+deletion; each search finds 2 records, then 30.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OWNER = Owner(frozenset({"nora@home.example"}), {f"p{k}@choir.example": f"Perso
 
 
 def warrant() -> dict[str, object]:
-    """Milliseconds to make a warrant; microseconds of processor time a call to judge and note it."""
+    """Measure the milliseconds to make a warrant, and the microseconds of CPU time per call to judge and note it."""
     return {"few": _measured(2), "many": _measured(30)}
 
 

@@ -1,13 +1,13 @@
-"""The same lives with the agent's own planner: what recall plans of a fleet's requests, taught by its owner or by all.
+"""Measure how recall plans a simulated fleet's requests when taught by its owner or by all owners.
 
     python -m hearth_bench.measure.learning.fleet_recall [--edges 12] [--days 14]
 
-Every edge lives day by day. Three students plan each request and are then taught the right plan (always asking):
+Every edge lives day by day. Three students plan each request and are then taught the right plan, as if always asking:
 `personal` is recall with the owner's demonstrations; `shared` one recall for all edges, which learns by night what all
 were taught that day; `repeats` is the fleet's student (`planning.adaptation.case_adaptation` with heads). Recall begins
-with the shipped demonstrations. Counted are exact plans of each alone, by stratum and for requests that rest on a
-convention, of the plans sure enough to run (recall: 0.7, its setting's default) how many are exact, and wrong side
-effects among these. Writes `packages/hearth-bench/results/fleet_recall.json`. Recall takes some 0.1 s a request: a
+with the shipped demonstrations. Results are the exact plans of each student alone, by stratum and for requests that use
+a convention; and among the plans sure enough to run (recall: 0.7, its setting's default) the exact ones and those with
+wrong side effects. Writes `packages/hearth-bench/results/fleet_recall.json`. Recall takes some 0.1 s a request: a
 thousand edges would take hours.
 """
 
@@ -71,7 +71,7 @@ class Tally:
 
 @dataclass
 class Edge:
-    """One owner's device: the life that is left, and its own students."""
+    """Device of one owner: the requests still to come, and its own students."""
 
     life: itertools.chain[Asked]
     context: Context
@@ -81,7 +81,7 @@ class Edge:
 
 
 def recalled(recall: RecallPlanner, asked: Asked, edge: Edge) -> tuple[Plan | None, bool]:
-    """What recall plans (an empty plan: it refuses), and whether that is sure."""
+    """Return recall's plan (empty if it refuses), and whether it is sure."""
     answer = recall.plan(Request(asked.wording.text, asked.now, "fleet"), edge.context, edge.tools)
     if isinstance(answer, Refusal):
         return Plan(()), answer.planner == OWNERS_WORD
@@ -89,7 +89,7 @@ def recalled(recall: RecallPlanner, asked: Asked, edge: Edge) -> tuple[Plan | No
 
 
 def is_harmful(plan: Plan | None, right: Plan, tools: Mapping[str, ToolSpec]) -> bool:
-    """Whether it changes or sends something with a tool that the right plan does not use so often."""
+    """Return whether a plan changes or sends something with a tool that the right plan uses less often."""
     effects = (s.tool for s in (plan.steps if plan else ()) if s.tool in tools and tools[s.tool].effect != "none")
     return bool(Counter(effects) - Counter(step.tool for step in right.steps))
 
@@ -149,7 +149,7 @@ def lived(
     *,
     is_last: bool,
 ) -> list[Demonstration]:
-    """One edge's day; what it was taught."""
+    """Simulate one day of an edge and return what it was taught."""
     learnt: list[Demonstration] = []
     edge.pupil.sleep()
     for asked in edge.life:
@@ -178,7 +178,7 @@ def lived(
 
 
 def told(tallies: Mapping[tuple[str, str, bool], Tally], way: str, kind: str, is_last: bool | None) -> dict[str, float]:
-    """The shares of the last days, or of all."""
+    """Return the shares over the last days, or over all days."""
     whole = Tally()
     for wanted in (True,) if is_last else (False, True):
         one = tallies[way, kind, wanted]

@@ -1,13 +1,14 @@
-"""How sure a repeated plan is: the weights of `planning.adaptation.case_adaptation.WEIGHTS`, fitted on a pilot fleet.
+"""Fit the sureness of repeated plans: `planning.adaptation.case_adaptation.WEIGHTS`, on a pilot fleet.
 
     python -m hearth_bench.measure.learning.fleet_sureness [--edges 36] [--seed 1000]
 
-lives the first month of a pilot fleet (other owners than any fleet of seed 0: other meanings, habits, rhythms; the same
-instructions of Q2A's split `stream`), writes down the signs of the four likeliest plans of each request and whether
-each was exact, and fits a logistic regression with ridge 1 by Newton's steps. Every third edge is held out to see how
-right sure plans are; the weights to ship are fitted on all. Writes `packages/hearth-bench/results/fleet_sureness.json`.
+It simulates the first month of a pilot fleet (other owners than any fleet of seed 0: other meanings, habits, rhythms;
+the same instructions of Q2A's split `stream`), records the signs of the four likeliest plans of each request and
+whether each was exact, and fits a logistic regression with ridge 1 by Newton's steps. Every third edge is held out to
+see how often sure plans are right; the weights to ship are fitted on all edges. Writes
+`packages/hearth-bench/results/fleet_sureness.json`.
 
-A third of the edges is taught everything they err in, a third half of it, a third three in ten.
+A third of the edges is taught everything they get wrong, a third half of it, a third three in ten.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ N_PLANS = 4
 
 
 class Seen:
-    """Plans that were proposed: signs, whether exact, of which edge and request, in which stratum."""
+    """Proposed plans: signs, whether exact, edge, request and stratum of each."""
 
     def __init__(self) -> None:
         self.signs: list[Floats] = []
@@ -80,7 +81,8 @@ def fitted(signs: Floats, exact: Floats, ridge: float = 1.0) -> Floats:
 
 
 def held_out(seen: Seen, weights: Floats, chosen: NDArray[np.bool_]) -> dict[str, object]:
-    """Of the surest plan of each held-out request: how many reach a threshold, and how many of these are exact."""
+    """Return, for the surest plan of each held-out request, how many reach a threshold and how many of those are
+    exact."""
     p = 1 / (1 + np.exp(-np.array(seen.signs) @ weights))
     first: dict[tuple[int, int], int] = {}
     for k in np.flatnonzero(chosen):

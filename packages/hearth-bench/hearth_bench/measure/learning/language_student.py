@@ -1,13 +1,13 @@
-"""A small language model made from nothing and taught plans, then a LoRA adapter on it that learns further domains.
+"""Train a small language model from random weights to plan, then a LoRA adapter on it that learns further domains.
 
-    python -m hearth_bench.measure.learning.language_student --data FOLDER [--only whole,stream,naive,moved] [--keep
-    FOLDER]
+    python -m hearth_bench.measure.learning.language_student --data FOLDER [--only whole,stream,naive,moved]
+        [--keep FOLDER]
 
-writes results/language_student.json; with `--keep`, models stay in a folder and are not made twice.
+Writes results/language_student.json; with `--keep`, models stay in a folder and are not made twice.
 
-FOLDER holds `train.jsonl`, `dev.jsonl` and `tool_desc.json`. The model (Llama's architecture), its tokenizer and all it
-learns come from train alone; options were tried on a part cut from train, dev is for reporting. CPU seconds are of one
-process with one thread. Needs the extra `hf`.
+FOLDER holds `train.jsonl`, `dev.jsonl` and `tool_desc.json`. The model (Llama's architecture), its tokenizer and all
+that it learns come from train alone; options were tried on a part cut from train, dev is for reporting. CPU seconds are
+of one process with one thread. Needs the extra `hf`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SECTIONS = ("whole", "stream", "naive", "moved")
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Of the model made here."""
+    """Dimensions of the model made here."""
 
     n_words: int = 4096
     width: int = 256
@@ -66,12 +66,12 @@ FULL = LanguageOptions(
     max_tokens=192,
 )
 SMALL = Size(width=192, inner=512, n_layers=3, n_heads=3)
-"""Of the base that adapters are made on."""
+"""Dimensions of the base that adapters are made on."""
 OTHER = Size(width=128, inner=352, n_layers=3, n_heads=2)
-"""Of the base that the last adapter moves to."""
+"""Dimensions of the base that the last adapter moves to."""
 N_BASE_EPOCHS = 6
 NEXT = ("Finance", "Repair", "Restaurant")
-"""Domains learnt one after the other by the adapter; the base has seen none of them."""
+"""Domains that the adapter learns one after the other; the base has seen none of them."""
 LORA = LanguageOptions(
     method="lora",
     n_epochs=10,
@@ -88,7 +88,7 @@ LORA = LanguageOptions(
 
 
 def make_model(folder: Path, demonstrations: Sequence[Demonstration], size: Size, seed: int) -> None:
-    """A model with random weights and a tokenizer of the demonstrations' words."""
+    """Make a model with random weights and a tokenizer of the demonstrations' words."""
     import torch
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
@@ -115,7 +115,7 @@ def make_model(folder: Path, demonstrations: Sequence[Demonstration], size: Size
         pad_token="<pad>",
         additional_special_tokens=["<plan>"],
     )
-    fast.chat_template = "{{ bos_token }}{{ messages[-1]['content'] }}<plan>"  # it learns tools by name: none described
+    fast.chat_template = "{{ bos_token }}{{ messages[-1]['content'] }}<plan>"  # tools are known by name alone
     torch.manual_seed(seed)
     config = LlamaConfig(
         vocab_size=len(fast),
@@ -138,7 +138,7 @@ def make_model(folder: Path, demonstrations: Sequence[Demonstration], size: Size
 def judge(
     model: GrammarModel, demonstrations: Sequence[Demonstration], tools: Mapping[str, ToolSpec]
 ) -> dict[str, float]:
-    """Scores of the plans that `model` writes, a request without a plan counting as an empty one."""
+    """Score the plans that `model` writes; a request without a plan counts as an empty one."""
     planner = CompactPlanner(model)
     now = dt.datetime(2026, 1, 5, 9, tzinfo=dt.UTC)
     predicted = []
@@ -169,7 +169,7 @@ def taught(
     size: Size,
     seed: int,
 ) -> tuple[HuggingFaceModel, LanguageRecord]:
-    """A model made from nothing in `folder/made`, taught as a whole, in `folder/taught`."""
+    """Make a model in `folder/made` with random weights, train it fully into `folder/taught`, and return it."""
     if not (folder / "taught").exists():
         make_model(folder / "made", demonstrations, size, seed)
         distill(folder / "made", demonstrations, tools, folder / "taught", options=options, seed=seed, progress=told)
@@ -177,7 +177,7 @@ def taught(
 
 
 def whole(data: PlanData, dev: PlanData, folder: Path) -> dict[str, object]:
-    """All of train, judged on dev."""
+    """Train on all of train, and judge on dev."""
     model, record = taught(folder / "whole", data.demonstrations, data.tools, FULL, Size(), SEED)
     cpu = time.process_time()
     scores = judge(model, dev.demonstrations, data.tools)
@@ -196,9 +196,9 @@ def whole(data: PlanData, dev: PlanData, folder: Path) -> dict[str, object]:
 
 
 class Stream:
-    """A base that never saw `NEXT`, then an adapter per domain, each going on from the last.
+    """A base that never saw `NEXT`, then an adapter per domain, each continuing from the last.
 
-    Each domain is judged on dev and on a fifth of train's requests that nobody learns.
+    Each domain is judged on dev and on a fifth of train's requests that are never learnt.
     """
 
     def __init__(self, data: PlanData, dev: PlanData, folder: Path) -> None:
@@ -224,7 +224,7 @@ class Stream:
         }
 
     def judged(self, model: GrammarModel) -> list[float]:
-        """Node-F1 on each task's tests."""
+        """Return the Node-F1 on each task's tests."""
         return [judge(model, test, self.data.tools)["node_f1"] for test in self.tests]
 
     def adapters(self, name: str) -> Adapters:
@@ -232,19 +232,19 @@ class Stream:
 
 
 def stream(data: PlanData, dev: PlanData, folder: Path) -> dict[str, object]:
-    """With replay."""
+    """Run the stream with replay."""
     shutil.rmtree(folder / "adapters-replay", ignore_errors=True)
     return Stream(data, dev, folder).run("replay", LORA)
 
 
 def naive(data: PlanData, dev: PlanData, folder: Path) -> dict[str, object]:
-    """Without replay: what it is for."""
+    """Run the stream without replay, to show its effect."""
     shutil.rmtree(folder / "adapters-naive", ignore_errors=True)
     return Stream(data, dev, folder).run("naive", replace(LORA, replay=0.0))
 
 
 def moved(data: PlanData, dev: PlanData, folder: Path) -> dict[str, object]:
-    """The last adapter of `stream` made anew on a smaller base with other random weights, from the buffer."""
+    """Retrain the last adapter of `stream`, from the buffer, on a smaller base with other random weights."""
     parts = Stream(data, dev, folder)
     options = replace(FULL, n_epochs=N_BASE_EPOCHS / 2)
     base, record = taught(folder / "second", parts.tasks[0].known, data.tools, options, OTHER, SEED + 1)
@@ -275,7 +275,7 @@ def _adapted(parts: Stream, name: str, first: Sequence[float], options: Language
         found = adapters.distil(
             base, task.known, parts.data.tools, replay=earlier, options=options, seed=SEED, progress=told
         )
-        adapters.promote(found.version.number)  # the matrix wants each one, whatever the gate says
+        adapters.promote(found.version.number)  # the matrix needs every adapter, whatever the gate says
         rows.append(parts.judged(HuggingFaceModel.open(base, adapter=found.version.folder)))
         made.append(found)
         print(name, task.name, [round(score, 3) for score in rows[-1]], file=sys.stderr, flush=True)
@@ -302,7 +302,7 @@ class _Task:
 
     def __init__(self, name: str, demonstrations: Sequence[Demonstration], seed: int) -> None:
         self.name = name
-        n_held = 0 if name == "earlier" else len(demonstrations) // 5  # dev holds enough of the earlier ones
+        n_held = 0 if name == "earlier" else len(demonstrations) // 5  # dev holds enough of these
         kept, held = random_split(len(demonstrations), n_held, seed)
         self.known = [demonstrations[row] for row in kept]
         self.held = [demonstrations[row] for row in held]

@@ -1,4 +1,4 @@
-"""The lifelong machinery on UltraTool: what learning, the gate, poison, forgetting and going back cost and keep.
+"""Measure lifelong learning on UltraTool: cost and effect of learning, the gate, poison, forgetting and rollback.
 
 python -m hearth_bench.measure.learning.lifelong [--data DIR]: writes packages/hearth-bench/results/learning.json.
 """
@@ -63,7 +63,7 @@ def scored(state: State, readings: Sequence[Reading], dev: PlanData) -> dict[str
 def poisoned(
     demonstrations: Sequence[Demonstration], tools: Sequence[str], share: float, seed: int
 ) -> list[Demonstration]:
-    """The same with random plans for `share` of them."""
+    """Return the demonstrations with random plans for `share` of them."""
     draw = random.Random(seed)
     chosen = set(draw.sample(range(len(demonstrations)), round(share * len(demonstrations))))
     made = []

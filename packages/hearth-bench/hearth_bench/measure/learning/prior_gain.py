@@ -1,14 +1,15 @@
-"""What a new edge gains from others, and what poisoning, noise and secrecy cost: `python -m
-hearth_bench.measure.learning.prior_gain`.
+"""Measure what a new edge gains from others' statistics, and the cost of poisoning, noise and secrecy.
+
+    python -m hearth_bench.measure.learning.prior_gain
+    --part curves | devices | poison | noise | rounds   --profile small | medium | large
 
 Q2A, one owner left out at a time: the other five's streams are merged exactly; the sixth begins from that prior and is
 taught its own stream in order. Scored on the sixth's instructions of a split (`--split dev` for tuning, `test` once):
-the share of right tool sequences and node F1 of tools, instructions with a plan only (arguments are not the
+the share of right tool sequences and node F1 of tools, for instructions with a plan only (arguments are not the
 student's). Three priors: the five others alone, with the shipped demonstrations as a sixth giver, and those alone.
-Floors: nothing taught; the same number of one's own without a prior. Oracle: the five others, the shipped and all of
-one's own, taught to one student (which the prior with all of one's own equals, but for how evidence is joined).
-
-    --part curves | devices | poison | noise | rounds   --profile small | medium | large
+Floors: nothing taught; the same number of the owner's own demonstrations without a prior. Oracle: the five others, the
+shipped and all of the owner's own, taught to one student (which the prior with all of the owner's own equals, except
+for how evidence is joined).
 
 Parts are written into `packages/hearth-bench/results/merging.json` side by side, so that each can be run alone.
 """
@@ -37,7 +38,7 @@ from hearth.planning.ranking.statistics.device_profiles import PROFILES, Profile
 from hearth.planning.ranking.statistics.statistics_codec import decode, encode
 from hearth.planning.ranking.statistics.sufficient_statistics import Statistics, merged, summed
 from hearth.planning.ranking.statistics.vector_layout import Layout, public_sequences, public_tools
-from hearth.planning.ranking.statistics.warm_start import begun
+from hearth.planning.warm_start import begun
 from hearth_bench.data.q2a_homes import read_world
 from hearth_bench.data.q2a_instructions import OWNERS, Sample, Split, read_owner
 from hearth_bench.measure.result_file import RESULTS, write_result
@@ -50,7 +51,7 @@ TERMS = Terms(most=400, least=30)
 
 
 class World:
-    """Everything taught once: a student for each owner's stream, one for the shipped demonstrations."""
+    """Students taught once: one for each owner's stream, one for the shipped demonstrations."""
 
     def __init__(self, profile: ProfileName, *, has_shipped: bool = True) -> None:
         self.encoder = MiniLMEncoder.open()
@@ -78,7 +79,7 @@ class World:
         return mine.plus(self.shipped_given) if with_shipped else mine
 
     def own(self, owner: str, n: int) -> list[str]:
-        """Ids of the owner's first demonstrations."""
+        """Return the ids of the owner's first `n` demonstrations."""
         return [f"q2a {s.id}" for s in self.samples[owner] if s.split == "stream"][:n]
 
     def asked(self, owner: str, split: Split) -> tuple[list[Sample], list[Reading]]:
@@ -87,7 +88,7 @@ class World:
 
 
 def score(student: Student, samples: Sequence[Sample], readings: Sequence[Reading]) -> list[tuple[float, float]]:
-    """Of each instruction: whether the tools are right in their order, and node F1."""
+    """Return for each instruction whether the tools are right and in order, and the node F1."""
     found = []
     for ranking, sample in zip(student.rank_readings(readings), samples, strict=True):
         assert sample.plan is not None
@@ -104,7 +105,7 @@ def mean(scores: Sequence[tuple[float, float]]) -> dict[str, float]:
 
 
 def difference(one: Sequence[tuple[float, float]], other: Sequence[tuple[float, float]]) -> dict[str, list[float]]:
-    """Bootstrap interval (95 %) of the paired differences of means."""
+    """Return the bootstrap interval (95 %) of the paired differences of means."""
     drawn = np.random.default_rng(0)
     apart = np.array(one) - np.array(other)
     means = [apart[drawn.integers(0, len(apart), len(apart))].mean(axis=0) for _ in range(2_000)]
@@ -113,7 +114,7 @@ def difference(one: Sequence[tuple[float, float]], other: Sequence[tuple[float, 
 
 
 def curves(world: World, split: Split) -> dict[str, object]:
-    """Quality of a new edge by how many of its own it was taught, without and with a prior."""
+    """Measure a new edge by the number of its own demonstrations, without and with a prior."""
     scores: dict[str, list[tuple[float, float]]] = {}
     for owner in OWNERS:
         samples, readings = world.asked(owner, split)
@@ -142,8 +143,10 @@ def curves(world: World, split: Split) -> dict[str, object]:
 
 
 def devices(world: World, split: Split) -> dict[str, object]:
-    """The same of a device as it is: its student was taught the shipped demonstrations, and takes a prior of the five
-    others beside them. `twice`: one that holds the shipped demonstrations as well, as a service publishes it."""
+    """Measure a real device: taught the shipped demonstrations, with a prior of the five others beside them.
+
+    `twice`: the prior holds the shipped demonstrations as well, as a service publishes it.
+    """
     scores: dict[str, list[tuple[float, float]]] = {}
     for owner in OWNERS:
         samples, readings = world.asked(owner, split)
@@ -164,7 +167,7 @@ def devices(world: World, split: Split) -> dict[str, object]:
 
 
 def poisoned(world: World, owner: str, way: str) -> Statistics:
-    """The owner's real requests with wrong plans."""
+    """Return the statistics of the owner's real requests with wrong plans."""
     student = world.shown[owner]
     taught = {id: student.taught(id) for id in student.ids}
     names = sorted({tool for one in taught.values() for tool in one.sequence})
@@ -185,7 +188,7 @@ def poisoned(world: World, owner: str, way: str) -> Statistics:
 
 
 def poison(world: World, split: Split) -> dict[str, object]:
-    """Two of the five others are poisoners: quality of a new edge from the plain sum and from the robust one."""
+    """Measure a new edge from the plain and from the robust sum, two of the five others being poisoners."""
     scores: dict[str, list[tuple[float, float]]] = {}
     n_found = n_wrongly = 0
     for place, owner in enumerate(OWNERS):
@@ -224,8 +227,11 @@ def poison(world: World, split: Split) -> dict[str, object]:
 
 
 def noise(world: World, split: Split) -> dict[str, object]:
-    """Quality from a noisy prior, by privacy loss of a whole edge and by how many edges gave: five, and many times
-    five (each owner's sums counted so often, which is what so many like them would give). Two owners begin."""
+    """Measure a noisy prior, by privacy loss of a whole edge and by the number of contributing edges.
+
+    The edges are five, and many times five (each owner's sums counted that often, which equals as many edges like it).
+    Only two owners are the new edge.
+    """
     found: dict[str, object] = {}
     for times in (1, 1_000, 20_000):
         for rho in (0.1, 1.0):
@@ -257,7 +263,7 @@ def _times(one: Statistics, times: int) -> Statistics:
 
 
 def rounds(world: World, _: Split) -> dict[str, object]:
-    """A secret sum of eight edges, two of which leave: seconds and bytes of one edge and of the service."""
+    """Measure a secret sum of eight edges, two of which leave: seconds and bytes of one edge and of the service."""
     one = world.given[OWNERS[0]]
     sequences = tuple(sorted({*public_sequences(), *one.sequences}))
     layout = Layout(one.encoder, one.n_inputs, one.reading, sequences)

@@ -1,11 +1,12 @@
-"""What the answers of memory are fitted on: `python -m hearth_bench.measure.memory.memory_at_scale --fit-answers`.
+"""Fit what decides memory's answers: `python -m hearth_bench.measure.memory.memory_at_scale --fit-answers`.
 
-Two chances, each by logistic regression. That the evidence is about what is asked: LoCoMo's questions against those of
-another conversation with this one's names put in. That it is about the one who is named: against those that name the
-wrong person. Each refuses so many of the answerable (`MOST_REFUSED`), on conversations that were left out.
+Two probabilities are each fitted by logistic regression. `related`, that the evidence is about the question: LoCoMo's
+questions against those of another conversation with this one's names put in. `concerns`, that it is about the person
+named: against questions that name the wrong person. Each may refuse a set share of the answerable questions
+(`MOST_REFUSED`), measured on the conversation left out.
 
-And the words of an event that are asked for: a ridge regression of what a run of words has in common with the right
-answer (`spans.LOOKED_AT`), measured on the conversation that was left out.
+The words of an event that answer the question are chosen by a ridge regression on features of each run of words
+(`answer_spans.LOOKED_AT`), whose target is the run's overlap with the right answer, measured in the same way.
 """
 
 from __future__ import annotations
@@ -21,9 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth import config
-from hearth.memory.event_memory import EventMemory, Found
-from hearth.memory.search.answer_spans import LOOKED_AT, Span, WordReader, candidates, is_asked_for
-from hearth.memory.search.question_answering import (
+from hearth.memory.answers.answer_spans import LOOKED_AT, Span, WordReader, candidates, is_asked_for
+from hearth.memory.answers.question_answering import (
     CONCERNS,
     N_WEIGHED,
     RELATED,
@@ -31,7 +31,8 @@ from hearth.memory.search.question_answering import (
     asks_for_time,
     signs_of_evidence,
 )
-from hearth.memory.search.time_mentions import times_named
+from hearth.memory.answers.time_mentions import times_named
+from hearth.memory.event_memory import EventMemory, Found
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.storage.database import Store
 from hearth_bench.measure.result_file import ROOT
@@ -41,8 +42,8 @@ from hearth_bench.suites.recall_suite import FOREIGN_STEP, Conversation, Evidenc
 Floats = NDArray[np.float64]
 WEIGHTS = ROOT / "src/hearth/data/answer_weights.json"
 MOST_REFUSED = {"least_related": 0.025, "least_concerns": 0.03, "least_related_alone": 0.1}
-"""Share of the answerable that each chance alone may refuse; the last where nobody is asked about, so that the other
-chance says nothing."""
+"""Share of the answerable questions that each probability alone may refuse. The last is for questions that name nobody,
+where the other probability is not defined."""
 RIDGE = 1e-3
 
 
@@ -61,7 +62,7 @@ class Case:
 
 
 def fit_answers(path: Path) -> None:
-    """Fit, leave one conversation out, write the weights."""
+    """Fit with each conversation left out in turn, then on all, and write the weights."""
     conversations = read_conversations(path)
     encoder = MiniLMEncoder.open()
     reader = WordReader(config.cache_folder(os.environ))
@@ -76,7 +77,7 @@ def fit_answers(path: Path) -> None:
 
 
 def fitted(cases: list[Case]) -> dict[str, object]:
-    """Weights and thresholds, with how they do on the conversation that was left out."""
+    """Return weights and thresholds, with their results on the conversations left out."""
     related = _left_out(cases, lambda some: _weights_of(some, "related"), _related)
     concerns = _left_out(cases, lambda some: _weights_of(some, "concerns"), _concerns)
     is_answerable = np.array([case.is_answerable for case in cases])
@@ -120,7 +121,7 @@ def _share(values: NDArray[np.bool_]) -> float | None:
 def _left_out(
     cases: list[Case], fit: Callable[[list[Case]], Floats], chance: Callable[[Case, Floats], float]
 ) -> Floats:
-    """Of each case the chance by weights fitted on the other conversations."""
+    """Return each case's probability, by weights fitted on the other conversations."""
     chances = np.zeros(len(cases))
     for held in sorted({case.conversation for case in cases}):
         weights = fit([case for case in cases if case.conversation != held])
@@ -139,7 +140,7 @@ def _concerns(case: Case, weights: Floats) -> float:
 
 
 def _weights_of(cases: list[Case], name: str) -> Floats:
-    """Of the answerable against the foreign (`related`), or against the adversarial (`concerns`)."""
+    """Fit the answerable cases against the foreign ones (`related`) or the adversarial ones (`concerns`)."""
     wrong = FOREIGN if name == "related" else ADVERSARIAL
     used = [case for case in cases if case.is_answerable or case.category == wrong]
     pairs = [(s, case.is_answerable) for case in used if (s := getattr(case.signs, name)) is not None]
@@ -150,7 +151,7 @@ def _weights_of(cases: list[Case], name: str) -> Floats:
 
 
 def _rights(case: Case, f1: TokenF1) -> Floats:
-    """What each run of words has in common with the right answer; where several are right, with the nearest."""
+    """Return each run of words' F1 with the right answer, or with the nearest one if several are right."""
     parts = (
         case.right.split(",")
         if case.category == 1
@@ -177,7 +178,7 @@ def _span_weights(cases: list[Case], rights: dict[int, Floats] | None = None) ->
 
 
 def _span_f1(cases: list[Case]) -> dict[str, float | int | None]:
-    """Of the best run of words, by weights fitted on the other conversations; and the best there was."""
+    """Return the mean F1 of the runs chosen, by weights fitted on the other conversations, and of the best runs."""
     f1 = TokenF1()
     asked = [case for case in cases if case.spans]
     rights = {id(case): _rights(case, f1) for case in asked}
@@ -227,10 +228,10 @@ def _spans(question: EvidenceQuestion, found: Sequence[Found], reader: WordReade
 
 
 def _fitted(signs: Floats, target: Floats) -> Floats:
-    """Newton's method on the log-likelihood less a ridge; no sign but the bias may weigh against an answer.
+    """Fit by Newton's method on the log-likelihood with a ridge; only the bias may have a negative weight.
 
-    Without that, what an adversarial question shares with the event it was made from counts against every answer, also
-    where nobody is named.
+    Otherwise, what an adversarial question shares with the event it was made from would count against every answer,
+    also where nobody is named.
     """
     used = np.ones(signs.shape[1], bool)
     while True:

@@ -1,9 +1,9 @@
-"""Facts from what an owner says: precision and recall on utterances written by hand, preferences captured, time.
+"""Measure facts read from an owner's words: precision and recall on hand-written utterances, preferences, time.
 
 `facts_seen.txt` was looked at while the rules were made; `facts_unseen.txt`, written at the same time and before them,
-was not measured until they were done. PrefEval's explicit preferences (Zhao et al. 2025) are a measure only: of how
-many any fact about what is liked, disliked, avoided, preferred, eaten or borne is read. Requests to an agent, which
-seldom state anything, show what is invented.
+was not measured until they were done. PrefEval's explicit preferences (Zhao et al. 2025) are only a measure: from how
+many of them any fact is read about what is liked, disliked, avoided, preferred, eaten or borne. Requests to an agent,
+which seldom state anything, show invented facts.
 
     python -m hearth_bench.measure.memory.fact_precision [--data FOLDER]
 """
@@ -27,11 +27,11 @@ from hearth_bench.measure.result_file import OWN_DATA, ROOT, write_result
 
 NOW = dt.datetime(2026, 11, 20, 10, 0, tzinfo=ZoneInfo("Europe/Berlin"))
 Said = tuple[str, str, str, bool]
-"""Subject, relation, value in lower case, and whether it ends."""
+"""Subject, relation, value in lower case, and whether the fact ends."""
 
 
 def utterances(path: Path) -> list[tuple[str, frozenset[Said]]]:
-    """Each utterance with the facts it holds."""
+    """Read each utterance with the facts it holds."""
     found = []
     for line in path.read_text().splitlines():
         if line and not line.startswith("#"):
@@ -46,7 +46,7 @@ def _fact(text: str) -> Said:
 
 
 def measured(path: Path) -> dict[str, object]:
-    """Precision and recall of facts, exactly as written; how many utterances without any gave none."""
+    """Return precision and recall of exact facts, and the share of utterances without facts that gave none."""
     n_right = n_found = n_held = n_empty = n_empty_right = 0
     wrong = []
     for text, held in utterances(path):
@@ -71,7 +71,7 @@ def measured(path: Path) -> dict[str, object]:
 
 
 def preferences(folder: Path) -> dict[str, object] | None:
-    """Of how many explicit preferences a fact is read, by topic; None without the data."""
+    """Return the share of explicit preferences from which a fact is read, by topic; None without the data."""
     paths = sorted(folder.glob("explicit_*.json"))
     if not paths:
         return None
@@ -93,7 +93,7 @@ def preferences(folder: Path) -> dict[str, object] | None:
 
 
 def requests() -> dict[str, object]:
-    """Facts read from requests to an agent: each is shown, since nearly none states anything."""
+    """Read facts from requests to an agent, and return each of them, since hardly any request states one."""
     paths = (ROOT / "src/hearth/data/demonstrations.jsonl", OWN_DATA / "held_out_requests.jsonl")
     texts = [json.loads(line)["user_request"] for path in paths for line in path.read_text().splitlines() if line]
     read = {text: [(r.subject, r.relation, r.value) for r in facts_in(text, NOW)] for text in texts}

@@ -1,4 +1,4 @@
-"""A large mailbox brought into memory: how much RAM it takes beside a small one, and how fast it is.
+"""Measure importing a large mailbox into memory: RAM compared with a small one, and speed.
 
 python -m hearth_bench.measure.memory.import_cost [--mb 300]
 """
@@ -36,7 +36,7 @@ print(json.dumps({"n_new": report.n_new, "n_known": report.n_known, "n_bad": rep
 
 
 def make(path: Path, n_bytes: int, seed: int = 0) -> None:
-    """An mbox of mails of 1 to 60 kB, every hundredth with an attachment of 3 MB."""
+    """Write an mbox of mails of 1 to 60 kB, every hundredth with an attachment of 3 MB."""
     draw = random.Random(seed)
     with path.open("w") as file:
         k = 0

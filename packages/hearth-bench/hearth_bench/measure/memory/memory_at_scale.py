@@ -1,9 +1,10 @@
-"""Memory at scale, and the weights of its ranking.
+"""Measure memory at scale, and fit the weights of its ranking.
 
-    python -m hearth_bench.measure.memory.memory_at_scale               speed, exactness and space at 100,000 and
-    1,000,000 events python -m hearth_bench.measure.memory.memory_at_scale --fit         fit the weights again (LoCoMo's
-    development conversations), leave one out python -m hearth_bench.measure.memory.memory_at_scale --fit-answers fit
-    the chance that a question is answered, leave one out
+    python -m hearth_bench.measure.memory.memory_at_scale                  # at 100,000 and 1,000,000 events
+    python -m hearth_bench.measure.memory.memory_at_scale --fit            # the ranking's weights
+    python -m hearth_bench.measure.memory.memory_at_scale --fit-answers    # the chance that a question is answered
+
+The first measures speed, exactness and space; the others fit on LoCoMo's development conversations, leaving one out.
 
 Vectors at scale are real sentence vectors (requests of TaskBench and turns of LoCoMo) with noise added, as no data set
 here holds a million texts; texts are drawn from the same pools.
@@ -24,11 +25,11 @@ import numpy as np
 import simsimd
 from numpy.typing import NDArray
 
+from hearth.memory.answers.time_mentions import times_named
 from hearth.memory.event_memory import EventMemory, NewEvent, keep_vectors
 from hearth.memory.search.memory_index import EventIndex, packed
 from hearth.memory.search.memory_ranking import SCORES, Question, candidates, people_named, standardised
 from hearth.memory.search.reranking import N_CLOSE, Closeness
-from hearth.memory.search.time_mentions import times_named
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.storage.database import Store
 from hearth_bench.measure.memory.answer_fitting import fit_answers
@@ -64,7 +65,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """A conversation with all its questions looked up."""
+    """A conversation with the candidates of all its questions."""
 
     samples: list[Sample]
     closeness: Closeness
@@ -72,7 +73,7 @@ class Looked:
     texts: dict[str, tuple[int, str]]
 
     def close(self, weights: Floats) -> list[Sample]:
-        """The best of each question by `weights`, with closeness as one more score."""
+        """Return the best candidates of each question by `weights`, with closeness as one more score."""
         found = []
         for sample, people in zip(self.samples, self.people, strict=True):
             best = sample.ordered(weights)[:N_CLOSE]
@@ -84,7 +85,7 @@ class Looked:
 
 
 def fit() -> None:
-    """Conditional logit over candidates: the evidence of a question shares the probability of being chosen."""
+    """Fit a conditional logit over candidates: the evidence of a question shares the probability of being chosen."""
     path = DATA / "memory/locomo.json"
     encoder = MiniLMEncoder.open()
     looked = [_looked(conversation, encoder) for conversation in read_conversations(path)]
@@ -112,7 +113,7 @@ def fit() -> None:
 
 
 def _recalls(found: list[tuple[EvidenceQuestion, list[str]]]) -> dict[str, float | None]:
-    """Of conversations whose questions the weights were not fitted on."""
+    """Return recalls over conversations whose questions the weights were not fitted on."""
     multi_hop = [one for one in found if one[0].category == 1]
     return {**{f"recall_at_{k}": mean_recall(found, k) for k in KS}, "multi_hop_at_10": mean_recall(multi_hop, 10)}
 
@@ -137,7 +138,7 @@ def _looked(conversation: Conversation, encoder: MiniLMEncoder) -> Looked:
 
 
 def _fitted(chosen: list[Sample]) -> Floats:
-    """Newton's method on the log-likelihood less a ridge."""
+    """Fit by Newton's method on the log-likelihood with a ridge."""
     samples = [(s.scores, s.is_right / s.is_right.sum()) for s in chosen if s.is_right.any()]
     n_scores = samples[0][0].shape[1]
     weights = np.zeros(n_scores)
@@ -223,7 +224,7 @@ def scale(n_events: int, seed: int) -> dict[str, object]:
 def _searches(
     memory: EventMemory, questions: list[str], now: dt.datetime, name: str, *, is_close: bool
 ) -> dict[str, float]:
-    """Milliseconds of a search with the reading of its question; of the processor as well, for busy machines."""
+    """Return wall milliseconds of a search, with encoding its question, and CPU milliseconds for busy machines."""
     took, cpu = [], []
     for question in questions:
         started, cpu_started = time.perf_counter(), time.process_time()
@@ -242,12 +243,12 @@ def _texts() -> tuple[list[str], list[str]]:
     texts = [event.text for one in conversations for event in one.events]
     for path in sorted((DATA / "plans/taskbench_requests").glob("*/user_requests.json")):
         texts += [json.loads(line)["user_request"] for line in path.read_text().splitlines()[:3000]]
-    chosen = np.random.default_rng(0).permutation(len(texts))[:N_TEXTS]  # real ones are read slowly: 10 ms each
+    chosen = np.random.default_rng(0).permutation(len(texts))[:N_TEXTS]  # encoding real texts is slow: 10 ms each
     return [texts[k] for k in chosen], [question.text for one in conversations for question in one.questions][:200]
 
 
 def _write_vectors(store: Store, vectors: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float32]:
-    """Each with noise of its own, 0.6 times its length; returned exact, stored packed."""
+    """Store packed vectors with noise of 0.6 times their length, and return the exact ones."""
     noisy = vectors + rng.standard_normal(vectors.shape, np.float32) * np.float32(0.6 / np.sqrt(vectors.shape[1]))
     noisy /= np.linalg.norm(noisy, axis=1, keepdims=True)
     numbers = [row[0] for row in store.query("SELECT number FROM event ORDER BY number")]
@@ -257,7 +258,7 @@ def _write_vectors(store: Store, vectors: NDArray[np.float32], rng: np.random.Ge
 
 
 def _scan(index: EventIndex, exact: NDArray[np.float32], questions: NDArray[np.float32]) -> dict[str, object]:
-    """Recall@10 against exact cosines, time of a scan, and how near it comes to what memory can deliver."""
+    """Measure recall@10 against exact cosines, the time of a scan, and its share of the memory's bandwidth."""
     hits, took, limit = 0, [], []
     words = index._codes[: len(exact)].reshape(-1).view(np.int64)
     for question in questions[:100]:

@@ -1,11 +1,12 @@
-"""What an owner gets who asks memory: `python -m hearth_bench.measure.memory.memory_questions`   writes
-packages/hearth-bench/results/asking.json
+"""Measure the answers that an owner gets from memory.
 
-Things told by the owner and lines of a chat (`packages/hearth-bench/hearth_bench/measure/data/asked_of_memory.json`,
-written before the rules for the words of an answer were), questions with a piece of the right answer, and questions
-that nothing told answers. `right`: answered, with that piece; `refused`: "I don't know". Odd places of each list were
-looked at while rules were made, even ones were first left alone; two faults seen in these were mended since, so that
-none is unseen. Both are reported. The floor is the first event found, whole.
+    python -m hearth_bench.measure.memory.memory_questions     # writes packages/hearth-bench/results/asking.json
+
+The set (`packages/hearth-bench/hearth_bench/measure/data/asked_of_memory.json`, written before the rules for the words
+of an answer) holds things told by the owner and lines of a chat, questions with a piece of the right answer, and
+questions that nothing told answers. `right`: answered, with that piece; `refused`: "I don't know". Odd places of each
+list were looked at while rules were made; even ones were first left alone, but two faults seen in them were mended
+since, so none is unseen. Both are reported. The floor is the first event found, whole.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ import time
 from pathlib import Path
 
 from hearth import config
+from hearth.memory.answers.answer_spans import WordReader
+from hearth.memory.answers.recollection import Recollection
+from hearth.memory.answers.time_mentions import times_named
 from hearth.memory.event_memory import EventMemory, NewEvent
 from hearth.memory.facts.fact_extraction import Told, known_from, learn_from
 from hearth.memory.facts.fact_store import FactStore
-from hearth.memory.search.answer_spans import WordReader
-from hearth.memory.search.recollection import Recollection
-from hearth.memory.search.time_mentions import times_named
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.storage.database import Store
 from hearth.types import OWNER, Label

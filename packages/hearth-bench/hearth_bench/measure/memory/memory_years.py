@@ -1,12 +1,12 @@
-"""Five simulated years of memory at 500 events a day, tended once a month: size, start-up, recall by age.
+"""Simulate five years of memory at 500 events a day, tended once a month: size, start-up, recall by age.
 
-    python -m hearth_bench.measure.memory.memory_years                       1,826 days, a cheap stand-in for the
-    encoder python -m hearth_bench.measure.memory.memory_years --days 60 --real      fewer days with the shipped encoder
+    python -m hearth_bench.measure.memory.memory_years                     # 1,826 days, a stand-in for the encoder
+    python -m hearth_bench.measure.memory.memory_years --days 60 --real    # fewer days, the shipped encoder
 
-Life is drawn from a seeded vocabulary: routines that repeat, and each day some things that happen once, whose names are
-drawn afresh. The stand-in gives each word a fixed random direction: it knows words and no meaning, so that recall rests
-on words here. A question asks for the once-only things in words of its own; it is answered when one of the first ten
-events or summaries found holds the answer.
+Events are drawn from a seeded vocabulary: routines that repeat, and each day some things that happen once, whose names
+are drawn afresh. The stand-in gives each word a fixed random direction: it knows words and no meaning, so recall here
+depends on shared words. A question asks for the once-only things in other words; it is answered when one of the first
+ten events or summaries found holds the answer.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u",
 
 
 class WordDirections:
-    """Each word a fixed random direction; a text is their mean."""
+    """Encoder that gives each word a fixed random direction; a text is their mean."""
 
     dim = 384
 
@@ -83,7 +83,7 @@ class WordDirections:
 
 
 def lived(day: int, rng: np.random.Generator, n_a_day: int) -> Iterator[tuple[NewEvent, str, str]]:
-    """A day's events, each with a question and its answer where it happens once."""
+    """Yield a day's events, each with a question and its answer if it happens once."""
     once = set(rng.choice(n_a_day, N_ONCE, replace=False).tolist())
     for k in range(n_a_day):
         at = START + day * DAY + dt.timedelta(seconds=k * 54_000 / n_a_day)
@@ -155,7 +155,7 @@ def simulate(n_days: int, n_a_day: int, seed: int, encoder: Encoder, retention: 
 def _recall(
     memory: EventMemory, asked: Sequence[tuple[int, str, str]], n_days: int, rng: np.random.Generator
 ) -> dict[str, dict[str, float]]:
-    """By age: all, and the share answered of 100 drawn questions."""
+    """Return, by age, the number of questions and the share answered of up to 100 drawn ones."""
     found: dict[str, dict[str, float]] = {}
     bounds = (0, 30, 90, 180, 365, 730, 1095, 1460, 100_000)
     for least, most in itertools.pairwise(bounds):

@@ -1,20 +1,20 @@
-"""When to ask the teacher, and when to refuse: measured on streams.
+"""Measure on streams when to ask the teacher and when to refuse.
 
-    python -m hearth_bench.measure.planning.deferral_streams --data FOLDER [--clinc FILE] [--only
-    stream,mature,bound,clinc,home]
+    python -m hearth_bench.measure.planning.deferral_streams --data FOLDER [--clinc FILE]
+        [--only stream,mature,bound,clinc,home]
 
-writes `packages/hearth-bench/results/cascade.json` and `cascade.png`. FOLDER holds `train.jsonl`, `dev.jsonl` and
+Writes `packages/hearth-bench/results/cascade.json` and `cascade.png`. FOLDER holds `train.jsonl`, `dev.jsonl` and
 `tool_desc.json` of UltraTool in the plan format, FILE is CLINC150. With `--only`, the other sections of an earlier
 result are kept; rows of `stream` that are there are not run again.
 
-* `stream`: train as a stream from nothing, test then learn: request → student → the teacher (gold) if it is not sure
-  enough → learn what the teacher said, and nothing else. What is answered is the teacher's plan where it was asked.
+* `stream`: learn train as a stream from nothing, test then learn: request → student → the teacher (gold) if it is not
+  sure enough → learn the teacher's plan, and nothing else. The answer is the teacher's plan where it was asked.
   Always asking has Node-F1 1, so `node_f1` is the share of it that is kept. `student_dev_node_f1`: the student alone,
   on dev, after the stream. `signal`: what is compared with the threshold. `threshold` is `learnt` where it was learnt
   on the way.
 * `mature`: the same on dev, by a student that was taught train before.
 * `bound`: how often the bound on wrong plans among those unasked is broken, on simulated and on held-out outcomes.
-* `clinc`: intents as tools; which requests are of none of them. Out-of-scope examples in train are used only in
+* `clinc`: intents as tools; which requests belong to none of them. Out-of-scope examples in train are used only in
   `with_refused`.
 * `home`: recall, the student and both on the held-out requests of the home (nothing was tuned on them here).
 """
@@ -41,7 +41,7 @@ from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.arguments.schema_filler import Filler
 from hearth.planning.deferral.thresholds import ALWAYS_ASK, Costs, Outcome, is_drawn, learn_threshold, safe_thresholds
 from hearth.planning.learned_planner import LearnedPlanner
-from hearth.planning.ranking.out_of_scope import Scope
+from hearth.planning.out_of_scope import Scope
 from hearth.planning.ranking.ranker import Ranking, Student
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.registry import load_tools
@@ -56,7 +56,7 @@ from hearth_bench.suites.planning_suite import graph_of_ranking, read_all
 SECTIONS = ("stream", "mature", "bound", "clinc", "home")
 SEED = 0
 CHUNK = 25
-"""Requests planned before what their teacher said is learnt."""
+"""Number of requests planned before the teacher's answers to them are learnt."""
 N_REMEMBERED = 600
 N_REPEATS = 1000
 Floats = NDArray[np.float64]
@@ -68,7 +68,7 @@ def confidence(ranking: Ranking) -> float:
 
 
 def expected_f1(ranking: Ranking) -> float:
-    """Expected Node-F1 of the chosen plan under the candidates' probabilities."""
+    """Return the expected Node-F1 of the chosen plan under the candidates' probabilities."""
     return ranking.expected_f1()
 
 
@@ -80,7 +80,7 @@ SIGNALS: Mapping[str, Signal] = {"confidence": confidence, "expected_f1": expect
 
 @dataclass
 class Asker:
-    """Decides; with `costs` the threshold is learnt from what was asked."""
+    """Decides whether to ask; with `costs` the threshold is learnt from the outcomes of asked requests."""
 
     threshold: float
     signal: Signal
@@ -89,7 +89,7 @@ class Asker:
     outcomes: list[Outcome] = field(default_factory=list)
 
     def asks(self, id: str, ranking: Ranking, is_taught: bool) -> tuple[bool, bool]:
-        """Whether to ask, and whether by lot."""
+        """Return whether to ask, and whether the request was drawn for comparison at random."""
         drawn = is_drawn(id, self.compared_share)
         return drawn or not is_taught or self.signal(ranking) < self.threshold, drawn
 
@@ -107,7 +107,7 @@ class Asker:
 def run_stream(
     student: Student, read: Any, rows: Sequence[int], asker: Asker, *, learns: bool = True
 ) -> dict[str, float]:
-    """Test then learn over `rows`; flat results."""
+    """Test then learn over `rows`, and return flat results."""
     asked, node, right = [], [], []
     for start in range(0, len(rows), CHUNK):
         part = read.subset(rows[start : start + CHUNK])
@@ -146,7 +146,7 @@ def _share(values: Any) -> float:
 
 
 class UltraTool:
-    """The data, read once."""
+    """Data of UltraTool, read once."""
 
     def __init__(self, folder: Path) -> None:
         self.tools = read_tool_file(folder / "tool_desc.json")
@@ -183,7 +183,7 @@ LEARNT = (Costs(question=0.2, mistake=1.0, risk=0.3),)
 
 
 def stream(data: UltraTool, earlier: Sequence[dict[str, object]]) -> Iterator[dict[str, object]]:
-    """One row at a time; those that an earlier run has are not run again."""
+    """Yield one row at a time, skipping those of an earlier run."""
     done = {(row["order"], row["signal"], row["threshold"]) for row in earlier}
     for order, signal, thresholds in RUNS:
         for threshold in thresholds:
@@ -231,7 +231,7 @@ def mature(data: UltraTool) -> list[dict[str, object]]:
 
 
 def bound(data: UltraTool) -> list[dict[str, object]]:
-    """Share of repeats in which the plans that run unasked are wrong more often than allowed; at most 0.1 may be."""
+    """Measure in what share of repeats the unasked plans are wrong more often than allowed; at most 0.1 may be."""
     found: list[dict[str, object]] = []
     drawn = np.random.default_rng(SEED)
     for risk in (0.05, 0.1, 0.2):
@@ -241,7 +241,7 @@ def bound(data: UltraTool) -> list[dict[str, object]]:
                 sure = drawn.beta(2, 1, n)
                 right = drawn.random(n) < sure**1.3  # as overconfident as a badly fitted student
                 threshold = min(safe_thresholds(_outcomes(sure, right), risk, 0.1), default=ALWAYS_ASK)
-                # P(wrong | sure >= t) of that law, exactly: density 2s, right with chance s^1.3
+                # Exact P(wrong | sure >= t) of that distribution: density 2s, right with probability s^1.3
                 t = min(threshold, 1.0)
                 mass = 1 - t**2
                 wrong = mass - 2 * (1 - t**3.3) / 3.3
@@ -253,7 +253,7 @@ def bound(data: UltraTool) -> list[dict[str, object]]:
     part = data.read.subset(rows[:half])
     student.learn(part.demonstrations, part.readings, part.step_vectors)
     held = data.read.subset(rows[half:])
-    rankings = student.rank_readings(held.readings)  # the law that outcomes are drawn from, with replacement
+    rankings = student.rank_readings(held.readings)  # outcomes are drawn from these, with replacement
     sure = np.array([r.confidence for r in rankings])
     right = np.array(
         [is_accurate(graph_of_ranking(r), graph_of(d.plan)) for r, d in zip(rankings, held.demonstrations)]
@@ -375,7 +375,7 @@ def home() -> dict[str, object]:
 
 
 def _else(a: Plan | Refusal, b: Plan | Refusal, least: float) -> Plan | Refusal:
-    """The student's plan where recall has none and asks nothing."""
+    """Return the student's plan if recall calls the request out of scope, else recall's answer."""
     is_free = isinstance(a, Refusal) and a.kind == "out_of_scope"
     return b if is_free and isinstance(b, Plan) and b.confidence >= least else a
 
@@ -390,7 +390,7 @@ def _surer(a: Plan | Refusal, b: Plan | Refusal) -> Plan | Refusal:
 
 
 def draw(results: Mapping[str, Any], path: Path) -> None:
-    """Calls and what is kept: one point per threshold."""
+    """Draw node F1 against calls, one point per threshold."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -434,7 +434,7 @@ def main() -> None:
         if "bound" in only:
             results["bound"] = bound(data)
         for row in stream(data, results.setdefault("stream", [])) if "stream" in only else ():
-            results["stream"].append(row)  # written at once: a run of all takes a quarter of an hour
+            results["stream"].append(row)  # written at once: running all rows takes a quarter of an hour
             write_result("cascade", results, seed=SEED, cpu_s=time.process_time() - cpu, wall_s=0.0)
     if "clinc" in only and chosen.clinc is not None:
         results["clinc"] = clinc(chosen.clinc)

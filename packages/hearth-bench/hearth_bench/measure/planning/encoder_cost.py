@@ -1,10 +1,9 @@
-"""What the encoder costs: cold start, resident memory, latency, and how near it is to the reference vectors.
+"""Measure the cost of the encoder: cold start, resident memory, latency, and distance from the reference vectors.
 
-    python packages/hearth-bench/hearth_bench/measure/planning/encoder_cost.py            writes
-    packages/hearth-bench/results/encoder.json and prints it
+    python packages/hearth-bench/hearth_bench/measure/planning/encoder_cost.py
 
-Each cold start is a process of its own with a warm cache folder; medians throughout. Latency is measured after a
-few calls to warm up, over texts drawn by the seed.
+Writes packages/hearth-bench/results/encoder.json and prints it. Each cold start is a process of its own with a warm
+cache folder; results are medians. Latency is measured after a few calls to warm up, over texts drawn by the seed.
 """
 
 from __future__ import annotations
@@ -112,7 +111,7 @@ def main() -> None:
 
 
 def _cold_start(cache: Path) -> list[float]:
-    """Seconds to import, open and encode once; megabytes after each of load, one text, 2,000 texts."""
+    """Return the seconds to import, open and encode once, and the megabytes after loading, one text and 2,000 texts."""
     command = [sys.executable, "-c", _COLD_START, str(cache)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return [float(number) for number in done.stdout.split()]
@@ -154,7 +153,7 @@ def _min_cosine(encoder: MiniLMEncoder) -> float:
 
 
 def _commit() -> str:
-    """Short hash, with a plus sign when the encoder differs from what was committed."""
+    """Return the short commit hash, with a plus sign if the encoder differs from what was committed."""
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
     )

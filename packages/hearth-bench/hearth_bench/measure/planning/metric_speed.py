@@ -1,6 +1,6 @@
-"""How long the metrics of 10,000 plans take, and how much memory a million lines of plans.
+"""Measure the time that the metrics of 10,000 plans take, and the memory that a million lines of plans take.
 
-`python -m hearth_bench.measure.planning.metric_speed`. The plans are made up by seed. Asked: at most 5 s, and at most
+`python -m hearth_bench.measure.planning.metric_speed`. The plans are made up by seed. Targets: at most 5 s, and at most
 300 MB.
 """
 
@@ -32,7 +32,7 @@ WORDS = tuple(dict.fromkeys(TEXT.split()))
 
 
 def made_up(drawn: random.Random, number: int) -> dict[str, Any]:
-    """One plan of one to six steps with arguments and references."""
+    """Make up a plan of one to six steps with arguments and references."""
     n = drawn.randint(1, 6)
     nodes = []
     for k in range(n):
@@ -47,7 +47,7 @@ def made_up(drawn: random.Random, number: int) -> dict[str, Any]:
 
 
 def time_metrics(seed: int) -> dict[str, float]:
-    """Seconds of each group over all plans, reading them apart."""
+    """Return the seconds of each group over all plans, without reading them."""
     drawn = random.Random(seed)
     golds = [made_up(drawn, k) for k in range(N_PLANS)]
     predictions = [gold if drawn.random() < 0.3 else made_up(drawn, 0) for gold in golds]
@@ -72,7 +72,7 @@ def time_metrics(seed: int) -> dict[str, float]:
 
 
 def stream(path: Path, tools: Path) -> None:
-    """Read all lines, say how many and at what peak of memory."""
+    """Read all lines, and print their number and the peak memory."""
     n = sum(1 for _ in stream_plans(path, read_tools(tools)))
     print(json.dumps({"n_lines": n, "peak_rss_bytes": peak_rss_bytes()}))
 

@@ -1,9 +1,9 @@
-"""The parts of NesTools and NESTFUL that `hearth bench planning` is measured on, as files.
+"""Write the parts of NesTools and NESTFUL that `hearth bench planning` is measured on to files.
 
     python -m hearth_bench.measure.planning.nested_split --data FOLDER --out OUT
 
 FOLDER holds `nestools` and `nestful`, each with `dev.jsonl`. OUT gets `NAME_train.jsonl` and `NAME_test.jsonl`: the
-held fifth is the one that the shipped reader never saw. Lines are copied as they are; keep OUT out of the project.
+held fifth is the one that the shipped reader never saw. Lines are copied unchanged; keep OUT out of the project.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Planning by recall at size: 10,000 demonstrations, 10,000 tools, and how fast a home with either starts.
+"""Measure planning by recall with 10,000 demonstrations and 10,000 tools, and how fast a home with them starts.
 
     python -m hearth_bench.measure.planning.recall_at_size          writes packages/hearth-bench/results/planning.json
 
-The 10,000 demonstrations are the shipped ones with one or two words drawn anew by the seed, so that their forms and
-their shapes are those of real ones; the 10,000 tools are invented by the seed beside the real ones. Requests are the
-held-out ones. Latency is wall time of `RecallPlanner.plan` alone, encoding included, one request after another.
+The 10,000 demonstrations are the shipped ones with one or two words replaced by the seed, so that their forms and
+shapes are real; the 10,000 tools are invented by the seed beside the real ones. Requests are the held-out ones. Latency
+is wall time of `RecallPlanner.plan` alone, encoding included, one request after another.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def latency(planner: RecallPlanner, requests: Sequence[Demonstration], specs: Ma
 
 
 def timed(planner: RecallPlanner, line: Demonstration, specs: Mapping[str, ToolSpec]) -> tuple[float, float]:
-    """Wall and CPU seconds of one plan."""
+    """Return the wall and CPU seconds of one plan."""
     now = line.now or dt.datetime.fromisoformat("2026-11-20T09:30:00+01:00")
     wall, cpu = time.perf_counter(), time.process_time()
     planner.plan(Request(line.request, now), Context(country="DE"), specs)
@@ -163,7 +163,7 @@ def timed(planner: RecallPlanner, line: Demonstration, specs: Mapping[str, ToolS
 
 
 def invented_demonstrations(n: int) -> list[Demonstration]:
-    """Shipped ones with one or two words replaced, in the request and in the arguments alike."""
+    """Make shipped demonstrations with one or two words replaced, in the request and the arguments alike."""
     chance = random.Random(SEED)
     made = []
     for number in range(n):
@@ -195,7 +195,7 @@ def invented_tools(n: int) -> dict[str, ToolSpec]:
 
 
 def start(path: Path, tools: Mapping[str, ToolSpec], folder: Path) -> tuple[float, float]:
-    """Seconds until the planner stands, and until its first plan is made, in a fresh process."""
+    """Return the seconds until a fresh process has opened the planner, and until it has made its first plan."""
     file = folder / "tool_desc.json"
     if not file.exists():
         file.write_text(json.dumps({"nodes": [tool_to_json(spec) for spec in tools.values()]}))

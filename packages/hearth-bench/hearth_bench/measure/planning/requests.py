@@ -1,11 +1,11 @@
-"""How many whole requests are planned right, on files of requests with gold plans that nothing was tuned on.
+"""Measure how many whole requests are planned right, on files with gold plans that nothing was tuned on.
 
-    python -m hearth_bench.measure.planning.requests [FILE.jsonl ...]     writes
-    packages/hearth-bench/results/requests.json
+    python -m hearth_bench.measure.planning.requests [FILE.jsonl ...]
 
-Default files: the held-out set (its author saw part of its failures while writing demonstrations) and the blind set
-(written without sight of the demonstrations). Gold may list further right values under `accept`; a value in it that is
-null says that the argument may be left out. Leading articles are forgiven in free text, nothing else is.
+Writes packages/hearth-bench/results/requests.json. Default files: the held-out set (its author saw part of its failures
+while writing demonstrations) and the blind set (written without sight of the demonstrations). Gold may list further
+right values under `accept`; null among them means that the argument may be left out. Leading articles are forgiven in
+free text, nothing else is.
 
 Per file: `n`, `refusal_recall` (out-of-scope requests not planned), `wrongly_refused` (in-scope ones not planned),
 `tools_right` (same tools, order aside, of those in scope), `node_f1` (macro), `exact` (tools, references and all
@@ -44,7 +44,7 @@ _ARTICLE = re.compile(r"^(?:the|my|a|an|our)\s+", re.I)
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One request's outcome."""
+    """Outcome of one request."""
 
     in_scope: bool
     planned: bool
@@ -82,7 +82,7 @@ def main() -> None:
 
 
 def judge(gold: Demonstration, raw: Mapping[str, Any], plan: Plan | None, specs: Mapping[str, ToolSpec]) -> Judged:
-    """Compare a plan with gold, the steps in the order that fits best by tool."""
+    """Compare a plan with gold, each gold step with a step of the same tool."""
     wanted = [step.tool for step in gold.plan.steps]
     got = [step.tool for step in plan.steps] if plan else []
     overlap = sum((Counter(wanted) & Counter(got)).values())
@@ -94,7 +94,7 @@ def judge(gold: Demonstration, raw: Mapping[str, Any], plan: Plan | None, specs:
 
 
 def _same(gold: Sequence[Step], plan: Sequence[Step], raw: Mapping[str, Any]) -> bool:
-    """True when each gold step has its own step in the plan with the same tool and right arguments."""
+    """Return whether each gold step has its own step in the plan with the same tool and right arguments."""
     place: dict[int, int] = {}
     for index, step in enumerate(gold):
         accepted = {a["name"]: a for a in raw["task_nodes"][index].get("arguments", [])}

@@ -1,8 +1,9 @@
-"""Time of `find_slots` and `clauses` per request, of the import, and of 100 KB of hostile text; written to a file.
+"""Measure the time of `find_slots` and `clauses` per request, of their import, and on 100 KB of hostile text.
 
     python -m hearth_bench.measure.planning.slot_speed [--requests file.jsonl]
 
-Without `--requests` the requests of the table `tests/unit/slot_times.txt` are read. One process, one thread.
+Writes a result file. Without `--requests` the requests of the table `tests/unit/slot_times.txt` are read. One process,
+one thread.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def per_request_ms(texts: list[str], known: Context) -> dict[str, float]:
 
 
 def import_ms() -> float:
-    """Median of five fresh interpreters, less an empty one's start."""
+    """Return the median import time of five fresh interpreters, less the start of an empty one."""
     code = (
         "import time; t = time.perf_counter(); import hearth.language.values.slots; "
         "print((time.perf_counter() - t) * 1e3)"

@@ -1,10 +1,10 @@
-"""Tier one measured on public plans: quality, new combinations, new tools, noise, cost (streams: `hearth bench`).
+"""Measure tier one on public plans: quality, new combinations, new tools, noise, cost (streams: `hearth bench`).
 
-    python -m hearth_bench.measure.planning.tier_one --data FOLDER [--only dev,cost]     writes
-    packages/hearth-bench/results/heads.json
+    python -m hearth_bench.measure.planning.tier_one --data FOLDER [--only dev,cost]
 
-FOLDER holds `train.jsonl`, `dev.jsonl`, `tool_desc.json` and `graph_desc.json`. Everything was chosen on parts cut from
-train; dev is for reporting. With `--only`, the other sections of an earlier result file are kept.
+Writes packages/hearth-bench/results/heads.json. FOLDER holds `train.jsonl`, `dev.jsonl`, `tool_desc.json` and
+`graph_desc.json`. Everything was chosen on parts cut from train; dev is for reporting. With `--only`, the other
+sections of an earlier result file are kept.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ import numpy as np
 from hearth.formats.plan_json import read_graph
 from hearth.formats.run_record import commit
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.planning.ranking.ranker import Ranking, Student, StudentOptions
+from hearth.planning.ranking.ranker import Ranking, Student
 from hearth.planning.ranking.ranker_file import FILE_NAME
+from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth.types import Demonstration, Plan, Step, ToolSpec
 from hearth_bench.data.datasets import (
     PlanData,
@@ -41,12 +42,12 @@ from hearth_bench.suites.planning_suite import METHODS, PlanningOptions, Read, j
 SEED = 3
 NEW_TOOL_SEEDS = (SEED, 11, 12)
 N_MANY = 9_740
-"""Tools made of random words, offered beside the real ones."""
+"""Number of tools made of random words, offered beside the real ones."""
 SECTIONS = ("split", "dev", "composition", "new_tools", "noise", "cost")
 
 
 class Bench:
-    """The data, read once."""
+    """Data and measurements of tier one; the data are read once."""
 
     def __init__(self, folder: Path) -> None:
         self.tools = read_tool_file(folder / "tool_desc.json")
@@ -62,12 +63,13 @@ class Bench:
         return student
 
     def judged(self, student: Student, rows: Sequence[int]) -> dict[str, float]:
-        """Scores on rows of train."""
+        """Return scores on rows of train."""
         mine = self.read.subset(rows)
         return judge(student.rank_readings(mine.readings), mine.demonstrations, frozenset(self.tools))
 
     def split(self) -> dict[str, object]:
-        """Mean over three parts of 300 cut from train: what choices were made by. `ece_of_all` is that of the 900."""
+        """Return the mean over three parts of 300 cut from train, on which choices were made; `ece_of_all` is over
+        all 900."""
         order = [int(i) for i in np.random.default_rng(7).permutation(len(self.train.demonstrations))]
         scores: list[dict[str, float]] = []
         rankings: list[Ranking] = []
@@ -97,9 +99,11 @@ class Bench:
         return {key: round(value, 4) for key, value in scores.items()}
 
     def new_tools(self) -> dict[str, object]:
-        """52 tools without examples, then with some each; `other` are requests that use none of them. Which tools are
-        drawn decides much (two that are easily taken for others are in half of the requests of the first draw), so
-        there are several draws and their mean."""
+        """Measure 52 tools without examples, then with some each; `other` are requests that use none of them.
+
+        The draw of tools matters much (two that are easily confused are in half of the requests of the first draw), so
+        there are several draws and their mean.
+        """
         draws = {seed: self._new_tools(seed) for seed in NEW_TOOL_SEEDS}
         mean = {key: round(float(np.mean([one[key] for one in draws.values()])), 4) for key in draws[SEED]}
         return {**{f"seed_{seed}": one for seed, one in draws.items()}, "mean": mean}
@@ -129,7 +133,7 @@ class Bench:
         return found
 
     def noise(self) -> dict[str, object]:
-        """A tenth of all demonstrations with plans of random tools."""
+        """Measure the loss when a tenth of all demonstrations have plans of random tools."""
         drawn = random.Random(SEED)
         kept, held = random_split(len(self.train.demonstrations), 300, SEED)
         clean = self.read.subset(kept)
@@ -148,7 +152,7 @@ class Bench:
         }
 
     def cost(self) -> dict[str, object]:
-        """Time and size with everything taught; milliseconds are of one core's wall clock."""
+        """Measure time and size with everything taught; milliseconds are wall time on one core."""
         student = Student(self.encoder, self.tools)
         learn_s = teach(student, self.read)
         student.settle()
@@ -180,7 +184,7 @@ class Bench:
 
 
 def _parts(order: Sequence[int]) -> list[int]:
-    """Rows of the three parts, one part after the other."""
+    """Return the rows of the three parts, one part after the other."""
     return [row for k in range(3) for row in sorted(order[k * 300 : (k + 1) * 300])]
 
 
@@ -196,12 +200,12 @@ def _ms(run: Callable[[], object]) -> float:
 
 
 def _median_ms(runs: Sequence[Callable[[], object]]) -> float:
-    """The first few are not counted."""
+    """Return the median milliseconds of the runs, after repeating the first three as a warm-up."""
     return round(float(np.median([_ms(run) for run in [*runs[:3], *runs]][3:])), 1)
 
 
 def _examples(data: PlanData, pool: Sequence[int], chosen: frozenset[str], n: int) -> list[int]:
-    """Rows of `pool` until each chosen tool has `n` examples, where there are so many."""
+    """Choose rows of `pool` until each chosen tool has `n` examples, if there are that many."""
     have = dict.fromkeys(chosen, 0)
     rows = []
     for row in pool:

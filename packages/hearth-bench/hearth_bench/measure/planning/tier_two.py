@@ -1,11 +1,10 @@
-"""Tier two and the whole student measured on public plans: quality, new combinations, lengths, latency, size, cost.
+"""Measure tier two and the whole student on public plans: quality, new combinations, lengths, latency, size, cost.
 
-    python -m hearth_bench.measure.planning.tier_two --data FOLDER [--only dev,composition]     writes
-    packages/hearth-bench/results/tier_two.json
+    python -m hearth_bench.measure.planning.tier_two --data FOLDER [--only dev,composition]
 
-FOLDER holds `train.jsonl`, `dev.jsonl`, `tool_desc.json` and `graph_desc.json`. Needs the extra `train`. Everything was
-chosen on parts cut from train (`split`); dev is for reporting. With `--only`, other sections of an earlier result file
-are kept.
+Writes packages/hearth-bench/results/tier_two.json. FOLDER holds `train.jsonl`, `dev.jsonl`, `tool_desc.json` and
+`graph_desc.json`. Needs the extra `train`. Everything was chosen on parts cut from train (`split`); dev is for
+reporting. With `--only`, other sections of an earlier result file are kept.
 """
 
 from __future__ import annotations
@@ -22,8 +21,9 @@ from pathlib import Path
 import numpy as np
 
 from hearth.formats.plan_json import read_graph
-from hearth.learning.finetune import second_tier
-from hearth.learning.finetune.trainer import AdapterOptions, Epoch, Trained, train
+from hearth.learning import tier_files
+from hearth.learning.finetune.lessons import AdapterOptions, Epoch, Trained
+from hearth.learning.finetune.trainer import train
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.models.pointer import Pointer, read_record
 from hearth.planning.ranking.ranker import Student
@@ -40,7 +40,7 @@ _KEPT = ("node_f1", "link_f1", "accuracy", "exact", "ece", "ece_floor", "node_f1
 
 
 class Bench:
-    """The data, read once."""
+    """Data and measurements of tier two; the data are read once."""
 
     def __init__(self, folder: Path, options: AdapterOptions, keep: Path | None = None) -> None:
         self.tools = read_tool_file(folder / "tool_desc.json")
@@ -53,7 +53,8 @@ class Bench:
         self._keep = keep
 
     def split(self, seed: int) -> dict[str, object]:
-        """A part with unseen sequences and a random one cut from train together: what choices are made by."""
+        """Measure on a part with unseen sequences and a random part, cut from train together; choices were made on
+        this."""
         kept, composition = composition_split(self.train, 244, seed)
         inner, random = random_split(len(kept), 300, seed + 8)
         asked = {"random": [kept[k] for k in random], "composition": composition}
@@ -62,7 +63,7 @@ class Bench:
         )
 
     def composition(self) -> dict[str, object]:
-        """Unseen sequences alone are cut from train."""
+        """Measure with only unseen sequences cut from train."""
         kept, held = composition_split(self.train, 244, SEED)
         return self.measured("composition", kept, {"composition": self._rows(held)})
 
@@ -75,13 +76,13 @@ class Bench:
     def measured(
         self, name: str, rows: Sequence[int], asked: Mapping[str, Sequence[Demonstration]]
     ) -> dict[str, object]:
-        """Teach `rows` of train, then plan what is `asked`: by each tier and by the whole student."""
+        """Teach `rows` of train, then plan the `asked` requests, by each tier and by the whole student."""
         mine = self.read.subset(rows)
         with tempfile.TemporaryDirectory() as made:
             folder = (self._keep or Path(made)) / name
             if not folder.exists():
                 _write_held(folder, self._train(mine.demonstrations, folder).held)
-            record, held = read_record(folder), second_tier.held(folder)
+            record, held = read_record(folder), tier_files.held(folder)
             pointer = Pointer.open(folder, self.tools, graph=self.graph, encoder=self.encoder)
         student = Student(self.encoder, self.tools, graph=self.graph)
         teach(student, mine)

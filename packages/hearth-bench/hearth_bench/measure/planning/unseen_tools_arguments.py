@@ -1,10 +1,11 @@
-"""Arguments for tools never seen, and which tool is asked for: `python -m
-hearth_bench.measure.planning.unseen_tools_arguments`.
+"""Measure arguments for tools never seen, and the choice of the tool.
 
-Writes packages/hearth-bench/results/arguments.json. On SGD's development calls (gold tool given; then the tool chosen
-among all 30 by texts alone), on the held-back fifth of NesTools and NESTFUL (tools and order given), and on yes-or-no
-questions about matters that training left out. The floor is the typed finders without training; the oracle is the gold
-arguments. Values are right as `hearth_bench.metrics.argument_f1` has it.
+    python -m hearth_bench.measure.planning.unseen_tools_arguments
+
+Writes packages/hearth-bench/results/arguments.json. Measured on SGD's development calls (gold tool given; then the tool
+chosen among all 30 by texts alone), on the held-back fifth of NesTools and NESTFUL (tools and order given), and on
+yes-or-no questions about matters that training left out. The floor is the typed finders without training; the oracle is
+the gold arguments. Values are compared as in `hearth_bench.metrics.argument_f1`.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ Calls = list[list[Step]]
 
 
 def filled(filler: Filler, data: PlanData) -> Calls:
-    """The steps of every sample with the gold tools given."""
+    """Fill the steps of every sample with the gold tools given."""
     return [steps_of(filler, d.request, [data.tools[s.tool] for s in d.plan.steps]) for d in data.demonstrations]
 
 
 def scores(made: Calls, data: PlanData, keep: Callable[[str], bool] = lambda tool: True) -> dict[str, float | None]:
-    """Scores of the samples whose first gold tool is kept."""
+    """Score the samples whose first gold tool is kept."""
     pairs = [(m, g.calls) for m, g in zip(made, data.gold()) if keep(g.calls[0].tool)]
     mine, gold = [m for m, _ in pairs], [g for _, g in pairs]
     right = [bool(m) and m[0].tool == g[0].tool for m, g in pairs]
@@ -63,7 +64,7 @@ def short(
 
 
 def link_scores(made: Sequence[Sequence[Step]], gold: Sequence[Sequence[GoldCall]]) -> dict[str, float]:
-    """F1 of pairs of places that a reference joins, pooled."""
+    """Return the pooled F1 of pairs of steps that a reference joins."""
     n_both = n_made = n_gold = 0
     for steps, calls in zip(made, gold):
         mine = {(ref.step, k) for k, step in enumerate(steps) for ref in step.refs()}
@@ -80,7 +81,7 @@ def link_scores(made: Sequence[Sequence[Step]], gold: Sequence[Sequence[GoldCall
 
 
 def chosen(filler: Filler, data: PlanData) -> Calls:
-    """The steps of every sample with the tool chosen among all of the file's by texts alone."""
+    """Fill one step for every sample, its tool chosen among all of the file's by texts alone."""
     tools = list(data.tools.values())
     made = []
     for d in data.demonstrations:
@@ -90,7 +91,7 @@ def chosen(filler: Filler, data: PlanData) -> Calls:
 
 
 def matters(filler: Filler, path: Path, tools: Mapping[str, ToolSpec], seed: int) -> dict[str, float]:
-    """Yes or no about matters that training left out, said in development conversations; optional parameters."""
+    """Measure optional yes-or-no parameters that training left out, said in development conversations."""
     rng = random.Random(seed)
     rights: dict[str, list[bool]] = {"yes": [], "no": [], "unsaid": []}
     for sample in read_samples(path, tools):
@@ -110,7 +111,7 @@ def matters(filler: Filler, path: Path, tools: Mapping[str, ToolSpec], seed: int
 
 
 def latency(filler: Filler, data: PlanData) -> dict[str, float]:
-    """Milliseconds a call, everything included, one after another."""
+    """Measure milliseconds per call, everything included, one after another."""
     times = []
     for d in data.demonstrations[:300]:
         specs = [data.tools[step.tool] for step in d.plan.steps]
@@ -132,7 +133,7 @@ def oracle(data: PlanData) -> dict[str, float | None]:
 
 
 def read_held(folder: Path) -> PlanData:
-    """The held-back fifth, without the samples that use a tool the file does not describe."""
+    """Read the held-back fifth, without the samples that use a tool the file does not describe."""
     tools = read_tools(folder / "tool_desc.json")
     lines = (folder / "dev.jsonl").read_text(encoding="utf-8").splitlines()
     data = read_plans(folder / "dev.jsonl", tools, skip_bad=True)

@@ -1,13 +1,13 @@
-"""How well activities are told: of drawn subjects not learnt from, of a real clip, of what an owner teaches.
+"""Measure the recognition of activities: on drawn subjects never learnt, on a real clip, on ones an owner teaches.
 
     python -m hearth_bench.measure.video.video_activity          writes results/video_activity.json
 
 * Drawn: 60 subjects with cameras of their own, single windows of two seconds, with the confusion matrix.
-* Taught: `wave` is left out of what is shipped, and taught by 1, 3 and 5 clips of six seconds of other subjects.
-* Falls: drawn ones of 0.9 s, and how often one is said in hours without any.
+* Taught: `wave` is left out of the shipped activities, and taught by 1, 3 and 5 clips of six seconds of other subjects.
+* Falls: drawn ones of 0.9 s, and false alarms in hours without any.
 * Real: the clip of people walking one by one, at two pictures a second, labelled by hand for every second with somebody
   in it. Seconds in which they stop or turn (marked `?`) count for neither. Needs the public data and the extra `video`.
-* DAHLIA's path on its drawn sample, which says nothing of real cooking.
+* DAHLIA: its path on its drawn sample, which says nothing of real cooking.
 
 The floor says the most frequent activity; the oracle is the truth.
 """
@@ -41,7 +41,7 @@ from hearth_video.train.activity_train import SEED, WINDOW_S, drawn_windows
 from hearth_video.train.drawn_body import ACTIVITIES, camera, fall, movement, subject
 
 CLIP = Path(os.environ.get("HEARTH_DATA", "../shared/data")) / "media" / "one-by-one-person-detection.mp4"
-# What the person in view does, by the second from which on; `?`: between, `.`: nobody.
+# Start second and activity of the person in view; `?`: between activities, `.`: nobody.
 CLIP_TRUTH = (
     *((0, "."), (6, "walk"), (8, "?"), (9, "stand"), (18, "?"), (19, "walk"), (20, ".")),
     *((23, "walk"), (25, "?"), (26, "stand"), (43, "?"), (44, "walk"), (45, ".")),
@@ -67,7 +67,7 @@ def drawn(data: Windowed) -> dict[str, object]:
 
 
 def taught(test: Windowed) -> dict[str, object]:
-    """A sixth activity learnt from few clips, and what that does to the other five."""
+    """Measure a sixth activity learnt from few clips, and the effect on the other five."""
     shipped = shipped_weights()
     learnt_from = drawn_windows(SEED, 60)
     rows = features(learnt_from.values, shipped.middle, shipped.spread)

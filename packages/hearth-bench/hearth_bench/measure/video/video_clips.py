@@ -1,8 +1,7 @@
-"""Clips composed of public-domain portraits and drawn rooms, with what is to be found in them.
+"""Compose clips of public-domain portraits and drawn rooms, with the truth of what they show.
 
-The portraits are those that installed packages carry: scikit-image's astronaut and photographer, matplotlib's Grace
-Hopper; scikit-image's cat, coffee and motorcycle move through rooms without being people. Everything follows from the
-seed.
+The portraits come with installed packages: scikit-image's astronaut and photographer, matplotlib's Grace Hopper;
+scikit-image's cat, coffee and motorcycle move through rooms without being people. Everything follows from the seed.
 """
 
 from __future__ import annotations
@@ -26,19 +25,19 @@ WIDTH, HEIGHT = 768, 432
 RATE = 2.0
 _NOISE_LEVELS = 2.0
 _LEAST_IN_VIEW = 0.15
-"""Share of a portrait that must be in view to count as somebody."""
+"""Share of a portrait that must be in view for it to count as a person."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """One portrait (or thing) from one time to another, going from place to place in a straight line."""
+    """One portrait (or thing) shown from one time to another, moving from place to place in straight lines."""
 
     who: str
     start_s: float
     end_s: float
     height_px: int
     way: tuple[tuple[float, float, float], ...]
-    """Of the middle of the foot: second, right, down."""
+    """Positions of the middle of the foot: second, right, down."""
     is_person: bool = True
 
     def foot(self, at_s: float) -> tuple[float, float]:
@@ -58,10 +57,10 @@ class Clip:
     moved_px: Callable[[float], int] = lambda _: 0
     noise_levels: float = _NOISE_LEVELS
     on_the_wall: str = ""
-    """Somebody whose picture hangs there all the time; nobody."""
+    """Person whose picture hangs on the wall all the time; empty: nobody."""
 
     def truth(self, at_s: float) -> list[tuple[str, Box]]:
-        """Who is in view."""
+        """Return the people in view with their boxes."""
         found = []
         for stay in self.stays:
             if stay.is_person and stay.start_s <= at_s < stay.end_s:
@@ -72,7 +71,7 @@ class Clip:
         return found
 
     def frames(self, seed: int) -> Iterator[Frame]:
-        """Pictures at `RATE`, one after the other."""
+        """Yield the pictures at `RATE`."""
         rng = np.random.default_rng(seed)
         room = _room(seed, self.on_the_wall)
         for number in range(int(self.duration_s * RATE)):
@@ -173,7 +172,7 @@ def _paste(canvas: Pixels, who: str, height_px: int, place: Box) -> None:
 
 @functools.cache
 def _cut_out(who: str, height_px: int) -> tuple[Pixels, NDArray[np.float32]]:
-    """A portrait without what is behind it, and how much of each pixel is the person."""
+    """Return a portrait without its background, and how much of each pixel is the person."""
     picture, alpha = _outlined(who)
     scale = height_px / picture.shape[0]
     size = (max(1, round(picture.shape[1] * scale)), height_px)
@@ -183,7 +182,7 @@ def _cut_out(who: str, height_px: int) -> tuple[Pixels, NDArray[np.float32]]:
 
 @functools.cache
 def _outlined(who: str) -> tuple[Pixels, NDArray[np.float32]]:
-    """At a fixed size, by GrabCut: what lies at the sides and above is the wall behind."""
+    """Cut a portrait out at a fixed size by GrabCut, taking the wall behind to be at the sides and above."""
     picture = _picture(who)
     size = (round(picture.shape[1] * 400 / picture.shape[0]), 400)
     small: Any = cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
@@ -221,7 +220,7 @@ def _picture(who: str) -> Pixels:
 
 
 def _room(seed: int, on_the_wall: str) -> Pixels:
-    """A wall, a floor, a window and some furniture."""
+    """Draw a wall, a floor, a window and some furniture."""
     rng = np.random.default_rng(seed)
     room = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
     wall, floor = rng.integers(150, 225, 3), rng.integers(70, 150, 3)

@@ -1,11 +1,11 @@
-"""Who is found when in the demo home's composed clip, whose truth is known to the tenth of a second.
+"""Measure who is found when in the demo home's composed clip, whose truth is known to the tenth of a second.
 
-    python -m hearth_bench.measure.video.video_composed     writes packages/hearth-bench/results/video_composed.json;
-    needs the extra `video`
+    python -m hearth_bench.measure.video.video_composed     writes packages/hearth-bench/results/video_composed.json
 
-The clip is composed, its two people are enrolled from their portraits, it is looked at as `hearth video index` does,
-and the stretches in which each is named are compared with the script: `iou` is time in both over time in either,
-`iou_anybody` the same whoever it is. The portraits are the faces in the clip: it measures the path, not recognition.
+Needs the extra `video`. The clip is composed, its two people are enrolled from their portraits, it is processed as by
+`hearth video index`, and the spans in which each is named are compared with the script: `iou` is time in both over time
+in either, `iou_anybody` the same whoever it is. The portraits are the faces in the clip: this measures the path, not
+recognition.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _overlap(clip: Clip, name: str, found: Iterable[tuple[str, float, float]]) -
 
 
 def _grid(spans: Iterable[tuple[float, float]]) -> NDArray[np.bool_]:
-    """Tenths of a second in which one of the stretches lies."""
+    """Return, for each tenth of a second, whether it lies in one of the spans."""
     at_s = np.arange(DURATION_S * 10) / 10
     inside = np.zeros(len(at_s), dtype=np.bool_)
     for start, end in spans:

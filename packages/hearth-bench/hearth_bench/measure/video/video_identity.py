@@ -1,11 +1,12 @@
-"""Who is on the gallery's test photos, with the train photos enrolled: known faces right, no unknown accepted.
+"""Measure who is recognised on the gallery's test photos, with the train photos enrolled.
 
     python -m hearth_bench.measure.video.video_identity                    writes results/video_identity.json
     python -m hearth_bench.measure.video.video_identity --calibrate DIR    distances by face width, of DIR/PERSON/PHOTO
 
-Each test photo is shown as it is, turned by quarters, and made so small that faces are 60, 40 and 28 pixels wide; and
-again with each person left out of those enrolled, so that their own face must stay unknown. Faces are told apart by
-where they are in the photo. The floor names nobody; `nearest` names the nearest person whatever the distance.
+Known faces must be right, and no unknown face accepted. Each test photo is shown unchanged, turned by quarters, and
+shrunk so that faces are 60, 40 and 28 pixels wide; and again with each person left out of those enrolled, so that their
+own face must stay unknown. Faces are told apart by their place in the photo. The floor names nobody; `nearest` names
+the nearest person whatever the distance.
 """
 
 from __future__ import annotations
@@ -33,8 +34,10 @@ TRUTH: dict[str, dict[tuple[float, float], str]] = {
     "obama1.jpg": {(0.0, 0.0): "obama"},
     "obama_and_biden.jpg": {(0.41, 0.37): "biden", (0.62, 0.35): "obama", (0.84, 0.80): ""},
 }
-"""By photo: where each face is, in parts of width and height, and whose it is; empty: nobody of those enrolled (a child
-in the corner). A photo with one face needs no place."""
+"""Truth by photo: the place of each face, in fractions of width and height, and whose it is.
+
+Empty: nobody who is enrolled (a child in the corner). A photo with one face needs no place.
+"""
 WIDTHS_PX = (60, 40, 28)
 RIGHT, UNKNOWN, WRONG, UNSEEN = "right", "unknown", "wrong", "not_found"
 
@@ -62,7 +65,7 @@ def enrolled(expert: IdentityExpert, folder: Path) -> list[Known]:
 
 
 def by_place(faces: Sequence[Face], pixels: Pixels, name: str, n_quarters: int = 0) -> list[tuple[str, Face | None]]:
-    """Each face that is in the photo with what was found there."""
+    """Return the true name of each face in the photo with the face found at its place."""
     truth = TRUTH[name]
     if len(truth) == 1:
         return [(next(iter(truth.values())), faces[0] if faces else None)]
@@ -89,7 +92,7 @@ def nearest(face: Face, people: Sequence[Known]) -> Verdict:
 
 
 def count(rows: Sequence[tuple[str, Face | None]], people: Sequence[Known]) -> dict[str, dict[str, int]]:
-    """How the faces of known people and those of others were judged."""
+    """Count the verdicts on faces of known people and of strangers."""
     found = {
         f"{kind}_{how}": {RIGHT: 0, UNKNOWN: 0, WRONG: 0, UNSEEN: 0}
         for kind in ("known", "strangers")
@@ -157,7 +160,7 @@ def measure() -> dict[str, object]:
 
 
 def fingerprint(folder: Path) -> str:
-    """Over the names and bytes of all files below."""
+    """Hash the names and bytes of all files in a folder."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.is_file():
@@ -166,14 +169,14 @@ def fingerprint(folder: Path) -> str:
 
 
 def as_video(pixels: Pixels) -> Pixels:
-    """With the artefacts of compression."""
+    """Add the artefacts of compression."""
     packed = io.BytesIO()
     Image.fromarray(pixels).save(packed, "JPEG", quality=60)
     return np.asarray(Image.open(packed).convert("RGB"))
 
 
 def calibrate(folder: Path) -> dict[str, object]:
-    """Distances between photos of the same person and of two, the first photo being made small."""
+    """Measure distances between photos of the same person and of different people, the first photo being shrunk."""
     expert = IdentityExpert()
     rows: list[tuple[str, Pixels, Face]] = []
     for path in sorted(folder.glob("*/*")):
@@ -216,8 +219,10 @@ def calibrate(folder: Path) -> dict[str, object]:
 
 
 def said_of(face: Face, place: int, rows: Sequence[tuple[str, Pixels, Face]]) -> tuple[float, bool]:
-    """The likeliest name's probability, and whether it is right, with every second person enrolled by three other
-    photos: half of those who come are strangers."""
+    """Return the likeliest name's probability, and whether that name is right.
+
+    Every second person is enrolled with up to three other photos, so half of the faces are strangers'.
+    """
     people = sorted({who for who, _, _ in rows})[::2]
     known = []
     for name in people:
@@ -230,7 +235,7 @@ def said_of(face: Face, place: int, rows: Sequence[tuple[str, Pixels, Face]]) ->
 
 
 def reliability(sayings: Sequence[tuple[float, bool]]) -> list[dict[str, float]]:
-    """By what was said: how often it was right."""
+    """Return how often names were right, by the stated probability."""
     table = []
     for low, high in ((0.0, 0.1), (0.1, 0.5), (0.5, 0.9), (0.9, 0.99), (0.99, 1.01)):
         inside = [(p, right) for p, right in sayings if low <= p < high]

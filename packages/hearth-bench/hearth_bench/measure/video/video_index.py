@@ -1,12 +1,12 @@
-"""Home video: how fast a real clip is looked at, what a day of it takes, how fast a question about an hour is answered.
+"""Measure indexing home video: speed on a real clip, cost of a day, and time of a question about an hour.
 
     python -m hearth_bench.measure.video.video_index          writes packages/hearth-bench/results/video_index.json
 
-The clip (`media/one-by-one-person-detection.mp4` under HEARTH_DATA), four times over in one file, is looked at by the
-shipped experts; "× real time" counts CPU seconds of this process, so that it is that of one core however busy the
-machine is. The day is 24 recordings of an hour in a drawn room in which somebody is in view two thirds of the time,
-looked at by experts that know its colours: what is measured there is everything but the models. The memory is that of a
-process of its own for each.
+The clip (`media/one-by-one-person-detection.mp4` under HEARTH_DATA), four times over in one file, is processed by the
+shipped experts; "× real time" counts CPU seconds of this process, so it is that of one core however busy the machine
+is. The day is 24 recordings of an hour in a drawn room in which somebody is in view two thirds of the time, processed
+by experts that know its colours: this measures everything but the models. Memory is that of a process of its own for
+each.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _resident_mb() -> float:
 
 
 def measure_clip() -> dict[str, object]:
-    """Look at the clip with the shipped experts, in a home of its own."""
+    """Process the clip with the shipped experts, in a home of its own."""
     from hearth.config import parse_settings
     from hearth.memory.event_memory import EventMemory
     from hearth.storage.database import Store
@@ -115,7 +115,7 @@ def measure_clip() -> dict[str, object]:
 
 
 def _repeated(path: Path, target: Path) -> Path:
-    """The clip `N_TIMES` over in one file, its packets as they are."""
+    """Write the clip `N_TIMES` over in one file, with its packets unchanged."""
     import av
 
     with av.open(str(target), "w") as out:
@@ -134,7 +134,7 @@ def _repeated(path: Path, target: Path) -> Path:
 
 
 def _numbers(seen: Sequence[Sighting]) -> set[str]:
-    """The sightings that stretches of activity belong to."""
+    """Return the ids of the sightings that spans of activity belong to."""
     return {one.id.partition(".")[0] for one in seen}
 
 
@@ -151,7 +151,7 @@ def _empty_bytes() -> int:
 
 
 def measure_day() -> dict[str, object]:
-    """Look at a drawn day hour by hour, then ask about hours of it."""
+    """Process a drawn day hour by hour, then ask about hours of it."""
     from hearth.storage.database import Store
     from hearth_video.footage import indexing
     from tests import small_video as room
@@ -201,7 +201,7 @@ def measure_day() -> dict[str, object]:
 
 
 def _walks(draw: random.Random) -> list[Walk]:
-    """Who crosses the room in an hour: somebody is in view two thirds of the time."""
+    """Draw the people who cross the room in an hour, with somebody in view two thirds of the time."""
     from tests import small_video as room
 
     found: list[Walk] = []

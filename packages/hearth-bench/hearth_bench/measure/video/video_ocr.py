@@ -1,10 +1,10 @@
-"""Writing in pictures: character error rate and cost on lines drawn in known words.
+"""Measure the reading of text in pictures: character error rate and cost on lines drawn in known words.
 
     python -m hearth_bench.measure.video.video_ocr          writes results/video_ocr.json
 
 Receipts, labels and letters of six lines, drawn by Pillow in three fonts; clean, with noise, blurred, turned by a few
-degrees, upside down, and in print of 20, 14, 10 and 8 pixels. With and without spaces, which the reader leaves out.
-Drawn print is cleaner than a photo of a crumpled receipt. The floor reads nothing: an error rate of 1.
+degrees, upside down, and in print of 20, 14, 10 and 8 pixels. Scored with and without spaces, which the reader leaves
+out. Drawn print is cleaner than a photo of a crumpled receipt. The floor reads nothing: an error rate of 1.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""How well people in home video are found and followed, and at what cost: `python -m
-hearth_bench.measure.video.video_person`.
+"""Measure how well people in home video are found and followed, and at what cost.
 
-On a public clip (by labels made by hand, tests/data/one_by_one_people.json) and on composed ones (video_clips.py):
-presence by second, distinct passers-by, how well each one's time is met. Beside the shipped expert a floor (always
-somebody; change against the room alone; OpenCV's HOG alone; the detector on whole frames alone) and an oracle that
-knows the truth at the frames looked at. Needs the extra `video`; the clip is left out where HEARTH_DATA has none.
+    python -m hearth_bench.measure.video.video_person
+
+On a public clip (by hand-made labels, tests/data/one_by_one_people.json) and on composed ones (video_clips.py):
+presence by second, distinct passers-by, and the overlap with each one's time. The shipped expert is compared with
+floors (always somebody; change against the room alone; OpenCV's HOG alone; the detector on whole frames alone) and an
+oracle that knows the truth at the frames looked at. Needs the extra `video`; without HEARTH_DATA's clip that part is
+left out.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ CLIP = (
 )
 
 Present = list[tuple[float, tuple[int, ...]]]
-"""At each time looked at, the tracks in view."""
+"""Tracks in view at each time looked at."""
 Interval = tuple[float, float]
 
 
@@ -45,7 +47,7 @@ Interval = tuple[float, float]
 class Truth:
     n_seconds: int
     is_present: tuple[bool, ...]
-    """For at least half of each second."""
+    """By second: True if somebody is present for at least half of it."""
     visits: tuple[Interval, ...]
 
 
@@ -74,7 +76,7 @@ def _public_clip() -> dict[str, Any]:
         raise SystemExit(f"{str(CLIP)!r} has SHA-256 {digest}; the labels are of {labels['sha256']}")
     people = labels["people_by_second"]
     truth = Truth(len(people), tuple(bool(n) for n in people), tuple((a, b) for a, b in labels["visits_s"]))
-    list(PersonExpert().look(list(frames(CLIP, 0.0, 1.0))))  # models are read from disk
+    list(PersonExpert().look(list(frames(CLIP, 0.0, 1.0))))  # reads the models from disk
     cpu = time.process_time()
     present = _present(frames(CLIP, frames_per_s=RATE))
     cpu = time.process_time() - cpu
@@ -184,7 +186,7 @@ FLOORS: dict[str, Callable[[Sequence[Frame]], Present]] = {
 
 
 def _runs(found: Sequence[tuple[float, bool]]) -> Present:
-    """Each stretch with somebody is somebody."""
+    """Turn each stretch with somebody into a track of its own."""
     present: Present = []
     number, was = 0, False
     for at_s, is_there in found:
@@ -218,7 +220,7 @@ def _scores(present: Present, truth: Truth) -> dict[str, Any]:
 
 
 def _iou(visit: Interval, span: Interval) -> float:
-    """A frame stands for the time until the next one."""
+    """Return the overlap of two intervals; a frame stands for the time until the next one."""
     start, end = span[0], span[1] + 1 / RATE
     shared = min(visit[1], end) - max(visit[0], start)
     return max(0.0, shared) / (max(visit[1], end) - min(visit[0], start))

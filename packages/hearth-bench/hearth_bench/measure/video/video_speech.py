@@ -1,15 +1,15 @@
-"""Speech and sounds: word error rate, cost, and which sounds are told, on recordings with known truth.
+"""Measure speech and sounds: word error rate, cost, and the sounds recognised, on recordings with known truth.
 
     python -m hearth_bench.measure.video.video_speech --clips DIR          writes results/video_speech.json
 
 `DIR` is `test/data` of PocketSphinx' source (`pip download --no-deps --no-binary :all: pocketsphinx==5.1.1`): read
-sentences of LibriVox, clips about playing cards, a command. Those clips are the recogniser's own tests, so that other
-speech is worse. Where `espeak-ng` is installed it says household sentences, too: a synthetic voice, clear but unlike
-people. Each is heard as it is, with noise 20 and 10 dB below the voice, and as from across a room (an echo of half a
+sentences of LibriVox, clips about playing cards, a command. Those clips are the recogniser's own tests, so other speech
+will do worse. If `espeak-ng` is installed it speaks household sentences as well: a synthetic voice, clear but unlike
+people. Each is heard unchanged, with noise 20 and 10 dB below the voice, and as from across a room (an echo of half a
 second, 10 dB below). The floor hears nothing: a word error rate of 1.
 
-Sounds are made up from numbers (`tests.small_sound`), so that their truth is known; they are no recordings of real
-knocking, ringing or crashes. What must not be told is there, too: typing, footsteps, a running tap, music, speech.
+Sounds are synthesised (`tests.small_sound`), so their truth is known; they are no recordings of real knocking, ringing
+or crashes. Sounds that must not be reported are there, too: typing, footsteps, a running tap, music, speech.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def synthesised() -> list[Clip]:
 
 
 def _with_lengths(data: bytes) -> bytes:
-    """It writes to a pipe, so its header does not say how long it is."""
+    """Restore the lengths in the header, which are missing because `espeak-ng` writes to a pipe."""
     place = data.index(b"data")
     return data[: place + 4] + (len(data) - place - 8).to_bytes(4, "little") + data[place + 8 :]
 
@@ -220,7 +220,7 @@ def talk(rng: np.random.Generator, clips: Sequence[Clip]) -> Wave:
 
 
 def sounds(clips: Sequence[Clip], n_recordings: int = 40) -> dict[str, object]:
-    """Recordings of a minute with five things in each, ten seconds apart."""
+    """Measure on recordings of a minute with five things in each, ten seconds apart."""
     rng, expert = np.random.default_rng(SEED), SoundExpert()
     made: Mapping[str, Callable[[np.random.Generator], Wave]] = {
         "knock": lambda rng: knocking(rng, int(rng.integers(2, 6))),

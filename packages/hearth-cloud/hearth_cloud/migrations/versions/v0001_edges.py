@@ -1,4 +1,4 @@
-"""Edges, their tokens, what they gave and what they were answered."""
+"""Create the tables of edges, their tokens, what they contributed and the answers they received."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Blobs, rounds of statistics with their parts, signed manifests; which agents used a token."""
+"""Create the tables of blobs, statistics rounds with their parts, signed manifests, and the agents that used a
+token."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The few weights that join a student's evidence, fitted from what it was taught as if it had not been taught.
+"""Fits the few weights that combine a student's evidence, on its demonstrations as if they had not been taught.
 
-For the weighing of candidates each demonstration is left out alone; to see how far the texts of tools can be trusted,
-all that use some tools are left out together.
-
+To fit the weights of candidates, each demonstration is left out alone; to see how far the texts of tools can be
+trusted, all that use some tools are left out together.
 The fit depends on the set of demonstrations and not on their order.
 """
 
@@ -17,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.models.ridge import Heads, Target
-from hearth.planning.ranking.calibration.logistic import Weigher, fit_logistic, fit_weigher, leave_out_groups
+from hearth.planning.ranking.calibration.min_risk import N_SURENESS_SIGNS, best_of, least_risk, sureness_signs
 from hearth.planning.ranking.candidates import Evidence, Grounds, Sequence_, candidates, possible, set_of
 from hearth.planning.ranking.evidence_features import FEATURES, RARE_FEATURES, SEEN_FEATURES, features
 from hearth.planning.ranking.examples import Taught, targets_of
 from hearth.planning.ranking.features import FloatRows, Reader, Reading
 from hearth.planning.ranking.leave_out import Outputs, View, ViewOptions, counts_of
-from hearth.planning.ranking.min_risk import N_SURENESS_SIGNS, best_of, least_risk, sureness_signs
+from hearth.planning.ranking.logistic import Weigher, fit_logistic, fit_weigher, leave_out_groups
 from hearth.planning.ranking.unseen_tools import SIGNS
 from hearth.protocols import Proposal
 
@@ -31,13 +30,13 @@ LEAST_TAUGHT = 20
 N_CHOSEN = 12
 _LEAST_GROUPS = 10
 _LEAST_HIDDEN = 100
-"""With fewer demonstrations no tools are hidden."""
+"""Least number of demonstrations for tools to be hidden."""
 _EXAMPLES = (0, 1, 4)
-"""One view for each, in which hidden tools have so many examples left."""
+"""Examples that hidden tools keep, one view for each number."""
 _HIDDEN_SHARE = 0.12
-"""Of the tools, in one view."""
+"""Share of the tools hidden in one view."""
 _MOST_TOUCHED = 0.3
-"""Of the demonstrations, in one view."""
+"""Greatest share of the demonstrations affected in one view."""
 _N_TOUCHED, _N_OTHERS = 120, 60
 
 
@@ -46,13 +45,13 @@ class Joining:
     """The weights, all fitted together."""
 
     weigher: Weigher | None = None
-    """Of candidates."""
+    """Weights of the candidates' features."""
     sureness: Weigher | None = None
     strangers: Weigher | None = None
-    """Of the signs for hardly taught tools."""
+    """Weights of the signs for hardly taught tools."""
 
     def fits(self) -> bool:
-        """Whether the weights are for the signs that are read now; those of another Hearth may be for others."""
+        """Return whether the weights fit the signs that are read now; those of another Hearth may be for others."""
         signs = (
             (self.weigher, len(UNTAUGHT.weights)),
             (self.sureness, N_SURENESS_SIGNS + 1),
@@ -63,28 +62,28 @@ class Joining:
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """What there is to fit from."""
+    """Data to fit from."""
 
     taught: Mapping[str, Taught]
     held: Mapping[str, Proposal]
-    """Proposals of a trained model; where there are any, only these demonstrations are fitted on."""
+    """Proposals of a trained model; if there are any, only these demonstrations are fitted on."""
     reader: Reader
     heads: Heads
     clause_heads: Heads
     view: View
-    """Of everything."""
+    """View of all demonstrations."""
     options: ViewOptions
     n_fit: int
     n_free: int
     graph: frozenset[tuple[str, str]] | None = None
-    """Links that are possible; the weights are fitted on what would be chosen from."""
+    """Links that are possible; the weights are fitted on the candidates that remain."""
     hides_tools: bool = True
     others: Mapping[Sequence_, int] = field(default_factory=dict)
     """Sequences that a prior counts."""
 
 
 class Case(NamedTuple):
-    """A demonstration and what would be known of it, had it not been taught."""
+    """A demonstration with what would be known of it, had it not been taught."""
 
     gold: Sequence_
     predicted: FloatRows
@@ -105,7 +104,7 @@ def _with_strangers(view: View, cases: Sequence[Case]) -> list[Case]:
 
 
 def fit(lessons: Lessons) -> Joining:
-    """Weights for a student taught at least LEAST_TAUGHT demonstrations; None for those that cannot be fitted."""
+    """Fit a student taught at least LEAST_TAUGHT demonstrations; None for weights that cannot be fitted."""
     pool = lessons.held or lessons.taught
     ids = sorted(pool, key=digest)[: lessons.n_fit]
     cases = one_by_one(lessons, ids)
@@ -123,15 +122,13 @@ def fit(lessons: Lessons) -> Joining:
 
 
 def fit_outcomes(outcomes: Sequence[Outcome]) -> Joining:
-    """Weights fitted on demonstrations that were not taught where they were planned; see
-    `planning.ranking.statistics.warm_start`.
-    """
+    """Fit weights on demonstrations that were not taught when planned (`planning.warm_start`)."""
     weigher = _fit_weights(outcomes)
     return Joining(weigher, _fit_sureness(weigher, outcomes)) if weigher is not None else Joining()
 
 
 def joining_of(numbers: Sequence[Sequence[Sequence[float]]]) -> Joining | None:
-    """The weights that a prior has (`statistics.Statistics.joining`); None for none."""
+    """Read the weights that a prior has (`Statistics.joining`); None for none."""
     if len(numbers) != 2:
         return None
     weigher, sureness = (Weigher(*(np.array(part, dtype=np.float64) for part in one)) for one in numbers)
@@ -139,7 +136,7 @@ def joining_of(numbers: Sequence[Sequence[Sequence[float]]]) -> Joining | None:
 
 
 def digest(text: str) -> bytes:
-    """Puts ids into an order that has nothing to do with when they were taught."""
+    """Hash an id, for an order independent of when demonstrations were taught."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
@@ -147,12 +144,12 @@ def digest(text: str) -> bytes:
 
 
 def one_by_one(lessons: Lessons, ids: Sequence[str]) -> list[Case]:
-    """Demonstrations, each as if it alone had not been taught."""
+    """Return demonstrations, each as if it alone had not been taught."""
     return _cases(lessons, ids, is_together=False)
 
 
 def _cases(lessons: Lessons, ids: Sequence[str], *, is_together: bool) -> list[Case]:
-    """Each as if it alone, or all of them together, had not been taught."""
+    """Return demonstrations, each as if it alone, or all of them together, had not been taught."""
     chosen = [lessons.taught[id] for id in ids]
     readings = [one.reading for one in chosen]
     sizes = [len(reading.clauses) for reading in readings]
@@ -179,14 +176,14 @@ def _cases(lessons: Lessons, ids: Sequence[str], *, is_together: bool) -> list[C
 
 
 def _hidden_views(lessons: Lessons) -> list[tuple[View, list[Case]]]:
-    """Views in which some tools have few examples or none, with requests that use them and requests that do not."""
+    """Make views in which some tools have few or no examples, with requests that use them and others."""
     if len(lessons.taught) < _LEAST_HIDDEN or not lessons.options.use_heads or not lessons.hides_tools:
         return []
     found = []
     for n_examples in _EXAMPLES:
         touched, others, tools = _hide(lessons, n_examples)
         gone = [*touched, *others]
-        # Only the proposals of a model that knew a tool can be had: with it hidden, there is none to go by.
+        # Only proposals of a model that knew a tool exist: with the tool hidden, there is none to use.
         cases = [case._replace(proposal=None) for case in _cases(lessons, gone, is_together=True)]
         base = lessons.view
         hidden = np.zeros(len(base.neighbourhood.ids), dtype=np.bool_)
@@ -203,7 +200,7 @@ def _hidden_views(lessons: Lessons) -> list[tuple[View, list[Case]]]:
 
 
 def _hide(lessons: Lessons, n_examples: int) -> tuple[list[str], list[str], frozenset[str]]:
-    """Ids of demonstrations that use some tools, all but a few of each, and of some that do not; and the tools."""
+    """Return ids of demonstrations that use some tools (all but a few of each), ids of others, and the tools."""
     counts, place = lessons.view.counts, lessons.view.place
     ids = sorted(lessons.taught, key=digest)
     tools = sorted((tool for tool in counts.tools if tool in place), key=lambda tool: digest(f"{n_examples} {tool}"))
@@ -232,7 +229,7 @@ def _hide(lessons: Lessons, n_examples: int) -> tuple[list[str], list[str], froz
 
 
 class Outcome(NamedTuple):
-    """What there was to choose from for a demonstration that was not taught."""
+    """The candidates for a demonstration that was not taught."""
 
     gold: Sequence_
     found: list[Sequence_]
@@ -250,10 +247,10 @@ def _outcome(lessons: Lessons, view: View, case: Case, strangers: Weigher | None
 
 
 def _fit_weights(outcomes: Sequence[Outcome], fixed: Weigher | None = None) -> Weigher | None:
-    """Weights under which right candidates win.
+    """Fit the weights under which right candidates win.
 
     Args:
-        fixed: Keep these, and fit what concerns hardly taught tools alone.
+        fixed: Weights to keep; only those that concern hardly taught tools are fitted.
     """
     fitted = _fitted_on(outcomes)
     if len(fitted) < _LEAST_GROUPS:
@@ -263,13 +260,13 @@ def _fit_weights(outcomes: Sequence[Outcome], fixed: Weigher | None = None) -> W
 
 
 def _fitted_on(outcomes: Sequence[Outcome]) -> dict[int, int]:
-    """Outcomes with a right candidate, and which that is."""
+    """Map each outcome that has a right candidate to that candidate's index."""
     best = {k: best_of(outcome.found, outcome.gold) for k, outcome in enumerate(outcomes)}
     return {k: right for k, right in best.items() if right is not None}
 
 
 def _free(outcomes: Sequence[Outcome], *, is_rare: bool) -> NDArray[np.bool_]:
-    """Which weights are fitted: those that concern hardly taught tools, or the others."""
+    """Return which weights are fitted: those that concern hardly taught tools, or the others."""
     is_trained = outcomes[0].evidence.proposal is not None
     return np.array(
         [(name in RARE_FEATURES) == is_rare and not (is_trained and name in SEEN_FEATURES) for name in FEATURES]
@@ -289,8 +286,10 @@ def _fit_strangers(views: Sequence[tuple[View, Sequence[Case]]]) -> Weigher | No
 
 
 def _fit_sureness(weigher: Weigher, outcomes: Sequence[Outcome]) -> Weigher | None:
-    """How sure to be of a choice, from choices by weights that were fitted without the request: weights fitted with it
-    make it look surer than it is, the more so the fewer requests there are."""
+    """Fit how sure to be of a choice, on choices by weights that were fitted without the request.
+
+    Weights fitted with the request overstate its sureness, the more so the fewer requests there are.
+    """
     fitted = _fitted_on(outcomes)
     groups = [outcomes[k].signs for k in fitted]
     without = leave_out_groups(weigher, groups, list(fitted.values()), _free(outcomes, is_rare=False))
@@ -311,4 +310,4 @@ def _prior(weights: Mapping[str, float]) -> Weigher:
 
 
 UNTAUGHT = _prior({"tools_odds": 0.5, "links_log": 0.1, "votes_set": 2.0, "votes_sequence": 2.0, "links_new": -0.1})
-"""Used until there are enough demonstrations to fit."""
+"""Weights used until there are enough demonstrations to fit."""

@@ -1,7 +1,7 @@
-"""Device profiles: how large a student is that fits a device. `[learning] profile` in hearth.toml chooses one.
+"""Defines device profiles: the size of a student that fits a device. `[learning] profile` in hearth.toml chooses one.
 
 The features of a smaller profile are an exact image of a larger one's (`ReadingOptions.is_nested`), so sums made on any
-device serve every smaller one, to the last bit; a prior for small devices is made of what all learnt.
+device serve every smaller one, to the last bit; a prior for small devices uses what all devices learned.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from hearth.planning.ranking.features import ReadingOptions
-from hearth.planning.ranking.ranker import StudentOptions
+from hearth.planning.ranking.ranker_options import StudentOptions
 
 ProfileName = Literal["small", "medium", "large"]
 

@@ -1,4 +1,4 @@
-"""A prior as a file among what was learnt: named by what it holds, written at once or not at all."""
+"""Stores a prior as a file in the folder of learned state: named by its content, written at once or not at all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hearth.planning.ranking.statistics.sufficient_statistics import Statistics
 
 
 def keep(folder: Path, prior: Statistics) -> str:
-    """Write it below `folder` unless it is there; its file's name.
+    """Write a prior to `folder` unless it is there, and return its file's name.
 
     Raises:
         StoreFullError, StoreError: It cannot be written; the folder is as before.
@@ -25,7 +25,7 @@ def keep(folder: Path, prior: Statistics) -> str:
 
 
 def read(path: Path) -> Statistics:
-    """The statistics in a file: a prior that was fetched, or one kept here.
+    """Read the statistics in a file: a prior that was fetched, or one kept here.
 
     Raises:
         StoreError: It cannot be read. StatisticsError: It is no such file, or damaged.

@@ -1,12 +1,12 @@
-"""Statistics as bytes: what an edge sends, what a service keeps, what a prior is. `docs/reference/statistics.md`.
+"""Encodes statistics as bytes: what an edge sends, a service keeps, and a prior is. `docs/reference/statistics.md`.
 
 Eight bytes of magic, the header's length, the header (JSON), then the parts, one after the other: whole numbers of the
 smallest type that holds them, low bytes first, then the next, deflated. Nothing in it is run or unpickled.
 
-Covered, before anything large is made: who wrote it is not trusted; the header's fields, sizes and names; other
-features than expected; parts whose size differs from what the header says (a zip bomb stops at the size said, and that
-is bounded); sums that no demonstrations can have (`faults_of`). NaN cannot be written. Not covered: sums that some
-demonstrations could have, and that are wrong all the same (`hearth_cloud.statistics.robust_merge`).
+Covered, before anything large is made: the writer is not trusted; the header's fields, sizes and names; other features
+than expected; parts whose size differs from what the header says (a zip bomb stops at the size said, and that is
+bounded); sums that no demonstrations can have (`faults_of`). NaN cannot be written. Not covered: wrong sums that some
+demonstrations could have (`hearth_cloud.statistics.robust_merge`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MAGIC = b"HRTHSTAT"
 FORMAT_VERSION = 1
 MOST_HEADER_BYTES = 4 * 2**20
 MOST_RAW_BYTES = 192 * 2**20
-"""Of all parts unpacked; the largest profile has 60 MB."""
+"""Greatest size of all parts unpacked; the largest profile has 60 MB."""
 _START = struct.Struct("<8sI")
 _TYPES: dict[str, type[np.signedinteger]] = {"i1": np.int8, "i2": np.int16, "i4": np.int32, "i8": np.int64}
 _PARTS = ("text gram", "text moments", "text mass", "clause gram", "clause moments", "clause mass")
@@ -61,7 +61,7 @@ class _Strict(BaseModel):
 class _Part(_Strict):
     type: Literal["i1", "i2", "i4", "i8"]
     n_bytes: Annotated[int, Field(ge=0, le=MOST_RAW_BYTES)]
-    """Deflated."""
+    """Size when deflated."""
 
 
 class _Header(_Strict):
@@ -79,7 +79,7 @@ class _Header(_Strict):
     n_clauses: _Count
     tools: Annotated[list[_Name], Field(max_length=4_096)]
     outputs: Annotated[list[list[_Tool]], Field(max_length=50_000)]
-    """Of the text: [0, tool], [1, tool, tool] (−1: an end), [2, number of steps]."""
+    """Outputs of the text: [0, tool], [1, tool, tool] (−1: an end), [2, number of steps]."""
     clause_outputs: Annotated[list[_Tool], Field(max_length=4_096)]
     sequences: Annotated[list[tuple[list[_Tool], _Count]], Field(max_length=200_000)]
     links: Annotated[list[tuple[_Tool, _Tool, bool, bool, _Count]], Field(max_length=200_000)]
@@ -91,7 +91,7 @@ class _Header(_Strict):
 
 
 def encode(statistics: Statistics) -> bytes:
-    """The same statistics give the same bytes."""
+    """Encode statistics; the same statistics give the same bytes."""
     s, o = statistics, statistics.reading
     tools = list(s.tools)
     place = {**{tool: k for k, tool in enumerate(tools)}, ENDS: -1}
@@ -116,10 +116,11 @@ def encode(statistics: Statistics) -> bytes:
 
 
 def decode(data: bytes, fingerprints: Collection[str] | None = None) -> Statistics:
-    """Statistics from untrusted bytes.
+    """Decode statistics from untrusted bytes.
 
     Args:
         fingerprints: Features that are expected; None takes any.
+
     Raises:
         StatisticsError: They are not such a file, of other features, or no demonstrations can have such sums; says why.
     """
@@ -145,7 +146,7 @@ def decode(data: bytes, fingerprints: Collection[str] | None = None) -> Statisti
 
 
 def fingerprint_in(data: bytes) -> str:
-    """Of the features that statistics are over, from the header alone. Raises: StatisticsError."""
+    """Return the fingerprint of the statistics' features, from the header alone. Raises: StatisticsError."""
     header, _ = _header(data)
     return f"{header.encoder}; {fingerprint_of(header.reading(), header.n_inputs)}"
 
@@ -197,7 +198,7 @@ def _built(header: _Header, reading: ReadingOptions, arrays: list[Whole] | None)
     n_text = header.n_random + header.n_words
     outputs = tuple(_named(output, tools) for output in header.outputs)
     clause_outputs = tuple(tools[tool] for tool in header.clause_outputs)
-    if arrays is None:  # for the names and shapes alone
+    if arrays is None:  # only the names and shapes are wanted
         none = np.zeros(0, dtype=np.int64)
         arrays = [none, np.zeros((n_text, 0), dtype=np.int64), none]
         arrays += [none, np.zeros((header.n_clause, 0), dtype=np.int64), none]
@@ -266,12 +267,12 @@ def _inflated(data: memoryview, n_bytes: int, width: int, name: str) -> NDArray[
 
 
 def faults_of(statistics: Statistics) -> Iterator[str]:
-    """Why no demonstrations can have these sums, as far as it is seen from single numbers; the cheap ones first.
+    """Yield reasons why no demonstrations can have these sums, as far as single numbers show it; the cheap ones first.
 
     Covered: names twice or without counts; counts that do not add up; lengths; Cauchy-Schwarz for every entry of A and
     B; and that each demonstration has one beginning, one end and one number of steps, which ties columns of B together.
     Of sums with noise, sizes and names alone. Not covered: whether A is positive semidefinite
-    (`hearth_cloud.statistics.robust_merge` sees that), whether plans are right.
+    (`hearth_cloud.statistics.robust_merge` checks that), whether plans are right.
     """
     s = statistics
     n = s.n_demonstrations
@@ -306,7 +307,7 @@ def faults_of(statistics: Statistics) -> Iterator[str]:
 
 
 def _has_too_large_products(gram: Whole, roots: NDArray[np.float64]) -> bool:
-    """Row by row: all bounds at once would be five times as large as the sums themselves."""
+    """Check row by row: all bounds at once would be five times as large as the sums themselves."""
     start = 0
     for row in range(len(roots)):
         end = start + len(roots) - row
@@ -350,7 +351,7 @@ def _count_faults(s: Statistics) -> Iterator[str]:
 
 
 def _tie_faults(s: Statistics) -> Iterator[str]:
-    """Each demonstration wants one number of steps, one first tool and one last: three ways to have Σ φ."""
+    """Check that Σ φ agrees in three ways: each demonstration has one number of steps, one first and one last tool."""
 
     def total(outputs: Iterable[bool]) -> Whole:
         return np.asarray(s.text.moments[:, np.fromiter(outputs, dtype=np.bool_)].sum(axis=1), dtype=np.int64)

@@ -1,10 +1,10 @@
-"""What a student can give away and take: sums over demonstrations, exact, in whole numbers.
+"""Computes what students can exchange: exact sums over demonstrations, in whole numbers.
 
 `Statistics` are the sums from which heads are solved (A = Σ φφᵀ and B = Σ φyᵀ over whole-number features) and the
-counts of tool sequences that say what may be proposed. Adding two edges' statistics equals having learnt both's
-demonstrations at once, to the last bit; taking one away again leaves no trace of it.
+counts of tool sequences that say what may be proposed. Adding two edges' statistics equals having learned both's
+demonstrations at once, to the last bit; subtracting one again leaves no trace of it.
 
-Only demonstrations whose every tool is public are summed; of a demonstration nothing is in the sums but the features
+Only demonstrations whose every tool is public are summed; the sums hold nothing of a demonstration but the features
 of its request (hand over masked requests), which tools, and in what order. Not covered: sums of few demonstrations can
 be taken apart (the Gram matrix of one request is that request), which is why a giver waits until it has many, and why
 a service is best shown sums over several edges alone (`edge.federation.secure_aggregation`).
@@ -32,12 +32,12 @@ from hearth.planning.ranking.features import Reader, ReadingOptions, fingerprint
 
 Whole: TypeAlias = NDArray[np.int64]
 PairLink: TypeAlias = tuple[str, str, bool, bool]
-"""Two tools of one plan: whether the second stands right behind the first, whether it uses its result."""
+"""Two tools of one plan: whether the second directly follows the first, whether it uses its result."""
 
 MOST_LENGTH = 2.0
-"""Of a row of features, squared, in units of UNIT²."""
+"""Greatest squared length of a row of features, in units of UNIT²."""
 MOST_STEPS, MOST_CLAUSES = 12, 8
-"""Demonstrations with longer rows, more steps or more clauses are left out of sums: so none counts for more."""
+"""Demonstrations with longer rows, more steps or more clauses are left out of sums, so that none counts for more."""
 LARGEST = 2**52
 """Sums stay below this: float64 holds them exactly."""
 
@@ -47,25 +47,25 @@ class Sums:
     """The statistics of one set of heads."""
 
     outputs: tuple[str, ...]
-    """Sorted."""
+    """Names of the outputs, sorted."""
     n_rows: int
     gram: Whole
     """A, its upper triangle row by row, shape [D (D + 1) / 2]."""
     moments: Whole
     """B, shape [D, n_outputs]."""
     mass: Whole
-    """How many rows want each output."""
+    """Number of rows that want each output."""
 
     @property
     def n_features(self) -> int:
         return len(self.moments)
 
     def square(self) -> Whole:
-        """A whole, shape [D, D]."""
+        """Return the full matrix A, shape [D, D]."""
         return self._square().astype(np.int64)
 
     def _square(self) -> NDArray[np.float64]:
-        """As floats, which hold these sums exactly; row by row, since lists of places are three times as large."""
+        """Return A as floats, which hold these sums exactly; built by rows, as index lists are three times as large."""
         n = self.n_features
         found, start = np.zeros((n, n)), 0
         for row in range(n):
@@ -74,21 +74,21 @@ class Sums:
         return found
 
     def heads(self, ridge: float, fingerprint: str) -> Heads:
-        """Heads that learnt exactly this."""
+        """Return heads that learned exactly this."""
         moments, mass = (part.astype(np.float64) for part in (self.moments, self.mass))
         return Heads.of_statistics(
             self.outputs, self._square(), moments, mass, float(self.n_rows), ridge=ridge, fingerprint=fingerprint
         )
 
     def solved(self, ridge: float, fingerprint: str, n_bits: int) -> Heads:
-        """Heads that learnt exactly this and learn no more."""
+        """Return heads that learned exactly this and learn no more."""
         moments = self.moments.astype(np.float64)
         return Heads.solved_from(
             self.outputs, self._square(), moments, ridge=ridge, fingerprint=fingerprint, n_bits=n_bits
         )
 
     def plus(self, other: Sums, sign: int = 1) -> Sums:
-        """With another's added, or taken away; outputs nobody wants any more are dropped."""
+        """Add another's sums, or subtract them; outputs that no row wants any more are dropped."""
         if self.n_features != other.n_features:
             raise StatisticsError(
                 f"sums over {other.n_features} features cannot be added to sums over {self.n_features}"
@@ -109,15 +109,19 @@ class Sums:
         return Sums(kept, self.n_rows + sign * other.n_rows, gram, moments[:, used], mass[used])
 
     def image(self, blocks: Sequence[tuple[int, int, int, int]]) -> Sums:
-        """Under a linear map of the features. Args: blocks: Of each run of features: how many there are, how many are
-        kept, by what they are multiplied, and 1 where the others are added to those kept, in turns (0: left out)."""
+        """Apply a linear map to the features.
+
+        Args:
+            blocks: For each run of features: its length, the number kept, their factor, and 1 when the others are
+                added to those kept, in turns (0: left out).
+        """
         square = _mapped(_mapped(self.square(), blocks).T, blocks)
         upper = np.triu_indices(len(square))
         return replace(self, gram=square[upper], moments=_mapped(self.moments, blocks))
 
 
 def upper_place(n_features: int) -> Whole:
-    """Where the diagonal stands in an upper triangle row by row."""
+    """Return the indices of the diagonal in an upper triangle stored row by row."""
     rows = np.arange(n_features, dtype=np.int64)
     return rows * n_features - rows * (rows - 1) // 2
 
@@ -139,7 +143,7 @@ class Statistics:
     encoder: str
     """Name of the sentence encoder; vectors of another cannot be added."""
     n_inputs: int
-    """Its dimension."""
+    """Dimension of the encoder."""
     reading: ReadingOptions
     n_edges: int
     n_demonstrations: int
@@ -148,20 +152,21 @@ class Statistics:
     sequences: Mapping[tuple[str, ...], int] = field(default_factory=dict)
     links: Mapping[PairLink, int] = field(default_factory=dict)
     is_noisy: bool = False
-    """Noise was added: the sums are near what demonstrations have, and no longer tied to each other."""
+    """True when noise was added: the sums are near what demonstrations have, and no longer tied to each other."""
     joining: tuple[tuple[tuple[float, ...], ...], ...] = ()
-    """Of a prior: how evidence is weighed by who has few demonstrations of their own, fitted on public ones
-    (`planning.ranking.statistics.warm_start`): mean, spread and weights of candidates, and the same of how sure to be.
+    """Weights of the evidence in a prior, for a student with few demonstrations of its own; fitted on public ones.
+
+    Mean, spread and weights of candidates, and the same of how sure to be (`planning.warm_start`).
     """
 
     @property
     def fingerprint(self) -> str:
-        """Of the features; only statistics alike in it can be added."""
+        """Return the fingerprint of the features; only statistics with the same one can be added."""
         return f"{self.encoder}; {fingerprint_of(self.reading, self.n_inputs)}"
 
     @cached_property
     def digest(self) -> str:
-        """The same for the same statistics, and for no others."""
+        """Return a hash that is equal for equal statistics alone."""
         said = (self.fingerprint, self.n_edges, self.n_demonstrations, self.is_noisy, self.joining)
         found = hashlib.sha256(repr(said).encode())
         for sums in (self.text, self.clause):
@@ -173,11 +178,11 @@ class Statistics:
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """Every tool that is named."""
+        """Return every tool that is named."""
         return tuple(sorted({tool for sequence in self.sequences for tool in sequence}))
 
     def plus(self, other: Statistics, sign: int = 1) -> Statistics:
-        """With another's added; with sign −1, as if they had never been.
+        """Add another's statistics; with sign −1, remove them as if they had never been added.
 
         Raises:
             StatisticsError: Of other features; or more would be taken away than there is.
@@ -208,11 +213,11 @@ class Statistics:
         )
 
     def minus(self, other: Statistics) -> Statistics:
-        """Without another's."""
+        """Subtract another's statistics."""
         return self.plus(other, -1)
 
     def seen_by(self, reading: ReadingOptions) -> Statistics:
-        """What an edge with fewer features would have summed from the same requests, to the last bit.
+        """Return what an edge with fewer features would have summed from the same requests, to the last bit.
 
         Raises:
             StatisticsError: Its features are no image of these.
@@ -234,12 +239,12 @@ class Statistics:
         return replace(self, reading=reading, text=text, clause=clause)
 
     def of_tools(self, tools: Collection[str]) -> bool:
-        """Whether only these are named."""
+        """Return whether only these tools are named."""
         return set(self.tools) <= set(tools)
 
 
 def merged(several: Iterable[Statistics]) -> Statistics:
-    """The sum: as if one student had learnt the demonstrations of all, in whatever order.
+    """Return the sum: as if one student had learned the demonstrations of all, in whatever order.
 
     Raises:
         StatisticsError: None were given, or their features differ.
@@ -255,10 +260,10 @@ def merged(several: Iterable[Statistics]) -> Statistics:
 def summed(
     reader: Reader, taught: Mapping[str, Taught], public: Collection[str], most: int | None = None
 ) -> Statistics:
-    """Statistics of demonstrations whose every tool is in `public`; the others leave no trace in them.
+    """Sum demonstrations whose every tool is in `public`; the others leave no trace in the statistics.
 
     Args:
-        most: At most so many demonstrations, chosen by lot from their ids: what one edge may count for.
+        most: Greatest number of demonstrations, chosen by lot from their ids: it bounds what one edge counts for.
     """
     allowed = frozenset(public)
     ids = sorted(
@@ -296,12 +301,12 @@ def _is_bounded(one: Taught) -> bool:
 
 
 def _length(rows: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Squared, in units of UNIT²."""
+    """Return the squared lengths of rows, in units of UNIT²."""
     return np.asarray((rows.astype(np.float64) ** 2).sum(axis=1) / UNIT**2, dtype=np.float64)
 
 
 def pair_links(one: Taught) -> list[PairLink]:
-    """Of every two steps of a plan."""
+    """Return the link of every two steps of a plan."""
     pairs = combinations(range(len(one.sequence)), 2)
     return [(one.sequence[a], one.sequence[b], b == a + 1, (a, b) in one.links) for a, b in pairs]
 
@@ -314,6 +319,6 @@ def _sums(features: NDArray[np.floating], wanted: Sequence[Iterable[str]]) -> Su
     for row, mine in enumerate(wanted):
         targets[row, [place[name] for name in set(mine)]] = 1.0
     upper = np.triu_indices(rows.shape[1])
-    gram = (rows.T @ rows)[upper].astype(np.int64)  # sums of whole numbers below 2⁵³: exact
+    gram = (rows.T @ rows)[upper].astype(np.int64)  # sums of whole numbers below 2⁵³ are exact
     moments = (rows.T @ targets).astype(np.int64)
     return Sums(tuple(names), len(rows), gram, moments, targets.sum(axis=0).astype(np.int64))

@@ -1,8 +1,8 @@
-"""Which number stands where: statistics as one row of numbers that many edges agree on beforehand.
+"""Lays out statistics as one row of numbers, in an order that many edges agree on beforehand.
 
-Sums of which only the total is seen need the same places on every edge, so the names come from a public list of tool
-sequences, and demonstrations with other sequences stay out of them. All that follows from the sequences (outputs,
-tools, pairs) is derived here and never sent.
+For sums of which only the total is seen, each number needs the same place on every edge. So the names come from a
+public list of tool sequences, and demonstrations with other sequences are left out. All that follows from the
+sequences (outputs, tools, pairs) is derived here and never sent.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ Row = NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Layout:
-    """The places of all numbers, in the order in which they are listed here."""
+    """Places of all numbers, in the order in which they are listed here."""
 
     encoder: str
     n_inputs: int
     reading: ReadingOptions
     sequences: tuple[Sequence_, ...]
-    """Sorted."""
+    """Tool sequences, sorted."""
 
     @property
     def fingerprint(self) -> str:
@@ -60,7 +60,7 @@ class Layout:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """Of: two numbers of rows, A and B of the texts, A, B and masses of the clauses, sequences, links."""
+        """Sizes of: two numbers of rows, A and B of the texts, A, B and masses of the clauses, sequences, links."""
         d, c = self.reading.n_random + self.reading.n_words, self.reading.n_clause
         n_tools = len(self.tools)
         clauses = (c * (c + 1) // 2, c * n_tools, n_tools)
@@ -71,7 +71,7 @@ class Layout:
         return sum(self.sizes)
 
     def over(self, statistics: Statistics) -> Statistics:
-        """With a place for every name listed, and none for others."""
+        """Return the statistics with a place for every name listed, and none for others."""
         if statistics.fingerprint != self.fingerprint:
             raise StatisticsError(f"statistics over {statistics.fingerprint!r} do not fit {self.fingerprint!r}")
         s = statistics
@@ -89,7 +89,7 @@ class Layout:
         )
 
     def row(self, statistics: Statistics) -> Row:
-        """Raises: StatisticsError: Of other features, or with demonstrations that have no place."""
+        """Return the row. Raises: StatisticsError: Of other features, or with demonstrations that have no place."""
         if not statistics.sequences.keys() <= set(self.sequences):
             raise StatisticsError("some demonstrations have sequences that are not listed; sum without them")
         wide = self.over(statistics)
@@ -106,7 +106,7 @@ class Layout:
         return np.concatenate([np.asarray(part, dtype=np.int64) for part in parts]).view(np.uint64)
 
     def statistics(self, row: Row, n_edges: int) -> Statistics:
-        """What `row` says; not checked.
+        """Return the statistics in `row`; not checked.
 
         Raises:
             StatisticsError: It has another length.
@@ -138,7 +138,7 @@ class Layout:
 
 
 def masses_of(sequences: Mapping[Sequence_, int]) -> dict[str, int]:
-    """How often each output of the texts is wanted, where each sequence was taught so often."""
+    """Return how often each output of the texts is wanted, given how often each sequence was taught."""
     found: dict[str, int] = {}
     for sequence, n in sequences.items():
         for output in targets_of(sequence):
@@ -158,7 +158,7 @@ def _wide(sums: Sums, outputs: tuple[str, ...]) -> Sums:
 
 @cache
 def public_sequences() -> tuple[Sequence_, ...]:
-    """Of the demonstrations that every Hearth is shipped with: what is public by itself."""
+    """Return the tool sequences of the demonstrations shipped with every Hearth, which are public."""
     with (files("hearth.data") / "demonstrations.jsonl").open(encoding="utf-8") as lines:
         plans = (json.loads(line).get("task_nodes", ()) for line in lines if line.strip())
         found = {tuple(str(node["task"]) for node in nodes) for nodes in plans}
@@ -167,5 +167,5 @@ def public_sequences() -> tuple[Sequence_, ...]:
 
 @cache
 def public_tools() -> frozenset[str]:
-    """Their tools: an owner's own tools, whatever their names, are never among them."""
+    """Return the tools of the public sequences: an owner's own tools, whatever their names, are never among them."""
     return frozenset(tool for sequence in public_sequences() for tool in sequence)

@@ -1,6 +1,7 @@
-"""Hearth's own loop with a scripted planner and an empty tool: what `Agent.run` does, every step on disk.
+"""Measure Hearth's own loop with a scripted planner and an empty tool: as in `Agent.run`, with every step on disk.
 
-Planned, checked, ruled on, run, answered and remembered; each start and end of a step is committed with a full fsync.
+A request is planned, checked, ruled on, run, answered and remembered; each start and end of a step is committed with a
+full fsync.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from hearth.guard.egress.gateway import Egress
 from hearth.guard.monitor import Monitor
 from hearth.guard.policy.approval import RefusingApprover
 from hearth.guard.policy.policy import Policy
+from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
 from hearth.memory.facts.fact_store import FactStore
-from hearth.memory.search.recollection import Recollection
 from hearth.protocols import CallContext
 from hearth.storage.database import Store
 from hearth.storage.trace import Trace
@@ -34,7 +35,7 @@ calls: list[str] = []
 
 
 def echo(text: str) -> str:
-    """Say it again."""
+    """Return the text."""
     calls.append(text)
     return text
 

@@ -1,6 +1,6 @@
 # mypy: ignore-errors
 # (the library it measures is not installed in Hearth's own environment)
-"""LangGraph's two-node loop (model, tools) with a scripted model and an empty tool.
+"""Measure LangGraph's two-node loop (model, tools) with a scripted model and an empty tool.
 
 With its SQLite checkpointer every step is durable (`durability="sync"`), each run in a thread of its own; with
 `--no-checkpoints` nothing is written.

@@ -1,4 +1,4 @@
-"""How every loop is measured: the same way, in its own process, after a warm-up. Only the standard library."""
+"""Measure a loop in its own process after a warm-up, the same way for all; uses only the standard library."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 N_WARM_UP = 40
-"""Runs before measuring: long enough for a write-ahead log to reach the size it keeps."""
+"""Runs before measuring, enough for a write-ahead log to reach its final size."""
 
 
 def arguments() -> argparse.Namespace:
-    """`--steps`, `--tools`, `--runs`, `--folder`: what each loop is told."""
+    """Parse `--steps`, `--tools`, `--runs`, `--folder`, which every loop gets."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--tools", type=int, required=True)
@@ -26,11 +26,11 @@ def arguments() -> argparse.Namespace:
 def measure(
     run: Callable[[int], None], n_bytes: Callable[[], int], n_steps: int, n_runs: int, versions: dict[str, str]
 ) -> None:
-    """Print as JSON what one run costs.
+    """Print the cost of one run as JSON.
 
     Args:
-        run: Does one whole run of `n_steps` tool calls; gets its number.
-        n_bytes: Size of the record on disk so far.
+        run: Function that does one whole run of `n_steps` tool calls; it gets the run's number.
+        n_bytes: Function that returns the size of the record on disk so far.
     """
     for k in range(N_WARM_UP):
         run(k)

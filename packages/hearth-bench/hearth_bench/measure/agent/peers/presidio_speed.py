@@ -1,12 +1,11 @@
 # mypy: ignore-errors
 # (the library it measures is not installed in Hearth's own environment)
-"""Characters per CPU-second of presidio-analyzer's pattern recognisers, for `hearth_bench.measure.guard.masking_speed`;
-by its own Python.
+"""Measure presidio-analyzer's pattern recognisers in characters per CPU-second, run by its own Python.
 
     .venv-presidio/bin/python presidio_speed.py TEXTS.json     # a JSON list of texts; prints one JSON object
 
-No language model is loaded, and the recogniser of e-mail addresses is kept from fetching its list of suffixes: as it
-comes, it opens a connection when first used. Sockets are refused all the same.
+For `hearth_bench.measure.guard.masking_speed`. No language model is loaded, and the recogniser of e-mail addresses is
+kept from fetching its list of suffixes: by default it opens a connection when first used. Sockets are refused as well.
 """
 
 from __future__ import annotations

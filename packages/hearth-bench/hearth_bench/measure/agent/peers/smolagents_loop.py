@@ -1,6 +1,6 @@
 # mypy: ignore-errors
 # (the library it measures is not installed in Hearth's own environment)
-"""smolagents' tool-calling loop with a scripted model and an empty tool, silent; it writes no record."""
+"""Measure smolagents' tool-calling loop with a scripted model and an empty tool, silent; it writes no record."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Empty(Tool):
 
 
 class Scripted(Model):
-    """Calls the tool so many times, then gives its answer."""
+    """Model that calls the tool a given number of times, then gives its answer."""
 
     def __init__(self) -> None:
         super().__init__(model_id="scripted")

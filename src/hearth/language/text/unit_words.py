@@ -1,4 +1,4 @@
-"""The words and signs of measures, and the names the calculator converts by (pint's; currencies as ISO 4217).
+"""Lists the words and signs of measures, with the names the calculator converts by (pint's; currencies: ISO 4217).
 
 Units of time are not here: see `time_words`.
 """
@@ -85,7 +85,7 @@ UNIT_WORDS: dict[str, str] = {
     for word in words.split()
 }
 UNIT_WORDS |= {"pound": "pound", "pounds": "pound"}
-"""A pound is a weight; "£5" is money."""
+"""Unit of each word; a pound is a weight, while "£5" is money."""
 TOUCHING_UNITS = {"m": "meter", "c": "celsius", "f": "fahrenheit", "in": "inch", '"': "inch"}
 """Units only when they touch their number: 5m, 20C."""
 LONG_UNITS = {
@@ -135,5 +135,5 @@ CURRENCY_SIGNS = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "IN
 
 
 def is_unit_word(word: str) -> bool:
-    """True for a measure said after a number; words that mean more than that ("stone", "bar") count too."""
+    """Return whether a word is a measure said after a number; words with other meanings ("stone", "bar") count too."""
     return word in UNIT_WORDS

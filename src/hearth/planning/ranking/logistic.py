@@ -1,4 +1,4 @@
-"""Small convex fits that end at their one optimum: how to weigh evidence, and how sure to be. Deterministic."""
+"""Fits small convex models to their one optimum: how to weigh evidence, and how sure to be. Deterministic."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Weigher:
     weights: Floats
 
     def probabilities(self, features: Floats) -> Floats:
-        """Softmax over the candidates of one request, features [n_candidates, n_features]."""
+        """Return the softmax over the candidates of one request, features [n_candidates, n_features]."""
         z = (features - self.mean) / self.spread @ self.weights
         p = np.exp(z - z.max())
         return np.asarray(p / p.sum(), dtype=np.float64)
@@ -39,7 +39,7 @@ def fit_weigher(
     free: NDArray[np.bool_] | None = None,
     fixed: Weigher | None = None,
 ) -> Weigher:
-    """Weights under which the right candidates are likeliest.
+    """Fit the weights under which the right candidates are likeliest.
 
     Args:
         groups: Features of each request's candidates, shape [n_candidates, n_features].
@@ -102,7 +102,7 @@ def leave_out_groups(
     free: NDArray[np.bool_],
     penalty: float = _PENALTY,
 ) -> list[Weigher]:
-    """The weights of `fit_weigher`, for each group as if it had not been fitted on: one Newton step away from them.
+    """Return, for each group, the weights of `fit_weigher` as if it had not been fitted on: one Newton step from them.
 
     Source:
         Approximate leave-one-out: Rad & Maleki 2020, https://arxiv.org/abs/1801.10243, eq. 6.
@@ -123,7 +123,7 @@ def leave_out_groups(
 
 
 def fit_logistic(features: Floats, is_right: Sequence[bool], penalty: float = 0.01) -> Weigher:
-    """Weights of a logistic regression with intercept; read them with `chance`."""
+    """Fit a logistic regression with intercept; read its weights with `chance`."""
     x = np.column_stack([features, np.ones(len(features))])
     mean = np.append(features.mean(axis=0), 0.0)
     spread = np.append(features.std(axis=0) + 1e-9, 1.0)
@@ -135,7 +135,7 @@ def fit_logistic(features: Floats, is_right: Sequence[bool], penalty: float = 0.
         gradient = x.T @ (p - y) / len(y) + penalty * w
         curvature = (x.T * (p * (1 - p))) @ x / len(y) + penalty * np.eye(len(w))
         step = np.linalg.solve(curvature, gradient)
-        step /= max(1.0, float(np.abs(step).max()) / 2)  # far from the optimum a Newton step may leap past it
+        step /= max(1.0, float(np.abs(step).max()) / 2)  # far from the optimum a Newton step may overshoot
         w -= step
         if np.abs(step).max() < 1e-6:
             break
@@ -143,6 +143,6 @@ def fit_logistic(features: Floats, is_right: Sequence[bool], penalty: float = 0.
 
 
 def chance(weigher: Weigher, features: Floats) -> Floats:
-    """Probability that each row is right, features [n, n_features], from `fit_logistic`."""
+    """Return the probability that each row is right, features [n, n_features], from `fit_logistic`."""
     x = (np.column_stack([features, np.ones(len(features))]) - weigher.mean) / weigher.spread
     return np.asarray(1 / (1 + np.exp(-np.clip(x @ weigher.weights, -30, 30))), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The stretches of time a question names, for memory to look in."""
+"""Finds the periods of time a question names, for memory to search in."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _EARLIEST = dt.timedelta(days=36500)
 
 
 def times_named(text: str, now: dt.datetime, country: str = "") -> tuple[Period, ...]:
-    """The bounded times in `text`, as seen from `now`; "before June" and "since Monday" are open on one side and cut
-    at a hundred years before and at `now`."""
+    """Find the bounded times in `text`, relative to `now`; "before June" and "since Monday" are open on one side and
+    cut at a hundred years before and at `now`."""
     periods = []
     for slot in find_slots(text, now, Context(country=country)):
         if slot.kind != "time" or not {"date", "start", "end"} & slot.views.keys():

@@ -1,12 +1,12 @@
-"""Labels of real values: what is known of the records in a result, and whom the owner's contacts vouch for.
+"""Assigns labels to real values, from what is known of their records and from the owner's contact book.
 
 Only the monitor uses this. It joins what a tool declares, what a tool noted of single records (`CallContext.origins`),
 what is remembered of them (`guard.flow.provenance`) and what went into the call; then it lets the contact book vouch
-for addresses. What is made or changed through Hearth is remembered here.
+for addresses. Records made or changed through Hearth are remembered here.
 
 Covered: as in `guard.flow.labels`, on real records.
-Not covered: records without an id, a path or a name are known by nothing, so only their tool's declaration counts; what
-another program made of a draft since Hearth wrote it.
+Not covered: records without an id, a path or a name cannot be recognised, so only their tool's declaration counts;
+changes another program made to a draft since Hearth wrote it.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from hearth.protocols import CallContext, Workspace
 from hearth.types import OWNER, TRUSTED_SOURCES, Label, Plain, ToolSpec
 
 MAX_STANDING_IN = 1000
-"""How many ids that stand for recipients are remembered, of this process and of those before it."""
+"""Most ids standing for recipients that are remembered, from this process and earlier ones."""
 
 _KEYS_ONLY = OWNER.sources | {"device"}
-"""An id from nowhere else says nothing of the record: the owner typed it, or a list gave it."""
+"""An id from these sources alone says nothing of the record: the owner typed it, or a list gave it."""
 
 
 class Labelling:
-    """Labels of results and of bound arguments."""
+    """Assigns labels to results and to bound arguments."""
 
     def __init__(self, specs: Mapping[str, ToolSpec], records: Records) -> None:
         self._records = records
         self._book = AddressBook(records.provenance)
         self._known: KnownAddresses | None = None
         self._tracked = frozenset(spec.domain for spec in specs.values() if spec.unconfirmed)
-        """Domains whose records are remembered: those in which it makes a difference when they are read."""
+        """Domains whose records are remembered: those where it matters when they are read."""
         self._standing_in = frozenset(
             spec.fields[name]
             for spec in specs.values()
@@ -62,21 +62,21 @@ class Labelling:
         }
         self._is_past_known = False
         self._stands_for: dict[str, Value] = {}
-        """Id of a draft, say → its recipients, with the labels of the draft's fields and the files that go along."""
+        """Id (of a draft, say) → its recipients, with the labels of the draft's fields and the files sent with it."""
 
     def book(self, workspace: Workspace, now: dt.datetime) -> KnownAddresses:
-        """The confirmed addresses; read again after anything in the contacts was changed or read anew."""
+        """Return the confirmed addresses; read again after the contacts changed or were read again."""
         if self._known is None:
             self._known = self._book.read(workspace, now)
         return self._known
 
     def forget_book(self) -> None:
-        """Read the contacts again when they are needed next."""
+        """Read the contacts again at the next need."""
         self._known = None
 
     @property
     def stand_ins(self) -> Mapping[str, Value]:
-        """What is known to stand behind ids, by id; what was made before this process as the trace has it."""
+        """Values that ids stand for, by id; those made before this process are read from the trace."""
         if not self._is_past_known:
             found: dict[str, Value] = {}
             for past in self._records.results.of(self._makers.keys(), MAX_STANDING_IN):
@@ -85,7 +85,7 @@ class Labelling:
         return self._stands_for
 
     def unconfirmed_names(self, value: Plain) -> tuple[str, ...]:
-        """Names on cards that hold one of these addresses and do not vouch for it."""
+        """List the names on cards that hold one of these addresses and do not vouch for it."""
         if self._known is None:
             return ()
         wanted = {normalised(item) for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)}
@@ -100,10 +100,11 @@ class Labelling:
     def resolved(
         self, spec: ToolSpec, arguments: Mapping[str, Value], workspace: Workspace, now: dt.datetime
     ) -> Mapping[str, Value]:
-        """`arguments` with sinks as what they stand for, and with the contact book's word on each.
+        """Replace sinks in `arguments` by what they stand for, vouched for by the contact book if it can.
 
-        The value of one that stands for recipients carries the labels of what they would get as its fields. One that no
-        call on record made, named by its id ("send it") or listed with it, is a file's: who went into it is not known.
+        A value that stands for recipients carries, as its fields, the labels of what they would get. An id that no
+        recorded call made (the owner named it, "send it", or a list gave it) is treated as a file's: its recipients'
+        origin is unknown.
         """
         found = dict(arguments)
         for parameter in spec.parameters:
@@ -114,7 +115,7 @@ class Labelling:
             if isinstance(value.data, str) and (behind := self._behind(parameter.type, value.data)) is not None:
                 value, is_address = replace(behind, label=value.label.join(behind.label)), True
             elif parameter.type in self._standing_in and value.label.sources <= _KEYS_ONLY:
-                # picked by its id: whom it goes to lies there
+                # picked by its id: its recipients are in the record
                 value = Value(value.data, value.label.join(label_of("file")))
             if is_address and value.label.strangers and self.book(workspace, now).vouches(value.data):
                 value = replace(value, label=vouched(value.label))
@@ -128,7 +129,7 @@ class Labelling:
     # ── Results ───────────────────────────────────────────────────────────────────────────────────────────
 
     def labelled(self, spec: ToolSpec, data: Plain, arguments: Mapping[str, Value], context: CallContext) -> Value:
-        """The result of a call with its labels; what was made is remembered. Raises: StoreError."""
+        """Label the result of a call; remember what was made. Raises: StoreError."""
         if spec.domain == DOMAIN:
             if spec.effect != "none":
                 self.forget_book()
@@ -146,7 +147,7 @@ class Labelling:
         return Value(data, labels.whole, labels.fields or NO_FIELDS)
 
     def _sources(self, spec: ToolSpec, data: Plain, context: CallContext) -> frozenset[str] | None:
-        """What is known of the records in a result; None when it is what their tool declares."""
+        """Find the known sources of the records in a result; None when their tool's declaration stands."""
         if not context.origins and spec.domain not in self._tracked:
             return None
         found: set[str] = set()
@@ -194,7 +195,7 @@ class Labelling:
 
 
 def _stand_ins(spec: ToolSpec, data: Plain, labels: Mapping[str, Label]) -> dict[str, Value]:
-    """Ids in a result that stand for recipients in it, with these and the files that go along."""
+    """Ids in a result that stand for recipients in it, with these and the files sent with them."""
     found: dict[str, Value] = {}
     files = [name for name, kind in spec.fields.items() if item_type(kind) == "FilePath"]
     for name, origin in spec.origins.items():
@@ -206,7 +207,7 @@ def _stand_ins(spec: ToolSpec, data: Plain, labels: Mapping[str, Label]) -> dict
 
 
 def _digest(spec: ToolSpec, record: Mapping[str, Plain]) -> str:
-    """What is remembered of a card beside its origin: its addresses; nothing of other records."""
+    """Digest of what is remembered of a card besides its origin: its addresses; empty for other records."""
     return digest_of((record.get("email"), record.get("phone"))) if spec.domain == DOMAIN else ""
 
 

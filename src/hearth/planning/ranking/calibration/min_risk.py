@@ -1,4 +1,4 @@
-"""Which of the weighed candidates to choose, and what tells how sure to be of it."""
+"""Chooses among the weighed candidates by minimum risk, and computes the signs of how sure the choice is."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from hearth.planning.ranking.candidates import Evidence, Sequence_, set_of, step
 
 _LEAST_CHANCE = 0.02
 _SAME = 0.93
-"""Likeness from which two requests count as one and the same; among others it is hardly ever reached."""
+"""Likeness from which two requests count as the same; different requests hardly ever reach it."""
 _SAME_WEIGHT = 0.8
-"""Of the nearest one's weight, for others to count as near as it."""
+"""Share of the nearest one's weight from which others count as equally near."""
 _TAUGHT_SHARE = 0.9
 
 
 def best_of(found: Sequence[Sequence_], gold: Sequence_) -> int | None:
-    """The right candidate: the very sequence, else the one with its tools and the most of its links."""
+    """Return the right candidate: the very sequence, else the one with its tools and the most of its links."""
     links = set(pairwise(gold))
     wanted = set_of(gold)
     same = [k for k, sequence in enumerate(found) if set_of(sequence) == wanted]
@@ -27,7 +27,7 @@ def best_of(found: Sequence[Sequence_], gold: Sequence_) -> int | None:
 
 
 def least_risk(found: Sequence[Sequence_], p: NDArray[np.float64]) -> int:
-    """The candidate with the highest expected score (node F1 + link F1) under the others' probabilities.
+    """Return the candidate with the highest expected score (node F1 + link F1) under the others' probabilities.
 
     Source:
         Minimum Bayes risk: Kumar & Byrne 2004, https://aclanthology.org/N04-1022.
@@ -40,7 +40,7 @@ def least_risk(found: Sequence[Sequence_], p: NDArray[np.float64]) -> int:
 
 
 def _overlaps(sets: Sequence[Collection[Hashable]]) -> NDArray[np.float64]:
-    """F1 of each set with each, shape [n, n]."""
+    """Return the F1 of each set with each, shape [n, n]."""
     places = {one: place for place, one in enumerate(dict.fromkeys(one for mine in sets for one in mine))}
     sizes = np.array([len(mine) for mine in sets])
     has = np.zeros((len(sets), len(places)))
@@ -49,14 +49,16 @@ def _overlaps(sets: Sequence[Collection[Hashable]]) -> NDArray[np.float64]:
 
 
 def overlap(mine: Sequence_, theirs: Sequence_) -> float:
-    """Node-F1 of two plans' tools: 1 for the same set."""
+    """Return the node F1 of two plans' tools: 1 for the same set."""
     a, b = set(mine), set(theirs)
     return 2 * len(a & b) / max(len(a) + len(b), 1)
 
 
 def as_taught(found: Sequence[Sequence_], p: NDArray[np.float64], evidence: Evidence) -> NDArray[np.float64]:
-    """Probabilities when this very request was taught: mostly what was taught for it, whatever a model trained earlier
-    thinks. Other requests' are left as they are."""
+    """Correct the probabilities if this very request was taught.
+
+    They then mostly follow what was taught for it, whatever a model trained earlier proposes; otherwise they stay.
+    """
     if evidence.nearest < _SAME or not evidence.neighbours:
         return p
     least = _SAME_WEIGHT * evidence.neighbours[0][1]
@@ -75,7 +77,7 @@ N_SURENESS_SIGNS = 5
 def sureness_signs(
     first: Sequence_, found: Sequence[Sequence_], p: NDArray[np.float64], evidence: Evidence
 ) -> NDArray[np.float64]:
-    """What tells whether a choice is right: the probability of all candidates with its tools, and how alone it is."""
+    """Return the signs of a right choice: the probability of all candidates with its tools, and how alone it is."""
     mine = set_of(first)
     together = float(sum(q for sequence, q in zip(found, p) if set_of(sequence) == mine))
     together = min(max(together, _LEAST_CHANCE), 1 - 1e-3)

@@ -1,4 +1,4 @@
-"""A file of predicted plans beside a file of right ones: every metric of plans, in three groups."""
+"""Score a file of predicted plans against a file of right ones: every metric of plans, in three groups."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def score_file(
     encoder: Encoder | None = None,
     is_strict: bool = False,
 ) -> dict[str, object]:
-    """Compare plans by id; a request without a usable prediction counts as an empty plan, and is said.
+    """Compare plans by id; a request without a usable prediction counts as an empty plan, and is reported.
 
     Args:
-        encoder: For `step_similarity`.
+        encoder: Encoder for `step_similarity`.
         is_strict: Stop at the first line that cannot be used.
     Raises:
-        RequestError: A file cannot be read, or no id of one is in the other. RegistryError: The tool file is wrong.
+        RequestError: A file cannot be read, or the files have no id in common. RegistryError: The tool file is wrong.
     """
     watch = Stopwatch()
     specs = read_tools(tools)
@@ -80,7 +80,7 @@ def score_file(
 
 
 def score_lines(document: Mapping[str, Any]) -> list[str]:
-    """A score as a person reads it."""
+    """Format a score for a reader."""
     lines = [f"{document['predicted']} against {document['gold']}: {document['n']:,} requests"]
     for key in ("n_missing", "n_unasked"):
         if document[key]:
@@ -107,7 +107,7 @@ def _predictions(
 
 
 def _graph(plan: Plan, counted: Counted, kinds: Mapping[str, str] | None) -> PlanGraph:
-    """Links as the file names them, else as references say."""
+    """Build the graph, with links as the file names them, else from references."""
     made = graph_of(plan)
     if kinds is None and counted.graph.links:
         return PlanGraph(made.nodes, tuple(dict.fromkeys(counted.graph.links)))

@@ -1,4 +1,4 @@
-"""What memory is asked: a question, or a matter; without the words that only lead to it.
+"""Parses what memory is asked: a question, or a matter, without the words that only lead to it.
 
 Covered: "do you remember where I parked", "did I tell you Lotte's shoe size", "where did I say the tent is".
 Not covered: two questions in one; languages other than English.
@@ -91,7 +91,7 @@ class Asked:
 
 
 def asked_of(words: str) -> Asked:
-    """What is asked of memory in the owner's words."""
+    """Find what is asked of memory in the owner's words."""
     text = " ".join(words.split())
     while True:
         shorter = text
@@ -112,12 +112,12 @@ class Believed:
     """ "What did you believe about Ana last Tuesday"."""
 
     whom: str
-    """Empty: everyone."""
+    """Name of a person; empty: everyone."""
     when: str
 
 
 def believed_then(words: str) -> Believed | None:
-    """Of whom, and when, the agent's beliefs of the past are asked for; None: something else is."""
+    """Parse a question about the agent's beliefs of the past: about whom, and when; None for anything else."""
     found = _BELIEVED.fullmatch(" ".join(words.split()))
     return Believed(found["whom"] or "", found["when"]) if found else None
 
@@ -129,11 +129,11 @@ class SaidBy:
     name: str
     when: str
     is_in_chat: bool
-    """Whether a chat is named, and not only any way of writing."""
+    """True if a chat is named, and not only any way of writing."""
 
 
 def said_by(words: str) -> SaidBy | None:
-    """Whose words are asked for, whatever they were about; None: something else is."""
+    """Parse a question about the words of somebody, whatever their subject; None for anything else."""
     found = _SAID.fullmatch(" ".join(words.split()))
     if found is None or found["name"].casefold() in _NOBODY:
         return None
@@ -141,7 +141,7 @@ def said_by(words: str) -> SaidBy | None:
 
 
 def declares(text: str) -> bool:
-    """Whether a request states something, and does not only ask or order: "my locker is 48 now"."""
+    """Return whether a request states something, and does not only ask or order: "my locker is 48 now"."""
     for sentence in _SENTENCE.findall(text):
         opener = _OPENER.match(sentence)
         said = sentence[opener.end() if opener else 0 :].strip()

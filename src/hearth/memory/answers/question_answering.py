@@ -1,14 +1,14 @@
-"""Answers out of memory: what is held true, else the words that say it, who said them and when; a date or a span of
-time worked out; or no answer.
+"""Answers questions from memory: from facts, else from the words of events, with speaker and time; works out dates and
+spans of time; or gives no answer.
 
-Extractive: every word of an answer stands in a fact or an event, or is a date that an event's own words give as seen
-from when they were said ("yesterday", said on 8 May, is 7 May). What a question asks for is read from its first words;
-`spans` picks the words of a sentence that are asked for.
+Answers are extractive: every word of an answer is in a fact or an event, or is a date that an event's own words give
+relative to when they were said ("yesterday", said on 8 May, is 7 May). The kind of answer is read from the question's
+first words; `answer_spans` picks the words of a sentence that are asked for.
 
-Whether there is an answer at all is two chances, each fitted, each with its least: that the evidence is about what is
-asked (`RELATED`; fitted on another conversation's questions), and that it is about the one who is asked about
-(`CONCERNS`; fitted on questions that name the wrong person). The second counts where one person is named, or the
-question says "I".
+Whether there is an answer at all is decided by two probabilities, each fitted, each with its threshold: that the
+evidence is about what is asked (`RELATED`; fitted on another conversation's questions), and that it is about the person
+asked about (`CONCERNS`; fitted on questions that name the wrong person). The second counts if one person is named, or
+the question says "I".
 
 Covered: facts first; when, how long ago, how long until, how long, how many; the last time; which of two came first;
 who, where, what.
@@ -28,22 +28,22 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from hearth.memory.answers.answer_spans import WordReader, is_asked_for, spans_for, to_owner, told
 from hearth.memory.event_memory import EventMemory, Found
-from hearth.memory.search.answer_spans import WordReader, is_asked_for, spans_for, to_owner, told
 from hearth.memory.search.memory_ranking import Period
 from hearth.memory.search.terms import telling_words
 from hearth.protocols import RecalledKind
 
 N_EVIDENCE = 3
 N_WEIGHED = 10
-"""Events the chance of an answer is worked out from."""
+"""Number of events from which the probability of an answer is computed."""
 RELATED = ("covered", "cosine", "close", "margin", "covered_there", "heard", "names", "bias")
-"""What the chance that the evidence is about what is asked is worked out from: see `signs_of_evidence`."""
+"""Features for the probability that the evidence is about what is asked: see `signs_of_evidence`."""
 CONCERNS = (
     *("close", "person", "lead", "covered_there", "lead_covered", "lead_total"),
     *("states", "speaks_of_itself", "others_answer", "bias"),
 )
-"""What the chance that it is about the one who is asked about is worked out from."""
+"""Features for the probability that it is about the person asked about."""
 NOTHING = "I remember nothing about that."
 NOT_SAID = "I don't know: nothing I remember says that."
 _SENTENCE = re.compile(r"(?:[^.!?\n]|(?<=\d)\.(?=\d))+[.!?]*")
@@ -107,22 +107,22 @@ _RELATIONS = tuple(
 _IS_PAST = re.compile(r"\b(?:did|was|were|had|has|have|ago)\b", re.IGNORECASE)
 _DAY = dt.timedelta(days=1)
 _LONGEST = 370 * _DAY
-"""A longer stretch than a year is no answer to when."""
+"""A period longer than a year is no answer to when."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryAnswer:
-    """What memory says to a question."""
+    """The answer of memory to a question."""
 
     kind: RecalledKind
     text: str
-    """The answer alone; of `unknown`, that there is none."""
+    """The answer alone; for `unknown`, that there is none."""
     chance: float
-    """That the evidence answers the question, in [0, 1]."""
+    """Probability that the evidence answers the question, in [0, 1]."""
     evidence: tuple[Found, ...] = ()
     """Best first."""
     period: Period | None = None
-    """Of kind `time`: the stretch of time that `text` says."""
+    """For kind `time`: the period that `text` states."""
 
 
 def answer_from(
@@ -134,11 +134,11 @@ def answer_from(
     is_forced: bool = False,
     reader: WordReader | None = None,
 ) -> MemoryAnswer:
-    """Answer `question` as of `now` from events found, best first.
+    """Answer `question` as of `now` from the events found, best first.
 
     Args:
-        is_forced: Never say that memory does not say, as long as there is any event.
-        reader: Helps to find the words that are asked for; without it, their form and place alone tell.
+        is_forced: Answer as long as there is any event, even if it is unlikely to be right.
+        reader: Helps to find the words that are asked for; without it, only their form and place are used.
     """
     if not found:
         return MemoryAnswer("unknown", NOT_SAID, 0.0)
@@ -175,11 +175,12 @@ def answer_from(
 
 
 def is_of_another_matter(question: str, event: Found) -> bool:
-    """Whether an event lacks what it must say to answer: a name that the question names; of "what is my shirt size"
-    each word of the thing; of "am I …" a word for oneself; of a question for a relation ("where does Ana work") any
-    word that tells of it.
+    """Return whether an event lacks what it must say to answer: a name in the question; for "what is my shirt size",
+    each word of the thing; for "am I …", a word for oneself; for a question about a relation ("where does Ana work"),
+    any word that tells of it.
 
-    Asked only where nobody who said something is named: who speaks of oneself leaves out the name and the thing.
+    Use it only if the question names none of the speakers: people who speak of themselves leave out the name and the
+    thing.
     """
     said = f"{event.person} {event.text} {event.before}"
     words = set(telling_words(said))
@@ -197,7 +198,7 @@ def is_of_another_matter(question: str, event: Found) -> bool:
 
 
 def _place_in(sentence: str, question: str) -> str:
-    """Where something is, as the words of a sentence behind what the question says; empty: it does not say."""
+    """Find a place in the words of a sentence after those the question says; empty if it names none."""
     asked = {word[:5] for word in telling_words(question)}
     known = [match.end() for match in _WORD.finditer(sentence) if match.group().casefold()[:5] in asked]
     places = list(_PLACE.finditer(sentence))
@@ -206,12 +207,12 @@ def _place_in(sentence: str, question: str) -> str:
 
 
 def asks_for_time(question: str) -> bool:
-    """Whether a date, or how long ago, is asked for."""
+    """Return whether the question asks for a date, or how long ago."""
     return _WHEN.match(question) is not None or _AGO.match(question) is not None
 
 
 def _in_time(memory: EventMemory, question: str, found: Sequence[Found], now: dt.datetime) -> Sequence[Found]:
-    """Where the last or the first time is asked for: of those that tell of it as well as the best, that one first."""
+    """If the last or first time is asked for, put that event first among those that cover it as well as the best."""
     is_latest = _LATEST.search(question) is not None
     if not asks_for_time(question) or not (is_latest or _EARLIEST.search(question)):
         return found
@@ -228,26 +229,26 @@ def _in_time(memory: EventMemory, question: str, found: Sequence[Found], now: dt
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """What is seen of the evidence for a question."""
+    """Features of the evidence for a question."""
 
     related: tuple[float, ...]
     """One number for each of `RELATED`."""
     concerns: tuple[float, ...] | None
-    """One for each of `CONCERNS`; None where nobody in particular is asked about."""
+    """One for each of `CONCERNS`; None if the question is about nobody in particular."""
 
 
 def signs_of_evidence(memory: EventMemory, question: str, found: Sequence[Found]) -> Signs:
-    """What tells whether the events found, best first, answer the question.
+    """Compute the features that show whether the events found, best first, answer the question.
 
-    Of the best event: the share of the question's telling words said in it or just before it, or in it alone; its
-    cosine, its closeness, by how much it leads the next; the share of the names in the question that it names. And the
-    share of the question's words that stand in any event at all.
+    Of the best event: the share of the question's content words said in it or just before it, or in it alone; its
+    cosine, its closeness, its lead over the next; the share of the names in the question that it names. And the share
+    of the question's words that are in any event at all.
 
-    Of the one who is asked about: whether the best event is of them (1) or not (-1); by how much what is of them comes
-    closer than the rest, covers more, and weighs more; the share of the question's words in their best event; whether
-    that one states something and does not speak of "you"; whether the best of the others does speak of "you", so that
-    it may be an answer to them. Of the owner are events without a person; what the owner said of somebody by name is
-    of that person, too.
+    Of the person asked about: whether the best event is theirs (1) or not (-1); by how much their events come closer
+    than the rest, cover more, and score more; the share of the question's words in their best event; whether that one
+    states something and does not speak of "you"; whether the best of the others does speak of "you", so that it may be
+    an answer to them. Events without a person are the owner's; what the owner said of somebody by name counts as that
+    person's, too.
     """
     best = found[0]
     asked = _asked_stems(question, best)
@@ -278,14 +279,14 @@ def signs_of_evidence(memory: EventMemory, question: str, found: Sequence[Found]
 
 
 def _is_of(event: Found, people: Sequence[str]) -> bool:
-    """Whether an event is of the one asked about: said by them, or by the owner about them; nobody: of the owner."""
+    """Return whether an event is the asked person's: said by them, or by the owner of them; for none, the owner's."""
     if event.person in people or not (event.person or people):
         return True
     return not event.person and any(re.search(rf"\b{re.escape(p)}\b", event.text, re.IGNORECASE) for p in people)
 
 
 def _named_share(question: str, best: Found) -> float:
-    """The share of the capitalised words of a question, but for its first, that the event holds; 1 of none."""
+    """The share of the capitalised words of a question, except its first, that the event holds; 1 if there are none."""
     names = {word.casefold() for word in _NAME.findall(question)}
     said = set(telling_words(f"{best.person} {best.text} {best.before}"))
     return len(names & said) / len(names) if names else 1.0
@@ -303,7 +304,7 @@ def _covered(asked: set[str], text: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Chances:
-    """That the evidence is about what is asked, and about the one who is asked about."""
+    """Probabilities that the evidence is about what is asked, and about the person asked about."""
 
     related: float
     concerns: float | None
@@ -321,7 +322,8 @@ class Chances:
 
 
 def chances_of(signs: Signs) -> Chances:
-    """Logistic, fitted by `python -m hearth_bench.measure.memory.memory_at_scale --fit-answers`."""
+    """Compute both by logistic functions, fitted by `python -m hearth_bench.measure.memory.memory_at_scale
+    --fit-answers`."""
     kept = _fitted()
     concerns = None if signs.concerns is None else _logistic(kept["concerns"], CONCERNS, signs.concerns)
     return Chances(_logistic(kept["related"], RELATED, signs.related), concerns)
@@ -339,7 +341,7 @@ def _fitted() -> dict[str, Any]:
 
 
 def telling_sentence(question: str, text: str) -> str:
-    """The sentence that holds most of the question's words; among equals the longest, and none that asks."""
+    """Choose the sentence with most of the question's words; among equals the longest, rather no question."""
     asked = {word[:5] for word in telling_words(question)}
     sentences = [match.group().strip() for match in _SENTENCE.finditer(text)] or [text.strip()]
     return max(
@@ -349,10 +351,10 @@ def telling_sentence(question: str, text: str) -> str:
 
 
 def time_in(memory: EventMemory, event: Found, question: str = "") -> Period:
-    """The time an event's words name, as seen from when they were said; else that day.
+    """Read the time an event's words name, relative to when they were said; else that day.
 
     Args:
-        question: Where it asks for what is past, "on Friday" is the Friday before, "in June" the June before.
+        question: If it asks for the past, "on Friday" is the Friday before, "in June" the June before.
     """
     named = [p for p in memory.times_in(event.text, event.at) if p.end - p.start <= _LONGEST]
     day = event.at.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -371,7 +373,7 @@ def _year_before(moment: dt.datetime) -> dt.datetime:
 
 
 def said_period(period: Period) -> str:
-    """A day, a month, a year, or the first and the last day."""
+    """Write a period as a day, a month, a year, or the first and the last day."""
     start, last = period.start, period.end - dt.timedelta(seconds=1)
     if start.date() >= last.date():
         return f"{start.day} {start:%B %Y}"
@@ -383,7 +385,7 @@ def said_period(period: Period) -> str:
 
 
 def ago(then: dt.datetime, now: dt.datetime) -> str:
-    """The time between, in the two greatest units that count: "3 weeks and 2 days ago", "in 5 days", "today"."""
+    """Write the time between in its two greatest units: "3 weeks and 2 days ago", "in 5 days", "today"."""
     days = (now.date() - then.astimezone(now.tzinfo).date()).days
     if not days:
         return "today"
@@ -397,7 +399,7 @@ def ago(then: dt.datetime, now: dt.datetime) -> str:
 
 
 def _order(memory: EventMemory, question: str, now: dt.datetime) -> MemoryAnswer | None:
-    """The answer to which of two things came first; None where that is not asked, or one of them is not known."""
+    """Answer which of two things came first; None if that is not asked, or one of them is not known."""
     if asked := _ORDER.match(question):
         first, word, second = asked[1], asked[2].lower(), asked[3]
     elif asked := _FIRST.match(question):

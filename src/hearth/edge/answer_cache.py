@@ -1,11 +1,11 @@
-"""What the cloud said before, by masked form: the same question is not asked, paid and disclosed twice.
+"""Keep the cloud's answers by masked request, so that the same question is not asked, paid for and disclosed twice.
 
-"Call Anna" and "call Ben" leave the device as one form, so one answer serves both: the plan is kept as it came, with
-stand-ins, and gets the owner's own values when it is read. An answer that holds a moment of its own (a date, a time of
-day that the request does not say) is right for its day alone and is not kept.
+"Call Anna" and "call Ben" leave the device as one masked form, so one answer serves both: the plan is kept as it came,
+with pseudonyms, and gets the owner's own values when it is read. An answer with a date, or with a time of day that the
+request does not contain, is right for its day only and is not kept.
 
 Covered: tools that changed since (their hash is part of the form), answers that are old, a record that grows.
-Not covered: a cloud that would say it better by now; `KEPT` bounds for how long. Forgetting anything empties the
+Not covered: a cloud that would answer better by now; `KEPT` bounds for how long. Forgetting anything empties the
 record: a form is masked, but what a mask missed must not outlive it.
 """
 
@@ -30,12 +30,12 @@ class Answered:
     """Answers of one cloud to masked forms."""
 
     def __init__(self, store: Store, host: str) -> None:
-        """`host`: another cloud's answers are not taken."""
+        """Open the record for one cloud; answers of other hosts are not used."""
         self._store = store
         self._host = host
 
     def find(self, asked: edge_protocol.PlanAsked, now: dt.datetime) -> edge_protocol.PlanGiven | None:
-        """What was said to the same form, under the id of this question; None where nothing was, or long ago."""
+        """Return the answer to the same form, under this question's id; None if there is none or it is too old."""
         rows = self._store.query("SELECT answer, at FROM cloud_answer WHERE form = ?", (self._form(asked),))
         if not rows or not dt.timedelta(0) <= now - dt.datetime.fromisoformat(rows[0]["at"]) <= KEPT:
             return None
@@ -46,7 +46,7 @@ class Answered:
         return given.model_copy(update={"id": asked.id, "n_tokens": 0})
 
     def keep(self, asked: edge_protocol.PlanAsked, given: edge_protocol.PlanGiven, now: dt.datetime) -> None:
-        """Remember a plan, or that no tool serves it, unless it holds a moment of its own."""
+        """Keep a plan, or the answer that no tool serves the request, unless it holds a date or time of its own."""
         if given.plan is None and (given.refusal is None or given.refusal.kind != "out_of_scope"):
             return
         said = set(_MOMENT.findall(asked.request))

@@ -1,12 +1,13 @@
-"""The words of an event that a question asks for, and no more: a name, a place, a thing, what somebody did.
+"""Finds the words of an event that answer a question, and no more: a name, a place, a thing, what somebody did.
 
-Every run of up to `N_MOST_WORDS` words within a sentence is a candidate; a weighted sum of what is looked at in it
-(`LOOKED_AT`) chooses. The weights are fitted (`python -m hearth_bench.measure.memory.memory_at_scale --fit-answers`) by
-how much a candidate has in common with the right answer, and never see a word itself: only its form, its place, and
-what kind of thing is asked for.
+Every run of up to `N_MOST_WORDS` words within a sentence is a candidate; a weighted sum of its features (`LOOKED_AT`)
+chooses. The weights are fitted (`python -m hearth_bench.measure.memory.memory_at_scale --fit-answers`) by how much a
+candidate has in common with the right answer, and never depend on a word itself: only on its form, its place, and the
+kind of thing asked for.
 
 Covered: who, whose, where, what, which, what somebody did or thinks; several things where several are asked for.
-Not covered: what no single run of words says; why and how questions and those for yes or no: the sentence answers.
+Not covered: answers that are no single run of words; why and how questions and yes-or-no questions: the sentence
+answers.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 N_MOST_WORDS = 8
 N_EVENTS = 3
-"""Of the best events, so many are read."""
+"""Number of the best events that are read."""
 N_LISTED = 4
 _MOST_CHARACTERS_READ = 1200
 LOOKED_AT = (
@@ -44,7 +45,7 @@ LOOKED_AT = (
     *("where_in", "where_capital", "who_capital", "who_kin", "who_new", "does_verb", "does_words", "named_capital"),
     *("list_words", "kind_near", "feels_words", "read_start", "read_end"),
 )
-"""What is looked at in a candidate: see `_looked_at`."""
+"""Names of a candidate's features: see `_looked_at`."""
 _TOKEN = re.compile(r"[\w'’&-]+(?:\.\d+)?|[^\w\s]")
 _SENTENCE = re.compile(r"(?:[^.!?\n]|(?<=\d)\.(?=\d))+[.!?]*")
 _EDGES = STOP_WORDS | frozenset(
@@ -78,22 +79,22 @@ _ASKED_KIND = re.compile(
 
 
 _LIST_MARGIN = 0.12
-"""By how much what is said beside the best may be worse."""
+"""Most by which a further item of a list may score below the best."""
 _LEAST = 0.1
-"""By how much the best must be better than the mean; else the sentence says it better than a piece of it."""
+"""Least by which the best must score above the mean; otherwise the whole sentence is the better answer."""
 _FAR = -12.0
-"""The least log-chance that counts."""
+"""The least log-probability that counts."""
 
 
 class WordReader:
-    """The shipped reader of arguments, asked a question instead of a parameter; opened when it is first needed."""
+    """The shipped reader of arguments, asked a question instead of a parameter; opened at first use."""
 
     def __init__(self, cache: Path | None = None) -> None:
         self._cache = cache
         self._reader: SpanReader | None = None
 
     def edges(self, question: str, text: str) -> tuple[dict[int, float], dict[int, float]]:
-        """Log-chances that the answer starts, and ends, at a character of `text`.
+        """Log-probabilities that the answer starts, and ends, at a character of `text`.
 
         Raises:
             ConfigError, MissingExtraError: The reader cannot be opened.
@@ -115,15 +116,15 @@ class Span:
 
     text: str
     lead: str
-    """The preposition and the article or possessive before it; empty: none."""
+    """The preposition and the article or possessive before it; empty if there is none."""
     looked_at: tuple[float, ...]
-    """One number for each of `LOOKED_AT`."""
+    """Features: one number for each of `LOOKED_AT`."""
     event: int
-    """Its place among the events found."""
+    """Position of its event among the events found."""
 
 
 def is_asked_for(question: str) -> bool:
-    """Whether a question asks for a thing, a person, a place or a deed, and not for a reason or a yes."""
+    """Return whether a question asks for a thing, a person, a place or a deed, and not for a reason or a yes."""
     return _ASKS_THING.match(question) is not None
 
 
@@ -131,8 +132,8 @@ _ASKS_THING = re.compile(r"\s*(?:(?:in|at|on|to|for|from|with|of) )?(?:who|whom|
 
 
 def spans_for(question: str, found: Sequence[Found], reader: WordReader | None = None) -> tuple[Span, ...]:
-    """The runs of words that answer, best first: one, or up to `N_LISTED` where several things are asked for; none
-    where the sentence says it better."""
+    """Find the runs of words that answer, best first: one, or up to `N_LISTED` if several things are asked for; none if
+    the whole sentence is the better answer."""
     spans = candidates(question, found, reader)
     if not spans:
         return ()
@@ -175,25 +176,25 @@ _OWN_WORD = re.compile(rf"\b(?:{'|'.join(sorted(_OWN_WORDS, key=len, reverse=Tru
 
 
 def to_owner(text: str, *, is_sentence: bool = True) -> str:
-    """The owner's own words as they are said back: `I lent my drill` becomes `You lent your drill`."""
+    """Turn the owner's own words to the second person: `I lent my drill` becomes `You lent your drill`."""
     said = _OWN_WORD.sub(lambda m: _OWN_WORDS[m[0].replace("’", "'").casefold()], text.replace("’", "'"))
     return said[:1].upper() + said[1:] if is_sentence else said
 
 
 def told(span: Span, found: Sequence[Found]) -> str:
-    """As it is said to the owner: of the owner's own words "behind your coats" instead of "coats"."""
+    """Write a span as it is said to the owner: for the owner's own words "behind your coats" instead of "coats"."""
     if found[span.event].person:
         return span.text
     return to_owner(f"{span.lead} {span.text}" if span.lead else span.text, is_sentence=False)
 
 
 def asks_for_several(question: str) -> bool:
-    """Whether the question names several things: "which books"."""
+    """Return whether the question asks for several things: "which books"."""
     return _LISTS.match(question.strip()) is not None
 
 
 def candidates(question: str, found: Sequence[Found], reader: WordReader | None = None) -> list[Span]:
-    """Every run of words that may answer, of the best events."""
+    """List every run of words in the best events that may answer."""
     asked = _Asked(question, found)
     spans: list[Span] = []
     for place, event in enumerate(found[:N_EVENTS]):
@@ -211,11 +212,11 @@ def candidates(question: str, found: Sequence[Found], reader: WordReader | None 
 
 @dataclass(frozen=True, slots=True)
 class _Around:
-    """What is the same for all candidates of a sentence."""
+    """Features that all candidates of a sentence share."""
 
     event: int
     lacks: float
-    """By how much less of the question it holds than the best sentence, 0 or less."""
+    """Share of the question it holds, less that of the best sentence; 0 or less."""
     asks: bool
     is_told_by_other: bool
     starts: dict[int, float]
@@ -230,7 +231,7 @@ class _Token:
     end: int
     is_word: bool
     is_known: bool
-    """Whether the question says it, too."""
+    """True if the question says it, too."""
 
     @classmethod
     def of(cls, match: re.Match[str], offset: int, asked: _Asked) -> _Token:
@@ -240,7 +241,7 @@ class _Token:
 
 
 class _Asked:
-    """What is known of a question before its candidates are looked at."""
+    """Features of a question that are computed before its candidates."""
 
     def __init__(self, question: str, found: Sequence[Found]) -> None:
         self.people = {word for event in found[:1] for person in event.people for word in telling_words(person)}
@@ -286,7 +287,7 @@ def _of_sentence(tokens: Sequence[_Token], asked: _Asked, around: _Around) -> li
 
 
 def _said(tokens: Sequence[_Token]) -> str:
-    """The words with the spaces that stood between them."""
+    """Join the words with their original spaces."""
     said = tokens[0].text
     for before, token in pairwise(tokens):
         said += (" " if token.start > before.end else "") + token.text
@@ -305,7 +306,7 @@ def _lead(tokens: Sequence[_Token], first: int) -> str:
 def _looked_at(
     tokens: Sequence[_Token], places: Sequence[int], first: int, last: int, asked: _Asked, around: _Around
 ) -> tuple[float, ...] | None:
-    """The numbers of one candidate; None where it says nothing that the question did not."""
+    """Compute the features of one candidate; None if it says nothing that the question did not."""
     said = tokens[first : last + 1]
     words = [token.low for token in said]
     n = sum(token.is_word for token in said)

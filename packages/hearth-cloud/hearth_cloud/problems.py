@@ -1,4 +1,4 @@
-"""What the service says when it does not do what was asked: a status and a `wire.Problem`, never what was sent."""
+"""Errors that the service answers with: a status and an `edge_protocol.Problem`, never content of the request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_RETRY_S = 86_400.0
 
 
 class Fault(HearthError):
-    """Ends a request with a status; the message is for whoever asked."""
+    """Ends a request with a status; the message is for the client."""
 
     def __init__(self, status: int, code: str, detail: str, retry_after_s: float | None = None) -> None:
         super().__init__(detail)

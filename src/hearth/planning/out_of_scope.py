@@ -1,8 +1,8 @@
-"""Whether a request is one of the tasks that were taught, or of a kind never seen, which is refused.
+"""Decides whether a request is of a taught task, or of a kind never seen, which is refused.
 
 A request is known when its nearest demonstrations are as near as those of demonstrations are to each other, all but a
 small share. That share bounds how often a request of a taught task is refused, whatever the encoder; what helps to
-recognise others is learnt from requests that were rightly refused, where there are any.
+recognise others is learned from requests that were rightly refused, if there are any.
 
 Covered: requests unlike everything taught. Not covered: a request that reads like a taught task and means another.
 """
@@ -16,20 +16,22 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.planning.ranking.calibration.logistic import Weigher, chance, fit_logistic
 from hearth.planning.ranking.examples import Taught
 from hearth.planning.ranking.features import Reading
+from hearth.planning.ranking.logistic import Weigher, chance, fit_logistic
 from hearth.planning.ranking.neighbours import Neighbourhood
 from hearth.planning.ranking.ranker import Student
 
 WRONGLY_REFUSED = 0.03
-"""At most about this share of requests of taught tasks is refused; with fewer than fifty demonstrations, a request less
-familiar than all of them are to each other."""
+"""Approximate greatest share of requests of taught tasks that is refused.
+
+With fewer than fifty demonstrations, a request less familiar than all of them are to each other is refused.
+"""
 LEAST_TAUGHT = 20
-"""With fewer demonstrations nothing is refused for being strange: too little is known."""
+"""Least number of demonstrations for anything to be refused as strange: with fewer, too little is known."""
 _LEAST_REFUSED = 20
 _VERY_NEAR = 0.75
-"""A request is known by one demonstration alone when that is nearer than this share of demonstrations have any."""
+"""A request is known by one demonstration if it is nearer to it than this share of demonstrations is to any other."""
 _N_COMPARED = 300
 _N_NEAREST = 5
 _N_NEAREST_REFUSED = 3
@@ -38,7 +40,7 @@ Floats = NDArray[np.float64]
 
 
 class Scope:
-    """The tasks a student was taught. Made from the student as it is; make it anew when it has learnt more."""
+    """The tasks a student was taught. Made from the student as it is; make it anew when it has learned more."""
 
     def __init__(self, student: Student, refused: Mapping[str, Reading] | None = None) -> None:
         """Compare a few hundred demonstrations with all others.
@@ -51,10 +53,10 @@ class Scope:
         self._refused = Neighbourhood({id: Taught((), frozenset(), one, ()) for id, one in readings.items()})
         ids = sorted(student.ids, key=_digest)[:_N_COMPARED]
         self.is_wide = len(ids) < LEAST_TAUGHT
-        """Too little was taught to tell."""
+        """True when too little was taught to tell."""
         self._weigher: Weigher | None = None
         self.threshold = -math.inf
-        """Requests less familiar are refused."""
+        """Least familiarity; requests less familiar are refused."""
         self._very_near = math.inf
         if self.is_wide:
             return
@@ -65,16 +67,16 @@ class Scope:
             self._weigher = fit_logistic(np.vstack([known, strange]), right)
         self._very_near = float(np.quantile(known[:, 1], _VERY_NEAR))
         scores = np.sort(self._familiarity(known))
-        # The conformal quantile: of n + 1 alike scores, at most this share lies below the k-th least of n.
+        # The conformal quantile: of n + 1 exchangeable scores, at most this share lies below the k-th least of n.
         k = max(1, math.floor(WRONGLY_REFUSED * (len(scores) + 1)))
         self.threshold = float(scores[k - 1])
 
     def familiarity(self, readings: Sequence[Reading]) -> Floats:
-        """How familiar requests are, shape [n]; higher is more so, comparable with `threshold`."""
+        """Return how familiar requests are, shape [n]; higher is more familiar, comparable with `threshold`."""
         return self._familiarity(np.array([self._signs(one) for one in readings]).reshape(len(readings), 4))
 
     def is_known(self, reading: Reading) -> bool:
-        """Whether a request is of a taught task; always when too little was taught to tell."""
+        """Return whether a request is of a taught task; always true when too little was taught to tell."""
         if self.is_wide:
             return True
         signs = np.array([self._signs(reading)])
@@ -85,7 +87,7 @@ class Scope:
         return chance(self._weigher, signs) if self._weigher is not None else signs[:, 0]
 
     def _signs(self, reading: Reading, without: str | None = None, without_refused: str | None = None) -> list[float]:
-        """Likeness to the nearest demonstrations and to the nearest refused requests."""
+        """Return the likeness to the nearest demonstrations and to the nearest refused requests."""
         near = [likeness for _, likeness in self._student.nearest(reading, _N_NEAREST, without)] or [0.0]
         rows, alike = self._refused.nearest(reading, _N_NEAREST_REFUSED + 1)
         others = [float(a) for row, a in zip(rows, alike) if self._refused.ids[row] != without_refused]

@@ -1,21 +1,20 @@
-"""What planning costs, beside how good it is: latency, tokens, calls to the cloud, bytes that went out, what leaked,
-energy; and whether the plan, run at home, does what the right one does.
+"""Measure the cost of planning (latency, tokens, cloud calls, bytes sent, leaks, energy) and its effect in the home.
 
-A prediction says what it cost under `usage`, in a mapping or in JSON written as text:
+A prediction states its cost under `usage`, in a mapping or in JSON written as text:
 
     {"completion": "…", "usage": {"latency_ms": 41.2, "prompt_tokens": 180, "completion_tokens": 60, "cloud_calls": 1,
                                   "bytes_out": 214, "sent": ["what went out, as it went"], "energy_j": 0.8}}
 
-Each key may be missing: it is not known then, never zero. `total_tokens` may stand for the two kinds of tokens, as in
-the language models of Ianvs' examples. Joint inference's four things (`[is hard, result, edge's, cloud's]`) cost what
-the edge's and the cloud's answer cost together. An answer says what is private in its question under `private` (a list
-of texts), and whose home a plan runs in under `owner` (one of Q2A's) and `now`.
+Each key may be missing: its value is then unknown, never zero. `total_tokens` may stand for the two kinds of tokens, as
+in the language models of Ianvs' examples. A joint inference's list of four (`[is hard, result, edge's, cloud's]`) costs
+the sum of the edge's and the cloud's answer. An answer lists the private texts in its question under `private`, and
+names the home in which a plan runs under `owner` (one of Q2A's) and `now`.
 
-Every measure is one function of lists, in the order of the samples. What cannot be told is `NotMeasured`: not a number,
-with the reason; a measure that only some predictions have is not told either, since the others may be the dear ones.
+Every measure is one function of lists, in the order of the samples. A value that cannot be computed is `NotMeasured`:
+NaN with the reason. That includes a value that only some predictions state, since the others may be the expensive ones.
 
 Covered: predictions without `usage`, figures that are negative, infinite or no numbers, questions without anything
-private. Not covered: whether what a prediction says of itself is true.
+private. Not covered: whether the cost that a prediction states is true.
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ _FIGURES = ("latency_ms", "prompt_tokens", "completion_tokens", "cloud_calls", "
 
 
 class NotMeasured(float):
-    """Not a number, and the reason."""
+    """NaN with the reason why a value was not measured."""
 
     reason: str
     is_of_machine: bool
-    """Nothing is wrong with the job: this machine cannot measure it."""
+    """True when the cause is this machine and not the job."""
 
     def __new__(cls, reason: str, *, is_of_machine: bool = False) -> NotMeasured:
         made = super().__new__(cls, math.nan)
@@ -51,7 +50,7 @@ class NotMeasured(float):
 
 
 class UsageError(ValueError):
-    """A prediction or an answer says of itself what cannot be."""
+    """A prediction or an answer states something impossible about itself."""
 
 
 # ── What a prediction says of itself ──────────────────────────────────────────────────────────────────────
@@ -59,18 +58,18 @@ class UsageError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one answer cost; None is not known."""
+    """Cost of one answer; None is unknown."""
 
     latency_ms: float | None = None
-    """From the question to the plan."""
+    """Milliseconds from the question to the plan."""
     prompt_tokens: float | None = None
     completion_tokens: float | None = None
-    """Of language models, here and in the cloud."""
+    """Tokens written by language models, here and in the cloud; `prompt_tokens` are those read."""
     cloud_calls: float | None = None
     bytes_out: float | None = None
-    """That left the device, as they were sent."""
+    """Bytes that left the device, as sent."""
     sent: tuple[str, ...] | None = None
-    """The texts that left it."""
+    """Texts that left the device."""
     energy_j: float | None = None
 
     @property
@@ -80,13 +79,13 @@ class Usage:
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        """Both, one after the other; what one of them does not say is not known of both."""
+        """Add the costs of two answers; a value unknown for one of them is unknown for both."""
         figures = {name: _sum(getattr(self, name), getattr(other, name)) for name in _FIGURES}
         sent = None if self.sent is None or other.sent is None else self.sent + other.sent
         return Usage(**figures, sent=sent)
 
     def document(self) -> dict[str, Any]:
-        """As JSON; what is not known is left out."""
+        """Convert to JSON, without unknown values."""
         found = {name: getattr(self, name) for name in _FIGURES if getattr(self, name) is not None}
         return found if self.sent is None else {**found, "sent": list(self.sent)}
 
@@ -99,10 +98,10 @@ UNKNOWN = Usage()
 
 
 def usage_of(prediction: Any) -> Usage:
-    """What a prediction says that it cost; `UNKNOWN` where it says nothing.
+    """Read the cost that a prediction states; `UNKNOWN` if it states none.
 
     Raises:
-        UsageError: It says something that no cost can be.
+        UsageError: It states an impossible cost.
     """
     value = prediction
     for _ in range(4):
@@ -146,12 +145,12 @@ def _figure(name: str, value: Any) -> float | None:
 
 
 def usages_of(predictions: Sequence[Any], sample_ms: Sequence[float] = ()) -> list[Usage]:
-    """Of each prediction.
+    """Read the cost of each prediction.
 
     Args:
-        sample_ms: What the runner measured of each, for those that do not say their latency.
+        sample_ms: Time of each as the runner measured it, for predictions that do not state a latency.
     Raises:
-        UsageError: One says something that no cost can be; names which.
+        UsageError: One states an impossible cost; names which.
     """
     found = []
     for k, prediction in enumerate(predictions):
@@ -163,7 +162,8 @@ def usages_of(predictions: Sequence[Any], sample_ms: Sequence[float] = ()) -> li
 
 
 def with_latency(usages: Sequence[Usage], sample_ms: Sequence[float]) -> list[Usage]:
-    """With the runner's milliseconds where a prediction does not say its own; theirs are of another number: without."""
+    """Fill in the runner's milliseconds where no latency is stated, unless their number differs from the
+    predictions'."""
     if len(sample_ms) != len(usages):
         return list(usages)
     return [
@@ -180,10 +180,10 @@ def _fields(usage: Usage) -> dict[str, Any]:
 
 
 def latency_ms(usages: Sequence[Usage], percent: float) -> float:
-    """The latency that so many per cent of the samples do not exceed, between two samples on the line between them.
+    """Return the latency that `percent` of the samples do not exceed, interpolated linearly between samples.
 
     Source: the tail latency of MLPerf Inference (Reddi et al., ISCA 2020); quantiles of type 7 (Hyndman & Fan 1996),
-    numpy's. Slowest and usual differ by much where a cloud is asked: no mean.
+    numpy's. No mean is given: where a cloud is asked, the slowest differ too much from the usual ones.
     """
     values = _known(usages, "latency_ms")
     if isinstance(values, NotMeasured):
@@ -196,7 +196,7 @@ def latency_ms(usages: Sequence[Usage], percent: float) -> float:
 
 
 def tokens(usages: Sequence[Usage]) -> float:
-    """Tokens of language models a sample, read and written, wherever they ran.
+    """Return the tokens of language models per sample, read and written, wherever they ran.
 
     Source: `usage` of the OpenAI-compatible interface; Ianvs' cloud-edge examples count the same.
     """
@@ -204,7 +204,7 @@ def tokens(usages: Sequence[Usage]) -> float:
 
 
 def cloud_calls(usages: Sequence[Usage]) -> float:
-    """Calls to a cloud model a sample: the dear part of a cascade.
+    """Return the calls to a cloud model per sample: the expensive part of a cascade.
 
     Source: the share of strong-model calls of RouteLLM (Ong et al. 2024) and FrugalGPT (Chen et al. 2023); one less
     the `Edge Ratio` of Ianvs' cloud-edge examples where a sample is one call at most.
@@ -213,7 +213,7 @@ def cloud_calls(usages: Sequence[Usage]) -> float:
 
 
 def bytes_out(usages: Sequence[Usage]) -> float:
-    """Bytes a sample that left the device.
+    """Return the bytes per sample that left the device.
 
     Source: what Hearth's ledger counts: the payload as it was sent, without TLS.
     """
@@ -221,9 +221,8 @@ def bytes_out(usages: Sequence[Usage]) -> float:
 
 
 def energy_j(usages: Sequence[Usage], counter: EnergyCounter | None = None) -> float:
-    """Joules a sample, from a processor's counter (`hearth.formats.energy_counter`); its reason where this machine has
-    none.
-    """
+    """Return the joules per sample, from a processor's counter (`hearth.formats.energy_counter`), or the reason for
+    none."""
     if usages and all(one.energy_j is None for one in usages):
         reason = (counter or EnergyCounter.open()).reason
         if reason:
@@ -232,10 +231,10 @@ def energy_j(usages: Sequence[Usage], counter: EnergyCounter | None = None) -> f
 
 
 def leaked(private: Sequence[str], sent: Sequence[str]) -> list[str]:
-    """Of the texts that are private, those that stand in what was sent: all their words, folded, side by side.
+    """Return the private texts that occur in what was sent: all their words, folded, side by side.
 
-    Source: the leaks of `hearth_bench.suites.privacy_suite`, whose words and folding these are. What tells who somebody
-    is without saying it is not found.
+    Source: the leaks of `hearth_bench.suites.privacy_suite`, with its words and folding. Text that identifies somebody
+    without naming them is not found.
     """
     from hearth.language.text.confusables import plain, words
 
@@ -249,10 +248,10 @@ def leaked(private: Sequence[str], sent: Sequence[str]) -> list[str]:
 
 
 def privacy_leak(private: Sequence[Sequence[str]], usages: Sequence[Usage]) -> float:
-    """The share of all known private texts that stood in what went out.
+    """Return the share of all known private texts that occur in what was sent.
 
     Source: the leakage rate of PrivacyLens (Shao et al., NeurIPS 2024), counted in known texts instead of judged. A
-    sample of which nothing went out leaks nothing.
+    sample that sent nothing leaks nothing.
     """
     if len(private) != len(usages):
         return NotMeasured(f"{len(private)} answers beside {len(usages)} predictions; expected as many")
@@ -284,13 +283,13 @@ def _mean(usages: Sequence[Usage], name: str) -> float:
 
 
 def execution_success(answers: Sequence[Any], predictions: Sequence[Any]) -> float:
-    """The share of plans that, run in their owner's home, change and find what the right plan does there.
+    """Return the share of plans that, run in their owner's home, change and find what the right plan does there.
 
-    Where the right thing is to refuse or ask, a prediction without steps is right. Each plan runs in the home of Q2A
-    as it is written, past the real guard, every question answered with yes (`hearth_bench.data.q2a_homes.execute`).
+    Where refusing or asking is right, a prediction without steps is right. Each plan runs in the home of Q2A as it is
+    written, past the real guard, with every question answered with yes (`hearth_bench.data.q2a_homes.execute`).
 
     Source: the pass rate of ToolBench (Qin et al., ICLR 2024) and the state checks of AgentDojo and tau-bench: by the
-    state that is left, not by a judge.
+    final state, not by a judge.
     """
     if len(answers) != len(predictions) or not len(answers):
         return NotMeasured(f"{len(answers)} answers beside {len(predictions)} predictions; expected as many")
@@ -304,11 +303,11 @@ def execution_success(answers: Sequence[Any], predictions: Sequence[Any]) -> flo
 
 
 def is_executed(answer: Any, prediction: Any) -> bool | None:
-    """Whether one prediction does what its answer does; None where the answer does not say where and when."""
+    """Return whether a prediction does what its answer does; None where the answer names no home or time."""
     from hearth.formats.plan_validation import check_plan
     from hearth_bench.data.q2a_homes import effect_of, execute
     from hearth_bench.data.q2a_instructions import OWNERS
-    from hearth_bench.report.runs import plan_in, unwrapped
+    from hearth_bench.scoring.sample_answers import plan_in, unwrapped
 
     said, right = unwrapped(answer), plan_in(answer)
     owner, now = (said.get("owner"), said.get("now")) if isinstance(said, Mapping) else (None, None)
@@ -336,7 +335,7 @@ def _instant(text: Any) -> dt.datetime | None:
 
 
 def _result(prediction: Any) -> Any:
-    """The second of joint inference's four things, else all of it."""
+    """Return the result of a joint inference's list of four, else the whole prediction."""
     is_joint = isinstance(prediction, Sequence) and not isinstance(prediction, str) and len(prediction) == 4
     return prediction[1] if is_joint else prediction
 
@@ -349,12 +348,12 @@ def _world(owner: str) -> World:
 
 
 def private_in(answers: Sequence[Any]) -> list[tuple[str, ...]]:
-    """Of each answer what it says is private in its question.
+    """Return the private texts that each answer lists for its question.
 
     Raises:
-        UsageError: `private` is no list of texts.
+        UsageError: A `private` is no list of texts.
     """
-    from hearth_bench.report.runs import unwrapped
+    from hearth_bench.scoring.sample_answers import unwrapped
 
     found = []
     for k, answer in enumerate(answers):
@@ -379,12 +378,12 @@ SYSTEM: Mapping[str, Measure] = {
     "energy_j": lambda _, found, ms: energy_j(usages_of(found, ms)),
     "executed": lambda right, found, _: execution_success(right, found),
 }
-"""Of right answers, predictions and the runner's milliseconds of each."""
+"""Measures by name, as functions of right answers, predictions and the runner's milliseconds of each."""
 
 
 def measure_system(name: str, right: Sequence[Any], found: Sequence[Any], sample_ms: Sequence[float] = ()) -> float:
-    """One of `SYSTEM`; what cannot be told is `NotMeasured`, also where the data are not of the right shape."""
+    """Compute one of `SYSTEM`; `NotMeasured` if it cannot be computed or the data have a wrong shape."""
     try:
-        return SYSTEM[name](list(right), list(found), sample_ms)  # Ianvs hands arrays
+        return SYSTEM[name](list(right), list(found), sample_ms)  # Ianvs passes arrays
     except UsageError as error:
         return NotMeasured(str(error))

@@ -1,4 +1,4 @@
-"""The two measurements that `hearth bench` makes, from files to one document each; nothing is written here."""
+"""Run the two measurements of `hearth bench` that learn from files, each to one document; nothing is written here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from hearth.formats.plan_json import read_graph
 from hearth.formats.run_record import Stopwatch, origin
 from hearth.planning.plan_drafting import LISTED_SHARE, Filling, listed_share
 from hearth.planning.ranking.features import ReadingOptions
-from hearth.planning.ranking.ranker import Student, StudentOptions
+from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth.protocols import Encoder
 from hearth.types import ToolSpec
 from hearth_bench.data.datasets import PlanData, read_plans, read_tool_file
@@ -33,20 +34,20 @@ from hearth_bench.suites.planning_suite import Method, measure, needs_filling, o
 from hearth_bench.suites.second_tier_training import RoundTrainer, train_tier_two
 
 _FAST_TEST = 150
-"""Test requests of a fast stream: every round tests all of them."""
+"""Number of test requests of a fast stream: every round tests all of them."""
 _FAST_FIT = 200
 _N_REPLAYED = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """What is measured on."""
+    """Data that a measurement uses."""
 
     train: PlanData
     test: PlanData
     graph: frozenset[Link] | None
     facts: Mapping[str, object]
-    """Names, hashes and what was passed over."""
+    """Names, hashes and counts of skipped lines."""
 
     @classmethod
     def read(
@@ -60,10 +61,10 @@ class Files:
         is_strict: bool = False,
         progress: Progress = SILENT,
     ) -> Files:
-        """Read and check all files; bad lines are passed over, said and counted, unless `is_strict`.
+        """Read and check all files; bad lines are skipped, reported and counted, unless `is_strict`.
 
         Raises:
-            RequestError: A file cannot be read or holds nothing usable; or has a bad line, when `is_strict`.
+            RequestError: A file cannot be read or holds nothing usable; or it has a bad line and `is_strict` is true.
             RegistryError: A tool file is wrong.
         """
         specs = read_tool_file(tools)
@@ -159,10 +160,10 @@ def measure_planning(
 
 
 class _Made(NamedTuple):
-    """What came of tier two."""
+    """Result of training tier two."""
 
     left_out: str
-    """Why there is none; empty when there is."""
+    """Reason why tier two was left out; empty if it was not."""
     n_bytes: int = 0
     cpu_s: float = 0.0
 
@@ -185,7 +186,7 @@ def _tier_two(student: Student, files: Files, encoder: Encoder, folder: Path, se
 
 
 def _needless(files: Files) -> str:
-    """Why no tool has to be chosen; empty when one has."""
+    """Return the reason why no tool has to be chosen; empty if one has to be."""
     if listed_share(files.train.demonstrations) < LISTED_SHARE or any(not d.tools for d in files.test.demonstrations):
         return ""
     return "the tools that requests list are their plans"
@@ -214,13 +215,13 @@ def measure_continual(
     is_fast: bool = False,
     progress: Progress = SILENT,
 ) -> dict[str, object]:
-    """Teach the rounds one after the other with each method; the student's keys stand at the top.
+    """Teach the rounds one after the other with each method; the student's keys are at the top level.
 
     Args:
-        is_fast: Leave out what is trained by gradient descent, test on fewer requests, fit joining weights on fewer and
-            on no hidden tools, teach all at once only the student.
+        is_fast: Skip methods trained by gradient descent, test on fewer requests, fit joining weights on fewer and
+            without hidden tools, and run the all-at-once variant only for the student.
     Raises:
-        RequestError: Fewer demonstrations than rounds.
+        RequestError: There are fewer demonstrations than rounds.
     """
     watch = Stopwatch()
     o = student_options(seed)
@@ -279,7 +280,7 @@ def _trained(
     seed: int,
     progress: Progress,
 ) -> str:
-    """Run a method that is trained by gradient descent; the reason why it was left out."""
+    """Run a method that is trained by gradient descent; return the reason if it was left out."""
     try:
         with tempfile.TemporaryDirectory(prefix="hearth-bench-") as folder:
             trainer = RoundTrainer(stream.train.tools, encoder, seed)

@@ -1,11 +1,11 @@
-"""The memory that tools are handed: what is held true first, then what happened.
+"""Provides the memory that tools use: believed facts first, then events.
 
-A question is met by facts whose subject, relation and value hold most of its telling words. Of facts only the current
-ones are said, with since when and from where; those that ended, when the question asks for the past. An event on which
-only facts rest that ended or were revoked is not found: an old value never wins.
+A question is answered by facts whose subject, relation and value hold most of its content words. Only current facts are
+given, with their beginning and their source; ended ones if the question asks for the past. An event that only ended or
+revoked facts rest on is not found: an old value never wins.
 
 Covered: facts by their words, and by words that mean a relation ("where does Ana live").
-Not covered: questions that need several facts; a question in words that neither fact nor event share.
+Not covered: questions that need several facts; a question in words that neither a fact nor an event shares.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hearth.errors import NotFound
+from hearth.memory.answers.answer_spans import WordReader
+from hearth.memory.answers.question_answering import N_EVIDENCE, N_WEIGHED, NOTHING, answer_from, asks_for_time
+from hearth.memory.answers.questions import asked_of, believed_then, declares, said_by
 from hearth.memory.event_memory import EventMemory, Filter, Found
 from hearth.memory.facts.fact_dates import MONTHS
 from hearth.memory.facts.fact_extraction import NEVER_FOUND
@@ -23,23 +26,20 @@ from hearth.memory.facts.fact_store import ME, Fact, FactStore
 from hearth.memory.facts.relations import KIN, listed, said_of
 from hearth.memory.facts.statements import statements
 from hearth.memory.retention import SUMMARY
-from hearth.memory.search.answer_spans import WordReader
-from hearth.memory.search.question_answering import N_EVIDENCE, N_WEIGHED, NOTHING, answer_from, asks_for_time
-from hearth.memory.search.questions import asked_of, believed_then, declares, said_by
 from hearth.memory.search.recency import N_COMPARED, latest_first
 from hearth.memory.search.terms import STOP_WORDS, telling_words
 from hearth.protocols import MemoryHit, Recalled
 from hearth.types import Label
 
 FACT = "fact:"
-"""Ids of facts among those of events begin so."""
+"""Prefix of facts' ids among those of events."""
 N_MAX_FACTS = 5
 N_LISTED = 10
-"""Of what is held true alike ("what do I like"), so many are said."""
+"""Most facts that answer alike ("what do I like") in one answer."""
 N_PASSED_OVER = 10
-"""So many more events are looked at, as some are left out."""
+"""Number of further events that are fetched, because some are left out."""
 _LEAST_SHARE, _LEAST_COSINE = 0.34, 0.5
-"""Beside a search's words an event holds at least this share of them, or comes so near in meaning."""
+"""An event must hold at least this share of the search's words, or come this near in meaning."""
 _LEAST_COVERED = 0.6
 _PAST = re.compile(
     r"\b(?:used to|before|previous(?:ly)?|former(?:ly)?|earlier|old|once|in the past|did\b.*\blive)\b", re.I
@@ -67,14 +67,14 @@ _MEANS: Mapping[str, frozenset[str]] = {
     "from": frozenset(listed("from come hometown origin")),
     "spouse": frozenset(listed("spouse married husband wife partner")),
 }
-"""Words that ask for a relation, beside its own."""
+"""Words that ask for a relation, besides its own."""
 
 
 class Recollection:
-    """`protocols.Memory` over facts and events."""
+    """A `protocols.Memory` over facts and events."""
 
     def __init__(self, events: EventMemory, facts: FactStore, reader: WordReader | None = None) -> None:
-        """The memory of a home.
+        """Join the events and facts of a home.
 
         Args:
             reader: Helps to find the words of an event that are asked for.
@@ -85,15 +85,15 @@ class Recollection:
 
     @property
     def events(self) -> EventMemory:
-        """What happened, without what is held true."""
+        """The events, without the facts."""
         return self._events
 
     def remember(self, text: str, *, kind: str, at: dt.datetime, label: Label, key: str) -> str:
-        """As `EventMemory.remember`."""
+        """Do as `EventMemory.remember`."""
         return self._events.remember(text, kind=kind, at=at, label=label, key=key)
 
     def forget(self, id: str) -> None:
-        """As `EventMemory.forget`, with the facts that rest on nothing else. Raises: NotFound."""
+        """Do as `EventMemory.forget`, also for the facts that rest on nothing else. Raises: NotFound."""
         if id.startswith(FACT) and id[len(FACT) :].isdigit():
             if not self._facts.erase([fact.id for fact in self._facts.history(int(id[len(FACT) :]))]):
                 raise NotFound(f"no fact {id!r} in memory; it may have been forgotten already")
@@ -109,7 +109,7 @@ class Recollection:
         now: dt.datetime | None = None,
         where: Filter | None = None,
     ) -> tuple[MemoryHit, ...]:
-        """What is held true, then what happened; best first."""
+        """Find facts, then events; best first."""
         facts = self.facts_for(query)[: min(limit, N_MAX_FACTS)] if where is None else ()
         if facts and _OWNER.fullmatch(query):  # no event is near "me"
             return tuple(_as_hit(fact, score, None if now is None else now.tzinfo) for fact, score in facts)
@@ -121,8 +121,8 @@ class Recollection:
         return self._latest_first(query, hits)[:limit]
 
     def answer(self, question: str, *, now: dt.datetime) -> Recalled:
-        """The answer to `question` with what it rests on: what is held true, else what an event says, else that memory
-        does not say. Of a matter that is only named ("what do you know about Ana"), what there is."""
+        """Answer `question` with its evidence: a fact, else what an event says, else that memory does not say. For a
+        matter that is only named ("what do you know about Ana"), list what there is."""
         asked = asked_of(question)
         if (then := believed_then(question)) is not None and (periods := self._events.times_in(then.when, now)):
             return self._believed(then.whom, min(periods[0].end - dt.timedelta(seconds=1), now), now)
@@ -146,7 +146,7 @@ class Recollection:
         return Recalled(said.kind, said.text, evidence, round(said.chance, 4))
 
     def _held(self, question: str, now: dt.datetime) -> Recalled | None:
-        """The fact that answers all of the question, with the words it rests on."""
+        """Find the fact that answers the whole question, with the events it rests on."""
         is_when = asks_for_time(question)
         facts = [fact for fact, share in self.facts_for(question) if share >= 1 and (not is_when or _tells_time(fact))]
         if not facts:
@@ -158,7 +158,7 @@ class Recollection:
         return Recalled("fact", _together(alike, now.tzinfo), (hit, *self._events.told(events)[:N_EVIDENCE]))
 
     def _believed(self, whom: str, then: dt.datetime, now: dt.datetime) -> Recalled:
-        """What was held true at a moment, of everyone or of somebody, the latest learnt first."""
+        """List the facts believed at a moment, about everyone or about somebody, the latest learnt first."""
         held = self._facts.believed(as_of=then)
         if _OWNER.fullmatch(whom):
             held = tuple(fact for fact in held if fact.subject == ME)
@@ -169,8 +169,7 @@ class Recollection:
         return Recalled("listed", "", hits[:N_LISTED]) if hits else Recalled("unknown", NOTHING, chance=0.0)
 
     def _kept(self, found: Sequence[Found], question: str) -> list[Found]:
-        """Without what repeats memory itself, what was only asked or ordered, what says the same again, and what is so
-        no longer."""
+        """Filter out events that repeat memory itself or another, that only ask or order, or that are outdated."""
         kept: list[Found] = []
         said: set[str] = set()
         for one in (_line_of(folded, question) for folded in found):
@@ -182,7 +181,7 @@ class Recollection:
         return kept
 
     def _latest_first(self, query: str, hits: tuple[MemoryHit, ...]) -> tuple[MemoryHit, ...]:
-        """Of what the owner said on one matter, the latest before the earlier."""
+        """Put the latest of the owner's statements on one matter before the earlier ones."""
         compared = hits[:N_COMPARED]
         moments = [hit.at if hit.kind in _OWN and _states(hit) else None for hit in compared]
         if sum(moment is not None for moment in moments) < 2 or _PAST.search(query):
@@ -195,8 +194,8 @@ class Recollection:
         return (*(compared[place] for place in order), *hits[len(compared) :])
 
     def facts_for(self, query: str) -> tuple[tuple[Fact, float], ...]:
-        """Current facts that answer `query`, best first, each with the share of the question's words it holds; ended
-        ones where the question asks for the past."""
+        """Find current facts that answer `query`, best first, each with the share of the question's words it holds;
+        also ended ones if the question asks for the past."""
         if _OWNER.fullmatch(query):
             mine = sorted(self._facts.believed(ME), key=lambda fact: -fact.id)
             return tuple((fact, 1.0) for fact in mine)
@@ -216,8 +215,8 @@ class Recollection:
         return tuple(found)
 
     def _is_outdated(self, event: str, query: str) -> bool:
-        """Whether what the event says on the question is so no longer: facts that ended answer it, better than those
-        that rest on it and still are so."""
+        """Return whether what the event says on the question is outdated: facts that ended answer it better than those
+        that rest on it and still hold."""
         resting = self._facts.from_event(event)
         if not resting or _PAST.search(query):
             return False
@@ -245,13 +244,13 @@ _RELATING = frozenset(listed("like called name")).union(*_MEANS.values())
 
 
 def _asked(query: str) -> list[str]:
-    """The words a question is about; where none tells anything, those that name a relation ("what do I like")."""
+    """The content words of a question; if there are none, those that name a relation ("what do I like")."""
     words = [word for word in telling_words(query) if word not in _ASKING]
     return [word for word in words if word not in STOP_WORDS] or [word for word in words if word in _RELATING]
 
 
 _OWN = frozenset({"fact", "request", "remembered"})
-"""Kinds of what the owner said."""
+"""Kinds of events and facts that the owner said."""
 
 
 def _states(hit: MemoryHit) -> bool:
@@ -263,7 +262,7 @@ def _is_current(fact: Fact) -> bool:
 
 
 def _covered(asked: list[str], fact: Fact, kin: Mapping[str, str]) -> float:
-    """The share of the question's words that a fact holds; 0 where all they share is a common relation."""
+    """The share of the question's words that a fact holds; 0 if all they share is a common relation."""
     subject = set(_words(fact.subject))
     relation = set(_words(fact.relation)) | _MEANS.get(fact.relation, frozenset())
     relation |= {word for word, means in KIN.items() if means == fact.relation}
@@ -288,7 +287,7 @@ _LINE = re.compile(r"(?:\d{1,2} \w+ )?\d\d:\d\d (?:(?P<person>[A-Z][\w.'’-]+(?
 
 
 def _line_of(found: Found, question: str) -> Found:
-    """Of a day's summary the line nearest to the question, with who said it: another's words are never the owner's."""
+    """Pick the line of a day's summary nearest to the question, with its speaker: never another's as the owner's."""
     lines = [line for row in found.text.splitlines() if (line := _LINE.fullmatch(row.strip()))]
     if found.kind != SUMMARY or not lines:
         return found
@@ -303,7 +302,7 @@ def _line_of(found: Found, question: str) -> Found:
 
 
 def _is_near(found: Found, query: str) -> bool:
-    """Whether an event is about what is looked for, and not only vaguely near."""
+    """Return whether an event is about what is searched, and not only vaguely near."""
     asked = {word[:4] for word in _asked(query)}
     said = {word[:4] for word in telling_words(f"{found.person} {found.text}")}
     return len(asked & said) >= _LEAST_SHARE * len(asked) or max(found.cosine, found.close) >= _LEAST_COSINE
@@ -314,7 +313,7 @@ def _alike(one: Fact, other: Fact) -> bool:
 
 
 def _together(facts: Sequence[Fact], zone: dt.tzinfo | None) -> str:
-    """Facts of one subject and relation in one sentence, the earlier learnt first."""
+    """Write facts of one subject and relation in one sentence, the earlier learnt first."""
     said = [sentence(fact, zone) for fact in sorted(facts, key=lambda fact: fact.id)]
     start = said_of(facts[0].relation, facts[0].subject, "")
     if len(said) > 1 and all(one.startswith(start) for one in said):
@@ -339,7 +338,7 @@ def _words(text: str) -> list[str]:
 
 
 def _meets(word: str, words: set[str] | frozenset[str]) -> bool:
-    """Whether one of them is `word`, but for its ending."""
+    """Return whether one of the words is `word`, except for its ending."""
     if word in words:
         return True
     stem = max(4, len(word) - 3)
@@ -351,10 +350,10 @@ def _as_hit(fact: Fact, score: float, zone: dt.tzinfo | None) -> MemoryHit:
 
 
 def sentence(fact: Fact, zone: dt.tzinfo | None = None) -> str:
-    """A fact with since when, until when and how sure: `you live in Ghent, since 1 March 2019`.
+    """Write a fact with its beginning, end and doubt: `you live in Ghent, since 1 March 2019`.
 
     Args:
-        zone: The owner's; the machine's by default.
+        zone: The owner's zone; the machine's by default.
     """
     text = said_of(fact.relation, fact.subject, fact.value)
     if fact.since is not None:

@@ -1,4 +1,4 @@
-"""What came of a case, as the case writes it and the job reads it."""
+"""Define the outcome of a case, which the case writes and the job reads."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from hearth.formats.run_record import write_bytes
 CANNOT_WRITE = 74
 """Exit code of a case whose outcome could not be written."""
 Report = Callable[[str, float], None]
-"""What is being done, and which share of the case is done."""
+"""Callback that is told what is being done, and which share of the case is done."""
 Run = Callable[[Path, Report], object]
-"""Runs what a folder describes and writes there what came of it."""
+"""Function that runs the case described in a folder and writes its outcome there."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a case."""
+    """Status, metrics and faults of a case."""
 
     status: str = "failed"
     """`done`, `failed` or `stopped`."""
     stage: str = "import"
-    """Where it failed."""
+    """Stage in which it failed."""
     error: str = ""
     metrics: dict[str, Any] = field(default_factory=dict)
-    """By name in the job's order; null is none or not a number."""
+    """Values by name in the job's order; null: no value or not a number."""
     faults: list[str] = field(default_factory=list)
-    """What went wrong without ending it."""
+    """Faults that did not end the case."""
     continual: dict[str, Any] = field(default_factory=dict)
-    """R matrix and what the literature makes of it, of lifelong learning."""
+    """R matrix and the literature's metrics from it, for lifelong learning."""
     cost: dict[str, float] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
-    """What this machine cannot measure, and why: nothing is wrong with the case."""
+    """Metrics that this machine cannot measure, with the reasons; they are no fault of the case."""
     at: str = ""
 
 
@@ -47,10 +47,10 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
 
 
 def read_outcome(folder: Path) -> Outcome | None:
-    """What came of a case; None while nothing has."""
+    """Read the outcome of a case; None while there is none."""
     try:
         document = json.loads((folder / "outcome.json").read_text())
-        # What is newer than the file is as it begins.
+        # a field added after the file was written keeps its default
         found = Outcome(**{k: document[k] for k in Outcome.__dataclass_fields__ if k in document or k == "status"})
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -59,8 +59,8 @@ def read_outcome(folder: Path) -> Outcome | None:
 
 
 def jsonable(value: Any) -> Any:
-    """A value as JSON has it; what is not a number or infinite becomes null, what JSON has no word for text."""
-    if hasattr(value, "tolist"):  # numpy's
+    """Convert a value to JSON's types: NaN and infinity become null, unknown types text."""
+    if hasattr(value, "tolist"):  # a numpy array or number
         value = value.tolist()
     if isinstance(value, Mapping):
         return {str(key): jsonable(item) for key, item in value.items()}

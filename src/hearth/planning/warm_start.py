@@ -1,9 +1,9 @@
-"""How evidence is weighed by a student that has a prior and few demonstrations of its own.
+"""Fits how a student with a prior and few demonstrations of its own weighs evidence.
 
-Who has few cannot fit that well, and what others fitted for themselves does not carry over (they had many of their
-own). So it is fitted where the prior is made, on public demonstrations: again and again some of them are hidden from
-the prior, a few of the hidden are taught to a new student as its own, and the weights are those under which the other
-hidden ones are planned rightly.
+A student with few demonstrations cannot fit that well, and what others fitted for themselves does not carry over (they
+had many of their own). So it is fitted where the prior is made, on public demonstrations: several times some of them
+are hidden from the prior, a few of the hidden are taught to a new student as its own, and the weights are those under
+which the other hidden ones are planned correctly.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from hearth.planning.ranking.statistics.sufficient_statistics import Statistics
 
 _N_PARTS = 5
 _N_HIDDEN_PARTS = 3
-"""So many of the parts are hidden in turn."""
+"""Number of the parts that are hidden in turn."""
 _N_OWN = (0, 20, 60)
 _N_CASES = 100
 Numbers = tuple[tuple[tuple[float, ...], ...], ...]
 
 
 def begun(prior: Statistics, shown: Student, public: Collection[str], *, is_in_prior: bool) -> Statistics:
-    """The prior with weights fitted for beginners; a minute for a large one.
+    """Return the prior with weights fitted for beginners; takes a minute for a large one.
 
     Args:
         shown: A student that was taught the public demonstrations, without a prior.
-        public: Names of public tools; demonstrations with others are passed over.
+        public: Names of public tools; demonstrations with others are ignored.
         is_in_prior: Whether the prior holds the statistics of `shown`: then each part is taken out while it is hidden.
     """
     allowed = frozenset(public)
@@ -53,11 +53,13 @@ def begun(prior: Statistics, shown: Student, public: Collection[str], *, is_in_p
 
 
 def beside(prior: Statistics, known: Statistics) -> Statistics:
-    """The prior for one that was taught `known` itself: exactly without it, where the prior holds it. The same
-    demonstrations counted twice drown what others learnt (log: "What devices learn from each other").
+    """Return the prior for a student that was taught `known` itself: exactly without `known`, if the prior holds it.
 
-    Whether it is held shows in what is left: less than nothing of a sequence, a square below zero, an entry beyond what
-    its squares allow. Then nothing is taken out. Not covered: a prior with noise in it shows it by its counts alone.
+    The same demonstrations counted twice outweigh what others learned (log: "What devices learn from each other").
+
+    `known` is not in the prior if the rest has a negative count of a sequence, a square below zero, or an entry beyond
+    what its squares allow. Then nothing is taken out. Not covered: a prior with noise in it shows it by its counts
+    alone.
     """
     try:
         rest = prior.minus(known)

@@ -1,0 +1,3 @@
+"""The version of all five distributions."""
+
+__version__ = "0.2.0"
