@@ -82,12 +82,12 @@ test: $(VENV)/.dev  ## all tests, offline; JOBS=1 one after another
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 test-train: $(VENV)/.dev $(VENV)/.train  ## the tests that need torch
-	@$(BIN)/python -m pytest tests/unit/test_adapter.py tests/unit/test_language_student.py tests/unit/test_tagger_training.py tests/contract/test_local_models.py tests/e2e/test_adapters.py
+	@$(BIN)/python -m pytest tests/unit/learning/test_lessons.py tests/unit/learning/test_language_student.py tests/unit/training/test_ner_train.py tests/contract/test_local_models.py tests/e2e/test_adapters.py
 
 test-video: $(VENV)/.dev $(VENV)/.video  ## the tests that need the experts for home video
-	@$(BIN)/python -m pytest tests/contract/test_experts.py tests/unit/test_extra.py tests/unit/test_background.py tests/unit/test_person.py \
-		tests/unit/test_footage_files.py tests/unit/test_sound_files.py tests/unit/test_hearing.py tests/unit/test_ocr.py \
-		tests/e2e/test_video_cli.py
+	@$(BIN)/python -m pytest tests/contract/test_experts.py packages/hearth-video/tests/unit/test_installed.py packages/hearth-video/tests/unit/test_background_subtraction.py packages/hearth-video/tests/unit/test_person_detector.py \
+		packages/hearth-video/tests/unit/test_footage_files.py packages/hearth-video/tests/unit/test_sound_files.py packages/hearth-video/tests/unit/test_hearing.py packages/hearth-video/tests/unit/test_ocr.py \
+		packages/hearth-video/tests/e2e/test_video_cli.py
 
 check: $(VENV)/.dev  ## format, lint, types, import directions, generated docs
 	$(BIN)/ruff format --check .

@@ -1,4 +1,4 @@
-"""The contract of teachers rejects what breaks it. (Teachers that keep it: `tests/unit/test_teacher.py`.)"""
+"""The contract of teachers rejects what breaks it. (Teachers that keep it: `tests/unit/learning/test_teacher.py`.)"""
 
 from __future__ import annotations
 

@@ -10,7 +10,6 @@ import inspect
 import re
 import sys
 import textwrap
-from pathlib import Path
 from typing import Any
 
 import click
@@ -19,8 +18,9 @@ from pydantic import BaseModel
 from hearth import cli, config, errors
 from hearth.registry import load_tools
 from hearth_cloud import cloud_settings as cloud
+from tests import ROOT
 
-REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+REFERENCE = ROOT / "docs" / "reference"
 NOTE = "<!-- Written by `python -m tests.docs.generate`; edit the code, not this page. -->\n"
 
 

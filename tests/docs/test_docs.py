@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 from hearth import config, errors
+from tests import ROOT
 from tests.docs import generate
 
-ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```", re.S | re.M)
 

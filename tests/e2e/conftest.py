@@ -1,50 +1,5 @@
-"""A learnt home, made once and copied for each story."""
+"""A learnt home for each story; see tests/story.py."""
 
-from __future__ import annotations
-
-import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-
-import pytest
-
-from hearth import cli
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """What one command line gave."""
-
-    code: int
-    out: str
-    err: str
-
-
-Hearth = Callable[..., Ran]
-
-
-@pytest.fixture(scope="session")
-def learned_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("learned") / "home"
-    options = ["--name", "Mira Lindqvist", "--email", "mira@example.org", "--time-zone", "Europe/Berlin"]
-    assert cli.run(["--home", str(home), "init", *options, "--country", "DE"]) == 0
-    return home
-
-
-@pytest.fixture
-def home(learned_home: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(learned_home, tmp_path / "home"))
-
-
-@pytest.fixture
-def hearth(home: Path, capfd: pytest.CaptureFixture[str]) -> Hearth:
-    """Run a command line on the home, in this process."""
-
-    def run(*arguments: str) -> Ran:
-        capfd.readouterr()
-        code = cli.run(["--home", str(home), *arguments])
-        captured = capfd.readouterr()
-        return Ran(code, captured.out, captured.err)
-
-    return run
+from tests.story import hearth as hearth
+from tests.story import home as home
+from tests.story import learned_home as learned_home

@@ -15,7 +15,7 @@ import pytest
 from hearth import cli
 from hearth.demo.demo_run import MAX_LINE_BYTES, read_requests
 from hearth.storage.migrations import MIGRATIONS
-from tests.e2e.conftest import Hearth
+from tests.story import Hearth
 
 LOUD = '''
 import threading, time

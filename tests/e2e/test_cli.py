@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hearth import __version__
-from tests.e2e.conftest import Hearth
+from tests.story import Hearth
 
 
 def test_a_reminder_becomes_a_file_and_can_be_taken_back(hearth: Hearth, home: Path) -> None:

@@ -13,8 +13,8 @@ from hearth.learning.learned_state import State
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.registry import load_tools
 from hearth.storage.database import Store
-from tests.e2e.conftest import Hearth
 from tests.integration.test_teacher_endpoint import Server
+from tests.story import Hearth
 
 REQUEST = "tidy the garage shelves on sunday at 5"
 

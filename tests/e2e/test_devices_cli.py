@@ -19,8 +19,8 @@ from hearth.planning.deferral.cascade import Cascade
 from hearth.storage.database import Store
 from hearth.testing import ScriptedPlanner
 from hearth.types import Plan, Step
-from tests.e2e.conftest import Hearth
 from tests.mqtt_broker import BROKERS, Things, free_port, running
+from tests.story import Hearth
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import ROOT
+
 SCRIPT = """
     import datetime as dt, http.server, sys, threading
     from pathlib import Path
@@ -102,6 +104,6 @@ def test_a_disk_that_is_full_loses_and_doubles_nothing(tmp_path: Path) -> None:
         pytest.skip("a disk of its own needs the right to mount one")
     done = subprocess.run(
         ["unshare", "--mount", "sh", "-c", f"{mount} && exec {sys.executable} {script} {home}"],
-        capture_output=True, text=True, check=False, timeout=100, env={"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": "/usr/bin:/bin"},
+        capture_output=True, text=True, check=False, timeout=100, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

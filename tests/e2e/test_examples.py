@@ -13,8 +13,9 @@ from types import ModuleType
 import pytest
 
 from hearth.testing import check_tool, make_call
+from tests import ROOT
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "one_file_tool.py"
+EXAMPLE = ROOT / "examples" / "one_file_tool.py"
 
 
 @pytest.fixture(scope="module")

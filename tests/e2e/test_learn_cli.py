@@ -18,8 +18,8 @@ from hearth.planning.ranking import ranker, ranker_options
 from hearth.storage.database import Store
 from hearth.storage.trace import Trace
 from hearth.types import Answer, Demonstration, Episode, Plan, Request, Ruling, Step, StepResult
-from tests.e2e.conftest import Ran
 from tests.small_world import ENCODER, OPTIONS, TOOLS, lessons, shown, wrong_trains
+from tests.story import Ran
 
 NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)
 

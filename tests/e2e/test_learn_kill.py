@@ -23,6 +23,7 @@ import pytest
 
 from hearth.learning.unlearning import find, forget
 from hearth.storage.database import Store
+from tests import ROOT
 from tests.small_world import lessons, opened, shown
 
 STAGES = ("opened", "learnt", "more", "taught", "rolled back", "forgotten", "learnt again")
@@ -169,7 +170,7 @@ def trials(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, dict[str
         capture_output=True,
         text=True,
         timeout=240,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert done.returncode == 0, done.stderr
     first, *rest = [json.loads(line) for line in done.stdout.splitlines()]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import Hearth
+from tests.story import Hearth
 
 CARD = "BEGIN:VCARD\r\nVERSION:3.0\r\nUID:{0}\r\nFN:{1}\r\nEMAIL:{0}@example.org\r\nEND:VCARD\r\n"
 KNOWN = '\n[[rule]]\nname = "known"\ntools = ["draft_mail"]\nwhen.to = { contact = true }\nruling = "allow"\n'

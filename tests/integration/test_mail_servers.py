@@ -33,10 +33,11 @@ from hearth.tools.mail import imap_smtp
 from hearth.tools.mail.imap_smtp import Server, remove_draft, store_draft
 from hearth.tools.mail.mail import delete_mail, draft_mail, find_mail, mark_read, send_mail
 from hearth.types import Plain
+from tests import DATA
 
 pytestmark = pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
 USER, PASSWORD = "owner", "s3cret"
-PEM = Path(__file__).parent.parent / "data" / "localhost.pem"
+PEM = DATA / "localhost.pem"
 
 
 def free_port() -> int:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.ranking.ranker import Student
-from tests.unit.test_student import OPTIONS, TOOLS, lessons
+from tests.unit.planning.test_ranker import OPTIONS, TOOLS, lessons
 
 LESSONS = lessons(48)
 REQUESTS = ("find a train to Ulm, then book the train seat", "order a large pizza please")

@@ -41,6 +41,7 @@ from hearth.storage.trace import Trace
 from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, FixedApprover, make_call
 from hearth.types import OWNER, Label, Plain, Plan, Ref, Request, Ruling, Step, StepResult, ToolSpec
+from tests import ROOT
 
 ORDINARY = (
     "Hi Nora, could you please send me the report by Friday? Bring the folder on Tuesday, too. See you at the station. Felix",
@@ -310,7 +311,7 @@ def test_the_demo_homes_injection_is_told_and_its_other_mails_are_not(detector: 
 
 
 def test_the_own_ordinary_mails_are_not_flagged(detector: Detector) -> None:
-    lines = (Path(__file__).parents[2] / "benchmarks" / "data" / "ordinary_mail.jsonl").read_text().splitlines()
+    lines = (ROOT / "packages/hearth-bench/hearth_bench/measure/data" / "ordinary_mail.jsonl").read_text().splitlines()
     texts = [json.loads(line)["context"] for line in lines]
     flagged = [text for text in texts if detector.is_flagged(detector.judge([text])[0])]
     assert len(texts) >= 80

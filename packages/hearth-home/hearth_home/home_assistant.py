@@ -38,7 +38,7 @@ _QUANTITIES = {"battery": "battery level", "carbon_dioxide": "carbon dioxide", "
 
 @dataclass(frozen=True, slots=True)
 class _Reads:
-    """How one value of a device is read from a topic."""
+    """Rule for reading one value of a device from a topic."""
 
     topic: str
     quantity: str

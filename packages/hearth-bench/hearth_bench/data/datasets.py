@@ -1,5 +1,4 @@
-"""Read data sets in the plan format: JSONL of requests with plans, a tool file, and optionally a graph of allowed
-links.
+"""Read data sets in the plan format: JSONL of requests with plans, a tool file, and an optional graph of links.
 
 Public sets in forms of their own are read by `hearth_bench.data.public_data`.
 

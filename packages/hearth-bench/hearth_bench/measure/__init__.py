@@ -2,4 +2,4 @@
 
 import os
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as `hearth.cli.main` does, before numpy is imported
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as `hearth.cli.root` does, before numpy is imported

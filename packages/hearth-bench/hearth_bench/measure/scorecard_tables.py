@@ -1,5 +1,4 @@
-"""Define the scorecard's tables: for each its file, its columns, and the places of its rows in the file
-(`key/key/…`)."""
+"""Define the scorecard's tables: each one's file, columns, and the places (`key/key/…`) of its rows in the file."""
 
 from __future__ import annotations
 

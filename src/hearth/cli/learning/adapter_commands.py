@@ -219,7 +219,7 @@ def _adapters(folder: Path) -> Adapters:
 
 
 def _usable(state: State) -> list[Demonstration]:
-    """Return the demonstrations, without those whose tools are gone or that only retrieval may use."""
+    """Return the demonstrations whose plans use only tools of this state."""
     known = [entry.demonstration for entry in state.buffer.all()]
     return [d for d in known if all(step.tool in state.tools for step in d.plan.steps)]
 

@@ -1,5 +1,4 @@
-"""Measure the cost of the guard: appending to, verifying and erasing the ledger, and calls of the monitor
-(`guard_calls`).
+"""Measure the cost of the guard: append, verify and erase the ledger; call the monitor (`guard_calls`).
 
     python -m hearth_bench.measure.guard.guard_cost [SECTION…]
 

@@ -2,7 +2,7 @@
 
     python -m hearth_bench.measure.planning.slot_speed [--requests file.jsonl]
 
-Writes a result file. Without `--requests` the requests of the table `tests/unit/slot_times.txt` are read. One process,
+Writes a result file. Without `--requests` the requests of the table `tests/data/slot_times.txt` are read. One process,
 one thread.
 """
 

@@ -32,8 +32,9 @@ from hearth_bench.measure.result_file import write_result
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from small_video import Walk
+
     from hearth.protocols import Sighting
-    from tests.small_video import Walk
 
 CLIP = "media/one-by-one-person-detection.mp4"
 SEED = 7
@@ -152,9 +153,10 @@ def _empty_bytes() -> int:
 
 def measure_day() -> dict[str, object]:
     """Process a drawn day hour by hour, then ask about hours of it."""
+    import small_video as room
+
     from hearth.storage.database import Store
     from hearth_video.footage import indexing
-    from tests import small_video as room
 
     draw = random.Random(SEED)
     walks = [_walks(draw) for _ in range(N_HOURS)]
@@ -202,7 +204,7 @@ def measure_day() -> dict[str, object]:
 
 def _walks(draw: random.Random) -> list[Walk]:
     """Draw the people who cross the room in an hour, with somebody in view two thirds of the time."""
-    from tests import small_video as room
+    import small_video as room
 
     found: list[Walk] = []
     at_s = draw.uniform(0, 120)

@@ -8,7 +8,7 @@ will do worse. If `espeak-ng` is installed it speaks household sentences as well
 people. Each is heard unchanged, with noise 20 and 10 dB below the voice, and as from across a room (an echo of half a
 second, 10 dB below). The floor hears nothing: a word error rate of 1.
 
-Sounds are synthesised (`tests.small_sound`), so their truth is known; they are no recordings of real knocking, ringing
+Sounds are synthesised (`small_sound`), so their truth is known; they are no recordings of real knocking, ringing
 or crashes. Sounds that must not be reported are there, too: typing, footsteps, a running tap, music, speech.
 """
 
@@ -27,13 +27,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from small_sound import Wave, crash, knocking, noise, put, ringing, seconds
 
 from hearth_bench.measure.result_file import write_result
 from hearth_video.experts.expert_values import SAMPLES_PER_S, Samples, Sound
 from hearth_video.experts.sound_events import SoundExpert
 from hearth_video.experts.speech import SpeechExpert
 from hearth_video.experts.voice_activity import Voice
-from tests.small_sound import Wave, crash, knocking, noise, put, ringing, seconds
 
 SEED = 0
 SPOKEN = (

@@ -1,0 +1,5 @@
+"""A learnt home for each story; see tests/story.py."""
+
+from tests.story import hearth as hearth
+from tests.story import home as home
+from tests.story import learned_home as learned_home

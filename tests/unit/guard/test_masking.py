@@ -1,0 +1,202 @@
+"""python -m pytest tests/unit/guard/test_masking.py"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from hearth.config import MASK_KINDS, MASKED_KINDS
+from hearth.guard.deidentify.contact_names import OwnerNames, OwnName
+from hearth.guard.deidentify.masker import Masked, Masker, UnknownStandInError
+from hearth.language.text.span import Found
+from hearth.testing import FIXED_NOW
+from hearth.types import Plan, Refusal, Request, Step
+
+NAMES = OwnerNames(
+    [
+        *(OwnName(name, "person") for name in ("Mia Berger", "Mia", "Berger", "Jonas Müller", "Müller", "Jonas")),
+        OwnName("Acme Widgets GmbH", "organisation"),
+    ]
+)
+MASKER = Masker(names=NAMES, country="DE")
+
+
+def mask(text: str) -> Masked:
+    masked = MASKER.mask(text)
+    assert masked.unmask(masked.text) == text
+    return masked
+
+
+# ── What does not leave ───────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("mail mia@berger.example the plan", "mail mail1@masked.example the plan"),
+        ("call +49 170 1234567 tomorrow", "call +1 202 555 0100 tomorrow"),
+        ("remind me to call Mia at nine", "remind me to call Person1 at nine"),
+        ("remind Mia Berger's sister", "remind Person1's sister"),
+        ("open https://bank.example/account/77", "open https://site1.masked.example"),
+        ("attach tax return 2025.pdf", "attach tax return File1.pdf"),
+        ('send Mia "my number is 0170 1234567"', 'send Person1 "my number is +1 202 555 0100"'),
+        ("MIA and mia and Mia", "PERSON1 and person1 and Person1"),
+        ("Mia, then Mia", "Person1, then Person1"),
+        ("tell Person1 that Mia is late", "tell Person1 that Person2 is late"),
+        ("pay 4111 1111 1111 1111", "pay 9999 0000 0000 0012"),
+        ("pay DE89 3704 0044 0532 0130 00", "pay ZZ39000000000000000001"),
+        ("I was born on 12.03.1985", "I was born on 13.01.1900"),
+        ("customer number 4711-2233", "customer number 9900-0001"),
+        ("ping 10.0.0.7", "ping 240.0.0.1"),
+        ("write to Acme Widgets GmbH", "write to Company1"),
+        ("打电话给Mia吧", "打电话给Person1吧"),
+        ("Mia2 and mia2026 and 7Mia", "Person1 and person2 and Person3"),
+        ("a link to Mia%20Berger", "a link to Person1%Person2"),
+        ("tell M i a and m.i.a. that I waited", "tell Person1 and person2. that I waited"),
+        ("call a M-i-a  B-e-r-g-e-r", "call a Person1"),
+    ],
+)
+def test_what_tells_who_somebody_is_has_a_stand_in(text: str, masked: str) -> None:
+    assert mask(text).text == masked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "remind me to water the plants tomorrow at nine",
+        "set a timer for 12 minutes and 30 seconds",
+        "what is 1,234.56 times 17",
+        "move the meeting to 2026-11-20 at 18:30",
+        "order 4711-2233 of 12 items for 19.99 €",
+        "mail the summary in 3 days",
+        "I may mark it as read",
+        "option A, B or C, rows a b c, the U.S.A. and R2D2, room mias3x",
+        "write file2 and v2mia1x",
+    ],
+)
+def test_what_tells_nobody_stays(text: str) -> None:
+    assert mask(text).text == text
+
+
+def test_only_the_kinds_that_are_chosen_are_replaced() -> None:
+    text = "mail mia@berger.example or call 0170 1234567, I am 41"
+    assert Masker(["phone"], country="DE").mask(text).text == "mail mia@berger.example or call +1 202 555 0100, I am 41"
+    assert set(MASKED_KINDS) < set(MASK_KINDS)
+
+
+def test_several_texts_of_a_conversation_share_their_stand_ins() -> None:
+    masked = MASKER.mask("call Mia", "Mia did not answer, call Jonas")
+    assert masked.texts == ("call Person1", "Person1 did not answer, call Person2")
+
+
+def test_of_what_a_model_is_told_only_the_owners_names_are_hidden_and_no_tools() -> None:
+    masker = Masker(names=OwnerNames([OwnName("Mia", "person"), OwnName("Alarm", "person")]))
+    masked = masker.mask("set_alarm(id): calls 0170 1234567 of Mia", told=[True])
+    assert masked.text == "set_alarm(id): calls 0170 1234567 of Person1"
+
+
+def test_overlapping_finds_are_one_and_the_surer_kind_names_them() -> None:
+    def tag(texts: object) -> list[list[Found]]:
+        return [[Found(5, 14, "organisation", "tagger")]]
+
+    masked = Masker(names=NAMES, tag=tag).mask("mail mia@berger.example")
+    assert masked.text == "mail mail1@masked.example"
+
+
+def test_ten_megabytes_take_time_in_step_with_their_length() -> None:
+    piece = "Mia called 0170 1234567 and wrote to mia@berger.example, then ordinary words went on and on for a while. "
+    seconds = []
+    for n in (200, 2_000):
+        started = time.process_time()
+        masked = MASKER.mask(piece * n)
+        seconds.append(time.process_time() - started)
+        assert masked.unmask(masked.text) == piece * n
+    assert len(masked.values) == 3
+    assert seconds[1] < 40 * seconds[0]
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["1", "a", "@", "1 ", "-", "+(", " ", "a.b", "Mia", "call ", "street ", ":", "pin ", "9999 ", "王", "a@", "12.", "1900-01-13", "Person1 ", "a ", "M.i.a ", "mia1"],
+)  # fmt: skip
+def test_no_run_of_anything_takes_long(piece: str) -> None:
+    started = time.process_time()
+    mask(piece * (100_000 // len(piece)))
+    assert time.process_time() - started < 5
+
+
+# ── What comes back ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("Person1", "Mia"),
+        ("person1 and PERSON1", "Mia and Mia"),
+        ("Person1's and Person1s", "Mia's and Mias"),
+        ("Person 1, Person_1, person-1", "Mia, Mia, Mia"),
+        ("Person12 stays", "Person12 stays"),
+        ("MAIL1@MASKED.EXAMPLE", "mia@berger.example"),
+        ("+12025550100 or (202) 555-0100", "0170 1234567 or 0170 1234567"),
+        ("9999000000000012", "4111 1111 1111 1111"),
+        ("site1.masked.example/page", "https://b.example/x/page"),
+        ("1900-01-13", "1985-03-12"),
+        ("13.01.1900", "12.03.1985"),
+        ("File1.txt", "plan.txt"),
+        ("ZZ39 0000 0000 0000 0000 01", "DE89 3704 0044 0532 0130 00"),
+    ],
+)
+def test_a_stand_in_that_was_changed_a_little_is_put_back(said: str, meant: str) -> None:
+    masked = mask(
+        "Mia, mia@berger.example, call 0170 1234567, card 4111 1111 1111 1111, https://b.example/x, born 12.03.1985, "
+        "plan.pdf, DE89 3704 0044 0532 0130 00"
+    )
+    assert masked.unmask(said) == meant
+
+
+@pytest.mark.parametrize(
+    "said", ["Person7", "call Person12 now", "mail3@masked.example", "https://site9.masked.example", "+1 202 555 0199", "9999 0000 0000 9999"]
+)  # fmt: skip
+def test_a_stand_in_that_was_never_given_out_is_an_error(said: str) -> None:
+    masked = mask("mail Mia")
+    with pytest.raises(UnknownStandInError, match="stands for nothing it was told"):
+        masked.restore(said, "gpt")
+    with pytest.raises(UnknownStandInError):
+        masked.unmask_answer(Plan((Step("t", {"to": [{"x": said}]}),)))
+
+
+def test_what_the_owner_said_is_no_unknown_stand_in() -> None:
+    masked = mask("tell Person7 and Mia")
+    assert masked.restore("Person7 and Person1, on day 1 of number 5", "gpt") == "Person7 and Mia, on day 1 of number 5"
+
+
+def test_a_plan_gets_its_values_back_wherever_they_stand() -> None:
+    masked = mask("mail Mia")
+    (name,) = masked.values
+    plan = Plan(
+        (Step("t", {"a": name, "b": [f"to {name}", 3], "c": {"d": name}}, text=f"mail {name}"),), unserved=(name,)
+    )
+    answer = masked.unmask_answer(plan)
+    assert isinstance(answer, Plan)
+    assert answer.steps[0].arguments == {"a": "Mia", "b": ["to Mia", 3], "c": {"d": "Mia"}}
+    assert answer.steps[0].text == "mail Mia"
+    assert answer.unserved == ("Mia",)
+    refusal = masked.unmask_answer(Refusal("needs", f"which {name}?"))
+    assert isinstance(refusal, Refusal)
+    assert refusal.reason == "which Mia?"
+
+
+def test_a_planner_knows_stand_ins_of_people_and_nothing_else() -> None:
+    masked = mask("mail Mia at mia@berger.example about the kitchen")
+    context = masked.names()
+    assert context.owner == ""
+    assert [entity.name for entity in context.entities] == ["Person1"]
+    sent = masked.request(Request("mail Mia at …", FIXED_NOW, "line 7"))
+    assert (sent.text, sent.id, sent.now) == (masked.text, "", FIXED_NOW)
+
+
+def test_a_text_made_of_stand_ins_is_masked_with_words_it_does_not_hold() -> None:
+    masked = mask("DE89 3704 0044 0532 0130 00ssn 123-45-6789 Mia Xbbbbb")
+    assert masked.stand_ins.nonce == "Xbbbbc"
+    assert "Mia" not in masked.text

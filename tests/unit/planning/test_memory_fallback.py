@@ -1,0 +1,159 @@
+"""python -m pytest tests/unit/planning/test_memory_fallback.py"""
+
+from __future__ import annotations
+
+import pytest
+
+from hearth.planning.dialogue.memory_fallback import asked_of_memory, corrected, told_to_memory
+from hearth.registry import load_tools
+from hearth.testing import FIXED_NOW
+from hearth.types import Context, Entity, Plan, Refusal, Request, Step
+
+TOOLS = load_tools(None).specs
+NOTHING = Refusal("out_of_scope", "I can't do that yet.")
+KNOWN = Context(entities=(Entity("Ben Maes", "person", ("Ben",)), Entity("Dr Peeters (dentist)", "person")))
+
+
+def asked(text: str, found: Plan | Refusal = NOTHING) -> str | None:
+    plan = asked_of_memory(Request(text, FIXED_NOW), found, KNOWN, {"me", "Ana"}, TOOLS)
+    return None if plan is None else str(plan.steps[0].arguments["query"])
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "value"),
+    [
+        ("what was the temperature in the cellar this morning?", "search_memory", "what was the temperature in the cellar this morning"),
+        ("how warm was it in the bedroom last night", "search_memory", "how warm was it in the bedroom last night"),
+        ("was it cold in Anna's room yesterday", "search_memory", "was it cold in Anna's room yesterday"),
+        ("what is the temperature in the cellar", "device_state", "temperature in the cellar"),
+        ("how humid is it in the bathroom", "device_state", "humidity in the bathroom"),
+        ("what is the temperature in Berlin", "", ""),
+        ("how warm is it in the city", "", ""),
+        ("what was the temperature in the sun", "", ""),
+        ("is the soup warm", "", ""),
+    ],
+)  # fmt: skip
+def test_what_is_measured_at_home(text: str, tool: str, value: str) -> None:
+    plan = asked_of_memory(Request(text, FIXED_NOW), NOTHING, KNOWN, set(), TOOLS)
+    assert (plan is not None) == bool(tool)
+    if plan is not None:
+        assert (plan.steps[0].tool, list(plan.steps[0].arguments.values())) == (tool, [value])
+    other = Plan((Step("device_state", {"device": "x"}),))
+    assert asked_of_memory(Request(text, FIXED_NOW), other, KNOWN, set(), TOOLS) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("what's my shoe size?", "what's my shoe size"),
+        ("when did I last see the dentist", "when did I last see the dentist"),
+        ("do you remember where I parked", "where I parked"),
+        ("how do I like my steak", "how do I like my steak"),
+        ("am I allergic to nuts", "am I allergic to nuts"),
+        ("what is Ben allergic to", "what is Ben allergic to"),
+        ("what does Ana eat", "what does Ana eat"),
+        ("is grandma allergic to cats", "is grandma allergic to cats"),
+        ("what is the wifi password", "what is the wifi password"),
+        ("how do I cook risotto", None),
+        ("where can I get a cheap bicycle", None),
+        ("what should I cook tonight", None),
+        ("who invented the zipper", None),
+        ("who is Zork?", "who is Zork"),
+        ("who's Zork Maller", "who's Zork Maller"),
+        ("who is the president of France", None),
+        ("who is online", None),
+        ("who was Napoleon", None),
+        ("what did you believe last Tuesday?", "what did you believe last Tuesday"),
+        (
+            "what did you think about Zork two weeks ago, and why",
+            "what did you think about Zork two weeks ago, and why",
+        ),
+        ("what did you think of the film", None),
+        ("what did you do yesterday", None),
+        ("what did Zork write", None),
+        ("what is Zoltan allergic to", None),
+        ("are you a human", None),
+        ("play my favourite song", None),
+        ("I live in Ghent", None),
+        ("", None),
+    ],
+)
+def test_questions_about_the_owner_go_to_memory(text: str, query: str | None) -> None:
+    assert asked(text) == query
+
+
+def wrote(text: str, found: Plan | Refusal, said: set[str]) -> list[str] | None:
+    plan = asked_of_memory(Request(text, FIXED_NOW), found, KNOWN, said, TOOLS)
+    return None if plan is None else [step.tool for step in plan.steps]
+
+
+def test_what_somebody_wrote_is_looked_up_in_chats_beside_the_mail() -> None:
+    mail = Plan((Step("find_mail", {"sender": "Tom"}),))
+    assert wrote("what did Tom write", mail, {"Tom"}) == ["find_mail", "search_memory"]
+    assert wrote("what did Tom write in the chat", mail, {"Tom"}) == ["search_memory"]
+    assert wrote("what did Tom say yesterday", NOTHING, {"Tom"}) == ["search_memory"]
+    assert wrote("what did Tom write", mail, {"Ana"}) is None  # who never said a thing: mail alone
+    assert wrote("what did Tom write", Plan((Step("find_mail", {"sender": "Tom", "query": "tiles"}),)), {"Tom"}) is None
+    assert wrote("what did Tom write in his last email", mail, {"Tom"}) is None
+    assert wrote("what did Tom write", Plan((Step("find_notes", {"query": "Tom"}),)), {"Tom"}) is None
+    assert wrote("what did Tom write", Refusal("needs", "Which Tom?", ("find_mail.sender",)), {"Tom"}) is None
+
+
+def test_a_question_back_stands_unless_it_was_misplaced() -> None:
+    assert asked("how long ago did we go to Oslo", Refusal("needs", "Which day?", ("time_until.date",))) is not None
+    assert asked("when do we meet", Refusal("needs", "When?", ("add_event.start",))) is None
+    assert asked("what's my size", Refusal("unreadable", "x")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "name", "is_asked"),
+    [
+        ("what is my locker number", "find_contact", "my locker", True),
+        ("where do I live", "list_contacts", "live", True),
+        ("where does Ana live", "find_contact", "Ana", True),
+        ("where does Ben live", "find_contact", "Ben", False),
+        ("what's my dentist's number", "find_contact", "my dentist", False),
+        ("what is the number of Zoltan, my friend", "find_contact", "Zoltan", False),
+        ("what's on my list", "read_list", "my list", False),
+    ],
+)
+def test_a_plan_stands_but_for_one_that_looks_up_nobody(text: str, tool: str, name: str, is_asked: bool) -> None:
+    argument = {"find_contact": "name", "list_contacts": "query", "read_list": "list"}[tool]
+    assert (asked(text, Plan((Step(tool, {argument: name}),))) is not None) is is_asked
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "is_kept"),
+    [
+        ("my locker number is 48", NOTHING, True),
+        ("I live in Leuven", Plan((Step("list_contacts", {"query": "Leuven"}),)), True),
+        ("I live in Leuven", Plan((Step("add_note", {"text": "I live in Leuven"}),)), False),
+        ("I live in Leuven", Refusal("needs", "Where?", ("add_event.start",)), False),
+        ("where do I live", NOTHING, False),
+        ("remind me to live", NOTHING, False),
+    ],
+)
+def test_what_is_told_is_kept(text: str, found: Plan | Refusal, is_kept: bool) -> None:
+    assert (told_to_memory(Request(text, FIXED_NOW), found, TOOLS) is not None) is is_kept
+
+
+def test_without_the_tools_nothing_changes() -> None:
+    request = Request("what's my shoe size?", FIXED_NOW)
+    assert asked_of_memory(request, NOTHING, KNOWN, (), {}) is None
+    assert told_to_memory(Request("my shoe size is 39", FIXED_NOW), NOTHING, {}) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "text", "expected"),
+    [
+        ("what is my locker number", "no, it's 48 now", "my locker number is 48 now"),
+        ("where's the spare key?", "nope, that's under the mat", "the spare key is under the mat"),
+        ("remember that my locker number is 46", "no, it is 48", "my locker number is 48"),
+        ("what is my locker number", "no", None),
+        ("what is my locker number", "no, that's wrong", None),
+        ("what is my locker number", "it's raining", None),
+        ("add milk to the list", "no, it's bread", None),
+    ],
+)
+def test_what_was_said_is_put_right(before: str, text: str, expected: str | None) -> None:
+    assert corrected(before, text) == expected

@@ -1,0 +1,328 @@
+"""A student on disk: whole, the same to the last bit, small, and clear about what is wrong with a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hearth.errors import StoreCorruptError, StoreError, StoreFullError, StoreVersionError
+from hearth.models.llm.scripted import HashEncoder
+from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.ranker_file import FILE_NAME
+from hearth.protocols import Proposal
+from hearth.types import Demonstration, Plan, Step
+from tests.unit.planning.test_ranker import OPTIONS, TOOLS, demonstration, lessons
+
+REQUESTS = ("find a train to Ulm, then book the train seat", "order a large pizza", "", "quite another thing")
+
+
+class FixedProposer:
+    """Always proposes one sequence."""
+
+    fingerprint = "fixed"
+
+    def __init__(self, *tools: str) -> None:
+        self.proposal = Proposal(dict.fromkeys(tools, 0.9), ((tools, -0.1),), {})
+
+    def propose(self, texts: Sequence[str]) -> list[Proposal]:
+        return [self.proposal for _ in texts]
+
+
+@pytest.fixture(scope="module")
+def taught() -> Student:
+    student = Student(HashEncoder(48), TOOLS, OPTIONS)
+    student.learn(lessons())
+    return student
+
+
+def test_loaded_it_plans_the_same_to_the_last_bit(taught: Student, tmp_path: Path) -> None:
+    taught.save(tmp_path / "new" / "folder")
+    loaded = Student.load(tmp_path / "new" / "folder", HashEncoder(48), TOOLS)
+    assert loaded.ids == taught.ids
+    assert loaded.options == taught.options
+    for text in REQUESTS:
+        assert loaded.rank(text) == taught.rank(text)
+    assert not loaded.heads.can_learn  # nothing was solved anew for it
+
+
+def test_saved_again_unchanged_it_is_the_same_file(taught: Student, tmp_path: Path) -> None:
+    taught.save(tmp_path / "a")
+    Student.load(tmp_path / "a", HashEncoder(48), TOOLS).save(tmp_path / "b")
+    one, other = (np.load(tmp_path / name / FILE_NAME) for name in "ab")
+    assert sorted(one.files) == sorted(other.files)
+    assert all(np.array_equal(one[name], other[name]) for name in one.files)
+
+
+def test_loaded_it_goes_on_learning_and_forgetting(tmp_path: Path) -> None:
+    first, whole = Student(HashEncoder(48), TOOLS, OPTIONS), Student(HashEncoder(48), TOOLS, OPTIONS)
+    first.learn(lessons()[:40])
+    first.save(tmp_path)
+    loaded = Student.load(tmp_path, HashEncoder(48), TOOLS)
+    loaded.remove("d3")
+    loaded.learn(lessons()[40:])
+    whole.learn([lesson for lesson in lessons() if lesson.id != "d3"])
+    assert loaded.difference(whole) < 1e-6
+    assert np.array_equal(loaded.heads.statistics()[0], whole.heads.statistics()[0])
+    assert loaded.rank(REQUESTS[0]).candidates[0].tools == whole.rank(REQUESTS[0]).candidates[0].tools
+
+
+def test_what_was_forgotten_is_not_in_the_file(taught: Student, tmp_path: Path) -> None:
+    student = Student(HashEncoder(48), TOOLS, OPTIONS)
+    student.learn([*lessons(), demonstration("secret-id", "order_pizza", "cancel_train", "set_alarm")])
+    student.save(tmp_path)
+    student.remove("secret-id")
+    student.save(tmp_path)
+    taught.save(tmp_path / "never")
+    with np.load(tmp_path / FILE_NAME) as file, np.load(tmp_path / "never" / FILE_NAME) as never:
+        header = file["header"].tobytes()
+        assert b"secret-id" not in header
+        assert b"l order_pizza > cancel_train" not in header
+        for name in ("pooled", "words", "clause_vectors"):
+            assert np.array_equal(file[name], never[name])
+
+
+def test_requests_are_not_in_the_file(taught: Student, tmp_path: Path) -> None:
+    taught.save(tmp_path)
+    with np.load(tmp_path / FILE_NAME) as file:
+        assert all(b"Ulm" not in file[name].tobytes() for name in file.files)
+
+
+def test_an_untaught_student_is_saved_too(tmp_path: Path) -> None:
+    student = Student(HashEncoder(48), TOOLS, OPTIONS)
+    student.save(tmp_path)
+    loaded = Student.load(tmp_path, HashEncoder(48), TOOLS)
+    assert len(loaded) == 0
+    assert loaded.rank(REQUESTS[0]) == student.rank(REQUESTS[0])
+    loaded.learn(lessons())
+    assert len(loaded) == 60
+
+
+def test_texts_of_tools_are_encoded_once(taught: Student, tmp_path: Path) -> None:
+    taught.save(tmp_path)
+    asked: list[str] = []
+
+    class Counting(HashEncoder):
+        def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            asked.extend(texts)
+            return super().encode(texts)
+
+    new = replace(TOOLS["set_alarm"], name="other", description="Quite another tool.")
+    Student.load(tmp_path, Counting(48), {**TOOLS, "other": new})
+    assert asked == ["other: Quite another tool.", "other"]
+
+
+def test_an_adopted_model_is_remembered_by_its_fingerprint(tmp_path: Path) -> None:
+    student = Student(HashEncoder(48), TOOLS, OPTIONS)
+    student.learn(lessons())
+    proposer = FixedProposer("order_pizza", "check_weather")
+    right = {d.id: FixedProposer(*(step.tool for step in d.plan.steps)).proposal for d in lessons()}
+    student.adopt(proposer, {**right, "unknown": proposer.proposal})
+    trusted = student.rank("mumble")
+    assert trusted.candidates[0].tools == ("order_pizza", "check_weather")
+    student.save(tmp_path)
+    assert Student.load(tmp_path, HashEncoder(48), TOOLS, proposer=proposer).rank("mumble") == trusted
+    without = Student.load(tmp_path, HashEncoder(48), TOOLS)
+    plain = Student(HashEncoder(48), TOOLS, OPTIONS)
+    plain.learn(lessons())
+    assert without.rank("mumble").candidates[0].tools == plain.rank("mumble").candidates[0].tools
+    student.adopt(None, {})
+    assert student.rank("mumble") == plain.rank("mumble")
+
+
+def test_a_model_is_not_trusted_without_proof() -> None:
+    student = Student(HashEncoder(48), TOOLS, OPTIONS)
+    student.learn(lessons())
+    before = student.rank(REQUESTS[0])
+    student.adopt(FixedProposer("order_pizza"), {})
+    assert student.rank(REQUESTS[0]) == before
+
+
+def test_one_demonstration_counts_against_a_model_that_never_saw_it() -> None:
+    student = Student(HashEncoder(48), TOOLS, OPTIONS)
+    student.learn(lessons())
+    right = {d.id: FixedProposer(*(step.tool for step in d.plan.steps)).proposal for d in lessons()}
+    student.adopt(FixedProposer("order_pizza"), right)
+    request = "zebra crossing lights at noon"
+    assert student.rank(request).candidates[0].tools == ("order_pizza",)
+    student.learn([Demonstration("new", request, Plan((Step("check_weather"), Step("book_train", after=(0,)))))])
+    assert student.rank(request).candidates[0].tools == ("check_weather", "book_train")
+    student.remove("new")
+    assert student.rank(request).candidates[0].tools == ("order_pizza",)
+
+
+def test_a_forgotten_demonstration_takes_its_proposal_along(tmp_path: Path) -> None:
+    student = Student(HashEncoder(48), TOOLS, OPTIONS)
+    student.learn(lessons())
+    proposer = FixedProposer("order_pizza")
+    student.adopt(proposer, {d.id: proposer.proposal for d in lessons()})
+    student.remove("d7")
+    student.save(tmp_path)
+    with np.load(tmp_path / FILE_NAME) as file:
+        assert b'"d7"' not in file["header"].tobytes()
+
+
+# ── On the same base ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def on_a_base(folder: Path) -> Student:
+    """A student of its own, saved on the one that all share."""
+    base = Student(HashEncoder(48), TOOLS, OPTIONS)
+    base.learn(lessons())
+    base.save(folder / "base")
+    mine = Student.load(folder / "base", HashEncoder(48), TOOLS)
+    mine.remove("d7")
+    mine.learn([demonstration("own", "order_pizza", "cancel_train"), demonstration("d9", "set_alarm")])
+    new = replace(TOOLS["set_alarm"], name="other", description="Quite another tool.")
+    mine.set_tools({**TOOLS, "other": new})
+    mine.save(folder / "owners" / "anna", folder / "base")
+    return mine
+
+
+def test_on_a_base_it_plans_the_same_and_its_file_holds_its_own_alone(tmp_path: Path) -> None:
+    mine = on_a_base(tmp_path)
+    loaded = Student.load(tmp_path / "owners" / "anna", HashEncoder(48), mine.tools)
+    assert loaded.ids == mine.ids
+    for text in REQUESTS:
+        assert loaded.rank(text) == mine.rank(text)
+    assert loaded.difference(mine) < 1e-6
+    with np.load(tmp_path / "owners" / "anna" / FILE_NAME) as file:
+        header = json.loads(file["header"].tobytes())
+    assert header["ids"] == ["d9", "own"]
+    assert header["gone"] == ["d7"]
+    assert header["fresh_texts"] == ["other: Quite another tool.", "other"]
+
+
+def test_base_and_owner_may_move_together(tmp_path: Path) -> None:
+    mine = on_a_base(tmp_path / "here")
+    (tmp_path / "here").rename(tmp_path / "there")
+    loaded = Student.load(tmp_path / "there" / "owners" / "anna", HashEncoder(48), mine.tools)
+    assert loaded.rank(REQUESTS[0]) == mine.rank(REQUESTS[0])
+    loaded.save(tmp_path / "alone")
+    assert Student.load(tmp_path / "alone", HashEncoder(48), mine.tools).rank(REQUESTS[0]) == mine.rank(REQUESTS[0])
+
+
+def test_a_base_that_changed_or_is_gone_is_noticed(tmp_path: Path) -> None:
+    on_a_base(tmp_path)
+    other = Student(HashEncoder(48), TOOLS, OPTIONS)
+    other.learn(lessons()[:30])
+    other.save(tmp_path / "base")
+    with pytest.raises(StoreCorruptError, match="which has changed"):
+        Student.load(tmp_path / "owners" / "anna", HashEncoder(48), TOOLS)
+    (tmp_path / "base" / FILE_NAME).unlink()
+    with pytest.raises(StoreError, match=r"cannot read a student from .*base"):
+        Student.load(tmp_path / "owners" / "anna", HashEncoder(48), TOOLS)
+
+
+# ── Bad files ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_nothing_saved_is_said(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot read a student from"):
+        Student.load(tmp_path, HashEncoder(48), TOOLS)
+
+
+@pytest.mark.parametrize("place", [40, 4000, -300])
+def test_a_damaged_file_is_noticed(taught: Student, tmp_path: Path, place: int) -> None:
+    taught.save(tmp_path)
+    raw = bytearray((tmp_path / FILE_NAME).read_bytes())
+    for k in range(24):
+        raw[place + k] ^= 0xFF
+    (tmp_path / FILE_NAME).write_bytes(raw)
+    with pytest.raises((StoreCorruptError, StoreError)):
+        Student.load(tmp_path, HashEncoder(48), TOOLS)
+
+
+def test_a_cut_file_is_noticed(taught: Student, tmp_path: Path) -> None:
+    taught.save(tmp_path)
+    raw = (tmp_path / FILE_NAME).read_bytes()
+    (tmp_path / FILE_NAME).write_bytes(raw[: len(raw) // 2])
+    with pytest.raises(StoreCorruptError, match="learn again from the demonstrations"):
+        Student.load(tmp_path, HashEncoder(48), TOOLS)
+
+
+def test_another_encoder_is_noticed(taught: Student, tmp_path: Path) -> None:
+    taught.save(tmp_path)
+    with pytest.raises(StoreVersionError, match="learn again from the demonstrations"):
+        Student.load(tmp_path, HashEncoder(32), TOOLS)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full device")
+def test_a_full_disk_leaves_the_old_file(taught: Student, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taught.save(tmp_path)
+    before = (tmp_path / FILE_NAME).read_bytes()
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StoreFullError, match="it is as before"):
+        taught.save(tmp_path)
+    assert (tmp_path / FILE_NAME).read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
+
+
+_SAVER = """\
+import sys
+from pathlib import Path
+from hearth.models.llm.scripted import HashEncoder
+from hearth.planning.ranking.ranker import Student
+from tests.unit.planning.test_ranker import OPTIONS, TOOLS, lessons
+student = Student(HashEncoder(48), TOOLS, OPTIONS)
+rows = lessons(400)
+print("ready", flush=True)
+for k in range(len(rows)):
+    student.learn(rows[k : k + 1])
+    student.save(Path(sys.argv[1]))
+"""
+
+
+@pytest.mark.slow
+def test_killed_while_saving_leaves_a_whole_file(tmp_path: Path) -> None:
+    seen = 0
+    for pause_s in (0.4, 0.9, 1.3):
+        with subprocess.Popen([sys.executable, "-c", _SAVER, str(tmp_path)], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            time.sleep(pause_s)
+            os.kill(process.pid, signal.SIGKILL)
+        loaded = Student.load(tmp_path, HashEncoder(48), TOOLS)
+        whole = Student(HashEncoder(48), TOOLS, OPTIONS)
+        whole.learn(lessons(400)[: len(loaded)])
+        assert loaded.ids == whole.ids
+        assert loaded.difference(whole) < 1e-6
+        seen += len(loaded)
+    assert seen
+
+
+def test_weights_for_other_signs_are_fitted_anew(taught: Student, tmp_path: Path) -> None:
+    """A file of a Hearth that read fewer signs plans like one just taught, and does not fail in the middle."""
+    taught.rank(REQUESTS[0])
+    taught.save(tmp_path)
+    with np.load(tmp_path / FILE_NAME) as file:
+        parts = {name: file[name] for name in file.files}
+    header = json.loads(parts["header"].tobytes())
+    for k in range(3):
+        if header["joining"][k] is not None:
+            older = json.loads(json.dumps(header))
+            older["joining"][k] = [part[:-2] for part in older["joining"][k]]
+            parts["header"] = np.frombuffer(json.dumps(older).encode(), dtype=np.uint8)
+            np.savez(tmp_path / FILE_NAME, **parts)
+            loaded = Student.load(tmp_path, HashEncoder(48), TOOLS)
+            for text in REQUESTS:
+                assert [c.tools for c in loaded.rank(text).candidates] == [
+                    c.tools for c in taught.rank(text).candidates
+                ]
+    parts["header"] = np.frombuffer(json.dumps({**header, "joining": header["joining"][:2]}).encode(), dtype=np.uint8)
+    np.savez(tmp_path / FILE_NAME, **parts)
+    assert Student.load(tmp_path, HashEncoder(48), TOOLS).rank(REQUESTS[0]).candidates

@@ -1,0 +1,350 @@
+"""python -m pytest tests/unit/planning/test_recall_planner.py"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hearth.formats.plan_json import read_demonstrations
+from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.llm.scripted import HashEncoder
+from hearth.planning.retrieval.plan_assembly import Part
+from hearth.planning.retrieval.recall_planner import RecallPlanner, is_shaky
+from hearth.registry import load_tools
+from hearth.storage.database import Store
+from hearth.testing import FIXED_NOW, check_planner
+from hearth.types import (
+    Argument,
+    Context,
+    Demonstration,
+    Entity,
+    Parameter,
+    Plan,
+    Ref,
+    Refusal,
+    Request,
+    Step,
+    ToolSpec,
+)
+from tests import ROOT
+
+SHIPPED = ROOT / "src/hearth/data/demonstrations.jsonl"
+PEOPLE = Context(
+    entities=(
+        Entity("Karin Vogt", "person", ("Karin",)),
+        Entity("Ben Ashworth", "person", ("Ben",)),
+        Entity("Emre Demir", "person", ("Emre", "husband", "my husband")),
+    ),
+    country="DE",
+)
+TOOLS = load_tools(None).specs
+
+
+@pytest.fixture(scope="module")
+def shipped() -> RecallPlanner:
+    """The planner as it is on the first day."""
+    planner = RecallPlanner(MiniLMEncoder.open())
+    planner.add(read_demonstrations(SHIPPED))
+    return planner
+
+
+def plan(planner: RecallPlanner, text: str, now: dt.datetime = FIXED_NOW) -> Plan | Refusal:
+    return planner.plan(Request(text, now), PEOPLE, TOOLS)
+
+
+def steps(answer: Plan | Refusal) -> list[tuple[str, dict[str, Argument]]]:
+    assert isinstance(answer, Plan), answer
+    return [(step.tool, dict(step.arguments)) for step in answer.steps]
+
+
+# ── On the first day ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("remind me to call mum tomorrow at 6", [("add_reminder", {"text": "call mum", "at": "2026-11-21T18:00:00+01:00"})]),
+        (
+            "please remind me tomorrow at 18:00 to feed the cat please",
+            [("add_reminder", {"text": "feed the cat", "at": "2026-11-21T18:00:00+01:00"})],
+        ),
+        ("add milk, eggs and bread to my shopping list", [("add_to_list", {"list": "shopping", "items": ["milk", "eggs", "bread"]})]),
+        ("set a timer for 7 minutes", [("set_timer", {"length": "PT7M"})]),
+        ("what's on my calendar tomorrow", [("find_events", {"start": "2026-11-21T00:00:00+01:00", "end": "2026-11-22T00:00:00+01:00"})]),
+        ("cancel lunch with Ben", [("find_events", {"query": "lunch with Ben"}), ("cancel_event", {"event": Ref(0, ("id",))})]),
+        (
+            "email Karin that the tram is late",
+            [("find_contact", {"name": "Karin Vogt"}), ("draft_mail", {"to": [Ref(0, ("email",))], "text": "the tram is late"})],
+        ),
+        (
+            "Write Karin and Ben that I can bring the cable",
+            [
+                ("find_contact", {"name": "Karin Vogt"}),
+                ("find_contact", {"name": "Ben Ashworth"}),
+                ("draft_mail", {"to": [Ref(0, ("email",)), Ref(1, ("email",))], "text": "I can bring the cable"}),
+            ],
+        ),
+        (
+            "find the mail about the invoice and delete it",
+            [("find_mail", {"query": "the invoice"}), ("delete_mail", {"mail": Ref(0, ("id",))})],
+        ),
+        (
+            "set a timer for 5 minutes and also add flour to the shopping list",
+            [("set_timer", {"length": "PT5M"}), ("add_to_list", {"list": "shopping", "items": ["flour"]})],
+        ),
+        ("rename draft.md to final.md", [("move_file", {"path": "draft.md", "to": "final.md"})]),
+        ("turn on the light in the kitchen", [("turn_on", {"device": "light in the kitchen"})]),
+        ("turn the heating on", [("turn_on", {"device": "heating"})]),
+        ("how many kilometres is 12 miles?", [("convert_units", {"amount": 12, "from_unit": "mile", "to_unit": "kilometer"})]),
+    ],
+)  # fmt: skip
+def test_everyday_requests(shipped: RecallPlanner, text: str, wanted: list[tuple[str, dict[str, Argument]]]) -> None:
+    assert steps(plan(shipped, text)) == wanted
+
+
+@pytest.mark.parametrize(
+    "when", ["at six", "at ten tomorrow", "when I come home", "as soon as we leave", "until midnight", "every evening"]
+)
+def test_what_is_wanted_later_is_not_done_at_once(shipped: RecallPlanner, when: str) -> None:
+    """No tool of the home takes a time."""
+    now, later = plan(shipped, "turn the heating on"), plan(shipped, f"turn the heating on {when}")
+    assert steps(now) == [("turn_on", {"device": "heating"})]
+    assert not isinstance(later, Plan) or all(TOOLS[step.tool].effect == "none" for step in later.steps)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "vacuum the carpet",
+        "what's the weather tomorrow",
+        "play some jazz",
+        "book me a flight to Oslo",
+        "tell me a joke",
+    ],
+)
+def test_what_no_tool_does_is_refused_with_an_offer(shipped: RecallPlanner, text: str) -> None:
+    answer = plan(shipped, text)
+    assert isinstance(answer, Refusal)
+    assert answer.kind == "out_of_scope"
+    assert "can't do that yet" in answer.reason or "not sure what you mean" in answer.reason
+    assert answer.offer is not None
+    assert answer.offer.text.startswith(("The nearest thing I can do: ", "Ask “what can you do?”"))
+    assert "the owner" not in answer.offer.text
+
+
+def test_a_missing_value_is_asked_for(shipped: RecallPlanner) -> None:
+    answer = plan(shipped, "remind me to call the landlord")
+    assert answer == Refusal(
+        "needs", "When? I need to know that to add a reminder.", ("add_reminder.at",), planner="recall"
+    )
+
+
+def test_what_can_be_served_is_served_and_the_rest_is_named(shipped: RecallPlanner) -> None:
+    answer = plan(shipped, "set a timer for 5 minutes and order a pizza from the Italian place")
+    assert isinstance(answer, Plan)
+    assert [step.tool for step in answer.steps] == ["set_timer"]
+    assert answer.unserved == ("order a pizza from the Italian place",)
+    assert answer.offer is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [("", "empty"), ("x " * 20_000, "20,000"), ("提醒我明天九点浇水", "English")]
+)
+def test_the_unreadable_is_refused(shipped: RecallPlanner, text: str, words: str) -> None:
+    answer = plan(shipped, text)
+    assert isinstance(answer, Refusal)
+    assert answer.kind == "unreadable"
+    assert words in answer.reason
+
+
+def test_every_shipped_demonstration_is_recalled(shipped: RecallPlanner) -> None:
+    """The same words give the same tools; not all forty in forty, since two may read alike."""
+    demonstrations = list(read_demonstrations(SHIPPED))[::17]
+    right = 0
+    for one in demonstrations:
+        answer = shipped.plan(Request(one.request, one.now or FIXED_NOW), Context(), TOOLS)
+        tools = [step.tool for step in answer.steps] if isinstance(answer, Plan) else []
+        right += tools == [step.tool for step in one.plan.steps]
+    assert right >= 0.97 * len(demonstrations)
+
+
+def test_the_contract_of_planners(shipped: RecallPlanner) -> None:
+    check_planner(
+        shipped, PEOPLE, TOOLS, ["remind me to call mum at 6", "delete it", "and then", "@@@ 12", "it it it it"]
+    )
+
+
+def test_no_tools_no_plan(shipped: RecallPlanner) -> None:
+    answer = shipped.plan(Request("what time is it", FIXED_NOW), Context(), {})
+    assert isinstance(answer, Refusal)
+    assert "no tools are installed" in answer.reason
+
+
+# ── Learning ──────────────────────────────────────────────────────────────────────────────────────────────
+
+LAMP = {
+    "switch_lamp": ToolSpec(
+        "switch_lamp",
+        "Switch a lamp on or off.",
+        (Parameter("lamp", "text"), Parameter("state", "text", enum=("on", "off"))),
+        effect="change",
+        examples=("turn the kitchen lamp on",),
+    ),
+    "find_lamp": ToolSpec(
+        "find_lamp",
+        "Find a lamp by its room.",
+        (Parameter("room", "text"),),
+        returns="list[Lamp]",
+        fields={"id": "LampId", "room": "text"},
+    ),
+    "dim_lamp": ToolSpec(
+        "dim_lamp", "Dim a lamp.", (Parameter("lamp", "LampId"), Parameter("percent", "integer")), effect="change"
+    ),
+}
+
+
+def one(id: str, request: str, *given: Step, source: str = "owner") -> Demonstration:
+    return Demonstration(id, request, Plan(given), source=source)
+
+
+def test_one_demonstration_counts_at_once_and_is_forgotten_at_once() -> None:
+    planner = RecallPlanner(HashEncoder())
+    request = Request("make it cosy in the study", FIXED_NOW)
+    assert isinstance(planner.plan(request, Context(), LAMP), Refusal)
+    planner.add([one("mine", "make it cosy in the study", Step("switch_lamp", {"lamp": "study", "state": "on"}))])
+    learnt = planner.plan(request, Context(), LAMP)
+    assert steps(learnt) == [("switch_lamp", {"lamp": "study", "state": "on"})]
+    assert isinstance(learnt, Plan)
+    assert learnt.rests_on == ("mine",)
+    assert learnt.confidence > 0.6
+    planner.remove("mine")
+    assert isinstance(planner.plan(request, Context(), LAMP), Refusal)
+    assert len(planner) == 0
+
+
+def test_the_values_are_those_of_the_new_request() -> None:
+    planner = RecallPlanner(HashEncoder())
+    planner.add(
+        [
+            one("a", "make it cosy in the study", Step("switch_lamp", {"lamp": "study", "state": "on"})),
+            one("b", "make it cosy in the hall", Step("switch_lamp", {"lamp": "hall", "state": "on"})),
+        ]
+    )
+    answer = planner.plan(Request("make it cosy in the attic", FIXED_NOW), Context(), LAMP)
+    assert steps(answer) == [("switch_lamp", {"lamp": "attic", "state": "on"})]
+
+
+def test_a_tool_s_own_example_is_enough() -> None:
+    answer = RecallPlanner(HashEncoder()).plan(Request("turn the hall lamp on", FIXED_NOW), Context(), LAMP)
+    assert steps(answer) == [("switch_lamp", {"lamp": "hall lamp", "state": "on"})]
+    assert isinstance(answer, Plan)
+    assert answer.rests_on == ("tool:switch_lamp",)
+
+
+def test_a_tool_that_is_gone_is_not_planned() -> None:
+    planner = RecallPlanner(HashEncoder())
+    planner.add([one("a", "make it cosy", Step("switch_lamp", {"lamp": "study", "state": "on"}))])
+    rest = {name: spec for name, spec in LAMP.items() if name != "switch_lamp"}
+    assert isinstance(planner.plan(Request("make it cosy", FIXED_NOW), Context(), rest), Refusal)
+
+
+def test_a_demonstration_with_a_known_id_replaces_the_older() -> None:
+    planner = RecallPlanner(HashEncoder())
+    planner.add([one("a", "make it cosy", Step("switch_lamp", {"lamp": "study", "state": "on"}))])
+    planner.add([one("a", "make it cosy", Step("switch_lamp", {"lamp": "hall", "state": "off"}))])
+    assert len(planner) == 1
+    answer = planner.plan(Request("make it cosy", FIXED_NOW), Context(), LAMP)
+    assert steps(answer) == [("switch_lamp", {"lamp": "hall", "state": "off"})]
+
+
+# ── On disk ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "hearth.db") as opened:
+        yield opened
+
+
+def test_what_was_learnt_survives_a_restart(store: Store) -> None:
+    planner = RecallPlanner(HashEncoder(), store)
+    planner.add([one("a", "make it cosy in the study", Step("switch_lamp", {"lamp": "study", "state": "on"}))])
+    planner.add([one("b", "what is the meaning of life", source="shipped")])
+    again = RecallPlanner(HashEncoder(), store)
+    assert again.ids() == ("a", "b")
+    assert again.ids(source="shipped") == ("b",)
+    for text in ("make it cosy in the hall", "what is the meaning of life", "make it cosy in the study"):
+        request = Request(text, FIXED_NOW)
+        assert again.plan(request, Context(), LAMP) == planner.plan(request, Context(), LAMP)
+
+
+def test_what_is_removed_leaves_nothing_on_disk(store: Store) -> None:
+    planner = RecallPlanner(HashEncoder(), store)
+    planner.add([one("a", "make it cosy", Step("switch_lamp", {"lamp": "study", "state": "on"}))])
+    planner.remove("a", "unknown")
+    assert store.query("SELECT * FROM demonstration") == []
+    assert len(RecallPlanner(HashEncoder(), store)) == 0
+
+
+@pytest.mark.parametrize("blob", [None, b"", b"damaged", b"\x63\x00" + b"\x00" * 40])
+def test_forms_that_do_not_fit_are_made_anew(store: Store, blob: bytes | None) -> None:
+    request = Request("make it cosy", FIXED_NOW)
+    planner = RecallPlanner(HashEncoder(), store)
+    planner.add([one("a", "make it cosy", Step("switch_lamp", {"lamp": "study", "state": "on"}))])
+    with store.transaction() as cursor:
+        cursor.execute("UPDATE demonstration SET vector = ?", (blob,))
+    again = RecallPlanner(HashEncoder(), store)
+    assert again.plan(request, Context(), LAMP) == planner.plan(request, Context(), LAMP)
+
+
+def test_another_encoder_explains_anew(store: Store) -> None:
+    RecallPlanner(HashEncoder(64), store).add(
+        [one("a", "make it cosy", Step("switch_lamp", {"lamp": "x", "state": "on"}))]
+    )
+    again = RecallPlanner(HashEncoder(32), store)
+    assert steps(again.plan(Request("make it cosy", FIXED_NOW), Context(), LAMP)) == [
+        ("switch_lamp", {"lamp": "x", "state": "on"})
+    ]
+
+
+def test_tool_forms_are_kept_in_the_cache(tmp_path: Path) -> None:
+    class Counting(HashEncoder):
+        n_texts = 0
+
+        def encode(self, texts):  # type: ignore[no-untyped-def]
+            Counting.n_texts += len(texts)
+            return super().encode(texts)
+
+    request = Request("turn the hall lamp on", FIXED_NOW)
+    first = RecallPlanner(Counting(), cache=tmp_path).plan(request, Context(), LAMP)
+    n_first, Counting.n_texts = Counting.n_texts, 0
+    assert RecallPlanner(Counting(), cache=tmp_path).plan(request, Context(), LAMP) == first
+    assert Counting.n_texts == n_first - len(LAMP) - 1
+    for path in tmp_path.iterdir():
+        path.write_bytes(b"damaged")
+    assert RecallPlanner(Counting(), cache=tmp_path).plan(request, Context(), LAMP) == first
+
+
+def test_a_cache_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    planner = RecallPlanner(HashEncoder(), cache=tmp_path / "file" / "cache")
+    assert isinstance(planner.plan(Request("turn the hall lamp on", FIXED_NOW), Context(), LAMP), Plan)
+
+
+@pytest.mark.parametrize(
+    ("steps_and_sureness", "shaky"),
+    [
+        ([("remember", 0.9), ("find_notes", 0.7)], False),
+        ([("remember", 0.9), ("find_notes", 0.4)], True),  # one part misread: the others mostly are, too
+        ([("remember", 0.55), ("find_notes", 0.9)], True),
+        ([("find_notes", 0.4), ("find_mail", 0.36)], False),  # nothing is changed
+    ],
+)
+def test_of_several_things_none_is_done_when_one_is_unsure(
+    steps_and_sureness: list[tuple[str, float]], shaky: bool
+) -> None:
+    parts = [Part("", (Step(tool),), (), sure, (), "") for tool, sure in steps_and_sureness]
+    assert is_shaky(parts, load_tools(None).specs) is shaky
