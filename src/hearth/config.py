@@ -6,19 +6,20 @@ file that only the owner can read; both are resolved when settings are handed to
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import difflib
 import ipaddress
 import os
 import re
 import stat
+import sys
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar, cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-import platformdirs
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 from hearth.errors import ConfigError
@@ -581,12 +582,7 @@ class Settings(_Table):
         """The owner's time zone: as configured, else the machine's, else UTC."""
         if self.owner.time_zone:
             return ZoneInfo(self.owner.time_zone)
-        import tzlocal  # reads files of the system: not needed when the zone is configured
-
-        try:
-            return ZoneInfo(tzlocal.get_localzone_name())
-        except (ZoneInfoNotFoundError, ValueError, LookupError):
-            return ZoneInfo("UTC")
+        return _machine_zone(os.environ)
 
     def for_tools(self, environ: Mapping[str, str]) -> Mapping[str, Mapping[str, Plain]]:
         """Return settings tables as tools get them, with secrets resolved.
@@ -634,13 +630,40 @@ def secret(key: str, value: str, where: str, environ: Mapping[str, str]) -> str:
 
 def home_folder(option: str | None, environ: Mapping[str, str]) -> Path:
     """Return the home folder: `--home`, else `$HEARTH_HOME`, else the platform's data directory."""
-    chosen = option or environ.get("HEARTH_HOME") or platformdirs.user_data_dir("hearth", appauthor=False)
+    chosen = (
+        option
+        or environ.get("HEARTH_HOME")
+        or _platform_folder("XDG_DATA_HOME", ".local/share", "Library/Application Support", environ)
+    )
     return Path(chosen).expanduser().absolute()
 
 
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
     """Return the folder of rebuildable files: `$HEARTH_CACHE`, else the platform's cache directory."""
-    return Path(environ.get("HEARTH_CACHE") or platformdirs.user_cache_dir("hearth", appauthor=False)).expanduser()
+    return Path(
+        environ.get("HEARTH_CACHE") or _platform_folder("XDG_CACHE_HOME", ".cache", "Library/Caches", environ)
+    ).expanduser()
+
+
+def _platform_folder(variable: str, on_linux: str, on_macos: str, environ: Mapping[str, str]) -> Path:
+    """Return Hearth's folder of one kind, by the XDG base directory specification, or as macOS places it."""
+    if sys.platform == "darwin":
+        return Path.home() / on_macos / "hearth"
+    chosen = environ.get(variable, "")
+    return (Path(chosen) if os.path.isabs(chosen) else Path.home() / on_linux) / "hearth"
+
+
+def _machine_zone(environ: Mapping[str, str]) -> ZoneInfo:
+    """Return the machine's zone by its IANA name: `$TZ`, what /etc/localtime links to, /etc/timezone; else UTC."""
+    with contextlib.suppress(OSError):
+        names = [environ.get("TZ", "").removeprefix(":"), os.path.realpath("/etc/localtime").partition("zoneinfo/")[2]]
+        with contextlib.suppress(FileNotFoundError):
+            names.append(Path("/etc/timezone").read_text(encoding="utf-8", errors="replace").strip())
+        for name in names:
+            if name:
+                with contextlib.suppress(ZoneInfoNotFoundError, ValueError):
+                    return ZoneInfo(name)
+    return ZoneInfo("UTC")
 
 
 def read_settings(path: Path) -> Settings:

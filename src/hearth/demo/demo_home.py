@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, cast
 from zoneinfo import ZoneInfo
 
-from hearth.errors import ConfigError
+from hearth.errors import ConfigError, MissingExtraError
 
 Entry = Mapping[str, Any]
 
@@ -194,7 +194,10 @@ def _years_before(day: dt.date, year: int) -> dt.date:
 
 
 def _card(entry: Entry, now: dt.datetime) -> bytes:
-    import vobject  # imports half a second of libraries that only the demo needs
+    try:  # imports half a second of libraries that only the demo needs
+        import vobject
+    except ModuleNotFoundError:
+        raise MissingExtraError("the demo home", "pip install 'hearth-agent[demo]'") from None
 
     card = vobject.vCard()
     card.add("uid").value = f"demo-{entry['key']}"

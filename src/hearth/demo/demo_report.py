@@ -18,7 +18,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from hearth.demo.plan_layout import Arrow, layout
-from hearth.errors import HearthError
+from hearth.errors import HearthError, MissingExtraError
 from hearth.formats.plan_text import argument_text, mark, plan_lines
 from hearth.terminal import MEANINGS, clean, short
 from hearth.types import Disclosure, Episode, Plain, Plan, StepResult, ToolSpec
@@ -61,8 +61,11 @@ def write_report(
 
 def render_report(episodes: Sequence[Episode], tools: Mapping[str, ToolSpec], meta: Mapping[str, object]) -> str:
     """Render the page as text."""
-    import jinja2  # imported only by a run that writes a report
-    from markupsafe import Markup
+    try:  # imported only by a run that writes a report
+        import jinja2
+        from markupsafe import Markup
+    except ModuleNotFoundError:
+        raise MissingExtraError("the report of the demo", "pip install 'hearth-agent[demo]'") from None
 
     folder = files("hearth.demo") / "templates"
     parts = {name: (folder / name).read_text(encoding="utf-8") for name in ("report.html", "report.css", "report.js")}

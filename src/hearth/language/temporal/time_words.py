@@ -8,8 +8,6 @@ from __future__ import annotations
 import datetime as dt
 from typing import NamedTuple
 
-from dateutil.easter import easter
-
 from hearth.language.text.tokens import listed
 
 WEEKDAYS = {
@@ -291,11 +289,28 @@ American ones.
 HOLIDAY_STARTS = frozenset(words[0] for words in HOLIDAYS)
 
 
+def _easter(year: int) -> dt.date:
+    """Return Easter Sunday of a Gregorian year.
+
+    Source:
+        The anonymous algorithm of "Nature", 1876, in Meeus, Astronomical Algorithms (2nd ed., 1998), chapter 8.
+    """
+    a, b, c = year % 19, year // 100, year % 100
+    g = (8 * b + 13) // 25
+    h = (19 * a + b - b // 4 - g + 15) % 30
+    m = (a + 11 * h) // 319
+    i, k = divmod(c, 4)
+    r = (2 * (b % 4) + 2 * i - k - h + m + 32) % 7
+    month = (h - m + r + 90) // 25
+    day = (h - m + r + month + 19) % 32
+    return dt.date(year, month, day)
+
+
 def holiday(words: tuple[str, ...], year: int, country: str) -> dt.date:
     """Return the day a holiday of `HOLIDAYS` falls on in a year (1583 to 4099)."""
     month, day, weekday, which = HOLIDAYS[words]
     if month == _EASTER:
-        return easter(year) + dt.timedelta(days=day)
+        return _easter(year) + dt.timedelta(days=day)
     if words[0] == "thanksgiving" and country == "CA":
         return nth_weekday(year, 10, 0, 2)
     if which == 0:

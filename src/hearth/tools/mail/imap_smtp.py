@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hearth.errors import ToolError, ToolTimeout, TransientToolError
+from hearth.errors import MissingExtraError, ToolError, ToolTimeout, TransientToolError
 from hearth.protocols import CallContext
 from hearth.types import Plain
 
@@ -375,8 +375,11 @@ def remove_draft(server: Server, message_id: str, call: CallContext) -> bool:
 @contextlib.contextmanager
 def _imap(server: Server, call: CallContext, reason: str) -> Iterator[Any]:
     """Open a client that is logged in."""
-    import imapclient  # takes 50 ms to load; only homes with an IMAP server need it
-    from imapclient.exceptions import IMAPClientAbortError, IMAPClientError, LoginError
+    try:  # takes 50 ms to load; only homes with an IMAP server need it
+        import imapclient
+        from imapclient.exceptions import IMAPClientAbortError, IMAPClientError, LoginError
+    except ModuleNotFoundError:
+        raise MissingExtraError("mail by IMAP", "pip install 'hearth-agent[mail]'") from None
 
     with call.egress.permit(server.host, server.port, reason), _faults_said(server):
         try:
