@@ -6,20 +6,30 @@ import datetime as dt
 import os
 import platform
 import random
+import resource
 import signal
 import sqlite3
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 
+# Compiled once, not in every process: a thousand processes are started, and each would compile what it imports.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as `hearth.cli.main` does
+os.environ.setdefault("MALLOC_ARENA_MAX", "2")  # for the processes started from here: threads share what was freed
 import numpy as np
 import pytest
 
 from hearth.storage.database import Store
 from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW
+from tests import encoder_memory
+from tests.story import learned_home as learned_home
+from tests.warm_process import WarmProcesses
 
 # The same examples on every machine: a test that fails fails everywhere, and a slow machine is no fault.
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, database=None, print_blob=True)
@@ -34,12 +44,65 @@ def pytest_report_header() -> str:
     return f"SQLite {sqlite3.sqlite_version}, {platform.platform()}"
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker tells the process that runs it how much memory it took at most."""
+    if (output := getattr(session.config, "workeroutput", None)) is not None:
+        output["peak_mb"] = peak_mb()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    if "peak_mb" in (output := getattr(node, "workeroutput", {})):
+        PEAKS_MB[node.gateway.id] = output["peak_mb"]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    peaks = PEAKS_MB or {"this process": peak_mb()}
+    terminalreporter.write_line("memory at most: " + ", ".join(f"{name} {mb} MB" for name, mb in peaks.items()))
+
+
+PEAKS_MB: dict[str, int] = {}
+
+
+def peak_mb() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1000
+
+
+@pytest.fixture(scope="session")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all workers of this run share."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+
 @pytest.fixture(scope="session", autouse=True)
-def _shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _shared_cache(run_folder: Path) -> Iterator[None]:
     """One cache for the whole run (building the encoder's graph takes seconds), never the caller's own."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HEARTH_CACHE", str(tmp_path_factory.mktemp("hearth-cache")))
+        patch.setenv("HEARTH_CACHE", str(run_folder / "hearth-cache"))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _remembered_vectors(run_folder: Path) -> Iterator[None]:
+    """Each text is read once per run, by one encoder per process."""
+    with encoder_memory.remembering(run_folder):
+        yield
+
+
+@pytest.fixture(scope="module")
+def real_encoder() -> Iterator[None]:
+    """For a module whose subject is the encoder: every text is read, every `open` opens."""
+    with encoder_memory.forgetting():
+        yield
+
+
+@pytest.fixture(scope="session")
+def warm(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmProcesses]:
+    """Real processes of `hearth` without their 1.5 s of imports."""
+    processes = WarmProcesses(tmp_path_factory.mktemp("warm"), run_folder)
+    yield processes
+    processes.close()
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,10 +26,16 @@ Hearth = Callable[..., Ran]
 
 
 @pytest.fixture(scope="session")
-def learned_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("learned") / "home"
-    options = ["--name", "Mira Lindqvist", "--email", "mira@example.org", "--time-zone", "Europe/Berlin"]
-    assert cli.run(["--home", str(home), "init", *options, "--country", "DE"]) == 0
+def learned_home(run_folder: Path) -> Path:
+    """Made by the first worker that asks. Not to be changed: copy it."""
+    home = run_folder / "learned" / "home"
+    with (run_folder / "learned.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # given back when the file is closed
+        if not home.exists():
+            making = run_folder / "learning" / "home"
+            options = ["--name", "Mira Lindqvist", "--email", "mira@example.org", "--time-zone", "Europe/Berlin"]
+            assert cli.run(["--home", str(making), "init", *options, "--country", "DE"]) == 0
+            making.parent.rename(home.parent)
     return home
 
 

@@ -4,14 +4,14 @@
 #   examples/ianvs/verify.sh PATH_TO_IANVS [ENVIRONMENT]
 #
 # ENVIRONMENT is a folder for what is installed, used again when it is there; else it is made and removed. Hearth's runner
-# is that of `make install`, without sedna (HEARTH=… names another). Ends 0 when all are the same, 1 when not.
+# is that of `make check`, without sedna (HEARTH=… names another). Ends 0 when all are the same, 1 when not.
 set -euo pipefail
 [ $# -ge 1 ] && [ -d "$1/core" ] || { echo "usage: $0 PATH_TO_IANVS [ENVIRONMENT]; PATH_TO_IANVS has a folder core/" >&2; exit 2; }
 ianvs=$(cd "$1" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 hearth=${HEARTH:-$root/.venv/bin/hearth}
-[ -x "$hearth" ] || { echo "$hearth is not there; run make install first, or say HEARTH=…" >&2; exit 2; }
+[ -x "$hearth" ] || { echo "$hearth is not there; run make check first, or say HEARTH=…" >&2; exit 2; }
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 environment=${2:-$scratch/environment}
@@ -25,7 +25,7 @@ if [ ! -x "$environment/bin/ianvs" ]; then
   "${install[@]}" -r "$ianvs/requirements.txt"
   "${install[@]}" -r "$root/requirements.lock"
   "${install[@]}" --no-deps -r "$root/requirements-model.lock"
-  "${install[@]}" --no-deps "$root"
+  "${install[@]}" --no-deps "$root" "$root"/packages/hearth-*
   "${install[@]}" --no-deps -e "$ianvs"
 fi
 

@@ -1,4 +1,11 @@
-"""Hearth: a personal agent that lives on its owner's device and learns at home."""
+"""Hearth: a personal agent that lives on its owner's device and learns at home.
+
+In: what an owner asks. Out: plans that were allowed, run and recorded, and answers; all else is in the rooms below.
+Here: `agent` (`Agent.run`, the one flow), `types`, `errors` and `protocols` (nouns, error tree, seams), `config`
+(`hearth.toml`), `registry` (plug-ins), `doctor` (a home's health), `terminal` (episodes as lines), `atomic_files`,
+`version`. A tool's author needs only the names exported here: `tool`, `Sink`, `Unit`, `CallContext`.
+Not here: measurement, the cloud's service, home devices and home video, which are distributions of `packages/`.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +21,7 @@ __all__ = ["CallContext", "Sink", "Unit", "__version__", "tool"]
 
 
 def __getattr__(name: str) -> Any:
-    """What tools import, loaded when they do: a process that makes none starts in half the time."""
+    """Load what tools import, when they do: a process that makes none starts in half the time."""
     if name not in ("CallContext", "Sink", "Unit", "tool"):
         raise AttributeError(f"module 'hearth' has no attribute {name!r}")
     from hearth.formats import tool_signature

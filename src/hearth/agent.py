@@ -22,7 +22,7 @@ from typing import cast
 
 from hearth import config
 from hearth.config import Settings
-from hearth.errors import CancelledError, ConfigError, HearthError, NotFound, PlannerError, ToolError
+from hearth.errors import CancelledError, ConfigError, HearthError, NotFound, PlannerError, RegistryError, ToolError
 from hearth.execution.answer import compose, reword
 from hearth.execution.executor import Executor
 from hearth.execution.repair import Repairer
@@ -53,7 +53,7 @@ from hearth.planning.dialogue.coreference import read_after, with_record
 from hearth.planning.dialogue.memory_fallback import asked_of_memory, told_to_memory
 from hearth.planning.retrieval.recall_planner import OWNERS_WORD, RecallPlanner
 from hearth.protocols import Approver, CallContext, Encoder, Footage, LanguageModel, Planner, Tool
-from hearth.registry import ENTITIES, FOOTAGE, Parts, Tools, load_parts, load_tools
+from hearth.registry import ENTITIES, FOOTAGE, Part, Tools, blamed, load_parts, load_tools, second_footage
 from hearth.storage.database import HomeLock, Store
 from hearth.storage.trace import CallRecord, Trace, UnfinishedEpisode
 from hearth.storage.workspace import Folder
@@ -126,15 +126,21 @@ class Agent:
         self.memory = EventMemory(store, encoder, lambda text, now: times_named(text, now, country))
         self.facts = FactStore(store)
         self.recollection = Recollection(self.memory, self.facts, WordReader(config.cache_folder(environ)))
-        self._naming, filmed = load_parts(ENTITIES), load_parts(FOOTAGE)
-        self.footage = _opened_footage(filmed, store, self.memory, settings)
-        self.faults = (*tools.faults, *self._naming.faults, *filmed.faults)
+        self._naming = load_parts(ENTITIES)
+        self.footage, footage_faults = _opened_footage(store, self.memory, settings)
+        self._faults = dict.fromkeys((*tools.faults, *self._naming.faults, *footage_faults))
+        self._naming_faults: dict[str, str] = {}
         self.folder = Folder(home / "owner", store)
         self._tool_settings = {**settings.for_tools(environ), abilities.SETTINGS: abilities.abilities(tools.specs)}
         self._known_tools = KnownTools(tools.specs)
         self._resources = resources
         self.executor = Executor(monitor, self.trace, self._call_context, self.folder)
         self.repairer = Repairer(planner, lambda plan: check_plan(plan, tools.specs), language)
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Plug-ins that were left out, each with the reason and what to do; more may come with every request."""
+        return (*self._faults, *self._naming_faults.values())
 
     # ── The one flow ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -274,8 +280,21 @@ class Agent:
     def context(self) -> Context:
         """What planners may see: the owner, the names the owner knows, the country; never contents."""
         owner, call = self.settings.owner, self.call_context()
-        naming = (cast("Callable[[CallContext], tuple[Entity, ...]]", part.value) for part in self._naming.loaded)
-        return Context(owner.name, tuple(entity for entities in naming for entity in entities(call)), owner.country)
+        entities = tuple(entity for part in self._naming.loaded for entity in self._named_by(part, call))
+        return Context(owner.name, entities, owner.country)
+
+    def _named_by(self, part: Part, call: CallContext) -> tuple[Entity, ...]:
+        """The names that a part knows; none, and a fault, where it fails: planning goes on without them."""
+        self._naming_faults.pop(part.name, None)
+        try:
+            with blamed(f"{part.name!r} of {part.origin}"):
+                found = tuple(cast("Iterable[Entity]", part.call(call)))
+                if strange := [one for one in found if not isinstance(one, Entity)]:
+                    raise TypeError(f"it names {strange[0]!r}, which is no Entity")
+                return found
+        except HearthError as error:
+            self._naming_faults[part.name] = str(error)
+            return ()
 
     def occasion(self, request: Request, plan: Plan, id: str = "") -> Occasion:
         """What the guard may know of a request: when it was asked, the contacts, what it licenses."""
@@ -490,7 +509,7 @@ class Agent:
             stack.enter_context(HomeLock(home))
             store = stack.enter_context(Store.open(home / "hearth.db"))
             tools = load_tools(home, (*extra_tools, *_cloud_answers(settings, home, store, environ)))
-            policy = Policy.of(settings, tools.specs, str(home / "hearth.toml"))
+            policy = _policy(settings, tools, home)
             egress = Egress.from_settings(settings, store, clock)
             encoder = encoder or MiniLMEncoder.open(config.cache_folder(environ))
             recall = RecallPlanner(encoder, store)
@@ -520,11 +539,24 @@ class Agent:
             )
 
 
-def _opened_footage(parts: Parts, store: Store, memory: EventMemory, settings: Settings) -> Footage | None:
-    """The home's video, where a package that understands it is installed."""
-    if not parts.loaded:
-        return None
-    return cast("Callable[[Store, EventMemory, Settings], Footage]", parts.loaded[0].value)(store, memory, settings)
+def _opened_footage(store: Store, memory: EventMemory, settings: Settings) -> tuple[Footage | None, list[str]]:
+    """The home's video, where a package that understands it is installed and can be used, and what is wrong with it."""
+    parts = load_parts(FOOTAGE)
+    faults = list(parts.faults)
+    if len(parts.loaded) > 1:
+        faults.append(second_footage(parts.loaded))
+    try:
+        return (cast("Footage", parts.loaded[0].call(store, memory, settings)) if parts.loaded else None), faults
+    except RegistryError as error:
+        return None, [*faults, str(error)]
+
+
+def _policy(settings: Settings, tools: Tools, home: Path) -> Policy:
+    """Raises: ConfigError: A rule is wrong; says also what was not loaded, as the rule may be about its tools."""
+    try:
+        return Policy.of(settings, tools.specs, str(home / "hearth.toml"))
+    except ConfigError as error:
+        raise ConfigError("\n".join([str(error), *(f"not loaded: {fault}" for fault in tools.faults)])) from None
 
 
 def _language_model(

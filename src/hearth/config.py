@@ -500,7 +500,7 @@ _Prefix = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*$", ma
 
 
 class HomeBroker(_Table):
-    """The MQTT broker that devices of the home are connected to (extra `mqtt`)."""
+    """The MQTT broker that devices of the home are connected to (`hearth-home[mqtt]`)."""
 
     host: str = Field(min_length=1)
     """Name of the broker; it must also be listed in `[network] allow`."""

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import cast
 
 from hearth.config import cache_folder, read_settings
 from hearth.edge import enrolment
 from hearth.errors import HearthError, HomeBusyError, StoreCorruptError
 from hearth.guard.egress.ledger import Ledger
 from hearth.guard.policy.policy import Policy
+from hearth.memory.holders import open_holders
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.registry import CHECKS, COMPANIONS, GROUPS, TOOLS, load_parts, load_tools
+from hearth.registry import (
+    CHECKS,
+    COMPANIONS,
+    FOOTAGE,
+    GROUPS,
+    TOOLS,
+    Part,
+    companion_faults,
+    load_parts,
+    load_tools,
+    second_footage,
+    version_of,
+)
 from hearth.storage.database import HomeLock, Store
 
 MIN_FREE_BYTES = 200_000_000
@@ -30,8 +41,12 @@ class Finding:
     says: str
 
 
-def examine(home: Path, environ: Mapping[str, str]) -> list[Finding]:
-    """Look at every part on which an agent depends; one finding each, never an exception."""
+def examine(home: Path, environ: Mapping[str, str], unreachable: Sequence[str] = ()) -> list[Finding]:
+    """Look at every part on which an agent depends; one finding each, never an exception.
+
+    Args:
+        unreachable: What is wrong with the commands of plug-ins, as far as only the command line knows it.
+    """
     checks: tuple[tuple[str, Callable[[], str]], ...] = (
         ("home", lambda: _home(home)),
         ("settings", lambda: _settings(home, environ)),
@@ -40,12 +55,13 @@ def examine(home: Path, environ: Mapping[str, str]) -> list[Finding]:
         ("tools", lambda: _tools(home)),
         ("policy", lambda: _policy(home)),
         ("encoder", lambda: _encoder(environ)),
-        ("plug-ins", _plug_ins),
+        ("plug-ins", lambda: _plug_ins(unreachable)),
+        ("forgetting", lambda: _forgetting(home)),
         ("cloud", lambda: _cloud(home)),
         ("disk", lambda: _disk(home)),
     )
     plugged_in: list[tuple[str, Callable[[], str]]] = [
-        (part.name, partial(cast("Callable[[Path], str]", part.value), home)) for part in load_parts(CHECKS).loaded
+        (part.name, partial(_said, part, home)) for part in load_parts(CHECKS).loaded
     ]
     findings = []
     for part, check in (*checks, *plugged_in):
@@ -139,21 +155,32 @@ def _tools(home: Path) -> str:
     return f"{len(tools.by_name)} loaded"
 
 
-def _plug_ins() -> str:
+def _plug_ins(unreachable: Sequence[str]) -> str:
     faults = [fault for group in GROUPS if group != TOOLS for fault in load_parts(group).faults]
+    if len(filmed := load_parts(FOOTAGE).loaded) > 1:
+        faults.append(second_footage(filmed))
+    faults += [*companion_faults(), *unreachable]
     if faults:
         raise HearthError("; ".join(dict.fromkeys(faults)))
-    installed = {name: _version_of(name) for name in COMPANIONS}
+    installed = {name: version_of(name) for name in COMPANIONS}
     absent = [name for name, version in installed.items() if not version]
     said = ", ".join(f"{name} {version}" for name, version in installed.items() if version) or "none of the companions"
     return f"{said}; not installed: {', '.join(absent)}" if absent else said
 
 
-def _version_of(distribution: str) -> str:
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return ""
+def _forgetting(home: Path) -> str:
+    if not (home / "hearth.db").exists():
+        return "nothing is held yet"
+    with Store.open(home / "hearth.db") as store:
+        holders = open_holders(store)
+    if holders.faults:
+        raise HearthError(f"`hearth forget` is refused: {'; '.join(holders.faults)}")
+    return f"reaches {', '.join(['what Hearth itself keeps', *holders.by_name])}"
+
+
+def _said(part: Part, home: Path) -> str:
+    """The line of a plug-in's check."""
+    return str(part.call(home))
 
 
 def _policy(home: Path) -> str:

@@ -3,28 +3,42 @@
 * Built-in and installed parts are entry points of the groups in `GROUPS`; the built-ins use the same groups.
 * A one-file plug-in is a `*.py` in `<home>/tools/`: every tool at its top level is taken.
 
-A part that cannot be loaded is left out and named among the faults; the others work. Not covered: plug-ins run with
-the agent's own rights inside its process (one that hangs while it is loaded hangs the start), so a file that others
-can write, or put there, is refused.
+A part that cannot be loaded is left out and named among the faults; the others work, whatever it raises, and whatever
+is wrong with the record of its installation. Not covered: plug-ins run with the agent's own rights inside its process
+(one that hangs while it is loaded hangs the start), so a file that others can write, or put there, is refused.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib.util
 import os
 import re
 import stat
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import (
+    Distribution,
+    EntryPoint,
+    EntryPoints,
+    PackageNotFoundError,
+    distribution,
+    distributions,
+    entry_points,
+)
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING, cast
 
-from hearth.errors import MissingExtraError, RegistryError
+from hearth.errors import HearthError, MissingExtraError, RegistryError
 from hearth.protocols import Tool
 from hearth.types import ToolSpec
 from hearth.version import __version__
+
+if TYPE_CHECKING:
+    from importlib.metadata import SelectableGroups  # what all entry points are before Python 3.12
 
 TOOLS = "hearth.tools"
 COMMANDS = "hearth.commands"
@@ -56,6 +70,15 @@ COMPANIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 """The distributions that are released together with this one -> the commands they bring."""
+COMPANION_TOOLS = frozenset(
+    {
+        *("close_blinds", "device_state", "list_devices", "lock_door", "open_blinds", "set_brightness"),
+        *("set_temperature", "set_volume", "start_scene", "turn_off", "turn_on", "unlock_door"),
+        *("compare_days", "describe_period", "detect_people", "detect_sounds", "find_video", "identify_people"),
+        *("measure_presence", "read_text", "recognise_activity", "show_frames", "transcribe_speech"),
+    }
+)
+"""The tools of hearth-home and hearth-video: rules of a home may name them while these are not installed."""
 INSTALL_COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "hearth-bench": "pip install hearth-bench",
@@ -65,6 +88,8 @@ INSTALL_COMMANDS: Mapping[str, str] = MappingProxyType(
     }
 )
 _NAME = re.compile(r"[a-z][a-z0-9_]{1,63}")
+_NAMED = re.compile(r"[\w.-]+")
+"""The distribution that a requirement begins with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +116,15 @@ class Part:
     origin: str
     """Distribution and place, for messages."""
 
+    def call(self, *given: object) -> object:
+        """Call what it names.
+
+        Raises:
+            HearthError: What it raised itself; RegistryError for anything else but Ctrl-C, with what to do.
+        """
+        with blamed(f"{self.name!r} of {self.origin}"):
+            return cast("Callable[..., object]", self.value)(*given)
+
 
 @dataclass(frozen=True, slots=True)
 class Parts:
@@ -102,23 +136,40 @@ class Parts:
     """Parts that could not be loaded, each with its reason and what to do."""
 
 
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """The entry points of Hearth's groups."""
+
+    points: tuple[EntryPoint, ...] = ()
+    faults: tuple[str, ...] = ()
+    """Distributions whose entry points cannot be read."""
+
+
+@functools.cache
+def installed() -> Installed:
+    """Read what is installed, once in a process: it takes some ten milliseconds."""
+    try:
+        return Installed(_of_our_groups(entry_points()))
+    except Exception:  # one distribution's record is damaged, which must not take away the others
+        return _readable()
+
+
 def load_parts(group: str, name: str | None = None) -> Parts:
     """Load the parts of a group, or only those called `name`. Never raises for a part."""
     loaded: dict[str, Part] = {}
-    faults: list[str] = []
+    faults = list(installed().faults)
     for point in _points(group):
         if name is None or point.name == name:
             try:
-                part = Part(point.name, _load(point), _origin(point))
-                if part.name in loaded:
+                if point.name in loaded:
                     raise RegistryError(
-                        f"{part.origin}: {group} {part.name!r} exists already (from {loaded[part.name].origin}); "
+                        f"{_origin(point)}: {group} {point.name!r} exists already (from {loaded[point.name].origin}); "
                         "uninstall one of the two"
                     )
-                loaded[part.name] = part
+                loaded[point.name] = Part(point.name, _fitting(group, _load(point), point), _origin(point))
             except RegistryError as error:
                 faults.append(str(error))
-    return Parts(tuple(loaded.values()), tuple(faults))
+    return Parts(tuple(loaded.values()), tuple(dict.fromkeys(faults)))
 
 
 def part_names(group: str) -> tuple[str, ...]:
@@ -126,13 +177,69 @@ def part_names(group: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(point.name for point in _points(group)))
 
 
-def missing_companion(command: str) -> MissingExtraError | None:
-    """Return the error that says how to install the distribution which brings `command`; None when none does."""
-    for distribution, commands in COMPANIONS.items():
+def third_party(group: str, name: str) -> str:
+    """Return the distribution that a part comes from, without loading it; empty for a part of Hearth's own."""
+    point = next(point for point in _points(group) if point.name == name)
+    return "" if _companion(point) in ("hearth", *COMPANIONS) else _origin(point).split(" (")[0]
+
+
+def half_installed(group: str, name: str, error: ImportError) -> RegistryError:
+    """Return the error that says what to do about a part which could not import what it needs when it was used."""
+    point = next(point for point in _points(group) if point.name == name)
+    return RegistryError(f"{name!r} of {_origin(point)} cannot run: {_short(error)}; {_remedy(_companion(point))}")
+
+
+def missing_companion(command: str) -> HearthError | None:
+    """Return the error that says how to get the distribution which brings `command`; None when none does."""
+    for name, commands in COMPANIONS.items():
         if command in commands:
             said = " ".join(["hearth", *command.split(".")])
-            return MissingExtraError(f"`{said}` is a command of {distribution}, which", INSTALL_COMMANDS[distribution])
+            if version := version_of(name):
+                return RegistryError(f"{name} {version} is installed, but has no `{said}`; {_remedy(name)}")
+            return MissingExtraError(f"`{said}`, a command of {name},", INSTALL_COMMANDS[name])
     return None
+
+
+def companion_faults() -> tuple[str, ...]:
+    """Return what is wrong with the companions' installations: another version than this one's, or a part missing."""
+    faults = []
+    for name in COMPANIONS:
+        if version := version_of(name):
+            if version != __version__:
+                faults.append(_other_version(name, version))
+            elif lacking := _lacking(name):
+                faults.append(f"{name} {version} lacks {', '.join(map(repr, lacking))}; {_remedy(name)}")
+    return tuple(faults)
+
+
+def version_of(name: str) -> str:
+    """Return the installed version of a distribution; empty without it."""
+    try:
+        return _metadata(distribution(name))[1]
+    except PackageNotFoundError:
+        return ""
+
+
+def second_footage(filmed: Sequence[Part]) -> str:
+    """Say that several plug-ins offer home video, of which a home can have one: the first."""
+    ignored = ", ".join(part.origin for part in filmed[1:])
+    return f"home video is taken from {filmed[0].origin}, so {ignored} is not used; uninstall all but one"
+
+
+@contextlib.contextmanager
+def blamed(who: str, *passed: type[Exception]) -> Iterator[None]:
+    """Turn whatever a plug-in raises in the block into a RegistryError about it.
+
+    Args:
+        who: What the message begins with.
+        passed: What is left as it is, beside HearthErrors and Ctrl-C.
+    """
+    try:
+        yield
+    except BaseException as error:  # SystemExit, too
+        if isinstance(error, (HearthError, KeyboardInterrupt, *passed)):
+            raise
+        raise RegistryError(f"{who} failed: {_short(error)}; update it, or uninstall it") from error
 
 
 def load_tools(home: Path | None, extra: Iterable[Tool] = ()) -> Tools:
@@ -144,55 +251,133 @@ def load_tools(home: Path | None, extra: Iterable[Tool] = ()) -> Tools:
     """
     found: dict[str, Tool] = {}
     origin: dict[str, str] = {}
-    faults: list[str] = []
-    sources: list[tuple[str, Path | EntryPoint]] = [
-        (f"{point.name} ({point.value})", point) for point in _points(TOOLS)
-    ]
+    faults = list(installed().faults)
+    sources: list[tuple[str, Path | EntryPoint]] = [(_origin(point), point) for point in _points(TOOLS)]
     if home is not None and (home / "tools").is_dir():
         if _is_shared(home / "tools"):
             faults.append(f"{home / 'tools'}: others can put files here, so none is run; do `chmod go-w` on it")
         else:
             sources += [(str(path), path) for path in sorted((home / "tools").glob("*.py"))]
     for where, source in sources:
+        tools: tuple[Tool, ...] = ()
         try:
-            tools = _from_file(source) if isinstance(source, Path) else _from_entry_point(source)
-            for tool in tools:
-                _add(tool, where, found, origin)
+            with blamed(where):
+                tools = _from_file(source) if isinstance(source, Path) else _from_entry_point(source)
         except RegistryError as error:
             faults.append(str(error))
+        for tool in tools:  # one that is refused takes no other with it
+            try:
+                with blamed(where):
+                    _add(tool, where, found, origin)
+            except RegistryError as error:
+                faults.append(str(error))
     for tool in extra:
         _add(tool, "given", found, origin)
-    return Tools(MappingProxyType(found), MappingProxyType(origin), tuple(faults))
+    return Tools(MappingProxyType(found), MappingProxyType(origin), tuple(dict.fromkeys(faults)))
+
+
+def _of_our_groups(found: EntryPoints | SelectableGroups) -> tuple[EntryPoint, ...]:
+    return tuple(point for group in GROUPS for point in found.select(group=group))
+
+
+def _readable() -> Installed:
+    """What `installed` reads, one distribution after the other."""
+    points: dict[EntryPoint, None] = {}
+    faults = []
+    for one in distributions():
+        try:
+            points.update(dict.fromkeys(_of_our_groups(one.entry_points)))
+        except Exception as error:  # its record may hold anything
+            faults.append(
+                f"what {_named(one)} adds to Hearth, if anything, cannot be read: {_short(error)}; install it anew or "
+                "uninstall it"
+            )
+    return Installed(tuple(points), tuple(faults))
 
 
 def _points(group: str) -> list[EntryPoint]:
     """Built-ins first, then those of the companions, so that no other package can take the name of one."""
-    return sorted(entry_points(group=group), key=_rank)
+    return sorted((point for point in installed().points if point.group == group), key=_rank)
 
 
 def _rank(point: EntryPoint) -> tuple[int, str, str]:
-    package = point.value.partition(".")[0]
-    is_ours = package.replace("_", "-") in COMPANIONS
-    return (0 if package == "hearth" else 1 if is_ours else 2, point.value, point.name)
+    name = _companion(point)
+    return (0 if name == "hearth" else 1 if name in COMPANIONS else 2, point.value, point.name)
+
+
+def _companion(point: EntryPoint) -> str:
+    """Name of the distribution, if it is one of ours: told by its package, as its record may be damaged."""
+    return re.split(r"[.:]", point.value, maxsplit=1)[0].replace("_", "-")
+
+
+@functools.cache
+def _metadata(found: Distribution | None) -> tuple[str, str]:
+    """Name and version of a distribution; each empty where its record does not say it."""
+    try:
+        return (found.metadata["Name"] or "", found.metadata["Version"] or "") if found else ("", "")
+    except Exception:  # a record without metadata
+        return "", ""
+
+
+def _named(found: Distribution) -> str:
+    """Name and version for messages, or at least where its record lies."""
+    return " ".join(_metadata(found)).strip() or f"the distribution at {str(found.locate_file(''))!r}"
 
 
 def _origin(point: EntryPoint) -> str:
-    return f"{point.dist.name} {point.dist.version} ({point.value})" if point.dist else point.value
+    said = " ".join(_metadata(point.dist)).strip()
+    return f"{said} ({point.value})" if said else point.value
 
 
 def _load(point: EntryPoint) -> object:
     """Raises: RegistryError: It is of another version than this one, or cannot be imported."""
-    if point.dist and point.dist.name in COMPANIONS and point.dist.version != __version__:
-        raise RegistryError(
-            f"{point.dist.name} {point.dist.version} does not go with hearth-agent {__version__}; bring both to one "
-            f"version: `pip install --upgrade hearth-agent {point.dist.name}`"
-        )
+    name, version = _companion(point), _metadata(point.dist)[1]
+    if name in COMPANIONS and point.dist and version != __version__:
+        raise RegistryError(_other_version(name, version))
     try:
-        return point.load()
-    except (Exception, SystemExit) as error:  # a plug-in may raise anything at import; the others must still load
+        with contextlib.redirect_stdout(sys.stderr):  # standard output is for answers
+            return point.load()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a plug-in may raise anything at import; the others must still load
         raise RegistryError(
-            f"{point.name!r} of {_origin(point)} cannot be loaded: {_short(error)}; install it anew or remove it"
+            f"{point.name!r} of {_origin(point)} cannot be loaded: {_short(error)}; {_remedy(name)}"
         ) from error
+
+
+def _fitting(group: str, value: object, point: EntryPoint) -> object:
+    """Raises: RegistryError: It is nothing that parts of this group are."""
+    if group == COMMANDS:
+        import click  # not needed by programs that only embed the agent
+
+        if isinstance(value, click.Command):
+            return value
+        raise RegistryError(f"{_origin(point)}: {value!r} is no click command; update or uninstall the plug-in")
+    if callable(value):
+        return value
+    raise RegistryError(
+        f"{_origin(point)}: {value!r} cannot be called; expected {GROUPS[group]}; update or uninstall the plug-in"
+    )
+
+
+def _other_version(name: str, version: str) -> str:
+    return (
+        f"{name} {version or 'of an unknown version'} does not go with hearth-agent {__version__}; bring both to one "
+        f"version: `pip install --upgrade hearth-agent {name}`"
+    )
+
+
+def _remedy(name: str) -> str:
+    """What to do about a distribution that is not whole."""
+    return f"do `{INSTALL_COMMANDS[name]}`, or uninstall it" if name in COMPANIONS else "install it anew or remove it"
+
+
+def _lacking(name: str) -> list[str]:
+    """Distributions that this one always needs, and that are not installed."""
+    needed = [
+        found[0] for text in distribution(name).requires or () if ";" not in text and (found := _NAMED.match(text))
+    ]
+    return [name for name in needed if not version_of(name)]
 
 
 def _is_shared(path: Path) -> bool:
@@ -210,14 +395,14 @@ def _add(tool: Tool, where: str, found: dict[str, Tool], origin: dict[str, str])
     if not _NAME.fullmatch(name):
         raise RegistryError(f"{where}: tool name {name!r} is not lower-case letters, digits and '_'; rename it")
     if name in found:
-        raise RegistryError(f"{where}: tool {name!r} exists already (from {origin[name]}); rename one of them")
+        raise RegistryError(f"{where}: tool {name!r} exists already (from {origin[name]}); rename or uninstall one")
     found[name] = tool
     origin[name] = where
 
 
 def _from_entry_point(point: EntryPoint) -> tuple[Tool, ...]:
     loaded = _load(point)
-    return _tools_in(loaded if isinstance(loaded, tuple | list) else (loaded,), point.value)
+    return _tools_in(loaded if isinstance(loaded, tuple | list) else (loaded,), _origin(point))
 
 
 def _from_file(path: Path) -> tuple[Tool, ...]:
@@ -236,7 +421,9 @@ def _from_file(path: Path) -> tuple[Tool, ...]:
     sys.modules[spec.name] = module  # dataclasses and type hints look their module up while it is loaded
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # as above
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # as in `_load`
         del sys.modules[spec.name]
         raise RegistryError(f"{path}: {_short(error)}; mend or remove the file") from error
     own = [value for value in vars(module).values() if isinstance(value, Tool) and not isinstance(value, type)]
@@ -255,4 +442,8 @@ def _tools_in(values: Iterable[object], where: str) -> tuple[Tool, ...]:
 
 
 def _short(error: BaseException) -> str:
-    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no message'}"
+    try:
+        lines = str(error).splitlines()
+    except Exception:  # a plug-in's own
+        lines = []
+    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"

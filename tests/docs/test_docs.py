@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from hearth import config, errors
+from hearth.registry import GROUPS
 from tests import ROOT
 from tests.docs import generate
 
@@ -117,6 +118,16 @@ def test_every_tool_and_parameter_is_described() -> None:
     rows = [line for line in generate.tools().splitlines() if line.startswith("| `")]
     assert rows
     assert [row for row in rows if row.endswith("|  |")] == []
+
+
+def test_every_group_of_plug_ins_is_documented_with_an_example() -> None:
+    page = (ROOT / "docs" / "reference" / "plugins.md").read_text()
+    sections = dict(re.findall(r"^## (\S+)\n(.*?)(?=^## |\Z)", page, re.S | re.M))
+    assert list(sections) == list(GROUPS)
+    for group, meaning in GROUPS.items():
+        said = " ".join(sections[group].split())
+        assert meaning.lower() in said.lower(), f"{group}: the page does not say {meaning!r}, as `registry.GROUPS` does"
+        assert "```python" in sections[group], f"{group}: no example"
 
 
 def test_every_exit_code_is_in_the_table() -> None:

@@ -26,6 +26,7 @@ from hearth.protocols import LanguageModel
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, InMemoryWorkspace
 from hearth.types import Answer, Context, Entity, Evidence, Parameter, Plan, Refusal, Request, ToolSpec
+from tests import ROOT
 from tests.model_server import ModelServer
 
 CARDS = """BEGIN:VCARD\r\nVERSION:4.0\r\nFN:Mia Berger\r\nN:Berger;Mia;;;\r\nNICKNAME:Mimi\r\nORG:Quarzwerk GmbH\r
@@ -192,15 +193,21 @@ def test_a_model_is_not_told_whom_its_own_stand_ins_stood_for_when_it_is_asked_a
 
 
 def test_language_models_are_opened_behind_the_mask_only() -> None:
-    source = Path(hearth.__file__).parent
     callers = {"open_language_model": set[str](), "RemoteModel": set[str]()}
-    for path in source.rglob("*.py"):
+    packages = [ROOT / "src" / "hearth", *(ROOT / "packages").glob("*/hearth_*")]
+    for path in (path for package in packages for path in package.rglob("*.py")):
         for name, found in callers.items():
             if re.search(rf"(?<!def )(?<!class )(?<!\")\b{name}\(", path.read_text()):
-                found.add(str(path.relative_to(source)))
+                found.add(str(path.relative_to(ROOT)))
     # What the service hands its model was masked on the devices it came from: it holds no owner's names to mask by.
-    openers = {"models/configured.py", "cloud/service.py"}
-    assert callers == {"open_language_model": {"guard/masked_model.py"}, "RemoteModel": openers}
+    openers = {
+        "src/hearth/models/llm/from_settings.py",
+        "packages/hearth-cloud/hearth_cloud/service/service.py",
+    }
+    assert callers == {
+        "open_language_model": {"src/hearth/guard/deidentify/masked_llm.py"},
+        "RemoteModel": openers,
+    }
 
 
 @pytest.mark.parametrize(

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 
-import hearth
+from tests import ROOT
 
-SOURCE = Path(hearth.__file__).parent
+SOURCES = [ROOT / "src" / "hearth", *sorted((ROOT / "packages").glob("*/hearth_*"))]
+MONITOR = "src/hearth/guard/monitor.py"
 ALLOWED = {
-    "guard/monitor.py",  # the only caller
-    "testing/of_tools.py",  # contract tests call the tool under test
-    "bench/guard_tasks.py",  # measures what happens without a guard; nothing but benchmarks may import it
+    MONITOR,  # the only caller
+    "src/hearth/testing/tool_contract.py",  # contract tests call the tool under test
+    # Both measure what happens without a guard; nothing but benchmarks may import them.
+    "packages/hearth-bench/hearth_bench/injection/guard_tasks.py",
+    "packages/hearth-bench/hearth_bench/measure/guard/guard_calls.py",
 }
 DEFINITIONS = {
-    "functions.py",  # FunctionTool.call forwards to the function it wraps
+    "src/hearth/formats/tool_signature.py",  # FunctionTool.call forwards to the function it wraps
 }
 
 
@@ -34,16 +36,17 @@ def tool_calls(source: str) -> list[int]:
 
 def test_nothing_but_the_monitor_calls_a_tool() -> None:
     found = {
-        f"{path.relative_to(SOURCE)}:{line}"
-        for path in SOURCE.rglob("*.py")
-        if str(path.relative_to(SOURCE)) not in ALLOWED | DEFINITIONS
+        f"{path.relative_to(ROOT)}:{line}"
+        for source in SOURCES
+        for path in source.rglob("*.py")
+        if str(path.relative_to(ROOT)) not in ALLOWED | DEFINITIONS
         for line in tool_calls(path.read_text())
     }
     assert not found, f"tools are called outside guard/monitor.py: {sorted(found)}; go through Monitor.call"
 
 
 def test_the_monitor_does() -> None:
-    assert len(tool_calls((SOURCE / "guard/monitor.py").read_text())) == 2
+    assert len(tool_calls((ROOT / MONITOR).read_text())) == 2
 
 
 def test_the_search_finds_what_it_should_and_no_more() -> None:

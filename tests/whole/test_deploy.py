@@ -343,14 +343,24 @@ def test_dockerfiles_keep_the_rules(name: str) -> None:
         subprocess.run(["hadolint", DEPLOY / f"docker/Dockerfile.{name}"], check=True)
 
 
-@pytest.mark.parametrize(("name", "extras"), [("edge", ["mqtt"]), ("cloud", ["cloud", "mqtt"])])
-def test_images_install_what_they_run(name: str, extras: list[str]) -> None:
-    """The lock of an image holds all that its extras name, each with hashes."""
+@pytest.mark.parametrize(
+    ("name", "companions", "extras"),
+    [
+        ("edge", {"hearth-home": ["mqtt"]}, ["backup", "mail"]),
+        ("cloud", {"hearth-cloud": [], "hearth-home": ["mqtt"]}, []),
+    ],
+)
+def test_images_install_what_they_run(name: str, companions: dict[str, list[str]], extras: list[str]) -> None:
+    """The lock of an image holds all that its distributions and extras name, each with hashes."""
     import tomllib
 
-    table = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = [*table["dependencies"], *(one for extra in extras for one in table["optional-dependencies"][extra])]
+    wanted: list[str] = []
+    for distribution, chosen in {"": extras, **companions}.items():
+        place = ROOT / "packages" / distribution if distribution else ROOT
+        table = tomllib.loads((place / "pyproject.toml").read_text())["project"]
+        wanted += [*table["dependencies"], *(one for extra in chosen for one in table["optional-dependencies"][extra])]
     names = {re.match(r"[A-Za-z0-9_.-]+", one).group().lower().replace("_", "-") for one in wanted}  # type: ignore[union-attr]
+    names -= {"hearth-agent", *companions}
     lock = (ROOT / f"requirements-{name}.lock").read_text()
     pinned = {one.lower().replace("_", "-") for one in re.findall(r"(?m)^([A-Za-z0-9_.-]+)==", lock)}
     assert names <= pinned
@@ -426,7 +436,7 @@ def test_commands_that_are_none_are_refused(arguments: list[str]) -> None:
 
 def test_variables_are_read_by_somebody() -> None:
     """Every HEARTH_… variable that is set somewhere is one that the source reads."""
-    text = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+    text = "".join(path.read_text() for part in ("src", "packages") for path in (ROOT / part).rglob("*.py"))
     own = (KUBE / "components/postgres/cloud.toml").read_text()
     for path in [
         *MANIFESTS,

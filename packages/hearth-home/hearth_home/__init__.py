@@ -1,4 +1,10 @@
-"""Home devices on a message broker: two protocols (`home_assistant`, `device_twins`), one connection
-(`mqtt_broker`)."""
+"""The home's devices: lamps, heating, doors and sensors, over MQTT.
+
+In: messages of a broker, orders of the owner. Out: states, observations, messages that order a change. Adds
+`hearth devices`, `hearth edge point`, tools, names of rooms and devices, and a listener.
+Here: `home_assistant` (with `discovery_messages`, `ha_templates`) and `device_twins` (two protocols), `mqtt_broker`
+and `mqtt_settings` (one connection), `connected_devices`, `sensor_memory`; rooms `tools`, `kubeedge`, `cli`.
+Not here: permission (`hearth.guard`), the seam `Sensor` (`hearth.protocols`), `[home]` settings (`hearth.config`).
+"""
 
 __version__ = "0.2.0"

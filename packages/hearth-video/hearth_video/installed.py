@@ -1,4 +1,4 @@
-"""Find the parts of the extra `video`: the pip command that installs it, and the model files its packages contain."""
+"""Find the parts of the extra `experts`: the pip command that installs it, and the model files its packages contain."""
 
 from __future__ import annotations
 

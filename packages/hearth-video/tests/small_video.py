@@ -148,7 +148,7 @@ class Absent:
     card = ScriptedExpert.card
 
     def look(self, given: object) -> Never:
-        raise MissingExtraError("finding people", "pip install 'hearth-agent[video]'")
+        raise MissingExtraError("finding people", "pip install 'hearth-video[experts]'")
 
 
 def absent() -> Experts:

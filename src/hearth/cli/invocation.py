@@ -73,9 +73,13 @@ def opened_agent(invocation: Invocation, *, yes: bool) -> Iterator[Agent]:
             recovered = agent.recover()
         for line in recovered:
             click.echo(f"recovered: {clean(line)}", err=True)
-        for fault in agent.faults:
+        told = agent.faults
+        for fault in told:
             click.echo(f"not loaded: {clean(fault)}", err=True)
         yield agent
+        for fault in agent.faults:  # that came with the request
+            if fault not in told:
+                click.echo(f"left out: {clean(fault)}", err=True)
     finally:
         agent.close()
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from hearth import __version__, errors
-from hearth.cli.command_group import CommandGroup
+from hearth.cli.command_group import CommandGroup, unreachable
 from hearth.cli.invocation import Invocation, as_json, opened_agent, print_json, yes_option
 from hearth.terminal import clean, command_name
 
@@ -48,6 +48,8 @@ def main() -> NoReturn:
     # The matrices here are small: a second thread of the linear algebra gains nothing, and waits for it by spinning,
     # which on a busy machine made the search through memory 35 times slower. Read when numpy is first imported.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # pydantic would search all that is installed for plug-ins of its own, and fail at one record that is damaged.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     from hearth.guard.egress.audit_hook import install_network_guard
 
     _open_streams()
@@ -177,21 +179,23 @@ def init(
 @hearth.command()
 @click.option("--repair", is_flag=True, help="Save what can be read of a damaged database into a fresh one.")
 @as_json
-@click.pass_obj
-def doctor(invocation: Invocation, repair: bool, as_json: bool) -> int:
+@click.pass_context
+def doctor(ctx: click.Context, repair: bool, as_json: bool) -> int:
     """Check the home, the settings, the tools, the encoder and the database."""
     from hearth.doctor import examine, repair_store
 
+    home = ctx.ensure_object(Invocation).home
     if repair:
-        for line in repair_store(invocation.home):
+        for line in repair_store(home):
             click.echo(line, err=as_json)
-    findings = examine(invocation.home, os.environ)
+    with contextlib.redirect_stdout(sys.stderr):  # a plug-in may print
+        findings = examine(home, os.environ, unreachable(hearth, ctx))
     if as_json:
         print_json([{"part": f.part, "ok": f.is_ok, "says": f.says} for f in findings])
     else:
         for finding in findings:
             mark = click.style("ok  ", fg="green") if finding.is_ok else click.style("bad ", fg="red")
-            click.echo(f"{mark} {finding.part:<12} {finding.says}")
+            click.echo(f"{mark} {finding.part:<12} {clean(finding.says)}")
     return 0 if all(f.is_ok for f in findings) else 1
 
 
@@ -425,7 +429,7 @@ def demo(
 ) -> int:
     """Bring up a demo home, work through real requests, write a report.
 
-    With the extra `video` installed the home has a minute of video too, composed for it, and is asked about it.
+    With `hearth-video[experts]` the home has a minute of video too, composed for it, and is asked about it.
     """
     from hearth.demo.demo_run import run_demo
 

@@ -26,9 +26,9 @@ import click
 from hearth.agent import Agent
 from hearth.demo.demo_home import build_demo_home
 from hearth.demo.demo_report import outcome, write_report
-from hearth.errors import RequestError
+from hearth.errors import RegistryError, RequestError
 from hearth.guard.policy.approval import RefusingApprover, TerminalApprover, YesApprover
-from hearth.registry import INSTALL_COMMANDS, SCENES, load_parts
+from hearth.registry import INSTALL_COMMANDS, SCENES, blamed, load_parts
 from hearth.terminal import command_name, episode_lines, left, short, summary_lines
 from hearth.types import Episode
 
@@ -198,19 +198,22 @@ def _film(
 ) -> str:
     """Add what plug-ins have for the demo home (home video), and the requests about it; says what there is."""
     scenes = load_parts(SCENES)
-    for fault in scenes.faults:
-        _say(f"not loaded: {fault}", quiet)
-    if not scenes.loaded:
-        said = f"Home video was left out; to have it: {INSTALL_COMMANDS['hearth-video']}"
-        _say(said, quiet)
-        return said
-    said = ""
+    said = [f"not loaded: {fault}" for fault in scenes.faults]
+    if not scenes.loaded and not said:
+        said = [f"Home video was left out; to have it: {INSTALL_COMMANDS['hearth-video']}"]
+    for line in said:
+        _say(line, quiet)
     for scene in scenes.loaded:
         _say(f"Adding {scene.name} to the home", quiet)
-        said, requests = cast("AddScene", scene.value)(agent, home / "recordings", now, footage)
-        _say(said, quiet)
-        waiting += requests
-    return said
+        try:
+            with blamed(f"{scene.name!r} of {scene.origin}"):
+                line, requests = cast("AddScene", scene.call)(agent, home / "recordings", now, footage)
+                waiting += requests
+        except RegistryError as error:
+            line = f"left out: {error}"
+        _say(line, quiet)
+        said.append(line)
+    return " ".join(said)
 
 
 def _work(agent: Agent, waiting: list[FileRequest], episodes: list[Episode], as_json: bool) -> None:

@@ -21,10 +21,10 @@ import json
 import re
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from hearth.edge import outbox
 from hearth.errors import NotFound, RegistryError
@@ -37,10 +37,11 @@ from hearth.memory.blobs import FOLDER as BLOBS
 from hearth.memory.blobs import Blobs
 from hearth.memory.facts.fact_store import FactStore
 from hearth.memory.forgetting import Attached
+from hearth.memory.holders import open_holders
 from hearth.memory.retention import SUMMARY
 from hearth.models.llm.from_settings import ADAPTERS
 from hearth.protocols import Count, Encoder, Held, Holder, Wanted
-from hearth.registry import HOLDERS, load_parts
+from hearth.registry import blamed
 from hearth.storage.database import Store
 from hearth.storage.trace import N_MAX_STEPS
 from hearth.storage.workspace import Folder
@@ -48,6 +49,7 @@ from hearth.storage.workspace import Folder
 _FEWEST_CHARACTERS = 8
 """Texts shorter than this are not searched for in the files: they would be found by chance."""
 _CHUNK_BYTES = 1 << 22
+_REFUSED = "nothing was forgotten, as the plug-in {!r}"
 _NEVER = dt.timedelta(days=36_500)
 
 
@@ -116,8 +118,8 @@ class Receipt:
     n_lines: int = 0
     """Sentences taken out of summaries."""
     n_blobs: int = 0
-    held: tuple[Count, ...] = ()
-    """What the other holders removed."""
+    held: tuple[str, ...] = ()
+    """What the other holders removed: numbers with their names."""
     stays: tuple[str, ...] = ()
     """What they left on purpose."""
     n_questions: int = 0
@@ -180,9 +182,7 @@ def find(
     if episode and not episodes and not held:
         raise NotFound(f"no episode {episode!r}; `hearth history` lists the ones there are")
     found = _events(store, {*events, *meant, *(id for id, _ in episodes)}, matching)
-    others = tuple(one.find({id for id, _ in found}, wanted, matching) for one in _holders(store).values())
-    if goes_too := {id for one in others for id in one.events}:
-        found = _events(store, {id for id, _ in found} | goes_too, "")
+    found, others = _with_holders(store, found, wanted, matching)
     for id in events:
         if all(id != known for known, _ in found):
             raise NotFound(f"no event {id!r} in memory; it may have been forgotten already")
@@ -201,13 +201,30 @@ def find(
     return replace(whole, questions=waiting)
 
 
-def _holders(store: Store) -> dict[str, Holder]:
-    """Raises: RegistryError: One cannot be loaded, so that what it keeps would stay."""
-    parts = load_parts(HOLDERS)
-    if parts.faults:
-        raise RegistryError(f"nothing was forgotten, as what a plug-in keeps would stay: {'; '.join(parts.faults)}")
-    opened = [cast("Callable[[Store], Holder]", part.value)(store) for part in parts.loaded]
-    return {holder.name: holder for holder in opened}
+def _with_holders(
+    store: Store, found: list[tuple[str, str]], wanted: Wanted | None, matching: str
+) -> tuple[list[tuple[str, str]], tuple[Held, ...]]:
+    """These events with those that go with what holders keep, and what they keep of all of them."""
+    holders = _holders(store)
+    while True:
+        ids = {id for id, _ in found}
+        held = []
+        for name, holder in holders.items():
+            with blamed(_REFUSED.format(name)):
+                held.append(replace(holder.find(ids, wanted, matching), holder=name))
+        go_too = {id for one in held for id in one.events} - ids
+        with_them = _events(store, ids | go_too, "") if go_too else found
+        if len(with_them) == len(found):
+            return found, tuple(held)
+        found = with_them  # what goes with one holder's may be kept by another, too
+
+
+def _holders(store: Store) -> Mapping[str, Holder]:
+    """Raises: RegistryError: One cannot be opened, so that what it keeps would stay."""
+    holders = open_holders(store)
+    if holders.faults:
+        raise RegistryError(f"nothing was forgotten, as some of it would stay: {'; '.join(holders.faults)}")
+    return holders.by_name
 
 
 def _held(store: Store, id: str) -> list[Entry]:
@@ -283,6 +300,7 @@ def forget(state: State, found: Found, progress: Progress = silent) -> Receipt:
         StoreError: Nothing was forgotten, unless the message says that the erasing is to be finished: then the next
             opening does it.
     """
+    holders = _holders(state.store)  # first: while one cannot be opened, nothing may go
     texts = _needles(found)
     gone = frozenset(entry.id for entry in found.demonstrations)
     before = _hashes(state)
@@ -290,12 +308,13 @@ def forget(state: State, found: Found, progress: Progress = silent) -> Receipt:
     n_language = _language_adapters_without(state.folder, gone)
     ledger = Ledger(state.store)
     sent = _sent(ledger, found, texts)
-    holders = _holders(state.store)
     for held in found.held:
-        holders[held.holder].sweep(state.folder, held)
+        with blamed(_REFUSED.format(held.holder), OSError):
+            holders[held.holder].sweep(state.folder, held)
     with state.store.transaction() as cursor:
         for held in found.held:
-            holders[held.holder].remove(cursor, held)
+            with blamed(_REFUSED.format(held.holder), sqlite3.Error):
+                holders[held.holder].remove(cursor, held)
         receipt = _removed(state, cursor, found, gone, made, before, n_language)
         n_erased = ledger.erase(cursor, sent, "forgotten by the owner")
         cursor.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('erase', '1')")
@@ -408,7 +427,7 @@ def _removed(
         n_facts=len(found.attached.facts),
         n_lines=len(found.attached.lines),
         n_blobs=len(found.attached.blobs),
-        held=tuple(count for held in found.held for count in held.counts if count.n),
+        held=tuple(str(count) for held in found.held for count in held.counts if count.n),
         stays=tuple(held.stays for held in found.held if held.stays and not held.is_empty),
         n_questions=len(found.questions),
     )

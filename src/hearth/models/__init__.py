@@ -1,5 +1,11 @@
-"""Models that turn text into vectors or into more text. Nothing is imported here, so that a start pays only for what it
-uses."""
+"""Models: texts in, vectors, spans, tags or more text out. Nothing is imported here: a start pays for what it uses.
+
+In: texts and shipped weights. Out: numbers; no decision is taken here.
+Here: `ner` (names), `injection_classifier` (instructions in data), `span_extractor` (arguments of a call), `pointer`
+and `pointer_graph` (tier two), `ridge` (heads solved in closed form), `random_features`, `quantize`; rooms `encoder`
+(the sentence encoder) and `llm` (language models).
+Not here: training (`learning.finetune`, `training/`), experts for video and sound (`hearth-video`).
+"""
 
 import os
 

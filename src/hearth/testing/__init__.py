@@ -1,8 +1,10 @@
 """Test doubles for every protocol, and the contracts that a tool, a planner or a workspace must keep.
 
-A plug-in's own tests call `check_tool`, `check_planner` or `check_workspace`; each raises AssertionError with what was
-found, what the contract says and how to keep it. The doubles are deterministic and touch neither disk nor network. Not
-covered: whether a tool does what its description says, speed, and effects outside the workspace.
+In: a plug-in's part. Out: nothing, or AssertionError with what was found, what the contract says and how to keep it.
+Here: `doubles` (deterministic, without disk or network), `tool_contract` (`check_tool`), `planner_contract`
+(`check_planner`, `check_teacher`), `seam_contracts` (`check_workspace`, `check_footage`, `check_expert`,
+`check_sensor`).
+Not covered: whether a tool does what its description says, speed, and effects outside the workspace.
 """
 
 from hearth.testing.doubles import (

@@ -63,7 +63,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[State]:
         return Told(json.loads((folder / "plans.json").read_text()))
 
     monkeypatch.setattr(trainer, "train", train)
-    monkeypatch.setattr(second_tier, "opened", read)
+    monkeypatch.setattr(tier_files, "opened", read)
     monkeypatch.setattr(second_tier, "fault", lambda folder: "" if (folder / "plans.json").exists() else "gone")
     monkeypatch.setattr(second_tier, "LEAST_TAUGHT", 20)
     with opened(tmp_path / "state") as state:

@@ -250,7 +250,7 @@ def test_one_thread_reads_the_same(encoder: MiniLMEncoder, cache: Path) -> None:
 
 def test_without_the_run_time_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    for name in ("run_time", "encoder"):
-        monkeypatch.delitem(sys.modules, f"hearth.models.{name}")
+    for name in ("onnx_session", "sentence_encoder"):
+        monkeypatch.delitem(sys.modules, f"hearth.models.encoder.{name}")
     with pytest.raises(MissingExtraError, match=r"sentence encoder.*pip install 'onnxruntime"):
         importlib.import_module("hearth.models.encoder.sentence_encoder")

@@ -1,0 +1,7 @@
+"""Data sets: public ones in their own layouts, and those written for Hearth.
+
+In: files. Out: demonstrations, tools, graphs, messages, homes of invented owners.
+Here: `datasets` (the plan format), `public_data` (TaskBench, NesTools and others), `q2a_instructions` and `q2a_homes`
+(six owners over eight weeks), `labelled_messages` (for masking), and the files with their cards.
+Not here: the public data themselves (their folder is `$HEARTH_DATA`), attacks (`hearth_bench.injection`).
+"""

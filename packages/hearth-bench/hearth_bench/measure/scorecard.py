@@ -26,10 +26,10 @@ do not edit. -->
 
 # Scorecard
 
-Every number comes from a file in [`packages/hearth-bench/results`](../benchmarks/results), which a program wrote. Each
-table stands between a floor (what costs nothing, or what others do) and an oracle (what could be reached at best; *by
-definition* where that needs no measurement). `make bench` measures what fits into ten minutes on this project's own
-data and writes this page; the rest is of the day that stands beneath it.
+Every number comes from a file in [`packages/hearth-bench/results`](../packages/hearth-bench/results), which a program
+wrote. Each table stands between a floor (what costs nothing, or what others do) and an oracle (what could be reached
+at best; *by definition* where that needs no measurement). `make bench` measures what fits into ten minutes on this
+project's own data and writes this page; the rest is of the day that stands beneath it.
 """
 
 

@@ -32,10 +32,16 @@ class Table:
     note: str = ""
 
 
-_PLANNING = ("src/hearth/planning", "src/hearth/learn", "src/hearth/models", "src/hearth/data")
+_PLANNING = (
+    "src/hearth/planning",
+    "src/hearth/language",
+    "src/hearth/learning",
+    "src/hearth/models",
+    "src/hearth/data",
+)
 _MEMORY = ("src/hearth/memory",)
 _GUARD = ("src/hearth/guard",)
-_VIDEO = ("src/hearth/footage", "src/hearth/experts")
+_VIDEO = ("packages/hearth-video/hearth_video/footage", "packages/hearth-video/hearth_video/experts")
 
 
 def _same(keys: tuple[tuple[str, str], ...], value: float, **others: float) -> Mapping[str, float]:
@@ -518,7 +524,7 @@ TABLES: tuple[Table, ...] = (
             Row("Hearth, with its record", "results/cpu_ms_per_step/@hearth/"),
             Row("oracle: no time", by_definition={"1_tools": 0.0, "100_tools": 0.0}),
         ),
-        ("src/hearth/agent.py", "src/hearth/acting", "src/hearth/storage/database.py"),
+        ("src/hearth/agent.py", "src/hearth/execution", "src/hearth/storage/database.py"),
     ),
     Table(
         "Beside others",

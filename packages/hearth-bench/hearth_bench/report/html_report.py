@@ -494,7 +494,7 @@ def html(sections: Sequence[Section]) -> str:
     """Render the page as text."""
     import jinja2  # imported only when a report is written
 
-    folder = files("hearth_bench") / "templates"
+    folder = files("hearth_bench.report") / "templates"
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     page = environment.from_string((folder / "report.html").read_text(encoding="utf-8"))
     return page.render(sections=sections, made=_made(), number=number_text)

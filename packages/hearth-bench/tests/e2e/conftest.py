@@ -2,4 +2,3 @@
 
 from tests.story import hearth as hearth
 from tests.story import home as home
-from tests.story import learned_home as learned_home

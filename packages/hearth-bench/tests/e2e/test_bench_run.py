@@ -359,7 +359,7 @@ def test_what_cannot_be_read_ends_in_words(folder: Path, run: Run, tmp_path: Pat
     code, _, told = run("job_single.yaml")
     assert (code, "cannot make the workspace" in told) == (3, True)
     code, _, told = run("job_single.yaml", "--engine", "ray")
-    assert (code, "pip install 'hearth-agent[ray]'" in told) == (78, True)
+    assert (code, "pip install 'hearth-bench[ray]'" in told) == (78, True)
 
 
 @pytest.mark.parametrize(

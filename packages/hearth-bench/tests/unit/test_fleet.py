@@ -404,7 +404,7 @@ def test_a_folder_with_parts_wants_resume(made: Fleet) -> None:
 
 def test_ray_that_is_not_installed_is_said(made: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtraError, match=r"hearth-agent\[ray\]"):
+    with pytest.raises(MissingExtraError, match=r"hearth-bench\[ray\]"):
         simulate(made, Letters(), engine="ray")
 
 
@@ -426,7 +426,7 @@ def test_bad_options_are_refused(arguments: list[str], says: str) -> None:
 
 
 def test_help_imports_nothing_heavy() -> None:
-    code = "import sys, hearth_bench.cli.fleet_commands; print([m for m in ('numpy', 'matplotlib', 'hearth_bench') if m in sys.modules])"
+    code = "import sys, hearth_bench.cli.fleet_commands; print([m for m in ('numpy', 'matplotlib', 'hearth_bench.fleet') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
 
 

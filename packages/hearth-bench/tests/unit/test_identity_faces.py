@@ -15,7 +15,7 @@ from hearth_video.experts.expert_values import Box, Face, Frame, Pixels
 from hearth_video.experts.identity import IdentityExpert, Known, verdict
 from tests import SHARED
 
-pytest.importorskip("dlib", reason="the extra `video` is not installed: pip install 'hearth-agent[video]'")
+pytest.importorskip("dlib", reason="the extra `video` is not installed: pip install 'hearth-video[experts]'")
 
 
 @pytest.fixture(scope="module")

@@ -375,7 +375,7 @@ def _opened(settings: CloudSettings) -> Storage:
 
 
 def _needs_extra() -> None:
-    """Check that the extra `cloud` is installed. Raises: MissingExtraError."""
+    """Check that all the service needs is installed. Raises: MissingExtraError."""
     parts = ("alembic", "fastapi", "prometheus_client", "sqlalchemy", "uvicorn")
     if any(sys.modules.get(part, part) is None or importlib.util.find_spec(part) is None for part in parts):
         raise MissingExtraError(_FEATURE, INSTALL_COMMAND)

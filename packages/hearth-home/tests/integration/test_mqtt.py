@@ -412,7 +412,7 @@ def test_nobody_there(store: Store) -> None:
 
 def test_without_the_extra_the_command_is_said(port: int, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "paho.mqtt.client", None)
-    with pytest.raises(ToolError, match=r"pip install 'hearth-agent\[mqtt\]'"):
+    with pytest.raises(ToolError, match=r"pip install 'hearth-home\[mqtt\]'"):
         list_devices(call_to(port, store))
     with pytest.raises(MissingExtraError):
         broker_module._client("x", None)

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 def video() -> None:
     """Home video: who was in which room when, doing what.
 
-    Recordings stay where they are; what is seen in them is kept in this home and leaves it nowhere. Needs the extra
-    `video`.
+    Recordings stay where they are; what is seen in them is kept in this home and leaves it nowhere. Looking needs
+    `hearth-video[experts]`.
     """
 
 

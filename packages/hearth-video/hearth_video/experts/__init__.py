@@ -1,6 +1,9 @@
 """Expert models: each looks at pictures or listens to sound and reports what is there, on the processor, offline.
 
-Making an expert is free; it loads its model when first used. `hearth.protocols.Expert` is the interface,
-`hearth.testing.check_expert` the contract. Experts know neither the store nor the tools: `hearth_video.footage` runs
-them over recordings. Their packages are extras; a missing one is reported with the pip command.
+In: frames or samples. Out: boxes, tracks, faces, poses, activities, words, sounds (`expert_values`).
+Here: `person_detector` (with `background_subtraction`, `tracking`), `identity` (faces), `pose`, `activity`, `ocr`,
+`speech`, `sound_events`, `voice_activity`, `blaze` (small networks). Making one is free; it loads its model when first
+used.
+Not here: recordings and tools (`footage` runs experts); the seam is `hearth.protocols.Expert`, its contract
+`hearth.testing.check_expert`. A missing package is reported with the pip command.
 """

@@ -1,5 +1,8 @@
-"""Home video: recordings by camera and time, and an index, part of memory, of what experts see in them.
+"""Footage: recordings by camera and time, and an index, part of memory, of what experts see and hear in them.
 
-Pixels stay in the owner's own files; the index keeps tracks, names, activities, small pictures and face vectors. Tools
-reach it through `hearth.protocols.Footage`.
+In: files of the owner, which stay where they are. Out: sightings, words, sounds, through `hearth.protocols.Footage`.
+Here: `library` (what tools ask), `recordings`, `indexing` (minute by minute), `heard`, `sightings`, `people`
+(enrolled, with consent), `activities` (weights), `video_decode`, `audio_decode`, `still_pictures`, `text_images`,
+`footage_retention` (age, and forgetting: the `hearth.protocols.Holder`).
+Not here: models (`experts`), the tables' migrations (`hearth.storage.migrations`).
 """

@@ -22,7 +22,7 @@ from tests.story import Hearth
 
 WALKS = (Walk(RED, 5, 20), Walk(GREEN, 50, 90))
 needs_av = pytest.mark.skipif(
-    importlib.util.find_spec("av") is None, reason="PyAV is not installed: pip install 'hearth-agent[video]'"
+    importlib.util.find_spec("av") is None, reason="PyAV is not installed: pip install 'hearth-video[experts]'"
 )
 PERIOD = ("--since", "2026-11-19T18:00", "--until", "2026-11-19T18:10")
 
@@ -57,7 +57,7 @@ def test_without_the_extra_the_pip_command_is_said(
     (tmp_path / "a.mp4").write_bytes(b"anything")
     ran = hearth("video", "add", str(tmp_path / "a.mp4"), "--camera", "hall")
     assert ran.code == 78
-    assert "pip install 'hearth-agent[video]'" in ran.err
+    assert "pip install 'hearth-video[experts]'" in ran.err
 
 
 def test_indexed_shown_found_in_memory_and_forgotten(hearth: Hearth, filmed: str) -> None:
@@ -83,9 +83,10 @@ def test_indexed_shown_found_in_memory_and_forgotten(hearth: Hearth, filmed: str
 def test_forgetting_a_person_takes_what_was_seen_of_them(hearth: Hearth, filmed: str) -> None:
     hearth("video", "index")
     told = hearth("forget", "--person", "Anna")
-    assert "what is kept of 1 sighting in recordings; the recordings stay" in told.out
+    assert "1 sighting with its pictures" in told.out
+    assert "stays: the recordings" in told.out
     ran = hearth("forget", "--person", "Anna", "--yes")
-    assert "1 sighting with its faces and pictures" in ran.out
+    assert "1 sighting with its pictures" in ran.out
     assert "the recordings: they are your own files" in ran.out
     out = hearth("video", "show", *PERIOD).out
     assert "Anna" not in out
@@ -109,7 +110,7 @@ def test_doctor_says_whether_video_can_be_looked_at(hearth: Hearth, filmed: str)
     is_there = importlib.util.find_spec("mediapipe") is not None and importlib.util.find_spec("av") is not None
     ran = hearth("doctor")
     assert (
-        "1 recording; the extra `video` is installed" if is_there else "pip install 'hearth-agent[video]'"
+        "1 recording; the experts for home video are installed" if is_there else "pip install 'hearth-video[experts]'"
     ) in ran.out
 
 

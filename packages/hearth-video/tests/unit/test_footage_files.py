@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("av", reason="PyAV is not installed: pip install 'hearth-agent[video]'")
+pytest.importorskip("av", reason="PyAV is not installed: pip install 'hearth-video[experts]'")
 
 from small_video import RED, Walk, is_of, write_video
 

@@ -219,7 +219,7 @@ def test_being_cancelled_keeps_what_was_done_and_goes_on_later(home: Library, mo
 
 def test_missing_experts_say_the_pip_command_and_write_nothing(store: Store, home: Library) -> None:
     without = room.library(store, seen_by=room.absent())
-    with pytest.raises(ToolError, match=r"pip install 'hearth-agent\[video\]'"):
+    with pytest.raises(ToolError, match=r"pip install 'hearth-video\[experts\]'"):
         without.people("kitchen", START, at(60), NEVER)
     with pytest.raises(MissingExtraError):
         list(without.looked_at(without.kept.all(), NEVER))

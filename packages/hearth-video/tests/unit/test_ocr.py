@@ -15,7 +15,7 @@ from hearth_video.experts.expert_values import Box, Frame, Pixels, TextLine
 from hearth_video.experts.ocr import OcrExpert, _ordered
 
 pytest.importorskip(
-    "rapidocr_onnxruntime", reason="the extra `video` is not installed: pip install 'hearth-agent[video]'"
+    "rapidocr_onnxruntime", reason="the extra `video` is not installed: pip install 'hearth-video[experts]'"
 )
 
 FONT = f"{matplotlib.get_data_path()}/fonts/ttf/DejaVuSans.ttf"

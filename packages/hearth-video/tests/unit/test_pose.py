@@ -12,7 +12,7 @@ from hearth_video.experts.expert_values import POSE_POINTS, Box, Frame, Pixels
 from hearth_video.experts.pose import PoseExpert
 
 for needed in ("ai_edge_litert", "cv2"):
-    pytest.importorskip(needed, reason="the extra `video` is not installed: pip install 'hearth-agent[video]'")
+    pytest.importorskip(needed, reason="the extra `video` is not installed: pip install 'hearth-video[experts]'")
 
 NOSE, LEFT_SHOULDER, RIGHT_SHOULDER = (POSE_POINTS.index(n) for n in ("nose", "left_shoulder", "right_shoulder"))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("av", reason="PyAV is not installed: pip install 'hearth-agent[video]'")
+pytest.importorskip("av", reason="PyAV is not installed: pip install 'hearth-video[experts]'")
 
 from small_sound import write_sound
 from small_video import write_video

@@ -6,9 +6,8 @@ import datetime as dt
 import os
 import signal
 import threading
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,6 +16,7 @@ from hearth.terminal import clean
 
 if TYPE_CHECKING:
     from hearth.edge.scheduler import Runner
+    from hearth.registry import Part
 
 _LEAVE_S = 15.0
 """So long the broker may take to be left."""
@@ -109,7 +109,8 @@ def run(
         _make_home(runner, makes_home)
     listeners: list[threading.Thread] = []
     if node and _has_broker(home):
-        _check_installed("edge.point")
+        for fault in _faults_of("edge.point"):
+            _say(f"without `hearth edge point`: {fault}")
         runner.pieces = [Piece(("edge", "point", "--node", node), sync_every, needs_file=has_token), *pieces]
         listeners = [] if once else _listening(runner)
     is_well = runner.run(once=once) or runner.stop.is_set()
@@ -157,12 +158,21 @@ def _listening(runner: Runner) -> list[threading.Thread]:
     runner.asked = threading.Event()
     said = (runner.home, os.environ, runner.asked, runner.stop, runner.say)
     threads = [
-        threading.Thread(target=cast("Callable[..., None]", part.value), args=said, name=part.name, daemon=True)
-        for part in parts.loaded
+        threading.Thread(target=_listen, args=(part, *said), name=part.name, daemon=True) for part in parts.loaded
     ]
     for thread in threads:
         thread.start()
     return threads
+
+
+def _listen(part: Part, *given: object) -> None:
+    """Run a listener; one that fails is named, and the loop goes on without it."""
+    from hearth.errors import HearthError
+
+    try:
+        part.call(*given)
+    except HearthError as error:
+        _say(f"no longer listened: {error}")
 
 
 def _finish_joining(home: Path) -> None:
@@ -175,12 +185,15 @@ def _finish_joining(home: Path) -> None:
             finish(store, home)
 
 
-def _check_installed(command: str) -> None:
-    """Raises: MissingExtraError: The distribution that brings the command is not installed."""
-    from hearth.registry import COMMANDS, missing_companion, part_names
+def _faults_of(command: str) -> tuple[str, ...]:
+    """What keeps a companion's command from running: it is not installed, or cannot be loaded."""
+    from hearth.registry import COMMANDS, load_parts, missing_companion
 
-    if command not in part_names(COMMANDS) and (fault := missing_companion(command)) is not None:
-        raise fault
+    parts = load_parts(COMMANDS, command)
+    if parts.loaded or parts.faults:
+        return () if parts.loaded else parts.faults
+    fault = missing_companion(command)
+    return () if fault is None else (str(fault),)
 
 
 def _has_broker(home: Path) -> bool:

@@ -175,6 +175,8 @@ def _show(found: Found) -> None:
         for count in held.counts:
             if count.n:
                 click.echo(f"  {count}")
+        if held.stays and not held.is_empty:
+            click.echo(f"  stays: {clean(held.stays)}")
     if found.n_agreements:
         click.echo(f"  {found.n_agreements} comparisons with a teacher")
     if found.sent:
@@ -195,7 +197,9 @@ def _say(receipt: Receipt) -> None:
         (receipt.n_erased, "message's bytes", "messages' bytes"),
         (receipt.n_questions, "question that waited for the cloud", "questions that waited for the cloud"),
     )
-    said = [f"{n} {one if n == 1 else many}" for n, one, many in counted if n] + [str(count) for count in receipt.held]
+    said = [f"{n} {one if n == 1 else many}" for n, one, many in counted if n] + [
+        clean(count) for count in receipt.held
+    ]
     click.echo(f"Forgotten: {', '.join(said)}.")
     for line in receipt.rebuilt:
         click.echo(f"  rebuilt   {line}")

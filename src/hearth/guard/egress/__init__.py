@@ -1,0 +1,8 @@
+"""Egress: the only door to the network, closed but for hosts the owner named.
+
+In: requests of tools, models and the edge. Out: responses; every message in a hash-chained ledger before it is sent.
+Here: `gateway` (the door: hosts, labels, budgets), `transport` (HTTP through it), `way` (a checked way to a host),
+`address_policy` (public addresses), `audit_hook` (refuses connections made past the door), `ledger` and `hash_chain`
+(the record), `speculative_reads` (results read ahead, without network).
+Not here: masking (`guard.deidentify`); bytes are recorded as they leave.
+"""

@@ -29,6 +29,7 @@ from hearth.errors import ConfigError, PlanError
 from hearth.guard.flow.labels import StepLabels, Value, origins, predict, refs_in
 from hearth.guard.policy.conditions import Circumstances, Given
 from hearth.guard.policy.rules import Compiled, ToolRule, compiled, unknown_name
+from hearth.registry import COMPANION_TOOLS
 from hearth.types import Argument, Plain, Plan, Ruling, Step, ToolSpec
 
 Verdict = Literal["allow", "ask", "deny"]
@@ -128,7 +129,7 @@ class Policy:
             f"{path}{_at(lines.get(f'policy.{name}', 0))}: [policy.{name}] "
             + unknown_name(name, specs, "registered tool", "`hearth tools`")
             for name in rules
-            if name not in specs
+            if name not in specs and name not in COMPANION_TOOLS
         ]
         tables = {name: lines.get(f"policy.{name}", 0) for name in rules}
         places = {place: lines.get(f"rule.{place}", 0) for place in range(len(ordered))}

@@ -33,6 +33,7 @@ from hearth.guard.policy.conditions import (
     never_holds,
 )
 from hearth.guard.policy.safe_regex import Pattern, checked_pattern
+from hearth.registry import COMPANION_TOOLS
 from hearth.types import TRUSTED_SOURCES, TYPE_NAMES, UNTRUSTED_SOURCES, Parameter, Plain, Ruling, ToolSpec
 
 MAX_COMPARED = 300
@@ -204,7 +205,8 @@ def _faults_of(rule: OrderedRule, specs: Mapping[str, ToolSpec]) -> Iterator[str
         yield 'names no tool; write tools = ["…"]'
     for tool in rule.tools:
         if tool not in specs:
-            yield unknown_name(tool, specs, "registered tool", "`hearth tools`")
+            if tool not in COMPANION_TOOLS:
+                yield unknown_name(tool, specs, "registered tool", "`hearth tools`")
             continue
         spec = specs[tool]
         for name in rule.when:

@@ -268,7 +268,7 @@ def _said(error: BaseException) -> str:
         return f"{error}; or let the job's modules connect: --network"
     if isinstance(error, HearthError):
         return str(error)
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if "/hearth/bench/" not in f.filename]
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if "/hearth_bench/" not in f.filename]
     frames = [f for f in frames if "importlib" not in f.filename]
     where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno}, in {frames[-1].name})" if frames else ""
     text = " ".join(str(error).split())

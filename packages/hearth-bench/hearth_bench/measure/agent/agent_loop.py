@@ -133,7 +133,7 @@ def run_loop(name: str, python: Path | None, n_steps: int, n_tools: int, n_runs:
             "--folder",
             folder,
         ]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=PEERS.parent.parent)
+        done = subprocess.run(command, capture_output=True, text=True, cwd=PEERS.parents[3])
     if done.returncode:
         raise SystemExit(f"{name} failed:\n{done.stderr}")
     cost = Cost(**json.loads(done.stdout.splitlines()[-1]))

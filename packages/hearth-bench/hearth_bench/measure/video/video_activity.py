@@ -6,7 +6,8 @@
 * Taught: `wave` is left out of the shipped activities, and taught by 1, 3 and 5 clips of six seconds of other subjects.
 * Falls: drawn ones of 0.9 s, and false alarms in hours without any.
 * Real: the clip of people walking one by one, at two pictures a second, labelled by hand for every second with somebody
-  in it. Seconds in which they stop or turn (marked `?`) count for neither. Needs the public data and the extra `video`.
+  in it. Seconds in which they stop or turn (marked `?`) count for neither. Needs the public data and
+  `hearth-video[experts]`.
 * DAHLIA: its path on its drawn sample, which says nothing of real cooking.
 
 The floor says the most frequent activity; the oracle is the truth.

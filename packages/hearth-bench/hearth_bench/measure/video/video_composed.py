@@ -2,10 +2,10 @@
 
     python -m hearth_bench.measure.video.video_composed     writes packages/hearth-bench/results/video_composed.json
 
-Needs the extra `video`. The clip is composed, its two people are enrolled from their portraits, it is processed as by
-`hearth video index`, and the spans in which each is named are compared with the script: `iou` is time in both over time
-in either, `iou_anybody` the same whoever it is. The portraits are the faces in the clip: this measures the path, not
-recognition.
+Needs `hearth-video[experts]`. The clip is composed, its two people are enrolled from their portraits, it is processed
+as by `hearth video index`, and the spans in which each is named are compared with the script: `iou` is time in both
+over time in either, `iou_anybody` the same whoever it is. The portraits are the faces in the clip: this measures the
+path, not recognition.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
     python -m hearth_bench.measure.video.video_person
 
-On a public clip (by hand-made labels, packages/hearth-video/tests/data/one_by_one_people.json) and on composed ones (video_clips.py):
-presence by second, distinct passers-by, and the overlap with each one's time. The shipped expert is compared with
-floors (always somebody; change against the room alone; OpenCV's HOG alone; the detector on whole frames alone) and an
-oracle that knows the truth at the frames looked at. Needs the extra `video`; without HEARTH_DATA's clip that part is
-left out.
+On a public clip (by hand-made labels, packages/hearth-video/tests/data/one_by_one_people.json) and on composed ones
+(video_clips.py): presence by second, distinct passers-by, and the overlap with each one's time. The shipped expert is
+compared with floors (always somebody; change against the room alone; OpenCV's HOG alone; the detector on whole frames
+alone) and an oracle that knows the truth at the frames looked at. Needs `hearth-video[experts]`; without HEARTH_DATA's
+clip that part is left out.
 """
 
 from __future__ import annotations
