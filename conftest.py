@@ -16,9 +16,6 @@ from typing import Any
 
 import hypothesis
 
-# Compiled once, not in every process: a thousand processes are started, and each would compile what it imports.
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-sys.dont_write_bytecode = False
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as `hearth.cli.main` does
 os.environ.setdefault("MALLOC_ARENA_MAX", "2")  # for the processes started from here: threads share what was freed
 import numpy as np
@@ -30,6 +27,11 @@ from hearth.testing import FIXED_NOW
 from tests import encoder_memory
 from tests.story import learned_home as learned_home
 from tests.warm_process import WarmProcesses
+
+# Compiled once, not in every process: hundreds of processes are started, and each would compile all it imports, which
+# takes longer than most of them run.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # The same examples on every machine: a test that fails fails everywhere, and a slow machine is no fault.
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, database=None, print_blob=True)

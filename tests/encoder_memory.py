@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -75,20 +74,21 @@ class VectorFile:
 def remembering(folder: Path) -> Iterator[None]:
     """Within, every `MiniLMEncoder` remembers through `folder`, and `open` gives the one that is open."""
     file = VectorFile(folder / "vectors.bin")
-    opened: dict[tuple[int, str], MiniLMEncoder] = {}
+    opened: dict[Path, MiniLMEncoder] = {}
 
     def open_(cls: type[MiniLMEncoder], cache_dir: Path | None = None, *, n_threads: int = 0) -> MiniLMEncoder:
-        # A forked process has none of its parent's threads; one thread each, since workers and children share the cores.
-        place = os.getpid(), str(sentence_encoder.model_dir())
-        if place not in opened:
-            opened[place] = _open(cls, cache_dir, n_threads=n_threads or 1)
-        return opened[place]
+        # With one thread, the calling one: workers share the cores, and a forked process has no other threads.
+        weights = sentence_encoder.model_dir()
+        if weights not in opened:
+            opened[weights] = _open(cls, cache_dir, n_threads=1)
+        return opened[weights]
 
     def encode(self: MiniLMEncoder, texts: Sequence[str]) -> Any:
         return file.encode(self, texts)
 
-    with mock.patch.object(MiniLMEncoder, "open", classmethod(open_)), mock.patch.object(
-        MiniLMEncoder, "encode", encode
+    with (
+        mock.patch.object(MiniLMEncoder, "open", classmethod(open_)),
+        mock.patch.object(MiniLMEncoder, "encode", encode),
     ):
         yield
 
@@ -96,7 +96,8 @@ def remembering(folder: Path) -> Iterator[None]:
 @contextmanager
 def forgetting() -> Iterator[None]:
     """Within, the encoder is the real one again."""
-    with mock.patch.object(MiniLMEncoder, "open", classmethod(_open)), mock.patch.object(
-        MiniLMEncoder, "encode", _encode
+    with (
+        mock.patch.object(MiniLMEncoder, "open", classmethod(_open)),
+        mock.patch.object(MiniLMEncoder, "encode", _encode),
     ):
         yield

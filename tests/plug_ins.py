@@ -32,7 +32,9 @@ def installed_in(
     required = "".join(f"Requires-Dist: {one}\n" for one in needs)
     (record / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{required}")
     (record / "entry_points.txt").write_text(
-        "".join(f"[{group}]\n" + "".join(f"{key} = {at}\n" for key, at in parts.items()) for group, parts in points.items())
+        "".join(
+            f"[{group}]\n" + "".join(f"{key} = {at}\n" for key, at in parts.items()) for group, parts in points.items()
+        )
     )
     for module, text in (modules or {}).items():
         (folder / f"{module}.py").write_text(text)

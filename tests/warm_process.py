@@ -10,7 +10,9 @@ What starting, killing or isolating a process means is tested with real ones. Th
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import gc
 import importlib
 import io
 import json
@@ -23,14 +25,23 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
+import traceback
 import types
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+from hearth.agent import shipped_demonstrations
 from hearth.errors import MissingExtraError
+from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.planning.retrieval.recall_planner import RecallPlanner
+from hearth.registry import load_tools
+from hearth.testing import FIXED_NOW
+from hearth.types import Context, Request
 from tests import ROOT
+from tests.encoder_memory import remembering
 
 COMMAND = r"""#!{python} -IS
 import json, os, signal, socket, sys
@@ -95,11 +106,11 @@ class WarmProcesses:
 
 def main(path: str, vectors: str) -> None:
     _import_all()
-    from tests.encoder_memory import remembering
-
     with remembering(Path(vectors)):
+        _plan_once(MiniLMEncoder.open())
+        gc.freeze()  # what is shared with the children is not looked through in them, which would copy it
         if (asked := _serve(path)) is not None:
-            _run(*asked)
+            _end(_code_of(*asked))
 
 
 def _import_all() -> None:
@@ -111,6 +122,15 @@ def _import_all() -> None:
                 continue
             with contextlib.suppress(ImportError, MissingExtraError):  # what needs an extra that is not installed
                 importlib.import_module(module.name)
+
+
+def _plan_once(encoder: MiniLMEncoder) -> None:
+    """Fill the caches of what is read in the shipped demonstrations and the tools' examples."""
+    planner = RecallPlanner(encoder)
+    planner.add(shipped_demonstrations())
+    planner.plan(
+        Request("remind me to water the plants tomorrow at nine", FIXED_NOW), Context(), load_tools(None).specs
+    )
 
 
 def _serve(path: str) -> tuple[list[str], str, dict[str, str]] | None:
@@ -161,6 +181,30 @@ def _minded(connection: socket.socket) -> tuple[list[str], str, dict[str, str]]:
     with contextlib.suppress(OSError):
         connection.sendall(code.to_bytes(4, "big", signed=True))
     os._exit(0)
+
+
+def _code_of(words: Sequence[str], folder: str, environment: Mapping[str, str]) -> int:
+    try:
+        _run(words, folder, environment)
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return end.code or 0
+        print(end.code, file=sys.stderr)
+        return 1
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+def _end(code: int) -> NoReturn:
+    """End as the interpreter does, without taking apart the modules that the server still needs."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def _run(words: Sequence[str], folder: str, environment: Mapping[str, str]) -> None:

@@ -28,12 +28,13 @@ from pathlib import Path
 
 from hearth.formats.plan_json import read_jsonl
 from hearth.models.ner import NAMES, TAGGER_FILE, Span, Tagger
+from hearth_bench.data.sampled_requests import sampled_requests
 from hearth_bench.measure.result_file import OWN_DATA, ROOT, write_result
 from training import ner_data, ner_values
 
+REQUESTS_FILE = OWN_DATA / "tagger_requests.json"
 SEED = 20260
 DATA = Path(os.environ.get("HEARTH_DATA", ROOT.parent / "shared" / "data"))
-REQUESTS_FILE = OWN_DATA / "tagger_requests.json"
 MESSAGES_FILE = ROOT / "packages/hearth-bench/hearth_bench/data/messages.jsonl"
 HIDDEN_SHARE = 0.8
 """Share of a span's characters that must be hidden for it to count as masked."""
@@ -152,43 +153,6 @@ def own_held_forms(tagger: Tagger, values: ner_values.Values) -> dict[str, objec
     return recall_and_precision(documents, found, False)
 
 
-def request_texts() -> dict[str, str]:
-    """Return ordinary requests by key; training saw none of them."""
-    plans = DATA / "plans"
-    texts = {f"ultratool/dev:{n}": str(row["user_request"]) for n, row in read_jsonl(plans / "ultratool" / "dev.jsonl")}
-    for domain in ("dailylife", "huggingface", "multimedia"):
-        path = plans / "taskbench_requests" / domain / "user_requests.json"
-        for number, row in read_jsonl(path):
-            text = str(row["user_request"])
-            if hashlib.sha256(text.encode()).digest()[0] % 5 == 0:
-                texts[f"taskbench/{domain}:{number}"] = text
-    return texts
-
-
-def sampled_requests() -> dict[str, dict[str, str]]:
-    """Draw two samples of 200: 80 of UltraTool, 80 of daily life, 20 and 20 of the other two.
-
-    `seen` was read while the forms were written, `fresh` only after the tagger was done.
-    """
-    texts = request_texts()
-    samples: dict[str, dict[str, str]] = {"seen": {}, "fresh": {}}
-    for prefix, n in _REQUESTS:
-        keys = sorted(key for key in texts if key.startswith(prefix))
-        seen = random.Random(SEED).sample(keys, n)
-        samples["seen"] |= {key: texts[key] for key in seen}
-        rest = [key for key in keys if key not in seen]
-        samples["fresh"] |= {key: texts[key] for key in random.Random(SEED + 1).sample(rest, n)}
-    return samples
-
-
-_REQUESTS = (
-    ("ultratool/dev", 80),
-    ("taskbench/dailylife", 80),
-    ("taskbench/huggingface", 20),
-    ("taskbench/multimedia", 20),
-)
-
-
 def false_finds(
     tagger: Tagger, requests: Mapping[str, str], marks: Mapping[str, Sequence[Sequence[int]]]
 ) -> dict[str, object]:
@@ -289,7 +253,7 @@ def main() -> int:
         marks = json.loads(REQUESTS_FILE.read_text())
         results["requests"] = {
             name: false_finds(tagger, requests, marks[name])
-            for name, requests in sampled_requests().items()
+            for name, requests in sampled_requests(DATA / "plans", SEED).items()
             if name in marks
         }
     if given.half != "both" or given.tagger != TAGGER_FILE:

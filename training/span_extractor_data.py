@@ -18,8 +18,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from hearth.formats.plan_json import decode_argument, read_jsonl
 from hearth.language.values.slots import find_slots
 from hearth.models.span_extractor import ABSENT, GIVEN, NO, OPTION, SPAN, YES, Form
@@ -186,14 +184,6 @@ def _meant(values: Sequence[Any], text: str, now: dt.datetime) -> list[Span]:
         if views & wanted:
             found.append((slot.start, slot.end))
     return found
-
-
-def nested_split(n: int) -> tuple[list[int], list[int]]:
-    """Split the rows of a file with references into those to train on and those held back, one in five, by a fixed
-    seed."""
-    order = np.random.default_rng(20240501).permutation(n)
-    n_held = n // 5
-    return sorted(int(i) for i in order[n_held:]), sorted(int(i) for i in order[:n_held])
 
 
 def pool(samples: Iterable[Sample]) -> dict[str, list[str]]:

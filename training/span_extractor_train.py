@@ -45,6 +45,7 @@ from hearth.planning.arguments.schema_filler import ADAPTER_FILE
 from hearth.planning.arguments.slot_questions import Likeness, match_text
 from hearth.registry import load_tools
 from hearth.types import ToolSpec
+from hearth_bench.measure.planning.nested_split import nested_split
 from training.span_extractor_data import (
     PLAIN,
     Corpus,
@@ -52,7 +53,6 @@ from training.span_extractor_data import (
     Sample,
     Variation,
     exercise,
-    nested_split,
     other_tool,
     pool,
     read_samples,

@@ -27,9 +27,10 @@ NOTE = "<!-- Written by `python -m tests.docs.generate`; edit the code, not this
 def commands() -> str:
     """Every command with its help, and the exit codes."""
     context = click.Context(cli.hearth, info_name="hearth", terminal_width=100, help_option_names=["-h", "--help"])
+    listed = _commands(cli.hearth, context)
     parts = [NOTE, "# Commands\n", "```text", cli.hearth.get_help(context).replace("\b", ""), "```\n"]
-    for command in cli.hearth.commands.values():
-        parts += _command(command, context, "##")
+    for name, command in listed:
+        parts += _command(name, command, context, "##")
     table = re.search(r"\| code.*?(?=\n\n|\Z)", inspect.getdoc(cli) or "", re.S)
     assert table is not None
     parts += [
@@ -42,13 +43,20 @@ def commands() -> str:
     return "\n".join(parts)
 
 
-def _command(command: click.Command, parent: click.Context, mark: str) -> list[str]:
+def _commands(group: click.Group, context: click.Context) -> list[tuple[str, click.Command]]:
+    """A group's commands: those written beside it, then the others by name, also of plug-ins; hidden ones are left out."""
+    names = dict.fromkeys([*group.commands, *group.list_commands(context)])
+    found = [(name, group.get_command(context, name)) for name in names]
+    return [(name, command) for name, command in found if command is not None and not command.hidden]
+
+
+def _command(name: str, command: click.Command, parent: click.Context, mark: str) -> list[str]:
     """One command's help and, of a group, those of its commands."""
-    context = click.Context(command, info_name=command.name, parent=parent, terminal_width=100)
+    context = click.Context(command, info_name=name, parent=parent, terminal_width=100)
+    inner = _commands(command, context) if isinstance(command, click.Group) else []
     parts = [f"{mark} {context.command_path}\n", "```text", command.get_help(context), "```\n"]
-    if isinstance(command, click.Group):
-        for inner in command.commands.values():
-            parts += _command(inner, context, f"{mark}#")
+    for name, one in inner:
+        parts += _command(name, one, context, f"{mark}#")
     return parts
 
 

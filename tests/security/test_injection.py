@@ -297,7 +297,7 @@ def test_nothing_found_changes_no_label() -> None:
 
 def test_the_demo_homes_injection_is_told_and_its_other_mails_are_not(detector: Detector, tmp_path: Path) -> None:
     from hearth.demo.demo_home import build_demo_home
-    from training.injection_classifier_train import mail_text
+    from hearth_bench.data.injection_texts import mail_text
 
     build_demo_home(tmp_path / "demo", dt.datetime(2026, 11, 20, 9, tzinfo=dt.UTC))
     texts = [

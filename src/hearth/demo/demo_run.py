@@ -85,6 +85,8 @@ def run_demo(
             stack.enter_context(contextlib.redirect_stdout(sys.stderr))
         agent = Agent.open(home, approver, environ=os.environ)
         stack.callback(agent.close)
+        for fault in agent.faults:
+            _say(f"not loaded: {fault}", as_json)
         _learn(agent, as_json)
         is_video_wanted = footage is not None or (requests is None and limit is None)
         said = "none" if not is_video_wanted else _film(agent, home, now, footage, waiting, as_json)

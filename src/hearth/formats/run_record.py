@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hearth import __version__
 from hearth.atomic_files import replacing
 from hearth.errors import RequestError
 from hearth.formats.energy_counter import EnergyCounter
+from hearth.version import __version__
 
 _FULL_DISK = (28, 122)
 """ENOSPC, EDQUOT."""

@@ -40,7 +40,7 @@ from hearth.memory.forgetting import Attached
 from hearth.memory.holders import open_holders
 from hearth.memory.retention import SUMMARY
 from hearth.models.llm.from_settings import ADAPTERS
-from hearth.protocols import Count, Encoder, Held, Holder, Wanted
+from hearth.protocols import Encoder, Held, Holder, Wanted
 from hearth.registry import blamed
 from hearth.storage.database import Store
 from hearth.storage.trace import N_MAX_STEPS

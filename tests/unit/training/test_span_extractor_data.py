@@ -12,13 +12,13 @@ import pytest
 from hearth.models.span_extractor import ABSENT, GIVEN, NO, OPTION, SPAN, YES
 from hearth.planning.arguments.schema_filler import ADAPTER_FILE
 from hearth.types import Parameter, ToolSpec
+from hearth_bench.measure.planning.nested_split import nested_split
 from training.span_extractor_data import (
     Corpus,
     Sample,
     corrected,
     exercise,
     held_matters,
-    nested_split,
     other_tool,
     plain_exercise,
     pool,

@@ -475,7 +475,7 @@ TABLES: tuple[Table, ...] = (
         "Guard",
         "Instructions inside mails, types never trained on",
         "detector",
-        "python -m hearth_bench.measure.guard.injection_detection",
+        "python -m training.injection_classifier_measure",
         _DETECT,
         (
             Row("floor: a coin", by_definition={"roc_auc": 0.5}),

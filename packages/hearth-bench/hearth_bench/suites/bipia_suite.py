@@ -19,7 +19,7 @@ from hearth.errors import RequestError
 from hearth.formats.run_record import Stopwatch, origin
 from hearth.models.injection_classifier import Detector
 from hearth.protocols import Encoder
-from training.injection_classifier_train import (
+from hearth_bench.data.injection_texts import (
     POSITIONS,
     RememberingEncoder,
     inserted,

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from hearth import __version__
 from hearth.cli.progress import Progress
 from hearth.errors import RequestError, StoreError
 from hearth.formats.run_record import Stopwatch, check_writable, commit, origin, write_bytes, write_json
+from hearth.version import __version__
 from hearth_bench.report.result_figures import continual_png
 from hearth_bench.report.text_tables import continual_lines, planning_lines
 

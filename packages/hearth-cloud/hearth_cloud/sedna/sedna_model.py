@@ -24,7 +24,6 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from hearth import __version__
 from hearth.atomic_files import replacing
 from hearth.errors import HearthError, StoreCorruptError, StoreError, StoreVersionError
 from hearth.formats.plan_json import read_tools, tool_to_json
@@ -36,6 +35,7 @@ from hearth.planning.ranking.ranker import Student
 from hearth.planning.ranking.ranker_file import FILE_NAME as STUDENT_FILE
 from hearth.protocols import Encoder
 from hearth.types import Demonstration, Plain, ToolSpec
+from hearth.version import __version__
 
 FILE_NAME = "model.hearth"
 """File that a training writes; Sedna's copy of it is called `index.pkl`."""

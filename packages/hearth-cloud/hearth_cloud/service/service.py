@@ -18,7 +18,6 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from hearth import __version__
 from hearth.config import cache_folder, secret
 from hearth.errors import PlannerError, RegistryError, StoreError, WireError
 from hearth.formats import edge_protocol
@@ -36,6 +35,7 @@ from hearth.formats.edge_protocol import (
 from hearth.formats.plan_json import tools_from_json
 from hearth.models.llm.openai_endpoint import RemoteModel, endpoint
 from hearth.protocols import Encoder, LanguageModel
+from hearth.version import __version__
 from hearth_cloud.cloud_settings import FILE, AnswersSettings, CloudSettings, TeacherSettings
 from hearth_cloud.outbound import NamedHosts
 from hearth_cloud.problems import JSON, Fault

@@ -32,10 +32,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from hearth import __version__
 from hearth.atomic_files import sync_folder
 from hearth.errors import MissingExtraError, RequestError, SandboxError, StoreError, StoreFullError
 from hearth.storage.sandbox import path_parts
+from hearth.version import __version__
 
 try:
     import pyrage

@@ -36,14 +36,16 @@ from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.registry import load_tools
 from hearth.types import Context, Demonstration, Plan, Request
 from hearth_bench.data.datasets import PlanData, graph_of, read_plans, read_tool_file
+from hearth_bench.data.sampled_requests import sampled_requests
 from hearth_bench.measure.result_file import OWN_DATA, ROOT, write_result
 from hearth_bench.metrics.plan_metrics import PlanGraph
 from hearth_bench.suites.planning_suite import graph_of_ranking, judge, plan_all, read_all, teach
-from training.ner_measure import REQUESTS_FILE, sampled_requests
 
 SEED = 0
 N = 300
 DATA = Path(os.environ.get("HEARTH_DATA", ROOT.parent / "shared" / "data")) / "plans"
+TAGGER_SEED = 20260
+"""With it the samples of the tagger's benchmark were drawn, whose true names were marked by hand."""
 OWN = ("held_out_requests.jsonl", "blind_requests.jsonl")
 NOW = "2026-11-20T09:30:00+01:00"
 Masked = Callable[[str], str]
@@ -125,8 +127,17 @@ def needless(student: Student, ultratool_tools: Mapping[str, Any], rows: Mapping
     The texts are 400 ordinary requests whose true names were marked by hand. Numbers, files and internet addresses are
     not judged: they are masked for what they are.
     """
-    marks = {key: spans for sample in json.loads(REQUESTS_FILE.read_text()).values() for key, spans in sample.items()}
-    texts = {key: text for sample in sampled_requests().values() for key, text in sample.items() if key in marks}
+    marks = {
+        key: spans
+        for sample in json.loads((OWN_DATA / "tagger_requests.json").read_text()).values()
+        for key, spans in sample.items()
+    }
+    texts = {
+        key: text
+        for sample in sampled_requests(DATA, TAGGER_SEED).values()
+        for key, text in sample.items()
+        if key in marks
+    }
     found: dict[str, Any] = {"n": len(texts)}
     counts = {name: [0, 0] for name in rows}
     for domain in ("ultratool/dev", "taskbench/dailylife", "taskbench/huggingface", "taskbench/multimedia"):

@@ -1,6 +1,6 @@
 """Measure arguments for tools never seen, and the choice of the tool.
 
-    python -m hearth_bench.measure.planning.unseen_tools_arguments
+    python -m training.span_extractor_measure
 
 Writes packages/hearth-bench/results/arguments.json. Measured on SGD's development calls (gold tool given; then the tool
 chosen among all 30 by texts alone), on the held-back fifth of NesTools and NESTFUL (tools and order given), and on
@@ -25,9 +25,10 @@ from hearth.models.span_extractor import NO, YES
 from hearth.planning.arguments.schema_filler import ADAPTER_FILE, Filler
 from hearth.types import Context, Step, ToolSpec
 from hearth_bench.data.datasets import PlanData, read_plans
+from hearth_bench.measure.planning.nested_split import nested_split
 from hearth_bench.measure.result_file import write_result
 from hearth_bench.metrics.argument_f1 import GoldCall, argument_scores
-from training.span_extractor_data import held_matters, nested_split, read_samples, with_yes_or_no
+from training.span_extractor_data import held_matters, read_samples, with_yes_or_no
 
 NOW = dt.datetime(2019, 3, 1, 9, tzinfo=dt.UTC)
 KEYS = (

