@@ -105,7 +105,7 @@ fix: $(VENV)/.dev  ## format, mend lint, write the generated docs again
 bench: $(VENV)/.dev  ## the scorecard: at most ten minutes; results go to packages/hearth-bench/results/, the page to docs/scorecard.md
 	$(BIN)/python -m hearth_bench.measure.scorecard_run
 
-bench-agentdojo: $(VENV)/.core  ## AgentDojo past the guard (installs it without the SDKs it never needs)
+bench-agentdojo: $(VENV)/.dev  ## AgentDojo past the guard (installs it without the SDKs it never needs)
 	$(INSTALL) --require-hashes --no-deps -r requirements-agentdojo.lock
 	$(BIN)/hearth bench injection --suite agentdojo --json packages/hearth-bench/results/bench_injection_agentdojo.json
 

@@ -263,7 +263,14 @@ class Agent:
         with suppress(HearthError, KeyboardInterrupt):
             tend_a_little(self.store, self.memory, retention_of(self.settings.memory), self.clock())
             if self.footage is not None:
-                self.footage.tend(self.clock())
+                self._tend(self.footage)
+
+    def _tend(self, footage: Footage) -> None:
+        try:
+            with blamed("letting go of old home video"):
+                footage.tend(self.clock())
+        except RegistryError as error:  # said, as what should go stays
+            self._faults[str(error)] = None
 
     # ── What the parts are handed ─────────────────────────────────────────────────────────────────────────
 

@@ -201,11 +201,11 @@ def _encoder(environ: Mapping[str, str]) -> str:
 
 def _cloud(home: Path) -> str:
     if not (home / "hearth.db").exists():
-        return "none was joined"
+        return "not joined"
     with Store.open(home / "hearth.db") as store:
         found = enrolment.joined(store, home)
         if found is None:
-            return "none was joined"
+            return "not joined"
         enrolment.kept_token(store, home)()
     return f"{found.url}, heard {found.heard_at or 'not yet'}{f'; {found.fault}' if found.fault else ''}"
 

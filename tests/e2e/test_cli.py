@@ -105,6 +105,12 @@ def test_tools_doctor_version_and_help(hearth: Hearth) -> None:
     assert {"add_event", "find_contact", "draft_mail", "search_memory"} <= set(names)
     checked = json.loads(hearth("doctor", "--json").out)
     assert all(finding["ok"] for finding in checked), checked
+    assert {"part": "cloud", "ok": True, "says": "not joined"} in checked
+    status = hearth("edge", "status")
+    assert (status.code, "this home has not joined a cloud; join one with `hearth edge join URL`" in status.err) == (
+        4,
+        True,
+    )
     assert __version__ in hearth("--version").out
     assert "Usage: hearth" in hearth("--help").out
 
@@ -132,6 +138,7 @@ def test_no_home(hearth: Hearth, tmp_path: Path) -> None:
 def test_init_twice_changes_nothing(hearth: Hearth, home: Path) -> None:
     before = (home / "hearth.toml").read_text()
     again = hearth("init", "--name", "Someone Else")
+    assert "Time zone: Europe/Berlin (change it in hearth.toml)." in again.out
     assert (again.code, (home / "hearth.toml").read_text()) == (0, before)
     assert "is a home already" in again.out
 

@@ -24,6 +24,13 @@ def facts(ran: Ran) -> list[tuple[str, str, str]]:
     return [(row["subject"], row["relation"], row["value"]) for row in rows]
 
 
+def test_an_archive_that_is_not_there_is_said_before_a_passphrase_is_wanted(hearth: Hearth, tmp_path: Path) -> None:
+    missing = str(tmp_path / "none.tar")
+    ran = hearth("memory", "restore", missing)
+    assert (ran.code, f"cannot read {missing!r}: no such file" in ran.err) == (3, True), ran
+    assert "passphrase" not in ran.err
+
+
 def test_what_is_asked_teaches_and_is_answered_with_what_is_true_now(hearth: Hearth) -> None:
     assert hearth("ask", "--yes", "remember that I am allergic to peanuts").code == 0
     assert ("me", "allergic to", "peanuts") in facts(hearth("memory", "show", "--json"))

@@ -27,6 +27,8 @@ def add_rule(home: Path, text: str) -> None:
 def test_contacts_may_be_written_to_and_a_card_that_turned_up_may_not(hearth: Hearth, home: Path) -> None:
     add_card(home, "anna", "Anna Weber")
     add_rule(home, KNOWN)
+    checked = hearth("policy", "check")
+    assert checked.out.endswith(" rules are valid, and each can apply.\n"), checked
     listed = hearth("policy", "list")
     assert "1. known: allow draft_mail when to contact true" in listed.out
     explained = json.loads(hearth("policy", "explain", "--json", "email Anna that I am late").out)
@@ -107,6 +109,15 @@ def test_with_a_wrong_rule_nothing_starts(hearth: Hearth, home: Path, rule: str,
 def test_what_cannot_be_explained_says_why(hearth: Hearth, arguments: list[str], code: int, said: str) -> None:
     ran = hearth("policy", "explain", *arguments)
     assert (ran.code, said in ran.err) == (code, True), ran
+
+
+def test_a_request_without_a_plan_is_explained_as_that(hearth: Hearth) -> None:
+    said = "no plan: Hearth has none for this request, so no rule was tried: When?"
+    ran = hearth("policy", "explain", "remind me to call the landlord")
+    assert (ran.code, ran.out.startswith(said)) == (0, True), ran
+    explained = json.loads(hearth("policy", "explain", "--json", "remind me to call the landlord").out)
+    assert (explained["verdict"], explained["steps"]) == (None, [])
+    assert explained["reason"].startswith(said)
 
 
 def test_one_call_is_explained_with_its_sources(hearth: Hearth, home: Path) -> None:

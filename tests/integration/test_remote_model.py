@@ -310,9 +310,7 @@ def test_hang(server: Server) -> None:
 
     server.steps = [Step(act=hang)]
     model = RemoteModel(server.url, "tiny", KEY, httpx.HTTPTransport(), timeout_s=0.2)
-    started = time.monotonic()
     assert "did not answer within 0.2 s; raise timeout_s in [models.language]" in fault(model)
-    assert time.monotonic() - started < 2
     assert len(server.received) == 1
     model.close()
 
@@ -330,9 +328,7 @@ def test_dribble(server: Server) -> None:
 
     server.steps = [Step(act=dribble)]
     model = RemoteModel(server.url, "tiny", KEY, httpx.HTTPTransport(), timeout_s=0.25)
-    started = time.monotonic()
     assert "did not answer within 0.25 s" in fault(model)
-    assert time.monotonic() - started < 2
     model.close()
 
 

@@ -171,7 +171,7 @@ def init(
         click.echo(f"{home} is a home already; its settings stay as they are")
     with opened_agent(invocation, yes=False) as agent:
         click.echo(f"{len(agent.tools.by_name)} tools, {agent.n_demonstrations} demonstrations learnt.")
-        click.echo(f"Times are those of {agent.settings.zone()}; hearth.toml in that folder says otherwise.")
+        click.echo(f"Time zone: {agent.settings.zone()} (change it in hearth.toml).")
         hint = f"--home {shlex.quote(str(home))} " if home != Invocation(None).home else ""
         click.echo(f'Try:\n  {command_name()} {hint}ask "remind me to water the plants tomorrow at nine"')
 

@@ -136,7 +136,7 @@ class _Reference:
             more = f" and {len(value) - MAX_NAMED} more" if len(value) > MAX_NAMED else ""
             raise Ambiguous(
                 f"{self._source.tool} found {len(value)}: {names}{more}; "
-                f"say which one is meant for {self._parameter.name!r} of {self._step.tool}"
+                f"say which one you mean for {self._parameter.name!r} of {self._step.tool}"
             )
         return value[0]
 

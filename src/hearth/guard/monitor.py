@@ -185,7 +185,8 @@ class Monitor:
         if reply in ("once", "always"):
             return Ruling("allow", f"you agreed ({ruling.reason})", ruling.rule)
         if reply == "nobody":
-            return Ruling("deny", f"{ruling.reason}, and nobody agreed to it{advice}", ruling.rule)
+            needs = " and needs" if ruling.rule == "default" else ", so it needs"
+            return Ruling("deny", f"{ruling.reason}{needs} your yes{advice}", ruling.rule)
         return Ruling("deny", "you said no", ruling.rule)
 
     def _advice(self, judgement: Judgement, plan: Plan) -> str:

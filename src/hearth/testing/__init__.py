@@ -2,8 +2,8 @@
 
 In: a plug-in's part. Out: nothing, or AssertionError with what was found, what the contract says and how to keep it.
 Here: `doubles` (deterministic, without disk or network), `tool_contract` (`check_tool`), `planner_contract`
-(`check_planner`, `check_teacher`), `seam_contracts` (`check_workspace`, `check_footage`, `check_expert`,
-`check_sensor`).
+(`check_planner`, `check_teacher`), `seam_contracts` (`check_workspace`, `check_footage`, `check_holder`,
+`check_expert`, `check_sensor`).
 Not covered: whether a tool does what its description says, speed, and effects outside the workspace.
 """
 
@@ -15,13 +15,14 @@ from hearth.testing.doubles import (
     InMemoryWorkspace,
     ScriptedExpert,
     ScriptedFootage,
+    ScriptedHolder,
     ScriptedPlanner,
     ScriptedSensor,
     ScriptedTeacher,
     make_call,
 )
 from hearth.testing.planner_contract import check_planner, check_teacher
-from hearth.testing.seam_contracts import check_expert, check_footage, check_sensor, check_workspace
+from hearth.testing.seam_contracts import check_expert, check_footage, check_holder, check_sensor, check_workspace
 from hearth.testing.tool_contract import check_tool
 
 __all__ = [
@@ -32,11 +33,13 @@ __all__ = [
     "InMemoryWorkspace",
     "ScriptedExpert",
     "ScriptedFootage",
+    "ScriptedHolder",
     "ScriptedPlanner",
     "ScriptedSensor",
     "ScriptedTeacher",
     "check_expert",
     "check_footage",
+    "check_holder",
     "check_planner",
     "check_sensor",
     "check_teacher",

@@ -7,10 +7,12 @@ import datetime as dt
 import fnmatch
 import hashlib
 import re
+import sqlite3
 import ssl
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import MappingProxyType
 from typing import NoReturn
 from zoneinfo import ZoneInfo
@@ -21,11 +23,13 @@ from hearth.errors import CancelledError, EgressError, NotFound, ToolError
 from hearth.protocols import (
     CallContext,
     Cause,
+    Count,
     Egress,
     ExpertCard,
     FileStat,
     Footage,
     Heard,
+    Held,
     Memory,
     MemoryHit,
     Message,
@@ -37,6 +41,7 @@ from hearth.protocols import (
     Said,
     Sighting,
     Thing,
+    Wanted,
     Workspace,
     WrittenLine,
 )
@@ -398,3 +403,34 @@ class ScriptedSensor:
         if set(wanted) != {"is_on"}:
             raise ToolError(f"the lamp takes no order for {sorted(wanted)}; it takes is_on")
         return (Message("scripted/lamp/set", b"on" if wanted["is_on"] else b"off"),)
+
+
+class ScriptedHolder:
+    """A `protocols.Holder` of texts by the id of the event of memory that each goes with.
+
+    `texts` is what it still keeps, `swept` what it was asked to sweep for. A person is meant by their name in a text.
+    """
+
+    def __init__(self, texts: Mapping[str, str], name: str = "scripted") -> None:
+        self.name = name
+        self.texts = dict(texts)
+        self.swept: list[Held] = []
+
+    def find(self, events: Collection[str], wanted: Wanted | None, words: str) -> Held:
+        sought = [part.casefold() for part in ((wanted.person, wanted.topic) if wanted else ()) if part]
+        found = {
+            id: text
+            for id, text in self.texts.items()
+            if id in events
+            or (sought and all(part in text.casefold() for part in sought))
+            or (words and words.casefold() in text.casefold())
+        }
+        count = Count(len(found), "scripted text", "scripted texts")
+        return Held(self.name, (count,), tuple(found.values()), tuple(found), rows=tuple(found) or None)
+
+    def remove(self, cursor: sqlite3.Cursor, held: Held) -> None:  # noqa: ARG002
+        for id in held.rows if isinstance(held.rows, tuple) else ():
+            self.texts.pop(id, None)
+
+    def sweep(self, home: Path, held: Held) -> None:  # noqa: ARG002
+        self.swept.append(held)

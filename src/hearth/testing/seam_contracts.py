@@ -1,4 +1,4 @@
-"""Check the contracts of workspaces, footage, experts and sensors."""
+"""Check the contracts of workspaces, footage, experts, sensors and holders."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import datetime as dt
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import cast
 
 from hearth.errors import NotFound, SandboxError, ToolError
@@ -15,13 +16,17 @@ from hearth.protocols import (
     Footage,
     Found,
     Given,
+    Held,
+    Holder,
     Message,
     Observation,
     Sensor,
     Sighting,
     Thing,
+    Wanted,
     Workspace,
 )
+from hearth.storage.database import Store
 from hearth.storage.sandbox import N_MAX_NAME_BYTES
 
 
@@ -254,3 +259,70 @@ def _check_orders(sensor: Sensor, known: Thing) -> None:
         assert sensor.order(known.id, {quantity: value}, {}) == messages, "the same order is the same messages"
     _expect(NotFound, lambda id: sensor.order(id, {"is_on": True}, {}), "no such thing")
     _expect(ToolError, lambda quantity: sensor.order(known.id, {quantity: 1.0}, {}), "no such quantity")
+
+
+# ── What a holder must keep ────────────────────────────────────────────────────────────────────────────
+
+
+_OF_THE_CORE = ("demonstration", "episode", "step", "event", "summary_line", "fact", "meta")
+"""Tables that forgetting clears itself: no holder's."""
+
+
+def check_holder(open_holder: Callable[[Store], Holder], store: Store, wanted: Wanted, stays: Wanted) -> Held:
+    """Check a holder against `protocols.Holder`; what is `wanted` is gone from the store afterwards.
+
+    Args:
+        open_holder: What the entry point names.
+        store: Holds something that is `wanted`, and something that is not.
+        stays: Means only what is not `wanted`.
+    Returns:
+        What was found, for further checks.
+    """
+    home = store.path.parent
+    holder = open_holder(store)
+    assert holder.name, "a holder has a name, for the question and the receipt"
+    before = _rows(store)
+    nothing = holder.find((), None, "")
+    assert nothing.is_empty, f"{holder.name!r} finds {_said(nothing)} where nothing is asked for"
+    assert (nothing.texts, nothing.events) == ((), ()), f"{holder.name!r} finds texts or events of nothing"
+    _remove(holder, store, home, nothing)
+    assert _rows(store) == before, f"{holder.name!r} removes something for an empty find"
+
+    found, kept = holder.find((), wanted, ""), holder.find((), stays, "")
+    assert not found.is_empty, f"{holder.name!r} finds nothing of {wanted}"
+    assert not kept.is_empty, f"{holder.name!r} finds nothing of {stays}, so that nobody sees whether it stays"
+    assert found.holder == holder.name, f"what {holder.name!r} finds says that {found.holder!r} keeps it"
+    assert holder.find((), wanted, "") == found, "the same question has the same answer"
+    assert _rows(store) == before, "find() changes the database"
+    _remove(holder, store, home, found)
+    after = _rows(store)
+    for table in _OF_THE_CORE:
+        assert after[table] == before[table], f"remove() changes {table!r}, which is not the holder's"
+    left = open_holder(store).find((), wanted, "")
+    assert left.is_empty, f"{_said(left)} of {wanted} are left after remove()"
+    assert holder.find((), stays, "") == kept, f"with {wanted} goes something of {stays}"
+    _remove(holder, store, home, found)
+    assert _rows(store) == after, "removing twice removes more than once"
+
+    store.rewrite()
+    data = store.path.read_bytes()
+    for text in found.texts:
+        assert text.encode() not in data, f"the text {text[:60]!r} is still in the database's file"
+    return found
+
+
+def _remove(holder: Holder, store: Store, home: Path, held: Held) -> None:
+    """As forgetting does it."""
+    holder.sweep(home, held)
+    with store.transaction() as cursor:
+        holder.remove(cursor, held)
+
+
+def _rows(store: Store) -> dict[str, list[tuple[object, ...]]]:
+    """All that a database holds, by table."""
+    tables = [row["name"] for row in store.query("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+    return {table: [tuple(row) for row in store.query(f'SELECT * FROM "{table}"')] for table in tables}  # noqa: S608 - its own names
+
+
+def _said(held: Held) -> str:
+    return ", ".join(str(count) for count in held.counts if count.n)

@@ -137,11 +137,9 @@ def test_learning_waits_until_the_owner_is_quiet(home: Path) -> None:
 def test_told_to_stop_it_stops_what_runs_gently(home: Path) -> None:
     one, said = runner(home, Piece(("slow",), 1.0), times=Times(grace_s=10.0))
     thread = stopped_when(one, home, "slow")
-    began_s = time.monotonic()
     one.run()
     thread.join()
     assert ran(home) == ["slow", "stopped gently"]
-    assert time.monotonic() - began_s < 9
     assert said == ["slow: ended with 130: told to end"]
     assert json.loads((home / "health.json").read_text())["commands"]["slow"]["code"] == 130
 
@@ -149,10 +147,8 @@ def test_told_to_stop_it_stops_what_runs_gently(home: Path) -> None:
 def test_what_does_not_listen_is_ended_all_the_same(home: Path) -> None:
     one, _ = runner(home, Piece(("deaf",), 1.0), times=Times(grace_s=0.1))
     one_more = stopped_when(one, home, "deaf now")
-    began_s = time.monotonic()
     one.run()
     one_more.join()
-    assert time.monotonic() - began_s < 15
     assert json.loads((home / "health.json").read_text())["commands"]["deaf"]["code"] == -9
 
 
@@ -216,8 +212,7 @@ def test_what_is_asked_for_comes_sooner_and_no_more_often_than_it_may(home: Path
     one.asked = threading.Event()
 
     def ask() -> None:
-        until = time.monotonic() + 2.4
-        while time.monotonic() < until:  # a flood
+        while ran(home).count("a") < 3:  # a flood
             assert one.asked is not None
             one.asked.set()
             time.sleep(0.005)

@@ -78,7 +78,7 @@ def test_a_reference_becomes_what_it_points_at(path: str, found: Plain, kind: st
             [EVENT, CONTACT],
             "EventId",
             Ambiguous,
-            "find found 2: 'Dentist' (Friday 20 November 2026 at 18:30), 'Anna'; say which one is meant for 'it' of take",
+            "find found 2: 'Dentist' (Friday 20 November 2026 at 18:30), 'Anna'; say which one you mean for 'it' of take",
         ),
         ("id", [{"id": str(k)} for k in range(7)], "EventId", Ambiguous, "and 2 more; say which one"),
         ("colour", EVENT, "text", BadReference, "<node-0.colour> has no 'colour': find gave a record with id, title,"),

@@ -56,7 +56,7 @@ def test_the_question_says_what_to_whom_with_which_values_and_what_can_be_undone
         '       text: "Hi \\"you\\""\n'
         "  3. send_mail (cannot be undone)\n"
         "       draft: the id from 2 (draft_mail) [from a message you received, your own records, your request]\n"
-        "I ask because draft_mail changes your data; send_mail sends something that cannot be taken back."
+        "I ask because draft_mail would change your data; send_mail would send something that cannot be taken back."
     )
 
 

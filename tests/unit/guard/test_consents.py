@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -153,5 +154,10 @@ def test_without_a_store_it_lasts_as_long_as_the_process() -> None:
     consents = Consents()
     kept = consents.keep(PAY, values(), "allow", frozenset({"default"}), FIXED_NOW)
     assert consents.find(PAY, values(), "default", FIXED_NOW) == kept
-    consents.revoke(kept.number)
-    assert consents.all() == ()
+    assert consents.revoke(kept.number) == kept
+    assert consents.all() == (replace(kept, is_revoked=True),)
+    assert consents.find(PAY, values(), "default", FIXED_NOW) is None
+    with pytest.raises(NotFound, match="there is no consent 1; "):
+        consents.revoke(kept.number)
+    again = consents.keep(PAY, values(), "allow", frozenset({"default"}), FIXED_NOW)
+    assert again.number == 2  # a number is never given again

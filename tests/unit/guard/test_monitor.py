@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import time
 from collections.abc import Callable, Mapping
 from typing import Annotated, Literal
 
@@ -22,6 +21,7 @@ from hearth.guard.policy.policy import Policy, Rule
 from hearth.protocols import CallContext, Reply
 from hearth.testing import FixedApprover, make_call
 from hearth.types import OWNER, Label, Plain, Plan, Ref, Request, Ruling, Step
+from tests.work import calls_of
 
 CALLS: list[tuple[str, object]] = []
 
@@ -87,7 +87,9 @@ def test_the_owner_is_asked_once_for_the_whole_plan() -> None:
     plan = Plan((Step("keep", {"at": "2026-11-20T10:00:00"}), Step("post", {"to": ["a"]}), Step("post", {"to": ["b"]})))
     ruling = guard.rule(plan)
     assert ruling.verdict == "allow"
-    assert ruling.reason == ("you agreed (keep changes your data; post sends something that cannot be taken back)")
+    assert ruling.reason == (
+        "you agreed (keep would change your data; post would send something that cannot be taken back)"
+    )
     assert len(approver.questions) == 1
     assert "3. post" in approver.questions[0][0]
 
@@ -101,9 +103,16 @@ def test_without_anyone_to_ask_a_denial_says_what_to_do() -> None:
     ruling = Monitor({"post": post}, Policy({}), RefusingApprover()).rule(one("post", to=["a"]))
     assert ruling.verdict == "deny"
     assert ruling.reason == (
-        "post sends something that cannot be taken back, and nobody agreed to it; ask at a terminal, pass --yes, or "
+        "post would send something that cannot be taken back and needs your yes; ask at a terminal, pass --yes, or "
         'write ruling = "allow" under [policy.post] in hearth.toml'
     )
+
+
+def test_without_anyone_to_ask_a_rule_of_the_owner_is_named() -> None:
+    ruling = Monitor({"post": post}, Policy({"post": Rule("ask", "it costs")}), RefusingApprover()).rule(
+        one("post", to=["a"])
+    )
+    assert ruling.reason.startswith("it costs, so it needs your yes; ask at a terminal")
 
 
 def test_a_rule_that_denies_is_not_asked() -> None:
@@ -540,15 +549,11 @@ def test_undo_of_a_tool_that_is_gone_or_fails() -> None:
         monitor(True, {}, undoable(broken)).undo("book", {"at": "2026-11-20T10:00:00"}, "b1", make_call())
 
 
-def test_overhead_of_a_call_is_below_50_microseconds() -> None:
+def test_a_call_takes_few_function_calls() -> None:
+    """The microseconds are measured by `hearth_bench.measure.guard.guard_calls`."""
     guard = monitor()
     plan = one("look_up", name="Anna")
     guard.rule(plan)
     arguments, context = {"name": owner("Anna")}, make_call()
-    costs = []
-    for _ in range(20):
-        began = time.process_time()
-        for _ in range(100):
-            guard.call(plan, 0, arguments, context)
-        costs.append((time.process_time() - began) / 100)
-    assert min(costs) < 50e-6, f"{min(costs) * 1e6:.1f} µs"
+    guard.call(plan, 0, arguments, context)
+    assert calls_of(lambda: guard.call(plan, 0, arguments, context)) <= 150

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import time
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -17,6 +16,7 @@ from hearth.guard.flow.trusted_contacts import KnownAddresses
 from hearth.guard.policy.conditions import Circumstances
 from hearth.guard.policy.policy import Policy
 from hearth.types import OWNER, Label, Parameter, Plain, Plan, Ref, Step, ToolSpec
+from tests.work import grows_in_step
 
 PAY = ToolSpec(
     "pay",
@@ -276,6 +276,19 @@ def test_the_same_conditions_with_another_ruling_contradict_each_other() -> None
         policy(text)
 
 
+def test_a_line_that_is_not_known_is_left_out() -> None:
+    one = '[[rule]]\nname = "one"\ntools = ["pay"]\nruling = "allow"\n'
+    settings = parse_settings(f'{one}{one}[policy.pay]\nruling = "deny"\n', Path("hearth.toml"))
+    with pytest.raises(ConfigError) as raised:
+        Policy.from_settings(settings.policy, SPECS, settings.rule, path="hearth.toml")
+    assert str(raised.value).splitlines() == [
+        "hearth.toml: rule 'one' has the name of rule 1; give it another one",
+        "hearth.toml: rule 'one' is never reached: rule 'one' is there before; take one of them out",
+        "hearth.toml: [policy.pay] is never reached, because rule 'one' decides every call of pay before it; take one of "
+        "them out",
+    ]
+
+
 def test_a_table_behind_a_rule_without_conditions_is_never_reached() -> None:
     with pytest.raises(
         ConfigError, match=r"line 4: \[policy.pay\] is never reached, because rule 1 decides every call"
@@ -283,13 +296,13 @@ def test_a_table_behind_a_rule_without_conditions_is_never_reached() -> None:
         policy('[[rule]]\ntools = ["pay"]\nruling = "allow"\n[policy.pay]\nruling = "deny"\n')
 
 
-def test_ten_thousand_rules_are_checked_and_tried_in_time() -> None:
-    text = "".join(
-        f'[[rule]]\ntools=["pay"]\nruling="allow"\nwhen.to={{one_of=["p{k}@x.org"]}}\n' for k in range(10_000)
-    )
-    began = time.process_time()
-    rules = policy(text)
-    assert time.process_time() - began < 20, "about 3 s on the slowest machine it was tried on"
+def test_ten_thousand_rules_are_checked_and_tried() -> None:
+    def text(n: int) -> str:
+        rule = '[[rule]]\ntools=["pay"]\nruling="allow"\nwhen.to={{one_of=["p{}@x.org"]}}\n'
+        return "".join(rule.format(k) for k in range(n))
+
+    rules = policy(text(10_000))
+    assert grows_in_step(lambda n: policy(text(n)), 250, 1_000)
     values = {"to": Value("p9999@x.org", OWNER), "amount": Value(1, OWNER)}
     assert rules.judge_call(PAY, values, Circumstances(NOW, BOOK, {})).ruling.verdict == "allow"
 

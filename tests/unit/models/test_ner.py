@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +29,7 @@ from hearth.models.ner import (
     unpacked,
     windows,
 )
+from tests.work import grows_in_step
 
 
 def random_tagger(seed: int = 0) -> bytes:
@@ -201,15 +201,8 @@ def test_whole_words_are_taken_and_neighbours_joined() -> None:
     assert found == ["Ann Lee", "Bob", "Eve-Marie"]
 
 
-def test_a_long_text_takes_time_that_grows_with_it(stray: Tagger) -> None:
-    def seconds(n: int) -> float:
-        began = time.process_time()
-        stray.spans(["some words and a name " * n])
-        return time.process_time() - began
-
-    seconds(10)
-    short, long = seconds(100), seconds(400)
-    assert long < 8 * short + 0.2
+def test_a_long_text_takes_work_in_step_with_its_length(stray: Tagger) -> None:
+    assert grows_in_step(lambda n: stray.spans(["some words and a name " * n]), 100, 400)
 
 
 def test_one_word_without_end_is_read_in_pieces(stray: Tagger) -> None:

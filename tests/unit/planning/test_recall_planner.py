@@ -12,7 +12,7 @@ from hearth.formats.plan_json import read_demonstrations
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.retrieval.plan_assembly import Part
-from hearth.planning.retrieval.recall_planner import RecallPlanner, is_shaky
+from hearth.planning.retrieval.recall_planner import RecallPlanner, is_shaky, words_of
 from hearth.registry import load_tools
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, check_planner
@@ -133,6 +133,24 @@ def test_what_no_tool_does_is_refused_with_an_offer(shipped: RecallPlanner, text
     assert answer.offer is not None
     assert answer.offer.text.startswith(("The nearest thing I can do: ", "Ask “what can you do?”"))
     assert "the owner" not in answer.offer.text
+
+
+@pytest.mark.parametrize(
+    ("description", "said"),
+    [
+        ("Make a speaker, radio or television louder.", "make a speaker, radio or television louder"),
+        ("Write a mail as a draft. Nothing is sent until send_mail.", "write a mail as a draft"),
+        ("Switch on e.g. a lamp", "switch on e.g. a lamp"),
+        (
+            "Look up what the owner said\n about himself, his people and the owner's things.",
+            "look up what you said about yourself, your people and your things",
+        ),
+        ("Find when the owner is free.", "find when you are free"),
+        ("Tell a friend his birthday.", "tell a friend his birthday"),
+    ],
+)
+def test_an_offer_is_the_whole_first_sentence_of_the_tool(description: str, said: str) -> None:
+    assert words_of(description) == said
 
 
 def test_a_missing_value_is_asked_for(shipped: RecallPlanner) -> None:

@@ -66,11 +66,12 @@ def simulate(
     seed: int,
     out: Path | None,
 ) -> int:
-    """Let owners live for a month with a student of their own, a shared one, and one begun with a merged prior.
+    """Simulate owners for a month, with three ways of learning.
 
-    Owners are made from the six of Q2A: docs/explanation/fleet.md says how, and what that leaves out. Writes JSON, and
-    beside it CSV, a picture and a page. Ctrl-C keeps what is finished; the same command with --resume carries on.
-    The same settings give the same result, with any engine and number of jobs. Exit code 130: stopped.
+    The ways: a student of their own, a shared one, and one begun with a merged prior. Owners are made from the six of
+    Q2A: docs/explanation/fleet.md says how, and what that leaves out. Writes JSON, and beside it CSV, a picture and a
+    page. Ctrl-C keeps what is finished; the same command with --resume carries on. The same settings give the same
+    result, with any engine and number of jobs. Exit code 130: stopped.
     """
     from hearth.cli.progress import Progress
     from hearth.formats.run_record import check_writable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -128,6 +129,20 @@ def test_what_would_leave_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture
     assert document["text"] == "a@b.example +1 202 555 0100"
     assert document["stand_ins"] == [{"stand_in": "+1 202 555 0100", "kind": "phone", "stands_for": "030 23125 123"}]
     assert document["comes_back"] is True
+
+
+def test_a_text_that_needs_no_masking_is_told_from_no_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ["--home", str(tmp_path / "none"), "mask", "--no-tagger"]
+    assert run([*command, "water the plants"]) == 0
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err.strip()) == ("water the plants\n", "Nothing in this text needs masking.")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b" \n")))
+    assert run(command) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "there is no text to mask; give one, or a file: hearth mask - < FILE" in shown.err
 
 
 def test_an_unknown_kind_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,9 +40,10 @@ follow_option = click.option(
 
 @click.group()
 def sedna() -> None:
-    """Work as the workers of Sedna's jobs; its environment variables say what to read and write.
+    """Run a worker of a Sedna job.
 
-    See docs/howto/deploy.md. By hand: TRAIN_DATASET_URL=samples.txt OUTPUT_URL=out hearth sedna train
+    Sedna's environment variables say what to read and write: see docs/howto/deploy.md. By hand:
+    TRAIN_DATASET_URL=samples.txt OUTPUT_URL=out hearth sedna train
     """
 
 

@@ -16,10 +16,10 @@ from hearth.cli.invocation import Invocation, as_json, print_json
 @as_json
 @click.pass_obj
 def point(invocation: Invocation, node: str, as_json: bool) -> int:
-    """Publish how much waits for the cloud, and nothing of it, over KubeEdge's EventBus.
+    """Publish the number of waiting messages, not their contents.
 
-    To NODE/user/hearth/waiting of the broker in [home.mqtt], in messages below 512 bytes, for a rule that passes them
-    on. What waits is sent by `hearth edge sync` alone.
+    Over KubeEdge's EventBus: to NODE/user/hearth/waiting of the broker in [home.mqtt], in messages below 512 bytes,
+    for a rule that passes them on. What waits is sent by `hearth edge sync` alone.
     """
     from hearth import config, errors
     from hearth.edge.enrolment import joined
@@ -39,7 +39,9 @@ def point(invocation: Invocation, node: str, as_json: bool) -> int:
     with Store.open(home / "hearth.db") as store:
         at = joined(store, home)
         if at is None:
-            raise errors.NotFound("no cloud was joined, so nothing waits for one; `hearth edge join URL` does")
+            raise errors.NotFound(
+                "this home has not joined a cloud, so nothing waits; join one with `hearth edge join URL`"
+            )
         found = pointers(Outbox(store, clock), at.instance, node, clock())
         broker = configured(settings.for_tools(os.environ)["home"])
         if found and broker is None:

@@ -141,7 +141,7 @@ def test_sending_a_sighting_by_mail_is_asked_and_says_what_leaves(store: Store) 
     ((question, ruling),) = approver.questions
     assert ruling.verdict == "ask"
     assert "a@example.org" in question
-    assert "sends something that cannot be taken back" in ruling.reason + question
+    assert "would send something that cannot be taken back" in ruling.reason + question
     assert "identify people" in question or "identify_people" in question
     assert list(here.egress.ledger.entries(episode="e1")) == []
 

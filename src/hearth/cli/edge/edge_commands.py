@@ -67,7 +67,7 @@ def status(invocation: Invocation, as_json: bool) -> int:
     with opened(home) as store:
         joined = enrolment.joined(store, home)
         if joined is None:
-            raise errors.NotFound("no cloud was joined; `hearth edge join URL` does")
+            raise errors.NotFound("this home has not joined a cloud; join one with `hearth edge join URL`")
         box = Outbox(store, lambda: now)
         kinds = _kinds(box, now)
         dead, dropped = box.dead(), box.dropped()

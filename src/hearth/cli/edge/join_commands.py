@@ -270,7 +270,7 @@ def connected(home: Path, settings: Settings, store: Store) -> Iterator[tuple[Jo
     joined = enrolment.joined(store, home)
     link = open_link(store, home, settings, door_of(settings, store))
     if joined is None or link is None:
-        raise errors.NotFound("no cloud was joined; `hearth edge join URL` does")
+        raise errors.NotFound("this home has not joined a cloud; join one with `hearth edge join URL`")
     with contextlib.redirect_stdout(sys.stderr):  # a plug-in may print
         tools = load_tools(home).specs
     mask = owners_mask(Folder(home / "owner", store).for_call(""), settings, os.environ)

@@ -68,7 +68,7 @@ health_option = click.option(
     "--node", envvar="HEARTH_EDGE_NODE", help="KubeEdge's name of this node: tell its EventBus how much waits, too."
 )
 @click.option("--init", "makes_home", is_flag=True, help="Make the home first when there is none.")
-@click.option("--once", is_flag=True, help="Each piece once, in order, then end: for a timer instead of a service.")
+@click.option("--once", is_flag=True, help="Each task once, in order, then end: for a timer instead of a service.")
 @health_option
 @click.pass_obj
 def run(
@@ -86,9 +86,10 @@ def run(
 ) -> int:
     """Send and fetch, tend memory and learn, again and again, until ended.
 
-    Each piece is a command: `hearth edge sync` (where a cloud was joined), `hearth memory tend`, `hearth learn --fast`.
-    Between them the home is free; requests wait for a piece at most. SIGTERM ends it gently. With --init and --join a
-    new device sets itself up. With --node and a broker in [home.mqtt], a message at hearth/sync hastens the next sync.
+    Each task is a command: `hearth edge sync` (where a cloud was joined), `hearth memory tend`, `hearth learn --fast`.
+    Between them the home is free; a request waits for one running task at most. SIGTERM lets the running task finish.
+    With --init and --join a new device sets itself up. With --node and a broker in [home.mqtt], a message at
+    hearth/sync hastens the next sync.
     """
     from hearth.edge.enrolment import token_file
     from hearth.edge.scheduler import Piece, Runner, Times

@@ -40,6 +40,8 @@ def mask(invocation: Invocation, text: tuple[str, ...], kinds: str | None, no_ta
         if len(raw) > MAX_BYTES:
             raise errors.RequestError(f"the text has more than {MAX_BYTES:,} bytes; give it in parts")
         said = raw.decode("utf-8", "surrogateescape")
+    if not said.strip():
+        raise click.UsageError("there is no text to mask; give one, or a file: hearth mask - < FILE")
     masked = _masker(invocation, kinds, no_tagger).mask(said)
     if as_json:
         kinds_of = masked.stand_ins.kinds
@@ -50,7 +52,7 @@ def mask(invocation: Invocation, text: tuple[str, ...], kinds: str | None, no_ta
         return
     click.echo(clean(masked.text))
     if not masked.values:
-        click.echo("\nNothing in it is masked.", err=True)
+        click.echo("\nNothing in this text needs masking.", err=True)
         return
     click.echo("\nOn this device only:", err=True)
     width = max(map(len, masked.values))

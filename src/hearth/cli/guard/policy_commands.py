@@ -42,7 +42,8 @@ def check(invocation: Invocation, as_json: bool) -> int:
     if as_json:
         print_json({"ok": True, "faults": [], "rules": n_rules})
     else:
-        click.echo(f"{n_rules} rule{'' if n_rules == 1 else 's'}, each can count; nothing is wrong with them.")
+        some = {0: "There are no rules.", 1: "1 rule is valid, and it can apply."}
+        click.echo(some.get(n_rules, f"{n_rules} rules are valid, and each can apply."))
     return 0
 
 
@@ -104,7 +105,8 @@ def explain(
         for tried in step["tried"]:
             outcome = {True: "counts", False: "does not count", None: "not known yet"}[tried["fits"]]
             click.secho(f"       {clean(tried['rule'])} {outcome}: {clean(tried['why'])}", dim=True)
-    click.echo(f"{_verdict(document['verdict'])} {clean(document['reason'])}")
+    verdict = f"{_verdict(document['verdict'])} " if document["verdict"] else ""
+    click.echo(f"{verdict}{clean(document['reason'])}")
     return 0
 
 
@@ -114,7 +116,8 @@ def _explain_request(agent: Agent, text: str) -> dict[str, Any]:
     request = agent.request(text)
     proposal = agent.plan(request, agent.tools.specs)
     if not isinstance(proposal, Plan):
-        return {"verdict": "deny", "reason": f"there is no plan: {proposal.reason}", "steps": []}
+        reason = f"no plan: Hearth has none for this request, so no rule was tried: {proposal.reason}"
+        return {"verdict": None, "reason": reason, "steps": []}
     judgement = agent.monitor.judge(proposal, occasion=agent.occasion(request, proposal))
     tools = [step.tool for step in proposal.steps]
     steps = [_step(k + 1, tools[k], decision) for k, decision in enumerate(judgement.decisions)]

@@ -50,13 +50,21 @@ def list_versions(invocation: Invocation, state_folder: Path | None, as_json: bo
 
 @adapters.command()
 @click.option("--base", required=True, metavar="MODEL", help="Folder of a transformers model, or a name in its cache.")
-@click.option("--from", "source_file", type=click.Path(path_type=Path), metavar="FILE.jsonl", help="What is new.")
+@click.option(
+    "--from", "source_file", type=click.Path(path_type=Path), metavar="FILE.jsonl", help="New demonstrations."
+)
 @click.option("--tools", "tools_file", type=click.Path(path_type=Path), help="Tools the plans may use: tool_desc.json.")
 @state_option
 @click.option("--epochs", type=Number(min=0, min_open=True), default=3.0, show_default=True)
-@click.option("--rank", type=click.IntRange(1, 512), default=16, show_default=True, help="Of the adapter.")
+@click.option("--rank", type=click.IntRange(1, 512), default=16, show_default=True, help="Rank of the adapter.")
 @click.option("--lr", type=Number(0, 1, min_open=True), default=2e-4, show_default=True, help="Learning rate.")
-@click.option("--replay", type=Number(min=0), default=1.0, show_default=True, help="Old ones per new one.")
+@click.option(
+    "--replay",
+    type=Number(min=0),
+    default=1.0,
+    show_default=True,
+    help="Earlier demonstrations replayed per new one.",
+)
 @click.option("--tool-tokens", is_flag=True, help="Give each tool's name a token of its own: for very small models.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @as_json

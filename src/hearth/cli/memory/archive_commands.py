@@ -118,8 +118,11 @@ def restore(invocation: Invocation, archive: Path, key_file: Path | None, as_jso
     """
     from hearth.memory.transfer.backup import restore as read_archive
 
-    size = archive.stat().st_size if archive.exists() else 0
-    with _bar(size, "Reading") as progress:
+    if not archive.exists():
+        raise errors.RequestError(
+            f"cannot read {str(archive)!r}: no such file; name one made by `hearth memory backup`"
+        )
+    with _bar(archive.stat().st_size, "Reading") as progress:
         contents = read_archive(archive, invocation.home, _lock(key_file, is_new=False), progress)
     if as_json:
         print_json({"home": str(invocation.home), **asdict(contents)})

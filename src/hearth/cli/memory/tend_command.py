@@ -38,7 +38,7 @@ _MANY = 200
 @as_json
 @click.pass_obj
 def tend(invocation: Invocation, propose: bool, as_json: bool) -> int:
-    """Fold what is old into summaries, let go of what was only to be kept for a while, read what is new.
+    """Fold old events into summaries, delete those past their time, index new ones.
 
     As `[memory]` says. A little of it is done after each request; this does all of it. Exits with 6 when the space
     budget cannot be held by that, or when the model could not be asked.

@@ -18,7 +18,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from hearth.errors import NotFound
@@ -260,7 +260,9 @@ class Consents:
         if self._store is not None:
             with self._store.transaction() as cursor:
                 cursor.execute("UPDATE consent SET is_revoked = 1 WHERE number = ?", (number,))
-        self._known = None if self._store is not None else [c for c in self.all() if c.number != number]
+            self._known = None
+        else:
+            self._known = [replace(c, is_revoked=True) if c.number == number else c for c in self.all()]
         return found
 
 

@@ -180,9 +180,9 @@ class Policy:
         if spec.effect == "none":
             return Ruling("allow", f"{spec.name} only reads", "default")
         if spec.effect == "change":
-            return Ruling("ask", f"{spec.name} changes your data", "default")
+            return Ruling("ask", f"{spec.name} would change your data", "default")
         if spec.effect == "send":
-            return Ruling("ask", f"{spec.name} sends something that cannot be taken back", "default")
+            return Ruling("ask", f"{spec.name} would send something that cannot be taken back", "default")
         return Ruling("deny", f"{spec.name} declares the effect {spec.effect!r}, which no rule knows", "default")
 
     def decide(

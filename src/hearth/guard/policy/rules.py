@@ -141,12 +141,12 @@ def compiled(
         lines: The line of each rule, by its position.
         path: Named in faults.
     """
-    faults = [f"{path}, line {lines[k]}: {fault}" if k in lines else f"{path}: {fault}" for k, fault in _twice(rules)]
+    faults = [f"{_where(path, lines.get(place, 0))}{fault}" for place, fault in _twice(rules)]
     by_tool: dict[str, list[ToolRule]] = {}
     patterns: dict[str, Pattern | str] = {}
     for place, rule in enumerate(rules):
         line = lines.get(place, 0)
-        where = f"{path}, line {line}: " if line else f"{path}: "
+        where = _where(path, line)
         said = f"rule {rule.name!r}" if rule.name else f"rule {place + 1}"
         found = [f"{where}{said} {fault}" for fault in _faults_of(rule, specs)]
         for tool in dict.fromkeys(rule.tools):
@@ -161,13 +161,18 @@ def compiled(
             by_tool.setdefault(tool, []).append(one)
         faults.extend(dict.fromkeys(found))
     for tool, several in by_tool.items():
-        faults.extend(f"{path}, line {later.line}: {fault}" for later, fault in _hidden(several))
+        faults.extend(f"{_where(path, later.line)}{fault}" for later, fault in _hidden(several))
         if tool in tables and (first := next((r for r in several if r.is_unconditional), None)):
             faults.append(
-                f"{path}, line {tables[tool]}: [policy.{tool}] is never reached, because {first.name} decides every "
+                f"{_where(path, tables[tool])}[policy.{tool}] is never reached, because {first.name} decides every "
                 f"call of {tool} before it; take one of them out"
             )
     return Compiled({tool: tuple(several) for tool, several in by_tool.items()}, tuple(dict.fromkeys(faults)))
+
+
+def _where(path: str, line: int) -> str:
+    """Where a fault is, to go before it; line 0 is unknown."""
+    return f"{path}, line {line}: " if line else f"{path}: "
 
 
 # ── Names and types ───────────────────────────────────────────────────────────────────────────────────────
@@ -339,7 +344,8 @@ def _hidden(rules: Sequence[ToolRule]) -> Iterator[tuple[ToolRule, str]]:
                 if is_equal and first.verdict != later.verdict
                 else "is there before"
             )
-            yield later, f"{later.name} is never reached: {first.name} (line {first.line}) {what}; take one of them out"
+            at = f" (line {first.line})" if first.line else ""
+            yield later, f"{later.name} is never reached: {first.name}{at} {what}; take one of them out"
         equal.setdefault(key, later)
         if later.is_unconditional:
             unconditional = unconditional or later

@@ -315,8 +315,14 @@ def _offer(part: Part, offered: Offered) -> Offer | None:
         spec = offered.tools.get(_FALLBACK)  # never offer to delete, move or send something instead
     if spec is None or not spec.description:
         return None
-    said = re.split(r"[.,;:](?:\s|$)", spec.description)[0]
-    said = re.sub(
-        r"\bthe owner's\b", "your", re.sub(r"\bthe owner( is\b)?(?!')", lambda m: "you are" if m[1] else "you", said)
-    )
-    return Offer(spec.name, f"The nearest thing I can do: {said[0].lower() + said[1:]}.")
+    return Offer(spec.name, f"The nearest thing I can do: {words_of(spec.description)}.")
+
+
+def words_of(description: str) -> str:
+    """Turn the first sentence of a tool's description into words to the owner, without its dot."""
+    said = re.split(r"\.(?:\s+(?=[^\sa-z])|$)", " ".join(description.split()))[0]  # "e.g. a lamp" ends none
+    if "the owner" in said:
+        said = re.sub(r"\bhis\b", "your", re.sub(r"\bhimself\b", "yourself", said))
+    said = re.sub(r"\bthe owner( is\b)?(?!')", lambda m: "you are" if m[1] else "you", said)
+    said = re.sub(r"\bthe owner's\b", "your", said)
+    return said[:1].lower() + said[1:]

@@ -1,7 +1,7 @@
-"""Measurements of the guard: what it costs, and what masking and the detector of injections find.
+"""Measurements of the guard: what it costs, and what masking does to plans.
 
-In: calls, labelled messages, attacks. Out: microseconds, recall, precision.
-Here: `guard_cost` with `guard_calls` and `warrant_calls`, `masking_speed`, `masked_plans` (plans of masked requests),
-`injection_detection`.
-Not here: attacks on whole requests (`suites.injection_suite`), leaks per kind (`suites.privacy_suite`).
+In: calls, texts, requests. Out: microseconds, and plans that masking changed.
+Here: `guard_cost` with `guard_calls` and `warrant_calls`, `masking_speed`, `masked_plans` (plans of masked requests).
+Not here: the trained tagger and detector (`training`), attacks on whole requests (`suites.injection_suite`), leaks per
+kind (`suites.privacy_suite`).
 """

@@ -1,0 +1,169 @@
+"""Who takes part in forgetting: each plug-in that keeps something, or the reason why nothing may be forgotten."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hearth.errors import RegistryError, StoreError
+from hearth.learning.learned_state import State
+from hearth.learning.unlearning import find, forget
+from hearth.memory import holders
+from hearth.memory.event_memory import EventMemory, NewEvent
+from hearth.memory.holders import open_holders
+from hearth.protocols import Held, Wanted
+from hearth.registry import Part, Parts
+from hearth.storage.database import Store
+from hearth.testing import FIXED_NOW, ScriptedHolder, check_holder
+from hearth.types import OWNER
+from tests.small_world import opened
+
+Offer = Callable[..., None]
+
+
+@pytest.fixture
+def offer(monkeypatch: pytest.MonkeyPatch) -> Offer:
+    """Let these be all the holders that plug-ins offer."""
+
+    def these(*offered: object, faults: tuple[str, ...] = ()) -> None:
+        parts = tuple(
+            Part(getattr(one, "name", f"part{k}"), one if callable(one) else lambda store, one=one: one, f"acme{k} 1.0")
+            for k, one in enumerate(offered)
+        )
+        monkeypatch.setattr(holders, "load_parts", lambda group: Parts(parts, faults))
+
+    return these
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[State]:
+    with opened(tmp_path / "state") as state:
+        EventMemory(state.store).remember_all(
+            NewEvent(id, text, "message", FIXED_NOW + dt.timedelta(seconds=k), OWNER)
+            for k, (id, text) in enumerate([("e1", "the harbour is closed"), ("e2", "a parcel came"), ("e3", "rain")])
+        )
+        yield state
+
+
+def put_recording(store: Store) -> None:
+    with store.transaction() as cursor:
+        cursor.execute("INSERT INTO camera VALUES ('hall', 'hall')")
+        cursor.execute(
+            "INSERT INTO recording (id, camera, path, n_bytes, digest, start, start_unix_s, duration_s, width, height,"
+            " codec, start_from) VALUES ('r1', 'hall', '/r1.mp4', 1, 'd', '2026-01-01', 0, 60, 1, 1, 'h264', 'name')"
+        )
+        cursor.execute("INSERT INTO utterance (recording, start_s, end_s, text, score) VALUES (1, 0, 1, 'hush', 0.9)")
+
+
+def test_home_video_without_the_companion_that_forgets_it_is_said_to_be_held_by_nobody(
+    state: State, offer: Offer
+) -> None:
+    offer()
+    assert open_holders(state.store).faults == ()
+    put_recording(state.store)
+    (fault,) = open_holders(state.store).faults
+    assert fault == (
+        "1 recording, 1 sentence heard of home video are in the database, and hearth-video, which alone can take them "
+        "out, is not installed; install it with: pip install 'hearth-video[experts]'"
+    )
+    with pytest.raises(RegistryError, match="nothing was forgotten, as some of it would stay: 1 recording"):
+        find(state.store, matching="harbour")
+    assert "hearth-video" not in "".join(holders.open_holders(state.store).by_name)
+
+
+def test_with_it_nothing_is_missing(state: State) -> None:
+    put_recording(state.store)
+    found = open_holders(state.store)
+    assert (list(found.by_name), found.faults) == (["footage"], ())
+
+
+def broken(store: Store) -> None:
+    raise ZeroDivisionError("no such table")
+
+
+@pytest.mark.parametrize("is_loaded", [True, False])
+def test_while_one_cannot_be_opened_nothing_is_forgotten(state: State, offer: Offer, is_loaded: bool) -> None:
+    other = ScriptedHolder({"e1": "harbour"})
+    offer(other)
+    found = find(state.store, matching="harbour")
+    offer(other, *([broken] if is_loaded else []), faults=() if is_loaded else ("acme 1.0 cannot be loaded",))
+    said = "part1' of acme1 1.0 failed: ZeroDivisionError" if is_loaded else "acme 1.0 cannot be loaded"
+    for forgetting in (lambda: find(state.store, matching="harbour"), lambda: forget(state, found)):
+        with pytest.raises(RegistryError, match=f"nothing was forgotten, as some of it would stay: .*{said}"):
+            forgetting()
+    assert other.texts == {"e1": "harbour"}
+    assert len(state.store.query("SELECT 1 FROM event")) == 3
+
+
+class Failing(ScriptedHolder):
+    """Fails in one of its parts."""
+
+    def __init__(self, part: str, error: BaseException) -> None:
+        super().__init__({"e1": "harbour"}, "failing")
+        self._part, self._error = part, error
+
+    def _reach(self, part: str) -> None:
+        if part == self._part:
+            raise self._error
+
+    def find(self, events: object, wanted: Wanted | None, words: str) -> Held:
+        self._reach("find")
+        return super().find((), wanted, words)
+
+    def remove(self, cursor: sqlite3.Cursor, held: Held) -> None:
+        self._reach("remove")
+
+    def sweep(self, home: Path, held: Held) -> None:
+        self._reach("sweep")
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("x"), SystemExit(0)])
+@pytest.mark.parametrize("part", ["find", "remove", "sweep"])
+def test_a_holder_that_fails_is_named_and_nothing_is_forgotten(
+    state: State, offer: Offer, part: str, error: BaseException
+) -> None:
+    offer(Failing(part, error))
+    with pytest.raises(RegistryError, match=r"nothing was forgotten, as the plug-in 'failing' failed: .*uninstall it"):
+        forget(state, find(state.store, matching="harbour"))
+    assert len(state.store.query("SELECT 1 FROM event")) == 3
+
+
+def test_what_the_database_says_is_not_blamed_on_the_holder(state: State, offer: Offer) -> None:
+    offer(Failing("remove", sqlite3.OperationalError("database or disk is full")))
+    with pytest.raises(StoreError, match="full"):
+        forget(state, find(state.store, matching="harbour"))
+
+
+def test_two_holders_that_call_themselves_the_same_are_told_apart_by_their_entry_points(
+    state: State, offer: Offer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = ScriptedHolder({"e1": "harbour one"}), ScriptedHolder({"e1": "harbour two"})
+    parts = tuple(Part(name, lambda store, one=one: one, name) for name, one in (("a", first), ("b", second)))
+    monkeypatch.setattr(holders, "load_parts", lambda group: Parts(parts))
+    found = find(state.store, matching="harbour")
+    assert [held.holder for held in found.held] == ["a", "b"]
+    forget(state, found)
+    assert (first.texts, second.texts) == ({}, {})
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_what_goes_with_one_holders_find_goes_from_the_others_too(state: State, offer: Offer, is_first: bool) -> None:
+    one = ScriptedHolder({"e2": "nothing but a harbour"}, "one")
+    other = ScriptedHolder({"e2": "the picture of a parcel", "e3": "of rain"}, "other")
+    offer(*((one, other) if is_first else (other, one)))
+    receipt = forget(state, find(state.store, matching="harbour"))
+    assert (one.texts, other.texts) == ({}, {"e3": "of rain"})
+    assert receipt.n_events == 2
+    assert [row["id"] for row in state.store.query("SELECT id FROM event")] == ["e3"]
+
+
+def test_the_double_keeps_the_contract(state: State) -> None:
+    holder = ScriptedHolder({"e1": "Anna was here", "e2": "Ben was here"})
+    found = check_holder(lambda store: holder, state.store, Wanted(person="Anna"), Wanted(person="Ben"))
+    assert (found.texts, found.events) == (("Anna was here",), ("e1",))
+    assert holder.texts == {"e2": "Ben was here"}
+    assert holder.swept[-1] == found
