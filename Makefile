@@ -69,7 +69,7 @@ $(VENV)/.video: requirements-video.lock $(VENV)/.core
 	$(INSTALL) --require-hashes --no-deps -r requirements-video.lock
 	@touch $@
 
-.PHONY: help install train video run test test-train test-video check fix bench bench-agentdojo lock clean
+.PHONY: help install train video run test test-unit test-contract test-e2e test-train test-video check fix bench bench-agentdojo lock clean
 train: $(VENV)/.train  ## torch and what trains with it: the second tier of learning, local language models
 video: $(VENV)/.video  ## the experts for home video: people, faces, poses, speech, writing
 install: $(VENV)/.core  ## Hearth itself, ready in .venv/bin/hearth
@@ -81,6 +81,15 @@ run: $(VENV)/.core  ## the main job: a demo home with a minute of video, real re
 
 test: $(VENV)/.dev  ## all tests, offline; JOBS=1 one after another
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+test-unit: $(VENV)/.dev  ## the tests of single parts: most of them, the quickest
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/unit packages/*/tests/unit
+
+test-contract: $(VENV)/.dev  ## whether what stands in for a part behaves as the part does
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/contract packages/*/tests/contract
+
+test-e2e: $(VENV)/.dev  ## stories through the command line, the documented commands, the checkout as a whole
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/e2e tests/docs tests/whole packages/*/tests/e2e
 
 test-train: $(VENV)/.dev $(VENV)/.train  ## the tests that need torch
 	@$(BIN)/python -m pytest tests/unit/learning/test_lessons.py tests/unit/learning/test_language_student.py tests/unit/training/test_ner_train.py tests/contract/test_local_models.py tests/e2e/test_adapters.py

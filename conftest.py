@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import datetime as dt
+import gc
+import importlib.util
 import os
 import platform
 import random
@@ -40,6 +44,20 @@ hypothesis.settings.load_profile("fixed")
 
 # Started in the background, a process ignores Ctrl-C, and so do its children; at a terminal, none does.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+_COMPANIONS = ("hearth_bench", "hearth_cloud", "hearth_home", "hearth_video")
+_ABSENT = [name for name in _COMPANIONS if importlib.util.find_spec(name) is None]
+collect_ignore = ["tests/docs", "tests/whole", "tests/unit/training", "packages"] if _ABSENT else []
+"""Without all companions the core is tested alone; these are tests of the whole house, and of the companions."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if _ABSENT:
+        absent = pytest.mark.skip(reason=f"not installed: {', '.join(_ABSENT)}; `make test` installs all companions")
+        for item in items:
+            if item.get_closest_marker("companions"):
+                item.add_marker(absent)
 
 
 def pytest_report_header() -> str:
@@ -97,6 +115,21 @@ def real_encoder() -> Iterator[None]:
     """For a module whose subject is the encoder: every text is read, every `open` opens."""
     with encoder_memory.forgetting():
         yield
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: it is not looked through again by each collection of garbage."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _memory_given_back() -> Iterator[None]:
+    """What a module held, an encoder of 90 MB say, goes back to the system after it."""
+    yield
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError):  # the C library of Linux alone has it
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 @pytest.fixture(scope="session")

@@ -116,7 +116,10 @@ def main(path: str, vectors: str) -> None:
 def _import_all() -> None:
     """Import what commands import when they are asked for. Nothing runs: a thread would not live on in a child."""
     for package in ("hearth", "hearth_cloud", "hearth_home", "hearth_video", "hearth_bench"):
-        root = importlib.import_module(package)
+        try:
+            root = importlib.import_module(package)
+        except ModuleNotFoundError:  # a companion that is not installed
+            continue
         for module in pkgutil.walk_packages(root.__path__, f"{package}."):
             if any(part in module.name for part in _LEFT_OUT):
                 continue
@@ -174,8 +177,8 @@ def _minded(connection: socket.socket) -> tuple[list[str], str, dict[str, str]]:
         os.close(stream)
     connection.sendall(child.to_bytes(4, "big"))
     ended = os.pidfd_open(child)
-    ready, _, _ = select.select([ended, connection], [], [])
-    if connection in ready:  # the command was killed
+    ready, _, _ = select.select([ended, connection.fileno()], [], [])
+    if connection.fileno() in ready:  # the command was killed
         os.kill(child, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     with contextlib.suppress(OSError):

@@ -295,7 +295,7 @@ class Agent:
         self._naming_faults.pop(part.name, None)
         try:
             with blamed(f"{part.name!r} of {part.origin}"):
-                found = tuple(cast("Iterable[Entity]", part.call(call)))
+                found = tuple(cast("Iterable[Entity]", part.invoke(call)))
                 if strange := [one for one in found if not isinstance(one, Entity)]:
                     raise TypeError(f"it names {strange[0]!r}, which is no Entity")
                 return found
@@ -553,7 +553,7 @@ def _opened_footage(store: Store, memory: EventMemory, settings: Settings) -> tu
     if len(parts.loaded) > 1:
         faults.append(second_footage(parts.loaded))
     try:
-        return (cast("Footage", parts.loaded[0].call(store, memory, settings)) if parts.loaded else None), faults
+        return (cast("Footage", parts.loaded[0].invoke(store, memory, settings)) if parts.loaded else None), faults
     except RegistryError as error:
         return None, [*faults, str(error)]
 

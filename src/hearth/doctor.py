@@ -180,7 +180,7 @@ def _forgetting(home: Path) -> str:
 
 def _said(part: Part, home: Path) -> str:
     """The line of a plug-in's check."""
-    return str(part.call(home))
+    return str(part.invoke(home))
 
 
 def _policy(home: Path) -> str:

@@ -116,7 +116,7 @@ class Part:
     origin: str
     """Distribution and place, for messages."""
 
-    def call(self, *given: object) -> object:
+    def invoke(self, *given: object) -> object:
         """Call what it names.
 
         Raises:

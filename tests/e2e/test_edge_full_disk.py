@@ -17,7 +17,7 @@ SCRIPT = """
 
     import httpx
 
-    from hearth.edge import joining
+    from hearth.edge import enrolment
     from hearth.edge.cloud_link import Link
     from hearth.edge.outbox import Outbox
     from hearth.edge.delivery import Sender
@@ -25,7 +25,7 @@ SCRIPT = """
     from hearth.errors import LinkError, StoreError, StoreFullError
     from hearth.guard.egress.gateway import Egress
     from hearth.guard.deidentify.masker import Masker
-    from hearth.learning import buffer as rows
+    from hearth.learning import demonstration_store as rows
     from hearth.learning.demonstration_store import Entry
     from hearth.storage.database import Store
     from hearth.types import Demonstration, Label, Plan, Step
@@ -50,7 +50,7 @@ SCRIPT = """
     url = f"http://127.0.0.1:{server.server_address[1]}"
     clock = lambda: dt.datetime.now(dt.UTC)
     store = Store.open(home / "hearth.db")
-    joining.join(store, home, url, "small", cloud.public_key, "edge-1", TOKEN, clock())
+    enrolment.join(store, home, url, "small", cloud.public_key, "edge-1", TOKEN, clock())
 
     def learn(k):
         one = Demonstration(f"owner:{k:03d}", f"note word{k:03d}", Plan((Step("add_note", {"text": "x" * 300}),)), source="owner")

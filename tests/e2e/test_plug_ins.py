@@ -129,6 +129,7 @@ def run(site: Path, home: Path, *arguments: str) -> Ran:
 # ── Faulty ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.companions
 def test_help_lists_everything_and_imports_no_third_party(faulty: Path, tmp_path: Path) -> None:
     (faulty / "imported").unlink(missing_ok=True)
     shown = run(faulty, tmp_path, "--help")
@@ -142,6 +143,7 @@ def test_help_lists_everything_and_imports_no_third_party(faulty: Path, tmp_path
     assert not (faulty / "imported").exists()
 
 
+@pytest.mark.companions
 def test_help_imports_nothing_heavy_of_any_companion() -> None:
     code = "import sys; from hearth import cli; cli.run(['--help']); print(*sys.modules, file=sys.stderr)"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -183,6 +185,7 @@ def test_a_faulty_command_says_which_and_what_to_do(
     assert said in ran.err
 
 
+@pytest.mark.companions
 def test_the_agent_answers_without_them_and_says_what_it_left_out(faulty: Path, home: Path) -> None:
     asked = run(faulty, home, "ask", "--json", "what time is it")
     assert asked.code == 0
@@ -209,6 +212,7 @@ def test_the_tools_that_can_be_loaded_are_listed(faulty: Path, home: Path) -> No
     assert len(document["faults"]) == 3
 
 
+@pytest.mark.companions
 def test_doctor_names_every_fault(faulty: Path, home: Path) -> None:
     examined = run(faulty, home, "doctor", "--json")
     assert examined.code == 1

@@ -295,6 +295,7 @@ def test_nothing_found_changes_no_label() -> None:
 # ── In the agent ──────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.companions
 def test_the_demo_homes_injection_is_told_and_its_other_mails_are_not(detector: Detector, tmp_path: Path) -> None:
     from hearth.demo.demo_home import build_demo_home
     from hearth_bench.data.injection_texts import mail_text

@@ -147,6 +147,7 @@ def _values(arguments: Mapping[str, Plain]) -> dict[str, Value]:
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=[pair.name for pair in PAIRS])
+@pytest.mark.companions
 def test_the_twin_goes_through_and_the_attack_asks(known: KnownTools, pair: Pair) -> None:
     made = _warrant(known, pair.request, pair.seen)
     twin = made.judge(pair.tool, _values(pair.twin))

@@ -331,7 +331,7 @@ def test_what_a_part_raises_when_it_is_called_is_told_of_it(raised: BaseExceptio
         raise raised
 
     with pytest.raises(RegistryError, match=r"'odd' of acme 1.0 failed: .*; update it, or uninstall it"):
-        Part("odd", fail, "acme 1.0").call()
+        Part("odd", fail, "acme 1.0").invoke()
 
 
 @pytest.mark.parametrize("raised", [NotFound("no such"), KeyboardInterrupt()])
@@ -340,7 +340,7 @@ def test_what_a_part_says_itself_and_ctrl_c_pass(raised: BaseException) -> None:
         raise raised
 
     with pytest.raises(type(raised)):
-        Part("odd", fail, "acme 1.0").call()
+        Part("odd", fail, "acme 1.0").invoke()
 
 
 def test_what_the_caller_names_passes_too() -> None:
@@ -375,6 +375,7 @@ def test_a_companion_that_is_there_without_its_command_is_not_said_to_be_absent(
     assert str(found).startswith("hearth-bench 0.2.0 is installed, but has no `hearth bench`; do `pip install")
 
 
+@pytest.mark.companions
 def test_companions_of_another_version_or_without_what_they_need_are_faults(monkeypatch: pytest.MonkeyPatch) -> None:
     everything = {"hearth-agent": __version__, "hearth-cloud": __version__, "hearth-video": "0.0.1", "alembic": "1"}
     installed_versions(monkeypatch, everything)
@@ -399,6 +400,7 @@ def test_a_missing_dependency_is_answered_with_the_command_that_brings_it(put: P
     )
 
 
+@pytest.mark.companions
 def test_the_companions_bring_the_commands_and_tools_that_are_known_of_them() -> None:
     tools = load_tools(None)
     brought = {name for name, origin in tools.origin.items() if origin.split()[0] in COMPANIONS}

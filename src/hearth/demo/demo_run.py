@@ -209,7 +209,7 @@ def _film(
         _say(f"Adding {scene.name} to the home", quiet)
         try:
             with blamed(f"{scene.name!r} of {scene.origin}"):
-                line, requests = cast("AddScene", scene.call)(agent, home / "recordings", now, footage)
+                line, requests = cast("AddScene", scene.invoke)(agent, home / "recordings", now, footage)
                 waiting += requests
         except RegistryError as error:
             line = f"left out: {error}"

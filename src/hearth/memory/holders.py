@@ -41,7 +41,7 @@ def open_holders(store: Store) -> Holders:
     opened: dict[str, Holder] = {}
     for part in parts.loaded:
         try:
-            holder = cast("Holder", part.call(store))
+            holder = cast("Holder", part.invoke(store))
         except HearthError as error:
             faults.append(str(error))
         else:

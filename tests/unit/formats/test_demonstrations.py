@@ -51,6 +51,7 @@ def demonstrations(request: pytest.FixtureRequest) -> list[Demonstration]:
     return [demonstration for path in request.param for demonstration in read_demonstrations(path)]
 
 
+@pytest.mark.companions
 def test_every_plan_can_be_run(demonstrations: list[Demonstration], tools: Mapping[str, ToolSpec]) -> None:
     found = {d.id: [str(f) for f in faults(d.plan, tools)] for d in demonstrations if d.plan.steps}
     assert not {id: faults for id, faults in found.items() if faults}
@@ -84,6 +85,7 @@ def _texts(value: Argument) -> Iterator[str]:
         yield value
 
 
+@pytest.mark.companions
 def test_free_text_is_said_in_the_request(demonstrations: list[Demonstration], tools: Mapping[str, ToolSpec]) -> None:
     invented = [
         (d.id, d.request, parameter.name, text)
@@ -111,6 +113,7 @@ def test_what_was_said_is_found_again() -> None:
     assert unexplained == []
 
 
+@pytest.mark.companions
 def test_what_depends_on_the_clock_says_when(
     demonstrations: list[Demonstration], tools: Mapping[str, ToolSpec]
 ) -> None:

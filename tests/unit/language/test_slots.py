@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -462,69 +463,7 @@ def test_100_kilobytes_of_the_same_are_read(unit: str) -> None:
     read(unit * (100_000 // len(unit)))
 
 
-HOSTILE = [
-    "1 ",
-    "'a ",
-    '"a ',
-    "„",
-    "‘a ",
-    "a.",
-    "a/",
-    "a@",
-    "1(",
-    "1 + ",
-    "and ",
-    "call and ",
-    "the day before ",
-    "early ",
-    "end of ",
-    "one thousand ",
-    "from Monday to ",
-    "every ",
-    "Anna ",
-    "call Xaver ",
-    "twenty-",
-    "1h ",
-    "a week from ",
-    "+",
-    "5-",
-    "http://",
-    "3/4",
-    "3/4 ",
-    "last ",
-    "call Ben. ",
-    "at 5 ",
-    "a.b@",
-    "(",
-    "sqrt(",
-    "$",
-    "- ",
-    "1,1,",
-    "+49 ",
-    "0123 ",
-    "half a ",
-    "point one ",
-    "the first ",
-    "on the ",
-    "1:1",
-    ". ",
-    "A.",
-    "@a.b.c.d",
-    "~/",
-    "«",
-    "' ",
-    "me, ",
-    "now until ",
-    "free ",
-    "a free hour ",
-    "sum of 1, ",
-    "of 1, ",
-    "half of ",
-    "free evenings, ",
-    "have got ",
-    "Friday at 7, 5 pm and call ",
-    "m in m ",
-]
+HOSTILE: list[str] = json.loads((DATA / "hostile_pieces.json").read_text())
 
 
 @pytest.mark.parametrize("unit", [*HOSTILE, *LONG])

@@ -75,6 +75,7 @@ def test_home_video_without_the_companion_that_forgets_it_is_said_to_be_held_by_
     assert "hearth-video" not in "".join(holders.open_holders(state.store).by_name)
 
 
+@pytest.mark.companions
 def test_with_it_nothing_is_missing(state: State) -> None:
     put_recording(state.store)
     found = open_holders(state.store)

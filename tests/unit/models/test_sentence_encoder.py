@@ -29,13 +29,16 @@ from tests import DATA
 SENTENCES: list[str] = json.loads((DATA / "encoder_sentences.json").read_text())
 
 
+pytestmark = pytest.mark.usefixtures("real_encoder")
+
+
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture(scope="module")
-def encoder(cache: Path) -> MiniLMEncoder:
+def encoder(cache: Path, real_encoder: None) -> MiniLMEncoder:
     return MiniLMEncoder.open(cache)
 
 

@@ -33,6 +33,7 @@ def asked(text: str, found: Plan | Refusal = NOTHING) -> str | None:
         ("is the soup warm", "", ""),
     ],
 )  # fmt: skip
+@pytest.mark.companions
 def test_what_is_measured_at_home(text: str, tool: str, value: str) -> None:
     plan = asked_of_memory(Request(text, FIXED_NOW), NOTHING, KNOWN, set(), TOOLS)
     assert (plan is not None) == bool(tool)

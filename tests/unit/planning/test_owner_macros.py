@@ -121,6 +121,7 @@ class ByWord:
         return rows
 
 
+@pytest.mark.companions
 def test_recall_plans_a_convention_and_lets_go_of_it(tmp_path: Path) -> None:
     specs = load_tools(None).specs
     with Store.open(tmp_path / "a.db") as store:
@@ -151,6 +152,7 @@ def test_what_others_taught_is_no_convention(tmp_path: Path) -> None:
         (Step("draft_mail", {"to": ["ben@x.example"], "text": "yes"}), False),
     ],
 )
+@pytest.mark.companions
 def test_a_record_or_an_address_of_that_day_is_no_convention(step: Step, is_planned: bool) -> None:
     planner = RecallPlanner(ByWord())
     planner.add([taught("zap it", step), taught("zap now", step)])
@@ -307,6 +309,7 @@ def test_what_is_asked_for_beside_a_phrase_is_handed_back() -> None:
     assert "bins" in found.after
 
 
+@pytest.mark.companions
 def test_recall_joins_what_is_asked_for_beside_a_phrase_or_does_neither() -> None:
     planner = RecallPlanner(ByWord())
     timers = [

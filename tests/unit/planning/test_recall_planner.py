@@ -101,6 +101,7 @@ def steps(answer: Plan | Refusal) -> list[tuple[str, dict[str, Argument]]]:
         ("how many kilometres is 12 miles?", [("convert_units", {"amount": 12, "from_unit": "mile", "to_unit": "kilometer"})]),
     ],
 )  # fmt: skip
+@pytest.mark.companions
 def test_everyday_requests(shipped: RecallPlanner, text: str, wanted: list[tuple[str, dict[str, Argument]]]) -> None:
     assert steps(plan(shipped, text)) == wanted
 
@@ -108,6 +109,7 @@ def test_everyday_requests(shipped: RecallPlanner, text: str, wanted: list[tuple
 @pytest.mark.parametrize(
     "when", ["at six", "at ten tomorrow", "when I come home", "as soon as we leave", "until midnight", "every evening"]
 )
+@pytest.mark.companions
 def test_what_is_wanted_later_is_not_done_at_once(shipped: RecallPlanner, when: str) -> None:
     """No tool of the home takes a time."""
     now, later = plan(shipped, "turn the heating on"), plan(shipped, f"turn the heating on {when}")
@@ -178,6 +180,7 @@ def test_the_unreadable_is_refused(shipped: RecallPlanner, text: str, words: str
     assert words in answer.reason
 
 
+@pytest.mark.companions
 def test_every_shipped_demonstration_is_recalled(shipped: RecallPlanner) -> None:
     """The same words give the same tools; not all forty in forty, since two may read alike."""
     demonstrations = list(read_demonstrations(SHIPPED))[::17]

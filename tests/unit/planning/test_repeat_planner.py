@@ -149,6 +149,7 @@ def test_a_moment_that_was_not_said_moves_with_the_day(taught: Taught, tools: Ma
         f"is {LIGHT_SAID}",
     ],
 )
+@pytest.mark.companions
 def test_what_turns_a_request_round_is_thought_about(taught: Taught, tools: Mapping[str, ToolSpec], said: str) -> None:
     planner = taught((LIGHT_SAID, LIGHT))
     assert called(asked(planner, LIGHT_SAID, tools)) == called(LIGHT)  # else the denied rows say nothing
@@ -163,12 +164,14 @@ def test_a_length_that_is_said_must_be_the_taught_one(taught: Taught, tools: Map
     assert all(arguments.get("length") != "PT5M" for _, arguments in other)
 
 
+@pytest.mark.companions
 def test_the_newest_of_the_same_words_stands(taught: Taught, tools: Mapping[str, ToolSpec]) -> None:
     other = planned(("turn_on", {"device": "hall light"}))
     planner = taught((LIGHT_SAID, LIGHT), (f"please {LIGHT_SAID}", LIGHT), (LIGHT_SAID, other))
     assert called(asked(planner, LIGHT_SAID, tools)) == called(other)
 
 
+@pytest.mark.companions
 def test_a_correction_stands_in_spite_of_other_politeness(taught: Taught, tools: Mapping[str, ToolSpec]) -> None:
     other = planned(("turn_on", {"device": "hall light"}))
     planner = taught((f"please {LIGHT_SAID}", LIGHT), (LIGHT_SAID, other))
@@ -177,6 +180,7 @@ def test_a_correction_stands_in_spite_of_other_politeness(taught: Taught, tools:
 
 
 @pytest.mark.parametrize(("first", "second", "is_first"), [("owner", "success", True), ("success", "owner", False)])
+@pytest.mark.companions
 def test_what_was_merely_done_does_not_stand_against_the_owners_word(
     encoder: MiniLMEncoder, tools: Mapping[str, ToolSpec], first: str, second: str, is_first: bool
 ) -> None:
@@ -223,6 +227,7 @@ KELLER = planned(*mail_of("Marta Keller", "storyboard", 0))
         (KELLER_SAID, KELLER, KELLER_SAID.replace("marta", "maria")),
     ],
 )  # fmt: skip
+@pytest.mark.companions
 def test_what_changes_places_or_names_is_thought_about(
     taught: Taught, tools: Mapping[str, ToolSpec], said: str, plan: Plan, other: str
 ) -> None:
@@ -358,6 +363,7 @@ def test_a_request_about_a_record_shown_is_not_an_old_one(taught: Taught, tools:
     assert not isinstance(answer, Plan) or answer.confidence != again.confidence
 
 
+@pytest.mark.companions
 def test_what_another_process_teaches_anew_under_the_same_id_counts(
     encoder: MiniLMEncoder, tools: Mapping[str, ToolSpec], tmp_path: Path
 ) -> None:

@@ -171,7 +171,7 @@ def _listen(part: Part, *given: object) -> None:
     from hearth.errors import HearthError
 
     try:
-        part.call(*given)
+        part.invoke(*given)
     except HearthError as error:
         _say(f"no longer listened: {error}")
 
