@@ -164,7 +164,7 @@ def test_without_the_extra_the_command_is_told(
 ) -> None:
     monkeypatch.setitem(sys.modules, "fastapi", None)
     assert hearth(service, "serve") == 78
-    assert "pip install 'hearth-agent[cloud]'" in capsys.readouterr().err
+    assert "pip install hearth-cloud" in capsys.readouterr().err
 
 
 # ── Settings ──────────────────────────────────────────────────────────────────────────────────────────────

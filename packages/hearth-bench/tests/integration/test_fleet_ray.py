@@ -19,7 +19,7 @@ from tests import ROOT
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs pip install 'hearth-agent[ray]'"),
+    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs pip install 'hearth-bench[ray]'"),
 ]
 RUN = """
 import sys

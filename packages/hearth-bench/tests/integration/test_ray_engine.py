@@ -32,7 +32,7 @@ cluster.shutdown()
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs pip install 'hearth-agent[ray]'"),
+    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs pip install 'hearth-bench[ray]'"),
 ]
 
 

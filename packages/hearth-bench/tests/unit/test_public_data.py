@@ -213,7 +213,7 @@ def test_lines_are_streamed_one_by_one(tmp_path: Path) -> None:
 
 def test_taskbench_from_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'hearth-agent\[hf\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'hearth-bench\[hf\]'"):
         taskbench_from_hub("dailylife", tmp_path)
     asked: list[str] = []
 

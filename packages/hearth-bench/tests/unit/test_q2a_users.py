@@ -173,4 +173,4 @@ def test_without_ray_its_engine_says_what_to_install(
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.delitem(sys.modules, "hearth_bench.ianvs.cases.ray_engine", raising=False)
     assert cli.run(["bench", "q2a", "--engine", "ray", "--json", str(tmp_path / "out.json")]) == 78
-    assert "pip install 'hearth-agent[ray]'" in capsys.readouterr().err
+    assert "pip install 'hearth-bench[ray]'" in capsys.readouterr().err

@@ -18,6 +18,7 @@ from hearth_video.footage import indexing
 from hearth_video.footage.library import Library
 from tests import ROOT
 
+TESTS = ROOT / "packages" / "hearth-video" / "tests"
 DURATION_S = 300.0
 SCRIPT = f"""
     import sys, threading
@@ -61,7 +62,7 @@ def run(home: Path, killed_after_lines: int | None) -> bool:
         stdout=subprocess.PIPE,
         text=True,
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, TESTS, TESTS / "e2e")))},
     )
     assert process.stdout is not None
     with process.stdout:

@@ -182,7 +182,7 @@ def test_a_file_that_is_gone_is_told_and_the_others_answer(state: State, speech:
 
 
 def test_experts_that_are_not_installed_say_the_command(state: State, speech: Speech) -> None:
-    with pytest.raises(ToolError, match="pip install 'hearth-agent\\[video\\]'"):
+    with pytest.raises(ToolError, match="pip install 'hearth-video\\[experts\\]'"):
         library(state, room.Absent()).said("", START, at(30), NEVER)
     assert held(state, "listened_chunk") == 0
     with pytest.raises(NotFound, match="no camera is in 'attic'"):
