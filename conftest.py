@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import datetime as dt
 import gc
+import itertools
 import importlib.util
 import os
 import platform
@@ -140,9 +141,16 @@ def warm(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     processes.close()
 
 
+@pytest.fixture(scope="session")
+def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("homes")
+    return (folder / str(n) for n in itertools.count())  # `mktemp` looks at all that were made before
+
+
 @pytest.fixture(autouse=True)
-def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path_factory.mktemp("home")
+def _own_home(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = next(_homes)
+    folder.mkdir()
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.setenv("HEARTH_HOME", str(folder / "hearth"))
     monkeypatch.setenv("TZ", "Europe/Berlin")

@@ -16,7 +16,7 @@ from hearth.models.span_extractor import SpanReader
 from hearth.planning.arguments.schema_filler import Filler
 from hearth.planning.arguments.slot_questions import Likeness
 from hearth.types import Argument, Context, Parameter, Plan, Ref, Step, ToolSpec
-from tests.unit.models.test_span_extractor import random_adapter
+from tests.integration.test_span_extractor import random_adapter
 
 NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)
 TYPES = (

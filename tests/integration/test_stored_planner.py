@@ -1,4 +1,4 @@
-"""python -m pytest tests/unit/planning/test_stored_planner.py"""
+"""python -m pytest tests/integration/test_stored_planner.py"""
 
 from __future__ import annotations
 

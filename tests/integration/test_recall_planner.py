@@ -1,4 +1,4 @@
-"""python -m pytest tests/unit/planning/test_recall_planner.py"""
+"""python -m pytest tests/integration/test_recall_planner.py"""
 
 from __future__ import annotations
 
