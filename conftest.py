@@ -6,8 +6,8 @@ import contextlib
 import ctypes
 import datetime as dt
 import gc
-import itertools
 import importlib.util
+import itertools
 import os
 import platform
 import random
