@@ -12,6 +12,7 @@ import os
 import platform
 import random
 import resource
+import shutil
 import signal
 import sqlite3
 import sys
@@ -37,6 +38,11 @@ from tests.warm_process import WarmProcesses
 # takes longer than most of them run.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# In memory, where the machine has room for it: every home has databases, each of whose changes waits for the disk.
+with contextlib.suppress(OSError):
+    if os.access("/dev/shm", os.W_OK) and shutil.disk_usage("/dev/shm").free > 4_000_000_000:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/dev/shm")
 
 # The same examples on every machine: a test that fails fails everywhere, and a slow machine is no fault.
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, database=None, print_blob=True)
