@@ -40,9 +40,10 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 # In memory, where the machine has room for it: every home has databases, each of whose changes waits for the disk.
+_IN_MEMORY = "/dev/shm"  # noqa: S108 - the place Linux keeps for files in memory; pytest makes its own folder there
 with contextlib.suppress(OSError):
-    if os.access("/dev/shm", os.W_OK) and shutil.disk_usage("/dev/shm").free > 4_000_000_000:
-        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/dev/shm")
+    if os.access(_IN_MEMORY, os.W_OK) and shutil.disk_usage(_IN_MEMORY).free > 4_000_000_000:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", _IN_MEMORY)
 
 # The same examples on every machine: a test that fails fails everywhere, and a slow machine is no fault.
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, database=None, print_blob=True)
