@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiosmtpd.controller import Controller
@@ -133,6 +134,39 @@ def authenticator(
     return AuthResult(success=(data.login, data.password) == (USER.encode(), PASSWORD.encode()), handled=False)
 
 
+class OrderlyController(Controller):
+    """Ends its connections before it stops: none is left open for the collector of garbage to find."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._served: list[SMTP] = []
+
+    def factory(self) -> SMTP:
+        self._served.append(SMTP(self.handler, **self.SMTP_kwargs))
+        return self._served[-1]
+
+    def stop(self, no_assert: bool = False) -> None:
+        asyncio.run_coroutine_threadsafe(self._end_connections(), self.loop).result()
+        super().stop(no_assert)
+
+    async def _end_connections(self) -> None:
+        for server in self._served:
+            if server.transport is not None:
+                assert isinstance(server.transport, asyncio.Transport)
+                server.transport.abort()
+        await end_tasks()
+        while any(server.transport is not None for server in self._served):  # until the loop has said so to each
+            await asyncio.sleep(0)
+
+
+async def end_tasks() -> None:
+    """All tasks of this loop but the calling one are cancelled, and have ended."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
 @dataclass
 class Post:
     inbox: Inbox
@@ -145,7 +179,7 @@ def running_smtp(
     security: str = "none", is_auth: bool = False, size: int = 0, without: Sequence[str] = ()
 ) -> Iterator[Post]:
     inbox, port = Inbox(), free_port()
-    controller = Controller(
+    controller = OrderlyController(
         inbox,
         hostname="127.0.0.1",
         port=port,
@@ -662,7 +696,13 @@ def tls_in_front_of(port: int) -> Iterator[int]:
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", port)
-        await asyncio.gather(pipe(reader, inner_writer), pipe(inner_reader, writer))
+        try:
+            await asyncio.gather(pipe(reader, inner_writer), pipe(inner_reader, writer))
+        finally:
+            for end in (writer, inner_writer):
+                end.transport.abort()
+                with contextlib.suppress(OSError):
+                    await end.wait_closed()
 
     server = loop.run_until_complete(asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls_context()))
     thread = threading.Thread(target=loop.run_forever)
@@ -673,9 +713,7 @@ def tls_in_front_of(port: int) -> Iterator[int]:
         loop.call_soon_threadsafe(server.close)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
-        for task in asyncio.all_tasks(loop):
-            task.cancel()
-        loop.run_until_complete(asyncio.sleep(0.05))
+        loop.run_until_complete(end_tasks())
         loop.close()
 
 
