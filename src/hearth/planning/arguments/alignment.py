@@ -20,7 +20,7 @@ from hearth.language.text.tokens import listed
 from hearth.language.values.slots import Clause, Slot, clauses, find_slots
 from hearth.types import Argument, Context, Demonstration, Entity, Plain, Plan, Ref
 
-LESSON_VERSION = 3
+LESSON_VERSION = 4
 """Version stored beside each lesson; raised when the form of a lesson changes, so that old ones are aligned anew."""
 
 OUTSIDE = -1
@@ -187,6 +187,8 @@ class Lesson:
     """Text of the request or clause, as written."""
     form: str
     """Form of it: plain words, a stand-in for each value and `something` for each span that was said."""
+    plain: str
+    """The same with all words that were said: what the form of a request is before its plan is known."""
     words: tuple[str, ...]
     steps: tuple[LessonStep, ...]
     """Steps of the plan; empty for a lesson that teaches a refusal."""
@@ -220,7 +222,7 @@ def explain(demonstration: Demonstration) -> tuple[Lesson, ...]:
     steps = _folded(_explained_steps(tokens, text, demonstration.plan))
     words = tuple(token.word for token in tokens)
     form = form_of(text, tokens, steps)
-    whole = Lesson(demonstration.id, text, form, words, steps, n_clauses=max(1, len(parts)))
+    whole = Lesson(demonstration.id, text, form, form_of(text, tokens), words, steps, n_clauses=max(1, len(parts)))
     return (whole, *_clause_lessons(whole, tokens, parts, demonstration.plan))
 
 
@@ -438,7 +440,8 @@ def _clause_lessons(whole: Lesson, tokens: Sequence[Token], parts: Sequence[Clau
         mine_tokens = tokens[first:last]
         words = tuple(token.word for token in mine_tokens)
         form = form_of(whole.text, mine_tokens, steps)
-        lessons.append(Lesson(whole.demonstration, part.text, form, words, steps, is_part=True))
+        plain = form_of(whole.text, mine_tokens)
+        lessons.append(Lesson(whole.demonstration, part.text, form, plain, words, steps, is_part=True))
     return tuple(lessons)
 
 
@@ -526,6 +529,7 @@ def lesson_to_json(lesson: Lesson) -> dict[str, Plain]:
     return {
         "text": lesson.text,
         "form": lesson.form,
+        "plain": lesson.plain,
         "words": list(lesson.words),
         "steps": [
             {
@@ -547,6 +551,7 @@ def lesson_from_json(demonstration: str, data: Mapping[str, Any]) -> Lesson:
         demonstration,
         data["text"],
         data["form"],
+        data["plain"],
         tuple(data["words"]),
         tuple(
             LessonStep(

@@ -23,13 +23,14 @@ from hearth.planning.adaptation.word_alignment import POLITE, words_of
 from hearth.planning.arguments.alignment import (
     LESSON_VERSION,
     Lesson,
+    LessonStep,
     Result,
     explain,
     flat,
     lesson_from_json,
     lesson_to_json,
 )
-from hearth.planning.retrieval.form_priors import Leaning
+from hearth.planning.ranking.tool_heads import HeadPrior, ToolHeads, shipped_prior
 from hearth.planning.retrieval.similarity import Likeness
 from hearth.protocols import Encoder
 from hearth.storage.database import Store
@@ -64,8 +65,10 @@ class Row:
 class Remembered:
     """Demonstrations searchable by similarity. Not thread-safe for writing."""
 
-    def __init__(self, encoder: Encoder, store: Store | None) -> None:
+    def __init__(self, encoder: Encoder, store: Store | None, prior: HeadPrior | None = None) -> None:
         self.likeness = Likeness(encoder)
+        self._encoder = encoder
+        self._prior = prior
         self.rows: list[Row] = []
         self._store = store
         self._sources: dict[str, str] = {}
@@ -78,7 +81,9 @@ class Remembered:
         self._by_leaf: dict[str, list[int]] | None = None
         self._by_tool: dict[str, list[int]] | None = None
         self._by_words: dict[int, list[int]] | None = None
-        self._leaning: Leaning | None = None
+        self._plain = np.zeros((0, encoder.dim), dtype=np.float16)
+        """Per row the sentence vector of its plain words."""
+        self._heads: ToolHeads | None = None
         self._by_text: dict[int, dict[str, None]] | None = None
         self._whole: tuple[tuple[str, ...], NDArray[np.int64], dict[str, int]] | None = None
         """Sources, the rows of their whole requests, and the row of each of their ids."""
@@ -116,12 +121,15 @@ class Remembered:
         if not fresh:
             return set()
         lessons = {id: explain(d) for id, d in fresh.items()}
-        forms = self.likeness.of_lessons([lesson for many in lessons.values() for lesson in many])
+        every = [lesson for many in lessons.values() for lesson in many]
+        forms = self.likeness.of_lessons(every)
+        plain = self._encoder.encode([lesson.plain for lesson in every]).astype(np.float16)
         start = 0
         blobs: dict[str, bytes] = {}
         for id, many in lessons.items():
-            blobs[id] = self._packed(many, forms[start : start + len(many)])
-            start += len(many)
+            end = start + len(many)
+            blobs[id] = self._packed(many, forms[start:end], plain[start:end])
+            start = end
         texts = {
             id: (d.request, _stored(d, lessons[id]), d.now.isoformat() if d.now else None) for id, d in fresh.items()
         }
@@ -145,6 +153,7 @@ class Remembered:
             for start in range(0, len(fresh), 400):
                 self._digests |= self._digests_of(self._store, list(fresh)[start : start + 400])
         self._matrix = np.vstack([self._matrix, forms.astype(np.float16).astype(np.float32)])
+        self._plain = np.vstack([self._plain, plain])
         n_before = len(self.rows)
         for id, many in lessons.items():
             self._sources[id] = fresh[id].source
@@ -152,7 +161,7 @@ class Remembered:
             self._lessons[id] = many
             if self._by_text is not None:
                 self._by_text.setdefault(said_as(fresh[id].request), {})[id] = None
-        self._lean(range(n_before, len(self.rows)), 1)
+        self._teach(range(n_before, len(self.rows)))
         self._changed()
         return tools.union(*(row.tools for row in self.rows[n_before:]))
 
@@ -174,10 +183,12 @@ class Remembered:
         if not ids:
             return set()
         gone = set(ids)
-        self._lean((k for k, row in enumerate(self.rows) if row.id in gone), -1)
+        if self._heads is not None:
+            self._heads.forget(_key(row) for row in self.rows if row.id in gone)
         tools = {tool for row in self.rows if row.id in gone for tool in row.tools}
         kept = [index for index, row in enumerate(self.rows) if row.id not in gone]
         self._matrix = np.ascontiguousarray(self._matrix[kept])
+        self._plain = np.ascontiguousarray(self._plain[kept])
         self.rows = [self.rows[index] for index in kept]
         for same in (self._by_text or {}).values():
             for id in gone & same.keys():
@@ -200,10 +211,10 @@ class Remembered:
 
     # ── On disk ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def _packed(self, lessons: Sequence[Lesson], forms: NDArray[np.float32]) -> bytes:
+    def _packed(self, lessons: Sequence[Lesson], forms: NDArray[np.float32], plain: NDArray[np.float16]) -> bytes:
         names = "|".join(_name_of(row) for row in _rows("", lessons)).encode()
         header = _HEADER.pack(LESSON_VERSION, self.fingerprint, len(lessons), len(names))
-        return header + names + forms.astype(np.float16).tobytes()
+        return header + names + forms.astype(np.float16).tobytes() + plain.tobytes()
 
     def refresh(self) -> set[str]:
         """Read what another process taught or forgot meanwhile, and return the tools concerned."""
@@ -217,7 +228,7 @@ class Remembered:
         for start in range(0, len(new), 400):
             self._load(self._store, new[start : start + 400])
         if tools or new:
-            self._lean(range(n_before, len(self.rows)), 1)
+            self._teach(range(n_before, len(self.rows)))
             self._hear(new)
             self._changed()
         return tools.union(*(row.tools for row in self.rows[n_before:]))
@@ -238,25 +249,30 @@ class Remembered:
         Demonstrations aligned by an older Hearth or encoder are aligned anew.
         """
         forms: list[bytes] = []
+        plain: list[bytes] = []
         stale: list[str] = []
-        width = self.likeness.dim * 2
+        width, plain_width = self.likeness.dim * 2, self._encoder.dim * 2
         marks = ",".join("?" * len(ids))
         chosen = f" WHERE id IN ({marks})" if ids else ""
         for id, source, blob, digest in store.query(
             f"SELECT id, source, vector, coalesce(digest, '') FROM demonstration{chosen} ORDER BY rowid",  # noqa: S608 - question marks only
             tuple(ids),
         ):
-            rows = self._unpacked(id, blob, width)
+            rows = self._unpacked(id, blob, width + plain_width)
             if rows is None:
                 stale.append(id)
                 continue
             self._sources[id], self._digests[id] = source, digest
             self.rows += rows
-            forms.append(blob[-len(rows) * width :])
+            end = len(blob) - len(rows) * plain_width
+            forms.append(blob[end - len(rows) * width : end])
+            plain.append(blob[end:])
         packed = np.frombuffer(b"".join(forms), dtype=np.float16).reshape(-1, self.likeness.dim)
         self._matrix = (
             np.vstack([self._matrix, packed.astype(np.float32)]) if len(self._matrix) else packed.astype("f4")
         )
+        read = np.frombuffer(b"".join(plain), dtype=np.float16).reshape(-1, self._encoder.dim)
+        self._plain = np.vstack([self._plain, read])
         self._changed()
         for start in range(0, len(stale), 200):
             self.add(self._as_written(id) for id in stale[start : start + 200])
@@ -305,19 +321,32 @@ class Remembered:
             found = self._lessons[id] = self._read([id])[id]
         return found
 
-    def leaning(self) -> Leaning:
-        """Return the regression over single requests and clauses; built at first need, then kept up to date."""
-        if self._leaning is None:
-            self._leaning = Leaning(self.likeness.dim)
-            self._lean(range(len(self.rows)), 1)
-        return self._leaning
+    def heads(self) -> ToolHeads:
+        """Return the heads, which know all that is remembered; taught at first need, then kept up to date."""
+        if self._heads is None:
+            prior = self._prior or shipped_prior()
+            is_fit = prior is not None and prior.fits(self._encoder)
+            self._heads = ToolHeads(self._encoder.dim, prior if is_fit else None)
+            self._teach(range(len(self.rows)))
+        return self._heads
 
-    def _lean(self, places: Iterable[int], sign: int) -> None:
-        if self._leaning is None:
+    def _teach(self, places: Iterable[int]) -> None:
+        """Teach single requests and clauses to the heads, without those that the shipped heads know."""
+        if self._heads is None:
             return
-        counted = [k for k in places if not self.rows[k].is_long]
-        if counted:
-            self._leaning.count(self._matrix[counted], [targets_of(self.rows[k].leaves) for k in counted], sign)
+        knows_shipped = self._heads.has_prior
+        chosen = [
+            k
+            for k in places
+            if not self.rows[k].is_long and not (knows_shipped and self.source_of(self.rows[k].id) == "shipped")
+        ]
+        if chosen:
+            self.fetch(self.rows[k].id for k in chosen)
+            words = [self.lesson(self.rows[k]).words for k in chosen]
+            vectors = self._plain[chosen].astype(np.float32)
+            self._heads.teach(
+                [_key(self.rows[k]) for k in chosen], vectors, words, [self.rows[k].leaves for k in chosen]
+            )
 
     def is_owners(self, place: int) -> bool:
         """Return whether the owner taught a row: a correction."""
@@ -465,27 +494,26 @@ def _stored(demonstration: Demonstration, lessons: Sequence[Lesson]) -> str:
     return json.dumps({**data, "lessons": [lesson_to_json(lesson) for lesson in lessons]}, ensure_ascii=False)
 
 
-NOTHING = "<nothing>"
-"""Name for no tool: what a demonstration of a refusal means."""
-
-
 def name_words(tool: str) -> tuple[str, ...]:
     """Return the words of a tool's name, in the singular; related tools share one (`delete_note`, `find_notes`)."""
     words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", tool.replace("_", " "))
     return tuple(dict.fromkeys(w.lower()[:-1] if len(w) > 3 and w.lower().endswith("s") else w.lower() for w in words))
 
 
-def targets_of(leaves: Sequence[str]) -> tuple[str, ...]:
-    """Return what a request for `leaves` means: the tools, and each word of their names."""
-    words = (f"word:{word}" for tool in leaves for word in name_words(tool))
-    return (*leaves, *words) if leaves else (NOTHING, f"word:{NOTHING}")
+def leaves_of(steps: Sequence[LessonStep]) -> tuple[str, ...]:
+    """Return the tools whose results no other step uses: what was asked for."""
+    used = {s.step for step in steps for s in flat(step.sources) if isinstance(s, Result)}
+    return tuple(step.tool for k, step in enumerate(steps) if k not in used)
+
+
+def _key(row: Row) -> str:
+    return f"{row.id}/{row.number}"
 
 
 def _rows(id: str, lessons: Sequence[Lesson]) -> list[Row]:
     rows = []
     for number, lesson in enumerate(lessons):
-        used = {s.step for step in lesson.steps for s in flat(step.sources) if isinstance(s, Result)}
-        leaves = tuple(step.tool for k, step in enumerate(lesson.steps) if k not in used)
+        leaves = leaves_of(lesson.steps)
         tools = tuple(step.tool for step in lesson.steps)
         rows.append(
             Row(

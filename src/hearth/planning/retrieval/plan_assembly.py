@@ -27,7 +27,9 @@ _WEIGHTS = {
     "votes": 2.9,
     "kin": -0.8,
     "text": 1.9,
-    "leaning": 1.6,
+    "meant": 3.0,
+    "odds": 0.5,
+    "untaught": 0.0,
     "missing": -2.6,
     "askable": -1.0,
     "unused": -1.4,
@@ -363,7 +365,9 @@ def _support(candidate: Candidate) -> dict[str, float]:
         "votes": candidate.votes,
         "kin": candidate.kin,
         "text": candidate.text,
-        "leaning": candidate.leaning,
+        "meant": candidate.meant,
+        "odds": candidate.odds,
+        "untaught": float(candidate.is_untaught),
     }
 
 

@@ -35,6 +35,7 @@ from hearth.planning.arguments.alignment import tokens_of
 from hearth.planning.arguments.binding import Unit
 from hearth.planning.arguments.context_counts import Manners
 from hearth.planning.dialogue.clarification import question_about
+from hearth.planning.ranking.tool_heads import HeadPrior
 from hearth.planning.retrieval.episodic_index import Remembered
 from hearth.planning.retrieval.plan_assembly import Part, Proposal, joined, rests_on_unserved, shifted
 from hearth.planning.retrieval.tool_index import Offered
@@ -72,14 +73,21 @@ class RecallPlanner:
 
     name = "recall"
 
-    def __init__(self, encoder: Encoder, store: Store | None = None, cache: Path | None = None) -> None:
+    def __init__(
+        self,
+        encoder: Encoder,
+        store: Store | None = None,
+        cache: Path | None = None,
+        prior: HeadPrior | None = None,
+    ) -> None:
         """Use the demonstrations in `store`.
 
         Args:
             store: Where demonstrations are kept; None keeps them in memory only.
             cache: Folder for the forms of tool texts; None makes them anew at each start.
+            prior: What the heads know before anything is taught; None for what ships.
         """
-        self._remembered = Remembered(encoder, store)
+        self._remembered = Remembered(encoder, store, prior)
         self._cache = cache
         self._offered: Offered | None = None
         self._manners = Manners(self._remembered)
@@ -134,7 +142,7 @@ class RecallPlanner:
         if not units[0].tokens:
             return Refusal("unreadable", "The request holds no words; say what you would like done.", planner=self.name)
         forms = self._remembered.likeness.of_requests([text] * len(units), [unit.tokens for unit in units])
-        ballot = Ballot(self._remembered, offered, self._usable_rows(offered), forms)
+        ballot = Ballot(self._remembered, offered, self._usable_rows(offered), forms, [unit.words for unit in units])
         again = self._again(request, forms[0], context, tools)
         if again is not None and again.is_whole and not again.is_exchanged:
             return self._repeated(again)

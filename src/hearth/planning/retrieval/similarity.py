@@ -60,6 +60,10 @@ class Likeness:
         texts = [f"{spec.name.replace('_', ' ')}: {spec.description}" for spec in tools]
         return self._forms(texts, [concepts(re.findall(r"[a-z'-]+", text.lower())) for text in texts])
 
+    def vectors_in(self, forms: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the sentence vectors that forms hold, shape [n, encoder dim]."""
+        return forms[:, : self._encoder.dim] / np.float32(np.sqrt(1 - _CONCEPT_SHARE))
+
     def of_words(self, words: Sequence[str], form: NDArray[np.float32]) -> float:
         """Return the similarity in concepts alone of a request's remaining words to a form, in [0, 1]."""
         names = [self._place[name] for name in concepts(words) if name in self._place]

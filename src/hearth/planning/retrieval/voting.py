@@ -7,7 +7,8 @@ taught this very combination. Tool texts and examples count beside the votes: a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +16,8 @@ from numpy.typing import NDArray
 
 from hearth.formats.plan_validation import canonical, fits
 from hearth.planning.arguments.alignment import LessonStep, Result, Several, Source
-from hearth.planning.retrieval.episodic_index import NOTHING, Remembered
+from hearth.planning.ranking.tool_heads import NOTHING, TALK
+from hearth.planning.retrieval.episodic_index import Remembered, leaves_of
 from hearth.planning.retrieval.tool_index import Offered
 from hearth.types import TYPE_NAMES, Parameter, ToolSpec
 
@@ -25,6 +27,10 @@ _SHARPNESS = 8.0
 """Power of a likeness in its vote: near neighbours count far more than far ones."""
 _W_TEXT = 0.6
 """Weight of a tool's own words beside the votes."""
+_N_MEANT = 3
+"""Number of tools that the heads find likeliest, each of which is tried."""
+_LEAST_MEANT = 0.02
+"""Score below which a tool is as unlikely as can be."""
 _SAME = 0.9
 """Likeness from which on a demonstration votes whatever its number of clauses."""
 
@@ -50,21 +56,17 @@ class Candidate:
     """Share of the neighbours whose tools share words with these."""
     text: float = 0.0
     """Likeness to the texts of the tools."""
-    leaning: float = 0.0
-    """Score of these tools in the regression over all demonstrations."""
+    meant: float = 0.0
+    """Mean score of these tools in the heads, about 0 to 1; 0 for tools that nobody taught."""
+    odds: float = 0.0
+    """Mean logarithm of that score; 0 for tools that nobody taught."""
+    is_untaught: bool = False
+    """True when the heads know none of these tools."""
 
     @property
     def leaves(self) -> tuple[str, ...]:
         """Return the tools whose results no other step uses: what is asked for."""
-        used = {s.step for step in self.steps for s in results_of(step)}
-        return tuple(step.tool for index, step in enumerate(self.steps) if index not in used)
-
-
-def results_of(step: LessonStep) -> Iterable[Result]:
-    for source in step.sources.values():
-        for item in source.items if isinstance(source, Several) else (source,):
-            if isinstance(item, Result):
-                yield item
+        return leaves_of(self.steps)
 
 
 def skeleton(steps: Sequence[LessonStep]) -> Skeleton:
@@ -87,14 +89,21 @@ def _links(source: Source) -> tuple[object, ...]:
 class Ballot:
     """Likenesses of one request (and its clauses) to everything that can vote."""
 
-    def __init__(self, remembered: Remembered, offered: Offered, usable: NDArray[np.bool_], forms: NDArray[np.float32]):
+    def __init__(
+        self,
+        remembered: Remembered,
+        offered: Offered,
+        usable: NDArray[np.bool_],
+        forms: NDArray[np.float32],
+        words: Sequence[Sequence[str]],
+    ) -> None:
         self._remembered = remembered
         self._offered = offered
         self._usable = usable
         self._demonstrations = remembered.likenesses(forms)
         self._examples = offered.example_forms @ forms.T
         self._texts = offered.forms @ forms.T
-        self._leanings = remembered.leaning().of(forms)
+        self._meant = remembered.heads().scores(remembered.likeness.vectors_in(forms), words)
 
     def candidates(self, unit: int, words: tuple[str, ...], *, is_long: bool, may_refer: bool) -> list[Candidate]:
         """Return the best ways to serve one unit, best first; one of them may be to refuse.
@@ -139,7 +148,7 @@ class Ballot:
         for row in same:
             candidate = self._of_row(row, 1.0)
             if self._remembered.is_owners(row):  # the owner's correction of these very words ends the vote
-                return [replace(candidate, votes=1.0, kin=1.0, text=1.0, leaning=2.0)]
+                return [replace(candidate, votes=1.0, kin=1.0, text=1.0, meant=1.0)]
             best.setdefault(skeleton(candidate.steps), candidate)
         for_word: dict[str, float] = {}
         for (value, row, example), weight in zip(voters, weights):
@@ -166,15 +175,17 @@ class Ballot:
             words = self._words(leaves)
             texts = [float(self._texts[self._place(tool), unit]) for tool in leaves]
             found.append(
-                replace(
-                    candidate,
-                    votes=own.get(key, 0.0),
-                    kin=sum(for_word.get(w, 0.0) for w in words) / len(words),
-                    text=sum(texts) / len(texts) if texts else 0.0,
-                    leaning=self._leaning(unit, leaves),
+                self._with_heads(
+                    unit,
+                    replace(
+                        candidate,
+                        votes=own.get(key, 0.0),
+                        kin=sum(for_word.get(w, 0.0) for w in words) / len(words),
+                        text=sum(texts) / len(texts) if texts else 0.0,
+                    ),
                 )
             )
-        found.sort(key=lambda c: (-(c.votes + c.kin + _W_TEXT * c.text + c.leaning), c.rests_on, c.leaves))
+        found.sort(key=lambda c: (-(c.votes + _W_TEXT * c.text + 2 * c.meant), c.rests_on, c.leaves))
         alike = {self._remembered.rows[row].id for row in same}
         return [c for rank, c in enumerate(found) if rank < N_CANDIDATES or alike & set(c.rests_on)]
 
@@ -183,14 +194,17 @@ class Ballot:
         nearest = int(np.argmax(self._texts[:, unit]))
         return self._offered.names[nearest] if self._texts[nearest, unit] >= least else ""
 
-    def _leaning(self, unit: int, leaves: Sequence[str]) -> float:
-        """Return the score of these tools in the regression over all demonstrations."""
-        meant = self._leanings[unit]
-        words = self._words(leaves)
-        tools = leaves or (NOTHING,)
-        return sum(meant.get(f"word:{w}", 0.0) for w in words) / len(words) + sum(
-            meant.get(tool, 0.0) for tool in tools
-        ) / len(tools)
+    def _with_heads(self, unit: int, candidate: Candidate) -> Candidate:
+        """Return the candidate with what the heads say of its tools."""
+        said, leaves = self._meant[unit], candidate.leaves
+        if not leaves:
+            scores = [max(said.get(NOTHING, 0.0), said.get(TALK, 0.0))]
+        else:
+            scores = [said[tool] for tool in leaves if tool in said]
+        if not scores:
+            return replace(candidate, is_untaught=True)
+        logarithms = [math.log(min(1.0, max(_LEAST_MEANT, score))) for score in scores]
+        return replace(candidate, meant=sum(scores) / len(scores), odds=sum(logarithms) / len(scores))
 
     # ── Parts ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -226,6 +240,8 @@ class Ballot:
         near = {self._offered.names[i] for i in _largest(texts, 5)}
         for word in for_word:
             near.update(self._offered.with_word.get(word, ())[:50])
+        said = self._meant[unit]
+        meant = sorted((tool for tool in said if tool in self._offered.place), key=lambda tool: (-said[tool], tool))
         ranked = sorted(
             near,
             key=lambda tool: (
@@ -236,7 +252,7 @@ class Ballot:
                 tool,
             ),
         )
-        return ranked[:5]
+        return list(dict.fromkeys([*meant[:_N_MEANT], *ranked[:5]]))
 
 
 def _largest(values: NDArray[np.float32], n: int) -> list[int]:

@@ -1,0 +1,60 @@
+"""Turns a request into the numbers that the tool heads are solved over.
+
+Beside the sentence vector stand a sketch of its words, pairs of words and groups of four letters (signed hashing, so
+that a spelling never seen still shares most of its groups) and cosines of random projections of the vector, which let a
+linear head bend. Values said are stand-ins already (`<time>`, `<name>`), so that what is asked counts, not about what.
+
+Sources: Weinberger et al. 2009 (signed hashing); Rahimi & Recht 2007 (random cosine features).
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+N_SKETCH = 2048
+"""Cells of the sketch, a power of two."""
+_N_LETTERS = 4
+_SIGN_BIT = 20
+_DIGIT = re.compile(r"\d")
+
+Floats = NDArray[np.float32]
+
+
+def request_features(vectors: Floats, words: Sequence[Sequence[str]], projection: Floats, phases: Floats) -> Floats:
+    """Return features of requests, shape [n, 1 + dim + N_SKETCH + n_cosines].
+
+    Args:
+        vectors: Sentence vectors, shape [n, dim].
+        words: Per request its words in lower case, values as `<kind>`.
+        projection: Shape [dim, n_cosines]; no columns for no cosines.
+        phases: Shape [n_cosines].
+    """
+    ones = np.ones((len(vectors), 1), dtype=np.float32)
+    sketches = np.stack([_sketch(tuple(one)) for one in words]) if len(words) else np.zeros((0, N_SKETCH), np.float32)
+    cosines = np.cos(vectors @ projection + phases) * np.sqrt(2 / max(len(phases), 1))
+    return np.hstack([ones, vectors, sketches, cosines]).astype(np.float32)
+
+
+@functools.lru_cache(maxsize=256)
+def _sketch(words: tuple[str, ...]) -> Floats:
+    """Return the sketch of one request, of length 1 unless there are no words, shape [N_SKETCH]."""
+    cells = np.zeros(N_SKETCH, dtype=np.float32)
+    for gram in sorted(set(_grams(words))):
+        key = zlib.crc32(gram.encode("utf-8", "surrogatepass"))
+        cells[key % N_SKETCH] += 1.0 if (key >> _SIGN_BIT) & 1 else -1.0
+    length = float(np.linalg.norm(cells))
+    return cells / length if length > 0 else cells
+
+
+def _grams(words: Sequence[str]) -> Iterator[str]:
+    said = [_DIGIT.sub("0", word) for word in words if word[0].isalnum() or word[0] in "<'"]
+    yield from (f"1{word}" for word in said)
+    yield from (f"2{a} {b}" for a, b in zip(["^", *said], [*said, "$"]))
+    line = f" {' '.join(said)} "
+    yield from (f"c{line[k : k + _N_LETTERS]}" for k in range(len(line) - _N_LETTERS + 1))

@@ -1,0 +1,188 @@
+"""Says how much each tool is meant by a request: heads that are solved, not descended.
+
+A ridge regression over `request_sketch` with one output per tool, one for "nothing that a tool does" and one for talk.
+What ships is solved from real people's requests (`training/tool_heads_train.py`): its weights, and a factor of its
+inverse Gram matrix, which is all that is needed to go on exactly. What is taught at home is added in the dual: with the
+prior's weights W0 and inverse P = MᵀM, the rows Φ of home with targets Y and importance C give
+
+    W = W0 + P Φᵀ (C⁻¹ + Φ P Φᵀ)⁻¹ (Y − Φ W0),
+
+which equals solving for everything at once. It is solved anew from the rows that stand, in the order of their keys, so
+forgetting one leaves, to the last bit, what never having seen it leaves.
+
+Covered: tools that people asked for, or that were taught here. Not covered: a tool that nobody taught; its own texts
+speak for it elsewhere.
+
+Source: Rasmussen & Williams 2006, section 2.1 (weight space and function space); Hoerl & Kennard 1970.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearth.planning.ranking.request_sketch import N_SKETCH, request_features
+from hearth.protocols import Encoder
+
+NOTHING = "<nothing>"
+"""Output of a request that no tool serves, and target of a demonstration of a refusal."""
+TALK = "<talk>"
+"""Output of what asks for nothing: thanks, yes, well done."""
+PROBE = "remind me to water the plants tomorrow at nine"
+"""A prior is used with the encoder it was made with: one that gives this text the same vector."""
+_SAME_ENCODER = 0.995
+_OWN_WEIGHT = 4.0
+"""Importance of a demonstration of this home beside one request of the prior."""
+_RIDGE = 0.5
+"""Ridge where there is no prior."""
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class HeadPrior:
+    """What was learned before this home: weights, and a factor of the inverse of what they were solved with."""
+
+    outputs: tuple[str, ...]
+    weights: Floats
+    """Shape [dim, outputs]."""
+    factor: Floats
+    """Lower triangle M of shape [dim, dim] with inverse Gram MᵀM, packed row by row in half precision."""
+    projection: Floats
+    """Of the random cosines, shape [encoder dim, n]."""
+    phases: Floats
+    probe: Floats
+    """Vector of `PROBE`, shape [encoder dim]."""
+
+    def fits(self, encoder: Encoder) -> bool:
+        """Return whether the encoder is the one these weights were made with."""
+        if encoder.dim != len(self.probe):
+            return False
+        return float(encoder.encode([PROBE])[0] @ self.probe) >= _SAME_ENCODER
+
+    def unpacked_factor(self) -> Floats:
+        """Return the factor as a matrix, shape [dim, dim]."""
+        dim = len(self.weights)
+        matrix = np.zeros((dim, dim), dtype=np.float32)
+        matrix[np.tril_indices(dim)] = self.factor
+        return matrix
+
+
+def read_prior(path: Path) -> HeadPrior | None:
+    """Read a prior; None when there is none or it is damaged, and the heads know only what is taught here."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            about = json.loads(bytes(file["about"]).decode())
+            arrays = {name: file[name] for name in ("weights", "factor", "projection", "phases", "probe")}
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return None
+    weights, outputs = arrays["weights"].astype(np.float32), tuple(about["outputs"])
+    dim = 1 + arrays["projection"].shape[0] + N_SKETCH + arrays["projection"].shape[1]
+    if weights.shape != (dim, len(outputs)) or arrays["factor"].shape != (dim * (dim + 1) // 2,):
+        return None
+    rest = {name: arrays[name].astype(np.float32) for name in ("projection", "phases", "probe")}
+    return HeadPrior(outputs, weights, arrays["factor"], **rest)
+
+
+@functools.cache
+def shipped_prior() -> HeadPrior | None:
+    """Return the prior that comes with Hearth; None when it is damaged."""
+    with as_file(files("hearth.data") / "tool_heads.npz") as path:
+        return read_prior(path)
+
+
+class ToolHeads:
+    """Heads over one prior, or none, and what is taught here. Not thread-safe."""
+
+    def __init__(self, encoder_dim: int, prior: HeadPrior | None) -> None:
+        self._prior = prior
+        self._projection = prior.projection if prior else np.zeros((encoder_dim, 0), dtype=np.float32)
+        self._phases = prior.phases if prior else np.zeros(0, dtype=np.float32)
+        self._rows: dict[str, tuple[Floats, tuple[str, ...]]] = {}
+        self._solved: tuple[dict[str, int], Floats] | None = None
+        self._factor: Floats | None = None
+
+    @property
+    def has_prior(self) -> bool:
+        """Return whether what ships is known already, so that only what is taught at home has to be added."""
+        return self._prior is not None
+
+    def teach(
+        self, keys: Sequence[str], vectors: Floats, words: Sequence[Sequence[str]], targets: Sequence[Sequence[str]]
+    ) -> None:
+        """Add rows; one with a known key replaces the older one.
+
+        Args:
+            vectors: Sentence vectors, shape [n, encoder dim].
+            words: Per row the words, values as `<kind>`.
+            targets: Per row the tools that were meant; none for nothing.
+        """
+        features = request_features(vectors, words, self._projection, self._phases)
+        for key, row, tools in zip(keys, features, targets):
+            self._rows[key] = (row, tuple(dict.fromkeys(tools)) or (NOTHING,))
+        self._solved = None
+
+    def forget(self, keys: Iterable[str]) -> None:
+        """Take rows away; unknown keys are ignored."""
+        for key in keys:
+            self._rows.pop(key, None)
+        self._solved = None
+
+    def scores(self, vectors: Floats, words: Sequence[Sequence[str]]) -> list[Mapping[str, float]]:
+        """Return for each request how much every output is meant, about 0 to 1."""
+        if self._solved is None:
+            self._solved = self._solve()
+        place, weights = self._solved
+        said = request_features(vectors, words, self._projection, self._phases) @ weights
+        return [{name: float(row[index]) for name, index in place.items()} for row in said]
+
+    def _solve(self) -> tuple[dict[str, int], Floats]:
+        known = self._prior.outputs if self._prior else ()
+        fresh = {name for _, targets in self._rows.values() for name in targets} - set(known)
+        place = {name: index for index, name in enumerate((*known, *sorted(fresh)))}
+        keys = sorted(self._rows)
+        if not keys:
+            return place, self._prior.weights if self._prior else np.zeros((self._dim, 0), dtype=np.float32)
+        rows = np.stack([self._rows[key][0] for key in keys])
+        wanted = np.zeros((len(keys), len(place)), dtype=np.float64)
+        for index, key in enumerate(keys):
+            targets = self._rows[key][1]
+            for name in targets:
+                wanted[index, place[name]] = 1 / len(targets)
+        before = np.zeros((rows.shape[1], len(place)), dtype=np.float32)
+        if self._prior is not None:
+            before[:, : len(known)] = self._prior.weights
+        wanted -= rows @ before
+        return place, before + self._correction(rows, wanted)
+
+    def _correction(self, rows: Floats, lacking: NDArray[np.float64]) -> Floats:
+        """Return what the rows change in the weights, shape [dim, outputs]; in the smaller of the two spaces."""
+        if self._prior is None:
+            factor, seen = None, rows / np.float32(np.sqrt(_RIDGE))
+        else:
+            if self._factor is None:
+                self._factor = self._prior.unpacked_factor()
+            factor, seen = self._factor, rows @ self._factor.T
+        exact = seen.astype(np.float64)
+        if len(exact) <= exact.shape[1]:
+            kernel = exact @ exact.T
+            kernel[np.diag_indices_from(kernel)] += 1 / _OWN_WEIGHT
+            moved = exact.T @ np.linalg.solve(kernel, lacking)
+        else:  # the same by the identity of Woodbury, dim equations for n
+            gram = exact.T @ exact
+            gram[np.diag_indices_from(gram)] += 1 / _OWN_WEIGHT
+            moved = np.linalg.solve(gram, exact.T @ lacking)
+        found = moved.astype(np.float32)
+        return found / np.float32(np.sqrt(_RIDGE)) if factor is None else factor.T @ found
+
+    @property
+    def _dim(self) -> int:
+        return 1 + self._projection.shape[0] + N_SKETCH + len(self._phases)
