@@ -486,6 +486,7 @@ class Agent:
 
     def close(self) -> None:
         """Give the home free. Safe to call twice."""
+        self.executor.close()
         self._resources.close()
 
     @classmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import secrets
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -53,6 +54,17 @@ def opened(home: Path, tools: Iterable[Tool], *names: str, now: dt.datetime = FI
         yield agent
     finally:
         agent.close()
+
+
+def test_a_closed_agent_leaves_no_thread(made_home: Path) -> None:
+    before = set(threading.enumerate())
+    with opened(made_home, [], "current_time") as agent:
+        assert agent.run(agent.request("go")).answer.status == "done"
+        left = set(threading.enumerate()) - before
+    assert left
+    for thread in left:
+        thread.join(10)
+        assert not thread.is_alive()
 
 
 def begin(agent: Agent, *names: str) -> str:

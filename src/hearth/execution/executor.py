@@ -233,6 +233,7 @@ class _Worker:
             while following is not None:
                 run.attempt(following)
                 following = run.ended(following)
+            del item, run, job, following  # while it waits it would hold on to all that the run held
 
 
 class _Run:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import gc
 import json
 import signal
 import subprocess
@@ -17,7 +18,7 @@ from typing import Annotated
 import pytest
 
 from hearth.errors import CancelledError, NotFound, StoreFullError, ToolError, ToolTimeout, TransientToolError
-from hearth.execution.executor import Executor
+from hearth.execution.executor import Executor, _Run
 from hearth.formats.tool_signature import FunctionTool, Sink, tool
 from hearth.guard.monitor import Monitor
 from hearth.guard.policy.policy import Policy, Rule
@@ -524,6 +525,19 @@ def test_what_runs_when_stopped_gets_a_result_of_its_own(
 
 def _with_timeout(function: FunctionTool) -> object:
     return dataclasses.replace(function.spec, timeout_s=30.0)
+
+
+def test_a_thread_that_waits_holds_nothing_of_the_run(bench: Bench) -> None:
+    bench.run(Step("echo"), Step("echo"))
+
+    def held() -> int:
+        gc.collect()
+        return sum(isinstance(one, _Run) and one._parts is bench.executor._parts for one in gc.get_objects())
+
+    until = time.monotonic() + 10
+    while held() and time.monotonic() < until:  # the thread may not have come to waiting yet
+        time.sleep(0.01)
+    assert held() == 0
 
 
 def test_a_full_disk_starts_nothing_without_a_record(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
