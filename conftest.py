@@ -30,7 +30,7 @@ import pytest
 from hearth.storage.database import Store
 from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW
-from tests import encoder_memory
+from tests import database_template, encoder_memory
 from tests.story import learned_home as learned_home
 from tests.warm_process import WarmProcesses
 
@@ -115,6 +115,20 @@ def _shared_cache(run_folder: Path) -> Iterator[None]:
 def _remembered_vectors(run_folder: Path) -> Iterator[None]:
     """Each text is read once per run, by one encoder per process."""
     with encoder_memory.remembering(run_folder):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _copied_databases() -> Iterator[None]:
+    """New databases are copies of one that was migrated once."""
+    with database_template.copying():
+        yield
+
+
+@pytest.fixture
+def real_migrations() -> Iterator[None]:
+    """For tests of migrating itself."""
+    with database_template.migrating():
         yield
 
 

@@ -28,6 +28,7 @@ from hearth.storage import migrations as schema
 from hearth.storage.database import HomeLock, Store
 from hearth.storage.migrations import MIGRATIONS, migrate
 
+pytestmark = pytest.mark.usefixtures("real_migrations")
 ADD = "INSERT INTO meta VALUES (?, ?)"
 
 
