@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
+import os
 import random
+import shutil
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,6 +53,22 @@ def wrong_trains(n: int = 20) -> list[Demonstration]:
 
 def opened(folder: Path) -> State:
     return State.open(folder, ENCODER, tools=TOOLS, options=OPTIONS)
+
+
+@functools.cache
+def _taught(n: int) -> Path:
+    """The folder of a state that has learnt `lessons(n)`, made once in each process."""
+    folder = Path(tempfile.mkdtemp(prefix="hearth-learnt-", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    with opened(folder) as state:
+        state.learn(lessons(n))
+    return folder
+
+
+def learnt(folder: Path, n: int = 40) -> State:
+    """A state as learning `lessons(n)` leaves it, from a copy: learning 80 takes over half a second."""
+    shutil.copytree(_taught(n), folder, dirs_exist_ok=True)
+    return opened(folder)
 
 
 def first(state: State, text: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from hearth.learning.learned_state import State
 from hearth.learning.teaching.quarantine import Quarantine
 from hearth.learning.versions.promotion_gate import node_f1
 from hearth.types import Demonstration, Label, Plan, Step, ToolSpec
-from tests.small_world import ENCODER, OPTIONS, TOOLS, files, first, lessons, opened, shown, wrong_trains
+from tests.small_world import ENCODER, OPTIONS, TOOLS, files, first, learnt, shown, wrong_trains
 
 VERBS = ("find", "book", "cancel", "rate")
 THINGS = ("train", "hotel", "pizza", "alarm", "song")
@@ -60,8 +60,7 @@ def test_ten_percent_random_labels_cost_at_most_two_points(tmp_path: Path) -> No
 
 @pytest.fixture
 def state(tmp_path: Path) -> Iterator[State]:
-    with opened(tmp_path / "state") as state:
-        state.learn(lessons(80))
+    with learnt(tmp_path / "state", 80) as state:
         yield state
 
 

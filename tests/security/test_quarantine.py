@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -37,10 +38,19 @@ def mail(to: object, request: str = "tell ann@x.example that I am late", id: str
     return Entry(Demonstration(id, request, Plan((step,)), source="teacher"))
 
 
-@pytest.fixture
-def state(tmp_path: Path) -> Iterator[State]:
-    with State.open(tmp_path / "state", ENCODER, tools=WORLD, options=OPTIONS) as state:
+@pytest.fixture(scope="module")
+def taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a state that has learnt, to be copied."""
+    folder = tmp_path_factory.mktemp("taught")
+    with State.open(folder, ENCODER, tools=WORLD, options=OPTIONS) as state:
         state.learn(lessons(40))
+    return folder
+
+
+@pytest.fixture
+def state(taught: Path, tmp_path: Path) -> Iterator[State]:
+    shutil.copytree(taught, tmp_path / "state")
+    with State.open(tmp_path / "state", ENCODER, tools=WORLD, options=OPTIONS) as state:
         yield state
 
 

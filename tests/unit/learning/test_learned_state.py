@@ -13,12 +13,19 @@ from hearth.errors import HomeBusyError, NotFound, RegistryError
 from hearth.learning.demonstration_store import Entry
 from hearth.learning.learned_state import State
 from hearth.types import Plan, Step
-from tests.small_world import ENCODER, TOOLS, files, first, lessons, opened, shown, wrong_trains
+from tests.small_world import ENCODER, TOOLS, files, first, learnt, lessons, opened, shown, wrong_trains
 
 
 @pytest.fixture
 def state(tmp_path: Path) -> Iterator[State]:
-    with opened(tmp_path / "state") as state:
+    """It has learnt forty lessons."""
+    with learnt(tmp_path / "state", 40) as state:
+        yield state
+
+
+@pytest.fixture
+def state_80(tmp_path: Path) -> Iterator[State]:
+    with learnt(tmp_path / "state", 80) as state:
         yield state
 
 
@@ -41,7 +48,6 @@ def test_what_is_learnt_is_planned_and_is_there_again_after_closing(tmp_path: Pa
 
 
 def test_nothing_new_makes_no_version(state: State) -> None:
-    state.learn(lessons())
     again = state.learn(lessons())
     assert again.version is None
     assert again.n_known == 40
@@ -49,7 +55,6 @@ def test_nothing_new_makes_no_version(state: State) -> None:
 
 
 def test_a_demonstration_taught_counts_at_once_and_waits_for_a_version(state: State) -> None:
-    state.learn(lessons())
     request = "the usual friday thing"
     new = replace(shown("mine", "order_pizza", "check_weather", source="owner"), request=request, task_steps=())
     assert first(state, request) != ("order_pizza", "check_weather")
@@ -80,7 +85,6 @@ def test_learning_in_pieces_gives_the_weights_of_learning_at_once(tmp_path: Path
 
 
 def test_going_back_restores_the_weights_to_the_last_bit_and_forth_again(state: State) -> None:
-    state.learn(lessons())
     before = files(state)
     state.learn(
         [shown("p1", "order_pizza", source="owner"), replace(lessons()[0], plan=Plan((Step("set_alarm"),)))],
@@ -101,35 +105,32 @@ def test_going_back_restores_the_weights_to_the_last_bit_and_forth_again(state: 
     assert state.lineage.version(3).parent == 1
 
 
-def test_a_batch_that_harms_is_refused_and_the_old_version_stays(state: State) -> None:
-    state.learn(lessons(80))
-    before = files(state)
+def test_a_batch_that_harms_is_refused_and_the_old_version_stays(state_80: State) -> None:
+    before = files(state_80)
     wrong = wrong_trains()
-    report = state.learn(wrong)
+    report = state_80.learn(wrong)
     assert report.version is None
     assert report.verdict is not None
     assert "worse" in report.verdict.reason or "do not follow from one another" in report.verdict.reason
     assert len(report.refused) == len(wrong)
-    assert files(state) == before
-    assert first(state, "find a train to Ulm, then book the train seat please") == ("find_train", "book_train")
-    assert state.buffer.n_set_aside() == {"refused": len(wrong)}
-    assert not state.buffer.of(d.id for d in wrong)
+    assert files(state_80) == before
+    assert first(state_80, "find a train to Ulm, then book the train seat please") == ("find_train", "book_train")
+    assert state_80.buffer.n_set_aside() == {"refused": len(wrong)}
+    assert not state_80.buffer.of(d.id for d in wrong)
 
 
-def test_the_owners_own_are_tried_apart_from_a_refused_batch(state: State) -> None:
-    state.learn(lessons(80))
+def test_the_owners_own_are_tried_apart_from_a_refused_batch(state_80: State) -> None:
     wrong = wrong_trains()
     mine = replace(shown("mine", "order_pizza", source="owner"), request="the usual friday thing")
-    report = state.learn([*wrong, mine])
+    report = state_80.learn([*wrong, mine])
     assert report.version == 2
     assert len(report.refused) == len(wrong)
-    assert state.lineage.members(2).keys() - state.lineage.members(1).keys() == {"mine"}
+    assert state_80.lineage.members(2).keys() - state_80.lineage.members(1).keys() == {"mine"}
 
 
-def test_what_the_gate_refuses_can_be_learnt_all_the_same(state: State) -> None:
-    state.learn(lessons(80))
+def test_what_the_gate_refuses_can_be_learnt_all_the_same(state_80: State) -> None:
     wrong = wrong_trains()
-    assert state.learn(wrong, must_pass=False).version == 2
+    assert state_80.learn(wrong, must_pass=False).version == 2
 
 
 def test_tools_are_needed_once(tmp_path: Path) -> None:
@@ -158,16 +159,14 @@ def test_damaged_files_are_made_again_from_the_demonstrations(tmp_path: Path) ->
         assert first(state, "find a train to Ulm, then book the train seat please") == ("find_train", "book_train")
 
 
-def test_an_unknown_version_names_the_last(state: State) -> None:
-    with pytest.raises(NotFound, match="no version 3; nothing was learnt yet"):
+def test_an_unknown_version_names_the_last(tmp_path: Path) -> None:
+    with opened(tmp_path) as state, pytest.raises(NotFound, match="no version 3; nothing was learnt yet"):
         state.rollback(3)
-    state.learn(lessons())
-    with pytest.raises(NotFound, match="no version 7; the last is 1"):
+    with learnt(tmp_path / "learnt") as state, pytest.raises(NotFound, match="no version 7; the last is 1"):
         state.rollback(7)
 
 
 def test_versions_are_compared(state: State) -> None:
-    state.learn(lessons())
     changed = replace(lessons()[0], request="find me a train and a seat")
     state.learn([shown("p1", "order_pizza", source="owner"), changed], must_pass=False)
     found = state.lineage.compare(1, 2)
@@ -176,23 +175,23 @@ def test_versions_are_compared(state: State) -> None:
     assert state.lineage.compare(2, 1).removed == ("p1",)
 
 
-def test_tasks_are_found_allocated_and_the_unseen_is_recognised(state: State) -> None:
-    state.learn(lessons(80))
-    tasks = state.tasks()
+def test_tasks_are_found_allocated_and_the_unseen_is_recognised(state_80: State) -> None:
+    tasks = state_80.tasks()
     assert {task.name for task in tasks} >= {"find_train + book_train", "cancel_train"}
     assert sum(len(task.members) for task in tasks) == 80
     assert all(task.score is not None and task.score > 0.9 for task in tasks)
-    found = state.allocate("find a train to Ulm, then book the train seat please, a 3")
+    found = state_80.allocate("find a train to Ulm, then book the train seat please, a 3")
     assert (found.task, found.is_unseen) == ("find_train + book_train", False)
-    assert state.allocate("polish my old brass trumpet gently").is_unseen
+    assert state_80.allocate("polish my old brass trumpet gently").is_unseen
 
 
-def test_entries_keep_what_is_known_of_them(state: State) -> None:
-    given = Entry(lessons()[0], teacher="big", candidates=[{"p": 0.5}], episode="e1")
-    state.teach([given])
-    (kept,) = state.buffer.all()
-    assert replace(kept, added="") == given
-    assert kept.added
+def test_entries_keep_what_is_known_of_them(tmp_path: Path) -> None:
+    with opened(tmp_path) as state:
+        given = Entry(lessons()[0], teacher="big", candidates=[{"p": 0.5}], episode="e1")
+        state.teach([given])
+        (kept,) = state.buffer.all()
+        assert replace(kept, added="") == given
+        assert kept.added
 
 
 def test_of_what_waits_the_newest_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
