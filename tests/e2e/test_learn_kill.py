@@ -1,8 +1,8 @@
 """Killed before and after every write of learning, teaching, going back and forgetting: the state is before or after.
 
-Run as a script, this file is the harness: it forks a child per point (imports are paid once) that works through all
-stages and is killed at its n-th write, for every n until one child runs through; a second child opens what is left and
-says which stage it finds. The pytest process only judges.
+Run as a script, this file is the harness. A kill leaves what the files hold at that moment, so a child that works through
+all stages copies its folder at every write; for every twentieth, another child is really killed there. Of each folder a
+further child says which stage it finds (forked: imports are paid once). The pytest process only judges.
 """
 
 from __future__ import annotations
@@ -69,15 +69,14 @@ def seen(folder: Path) -> dict[str, Any]:
 # ── The harness ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def kill_at(n: int) -> None:
-    """Have this process killed at its n-th write: each counts twice, just before and just after."""
+def at_every_write(do: Callable[[int], None]) -> None:
+    """Have `do` called at each write of this process, with its number: each counts twice, just before and just after."""
     count = 0
 
     def tick() -> None:
         nonlocal count
         count += 1
-        if count == n:
-            os.kill(os.getpid(), signal.SIGKILL)
+        do(count)
 
     def counted(really: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **keywords: Any) -> Any:
@@ -140,23 +139,43 @@ def harness(root: Path) -> None:
         work(root / "whole", note)
 
     print(json.dumps(forked(whole)))
-    n = 0
-    while True:
-        n += 1
+    worked = root / "worked"
+    worked.mkdir()
+    told: list[str] = []
+
+    def keep(n: int) -> None:
+        shutil.copytree(worked, root / f"moment-{n}")
+        (root / f"moment-{n}.json").write_text(json.dumps(told))
+
+    def copied(say: Callable[[str], None]) -> None:
+        at_every_write(keep)
+        work(worked, told.append)
+
+    assert forked(copied)[1] == 0
+    n_moments = sum(path.is_dir() for path in root.glob("moment-*"))
+    for n in range(1, n_moments + 1):
+        judge(root / f"moment-{n}", json.loads((root / f"moment-{n}.json").read_text()), 0)
+    for n in range(1, n_moments + 1, 20):
         folder = root / f"killed-{n}"
 
-        def cut(say: Callable[[str], None], n: int = n, folder: Path = folder) -> None:
-            kill_at(n)
+        def killed(say: Callable[[str], None], n: int = n, folder: Path = folder) -> None:
+            at_every_write(lambda count: os.kill(os.getpid(), signal.SIGKILL) if count == n else None)
             work(folder, say)
 
-        def look(say: Callable[[str], None], folder: Path = folder) -> None:
-            say(json.dumps(seen(folder)))
+        said, ended = forked(killed)
+        assert ended == signal.SIGKILL
+        judge(folder, said, ended)
+    judge(worked, list(STAGES), 0)
 
-        said, ended = forked(cut)
-        print(json.dumps([said, ended, forked(look)]))
-        shutil.rmtree(folder, ignore_errors=True)
-        if ended == 0:
-            break
+
+def judge(folder: Path, said: list[str], ended: int) -> None:
+    """Print what was said, how it ended, and what is found."""
+
+    def look(say: Callable[[str], None]) -> None:
+        say(json.dumps(seen(folder)))
+
+    print(json.dumps([said, ended, forked(look)]))
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 # ── The judgement ─────────────────────────────────────────────────────────────────────────────────────────
