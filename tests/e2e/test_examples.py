@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +13,7 @@ import pytest
 
 from hearth.testing import check_tool, make_call
 from tests import ROOT
+from tests.warm_process import WarmProcesses
 
 EXAMPLE = ROOT / "examples" / "one_file_tool.py"
 
@@ -41,12 +41,16 @@ def test_a_plant_never_watered_is_named(plants: ModuleType) -> None:
         plants.last_watering("basil", make_call())
 
 
-def test_copied_into_a_home_it_serves_its_requests(tmp_path: Path) -> None:
+def test_copied_into_a_home_it_serves_its_requests(learned_home: Path, warm: WarmProcesses, tmp_path: Path) -> None:
     home = tmp_path / "home"
+    home.mkdir()
+    shutil.copy(learned_home / "hearth.db", home)  # `init` finds what it would learn
 
     def hearth(*words: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "hearth", "--home", str(home), *words],
+        done = warm.hearth(
+            "--home",
+            home,
+            *words,
             env={**os.environ, "NO_COLOR": "1"},
             capture_output=True,
             text=True,
@@ -54,7 +58,7 @@ def test_copied_into_a_home_it_serves_its_requests(tmp_path: Path) -> None:
             input="",
         )
         assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        return str(done.stdout)
 
     hearth("init", "--name", "Mira")
     shutil.copy(EXAMPLE, home / "tools" / "plants.py")

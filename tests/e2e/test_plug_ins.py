@@ -16,6 +16,7 @@ import pytest
 
 from hearth.storage.database import Store
 from hearth.version import __version__
+from tests import ROOT
 from tests.plug_ins import installed_in
 from tests.story import Ran
 
@@ -95,6 +96,16 @@ importlib.metadata.MetadataPathFinder.find_distributions = staticmethod(find_dis
 """Makes a process see none of the companions, whatever is installed."""
 
 
+REMEMBERS = """
+import pathlib, sys
+sys.path.append({root!r})
+from tests.encoder_memory import remembering
+memory = remembering(pathlib.Path({folder!r}))
+memory.__enter__()
+"""
+"""Makes a process read each text once per run of the tests."""
+
+
 @pytest.fixture(scope="module")
 def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a distribution that is wrong in every way, and a companion of another version."""
@@ -112,7 +123,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return site
 
 
-def run(site: Path, home: Path, *arguments: str) -> Ran:
+def run(site: Path | str, home: Path, *arguments: str) -> Ran:
     """Run a command line on the home, in a process that has `site` first on its path."""
     done = subprocess.run(
         [sys.executable, "-m", "hearth", "--home", str(home), *arguments],
@@ -234,10 +245,15 @@ def test_doctor_names_every_fault(faulty: Path, home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_demo_goes_on_without_them(faulty: Path, tmp_path: Path) -> None:
+def test_the_demo_goes_on_without_them(faulty: Path, tmp_path: Path, run_folder: Path) -> None:
+    """It makes a home that learns all that is shipped; its process remembers what others have read, as this one does."""
     clip = tmp_path / "clip.mp4"
     clip.write_bytes(b"")
-    shown = run(faulty, tmp_path, "demo", "--limit", "1", "--footage", str(clip), "--report", str(tmp_path / "r.html"))
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(REMEMBERS.format(root=str(ROOT), folder=str(run_folder)))
+    sites = f"{site}{os.pathsep}{faulty}"
+    shown = run(sites, tmp_path, "demo", "--limit", "1", "--footage", str(clip), "--report", str(tmp_path / "r.html"))
     assert shown.code == 0, shown.err
     assert f"not loaded: {OTHER_VERSION}" in shown.out
     assert "left out: 'fail' of acme 1.0 (acme_parts:fail) failed: ZeroDivisionError: at call" in shown.out
