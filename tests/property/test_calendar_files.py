@@ -136,7 +136,7 @@ def test_an_added_event_is_found_and_read_alike_by_another_library(
 
 
 @given(edits)
-@settings(max_examples=150)
+@settings(max_examples=100)
 def test_no_bytes_break_a_tool(changes: list[tuple[float, int, bytes]]) -> None:
     files = {"calendar/x.ics": SEED, "reminders/x.ics": SEED, "contacts/x.vcf": CARD}
     workspace = InMemoryWorkspace({path: edited(data, changes) for path, data in files.items()})

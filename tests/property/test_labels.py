@@ -74,6 +74,7 @@ def plans(draw: st.DrawFn) -> Plan:
     return Plan(tuple(step for step in steps if step is not None))
 
 
+@settings(max_examples=60)
 @given(plans())
 def test_no_path_of_values_loses_a_source(plan: Plan) -> None:
     found = predict(plan, SPECS)
@@ -99,6 +100,7 @@ def test_no_path_of_values_loses_a_source(plan: Plan) -> None:
         assert literals or "owner" not in found[index].result.sources
 
 
+@settings(max_examples=60)
 @given(plans())
 def test_the_label_at_call_time_is_the_predicted_one(plan: Plan) -> None:
     """Bound and labelled as the executor and the monitor do, with tools that declare no field apart."""
@@ -113,6 +115,7 @@ def test_the_label_at_call_time_is_the_predicted_one(plan: Plan) -> None:
         results[index] = StepResult(index, "done", result.data, result.label, fields=result.fields)
 
 
+@settings(max_examples=60)
 @given(plans())
 def test_run_order_puts_each_step_after_those_it_needs(plan: Plan) -> None:
     order = run_order(plan)
@@ -237,7 +240,7 @@ def reached_by(plan: Plan, specs: dict[str, ToolSpec], value: Argument) -> froze
     return frozenset({"owner"}).union(*(reached_by(plan, specs, ref) for ref in refs))
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(tools(), field_plans())
 def test_no_path_through_fields_loses_a_source(specs: dict[str, ToolSpec], plan: Plan) -> None:
     found = predict(plan, specs)
@@ -253,7 +256,7 @@ MADE: Plain = [{"a": "some text", "b": ["a@example.org"], "c": {"k": "deep"}}]
 """What every tool returns: a list of one record with nested values."""
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(tools(), field_plans())
 def test_real_values_carry_what_was_predicted_and_no_less(specs: dict[str, ToolSpec], plan: Plan) -> None:
     """Bound and labelled step by step as the executor and the monitor do."""

@@ -61,7 +61,7 @@ REPLIES = st.fixed_dictionaries(
 ).map(json.dumps)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(st.lists(REPLIES | st.text(), min_size=2, max_size=2))
 def test_every_reply_is_survived(replies: list[str]) -> None:
     request = Request(TEXT, dt.datetime(2026, 11, 20, 18, 30, tzinfo=dt.UTC))

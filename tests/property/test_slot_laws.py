@@ -171,7 +171,7 @@ def check(text: str, slots: tuple[Slot, ...]) -> None:
             assert start <= end
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(texts, nows)
 def test_any_text_gives_ordered_slots_of_decodable_values(text: str, now: dt.datetime) -> None:
     slots = find_slots(text, now, CONTEXT)
@@ -179,7 +179,7 @@ def test_any_text_gives_ordered_slots_of_decodable_values(text: str, now: dt.dat
     assert find_slots(text, now, CONTEXT) == slots
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(texts, nows)
 def test_clauses_are_in_order_and_share_out_the_slots(text: str, now: dt.datetime) -> None:
     slots = find_slots(text, now, CONTEXT)
@@ -193,7 +193,7 @@ def test_clauses_are_in_order_and_share_out_the_slots(text: str, now: dt.datetim
     assert [slot for clause in found for slot in clause.slots] == list(slots)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(texts, nows)
 def test_without_keeps_what_is_no_slot(text: str, now: dt.datetime) -> None:
     slots = find_slots(text, now, CONTEXT)

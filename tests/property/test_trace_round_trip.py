@@ -131,7 +131,7 @@ def open_store() -> Iterator[Store]:
 numbers = itertools.count()
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(episode=episodes(), n_recorded=st.integers(0, 5), n_started=st.integers(0, 5))
 def test_an_episode_read_back_equals_the_one_finished(
     open_store: Store, episode: Episode, n_recorded: int, n_started: int

@@ -177,7 +177,7 @@ def test_sums_that_no_demonstrations_have_are_refused(wrong: Statistics, reason:
         decode(encode(wrong))
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_whatever_is_changed_gives_statistics_or_a_reason(data: st.DataObject) -> None:
     whole = bytearray(WHOLE)
@@ -207,7 +207,7 @@ def test_whatever_is_changed_gives_statistics_or_a_reason(data: st.DataObject) -
     assert encode(found)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_behind_the_magic_give_a_reason(data: bytes) -> None:
     with pytest.raises(StatisticsError):

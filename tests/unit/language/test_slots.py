@@ -468,7 +468,7 @@ HOSTILE: list[str] = json.loads((DATA / "hostile_pieces.json").read_text())
 
 @pytest.mark.parametrize("unit", [*HOSTILE, *LONG])
 def test_hostile_text_takes_work_in_step_with_its_length(unit: str) -> None:
-    assert grows_in_step(lambda n: read(unit * (n // len(unit))), 1_500, 6_000)
+    assert grows_in_step(lambda n: read(unit * (n // len(unit))), 1_000, 4_000)
 
 
 def test_importing_brings_no_heavy_library() -> None:
