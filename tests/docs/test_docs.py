@@ -22,6 +22,7 @@ from hearth import config, errors
 from hearth.registry import GROUPS
 from tests import ROOT
 from tests.docs import generate
+from tests.story import with_few_demonstrations
 from tests.warm_process import WarmProcesses
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -38,6 +39,8 @@ def name(page: Path) -> str:
 
 LEARNS = {"README.md", "docs/tutorial/first-hour.md"}
 """Pages whose homes learn the shipped demonstrations themselves."""
+LEARNS_FEW = {"docs/howto/teacher.md"}
+"""Pages where `hearth learn` makes a version of a tenth of what is shipped; README.md makes one of all, in half a minute."""
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if fences(p)], ids=name)
@@ -56,6 +59,8 @@ def test_every_fence_runs(page: Path, tmp_path: Path, warm: WarmProcesses, learn
     }
     for kind, text in fences(page):
         if kind == "console":
+            if name(page) in LEARNS_FEW and "$ hearth learn" in text:
+                with_few_demonstrations(tmp_path / "home")
             run_console(text, tmp_path, environment)
         elif kind == "python":
             done = warm.python(text, cwd=tmp_path, env=environment, capture_output=True, text=True)

@@ -14,7 +14,7 @@ from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.registry import load_tools
 from hearth.storage.database import Store
 from tests.integration.test_teacher_endpoint import Server
-from tests.story import Hearth
+from tests.story import Hearth, with_few_demonstrations
 
 REQUEST = "tidy the garage shelves on sunday at 5"
 
@@ -46,12 +46,6 @@ def teacher() -> Iterator[Server]:
     server = Server()
     yield server
     server.close()
-
-
-def with_few_demonstrations(home: Path) -> None:
-    """Learning all that is shipped takes half a minute; a tenth of it tells as much here."""
-    with Store.open(home / "hearth.db") as store, store.transaction() as cursor:
-        cursor.execute("DELETE FROM demonstration WHERE source = 'shipped' AND rowid % 10 <> 0")
 
 
 def test_the_student_knows_it_too(hearth: Hearth, home: Path) -> None:
