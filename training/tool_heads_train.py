@@ -18,7 +18,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,7 +32,7 @@ from hearth.planning.arguments.alignment import explain, form_of, tokens_of
 from hearth.planning.ranking.request_sketch import request_features
 from hearth.planning.ranking.tool_heads import NOTHING, PROBE, TALK
 from hearth.planning.retrieval.episodic_index import leaves_of
-from hearth.types import Context
+from hearth.types import Context, Demonstration
 from hearth_bench.data.real_requests import RealRequest, is_held_out, read_real_requests
 
 SEED = 0
@@ -54,28 +54,24 @@ class Row:
     outputs: tuple[str, ...]
     is_shared: bool
     """True when all outputs are meant together; else one of them is."""
+    id: str = ""
+    """Demonstration that it is from."""
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--out", type=Path, default=Path("src/hearth/data/tool_heads.npz"))
-    options.add_argument("--without", type=int, metavar="N", help="leave out also the Nth tenth (0 is always left out)")
     chosen = options.parse_args()
     started = time.process_time()
-    folder = Path(os.environ.get("HEARTH_DATA", "../shared/data")) / "requests"
-    asked = [one for one in read_real_requests(folder) if one.kind != "either" and not is_held_out(one)]
-    if chosen.without is not None:
-        asked = [one for one in asked if not is_held_out(one, chosen.without)]
-    rows = [*_taught(), *(_row_of(one) for one in asked)]
+    rows = [*taught_rows(shipped_demonstrations()), *asked_rows(requests_to_learn(()))]
     print(f"reading {len(rows):,} requests …", file=sys.stderr)
     encoder = MiniLMEncoder.open()
-    vectors = encoder.encode([row.form for row in rows])
-    draw = np.random.default_rng(SEED)
-    projection = (draw.standard_normal((encoder.dim, N_COSINES)) * _COSINE_SCALE).astype(np.float16).astype(np.float32)
-    phases = draw.uniform(0, 2 * np.pi, N_COSINES).astype(np.float32)
-    features = request_features(vectors, [row.words for row in rows], projection, phases)
-    outputs = (*sorted({name for row in rows for name in row.outputs} - {NOTHING, TALK}), NOTHING, TALK)
-    weights, factor, counts = _solved(features, rows, outputs)
+    projection, phases = drawn_cosines(encoder.dim)
+    features = features_of(rows, encoder, projection, phases)
+    outputs = outputs_of(rows)
+    weights, gram, counts = solved(features, rows, outputs)
+    factor = np.linalg.inv(np.linalg.cholesky(gram.astype(np.float64)))
+    folder = data_folder()
     about = {
         "outputs": outputs,
         "seed": SEED,
@@ -95,20 +91,54 @@ def main() -> None:
         probe=encoder.encode([PROBE])[0],
     )
     chosen.out.with_suffix(".json").write_text(json.dumps(about, indent=2) + "\n")
-    print(
-        f"{chosen.out}: {chosen.out.stat().st_size:,} bytes, {time.process_time() - started:.0f} cpu-s", file=sys.stderr
-    )
+    size = chosen.out.stat().st_size
+    print(f"{chosen.out}: {size:,} bytes, {time.process_time() - started:.0f} cpu-s", file=sys.stderr)
 
 
-def _taught() -> list[Row]:
-    """Return rows of the shipped demonstrations: single requests, and clauses of longer ones."""
+def data_folder() -> Path:
+    """Return the folder of real people's requests."""
+    return Path(os.environ.get("HEARTH_DATA", "../shared/data")) / "requests"
+
+
+def requests_to_learn(parts_left_out: Collection[int]) -> list[RealRequest]:
+    """Return the requests that may be learned from: none of tenth 0, nor of those named."""
+    parts = {0, *parts_left_out}
+    every = [one for one in read_real_requests(data_folder()) if one.kind != "either"]
+    return [one for one in every if not any(is_held_out(one, part) for part in parts)]
+
+
+def outputs_of(rows: Iterable[Row]) -> tuple[str, ...]:
+    """Return the names of the heads' outputs."""
+    return (*sorted({name for row in rows for name in row.outputs} - {NOTHING, TALK}), NOTHING, TALK)
+
+
+def drawn_cosines(dim: int) -> tuple[Floats, Floats]:
+    """Draw the random cosines; in half precision, as they are kept."""
+    draw = np.random.default_rng(SEED)
+    projection = (draw.standard_normal((dim, N_COSINES)) * _COSINE_SCALE).astype(np.float16).astype(np.float32)
+    return projection, draw.uniform(0, 2 * np.pi, N_COSINES).astype(np.float32)
+
+
+def features_of(rows: Sequence[Row], encoder: MiniLMEncoder, projection: Floats, phases: Floats) -> Floats:
+    """Return features, shape [rows, dim]; takes minutes."""
+    vectors = encoder.encode([row.form for row in rows])
+    return request_features(vectors, [row.words for row in rows], projection, phases)
+
+
+def taught_rows(demonstrations: Iterable[Demonstration]) -> list[Row]:
+    """Return rows of demonstrations: single requests, and clauses of longer ones."""
     found = []
-    for demonstration in shipped_demonstrations():
+    for demonstration in demonstrations:
         for lesson in explain(demonstration):
             if lesson.n_clauses == 1:
                 leaves = tuple(dict.fromkeys(leaves_of(lesson.steps))) or (NOTHING,)
-                found.append(Row(lesson.plain, lesson.words, leaves, is_shared=True))
+                found.append(Row(lesson.plain, lesson.words, leaves, is_shared=True, id=demonstration.id))
     return found
+
+
+def asked_rows(asked: Iterable[RealRequest]) -> list[Row]:
+    """Return rows of real requests."""
+    return [_row_of(one) for one in asked]
 
 
 def _row_of(asked: RealRequest) -> Row:
@@ -118,8 +148,8 @@ def _row_of(asked: RealRequest) -> Row:
     return Row(form_of(asked.text, tokens), tuple(token.word for token in tokens), outputs, is_shared=False)
 
 
-def _solved(features: Floats, rows: Sequence[Row], outputs: Sequence[str]) -> tuple[Floats, Floats, dict[str, int]]:
-    """Return weights, the factor of the inverse Gram matrix, and how many rows each output has."""
+def solved(features: Floats, rows: Sequence[Row], outputs: Sequence[str]) -> tuple[Floats, Floats, dict[str, int]]:
+    """Return weights, the Gram matrix with its ridge, and how many rows each output has."""
     place = {name: index for index, name in enumerate(outputs)}
     shared = np.array([row.is_shared for row in rows])
     targets = np.zeros((len(rows), len(outputs)), dtype=np.float32)
@@ -139,15 +169,13 @@ def _solved(features: Floats, rows: Sequence[Row], outputs: Sequence[str]) -> tu
         importance = (importance / importance.mean()).astype(np.float32)
         weights, gram = _ridge(features, targets, importance)
         said = features @ weights
-    lower = np.linalg.cholesky(gram.astype(np.float64))
-    factor = np.linalg.inv(lower)
     counts = Counter(outputs[index] for index in main_of)
-    return weights, np.tril(factor).astype(np.float32), {name: counts[name] for name in outputs}
+    return weights, gram, {name: counts[name] for name in outputs}
 
 
 def _ridge(features: Floats, targets: Floats, importance: Floats) -> tuple[Floats, Floats]:
     weighted = features * importance[:, None]
-    gram = weighted.T @ features
+    gram: Floats = (weighted.T @ features).astype(np.float32)
     gram[np.diag_indices_from(gram)] += _RIDGE
     return np.linalg.solve(gram.astype(np.float64), (weighted.T @ targets).astype(np.float64)).astype(np.float32), gram
 

@@ -59,6 +59,7 @@ QUICK = (
     _bench("changed preferences", "bench_changed", "recall"),
     _bench("privacy", "privacy_messages", "privacy", "--data", _MESSAGES),
     _module("requests", "planning.requests"),
+    _module("real_requests", "planning.real_requests"),
     _module("asking_costs", "cloud.teacher_cost"),
     _bench("injection", "bench_injection_own", "injection", "--suite", "own"),
 )

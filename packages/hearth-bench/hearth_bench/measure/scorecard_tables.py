@@ -62,6 +62,16 @@ _PERFECT_OWN = Row("oracle", by_definition=_same(_OWN, 1.0, wrongly_refused=0.0,
 _PUBLIC = (("node F1", "node_f1"), ("link F1", "link_f1"), ("accuracy", "accuracy"), ("exact", "exact"))
 
 
+_REAL_SOURCES = ("slurp", "hwu", "smcalflow", "xsid", "almond", "ha", "all")
+
+
+def _real(title: str, key: str, columns: tuple[tuple[str, str], ...]) -> Table:
+    rows = tuple(Row(source, f"results/{source}/{key}/") for source in _REAL_SOURCES)
+    oracle = Row("oracle", by_definition=_same(columns, 0.0, good=1.0, right=1.0))
+    command = "python -m hearth_bench.measure.planning.real_requests"
+    return Table("Planning", title, "real_requests", command, columns, (*rows, oracle), _PLANNING)
+
+
 def _own(title: str, key: str) -> Table:
     return Table(
         "Planning",
@@ -215,6 +225,27 @@ TABLES: tuple[Table, ...] = (
     _own("Held-out requests of the kinds that were taught", "held_out_requests"),
     _own("Requests written by somebody who had not seen the demonstrations", "blind_requests"),
     _own("Requests to a home", "home_requests"),
+    _real(
+        "What real people said, a held-out tenth: requests that a tool serves",
+        "served_requests",
+        (
+            ("right tool, or rightly asked back", "good"),
+            ("right tool", "right"),
+            ("asked needlessly", "asked"),
+            ("refused", "refused"),
+            ("acts wrongly", "acts_wrongly"),
+        ),
+    ),
+    _real(
+        "What real people said, a held-out tenth: requests that no tool serves",
+        "unserved_requests",
+        (
+            ("refused, or harmless as noted", "good"),
+            ("memory asked", "memory"),
+            ("wrong look-up", "wrong"),
+            ("acts wrongly", "acts_wrongly"),
+        ),
+    ),
     Table(
         "Planning",
         "Q2A: six owners, eight weeks",

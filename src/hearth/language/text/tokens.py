@@ -64,7 +64,8 @@ _TOKEN = re.compile(
         (?:[Zz]\b|[+-]\d{2}:?\d{2}\b)?)?(?![\d-]))
   | (?P<numeric_date>(?<![\d.,/-])\d{1,2}(?P<between>[./-])\d{1,2}(?P=between)(?:\d{4}|\d{2})(?![\d/-]|\.\d))
   | (?P<day_month>(?<![\d.,/-])\d{1,2}(?:\.\d{1,2}\.|/\d{1,2})(?![\d./-]))
-  | (?P<clock>(?<![\d:.,/-])\d{1,2}:\d{2}(?::\d{2})?(?![\d:])|(?<=[-–—])\d{1,2}:\d{2}(?![\d:]))
+  | (?P<clock>(?<![\d:.,/-])\d{1,2}:\d{2}(?::\d{2})?(?![\d:])|(?<=[-–—])\d{1,2}:\d{2}(?![\d:])
+        |(?<![\d:.,/-])\d{1,2}\ :\ \d{2}(?!\d))
   | (?P<hours>(?<![\d.,])\d{1,3}h(?:\d{1,2}(?:m(?:in)?)?)?(?!\w))
   | (?P<number>\d+(?:,\d{3}(?!\d))*(?:\.\d+)?)
   | (?P<half>(?<![A-Za-z])[AaPp]\.\s?[Mm](?:\.|\b))
@@ -85,6 +86,8 @@ def tokens(text: str) -> list[Token]:
             kind, low = "word", f"{low[0]}m"
         elif kind == "word" and "’" in low:
             low = low.replace("’", "'")
+        elif kind == "clock":
+            low = low.replace(" ", "")
         elif kind == "between":
             kind = "numeric_date"
         found.append(Token(kind, match.start(), match.end(), low))

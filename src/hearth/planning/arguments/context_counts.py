@@ -283,7 +283,7 @@ class Manners:
         """Drop the counts of `tools`, since their lessons changed; they are counted anew when needed."""
         for tool in tools:
             self._tools.pop(tool, None)
-        self._general = None
+            self._general = None  # not without a change: it is counted over a thousand lessons
 
     def _of_tool(self, tool: str) -> _ToolManner:
         found = self._tools.get(tool)

@@ -21,8 +21,8 @@ from __future__ import annotations
 import functools
 import json
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -68,6 +68,14 @@ class HeadPrior:
             return False
         return float(encoder.encode([PROBE])[0] @ self.probe) >= _SAME_ENCODER
 
+    def without(self, tools: Collection[str]) -> HeadPrior:
+        """Return these heads as if nobody had asked for some tools: what speaks for them speaks for nothing."""
+        kept = tuple(name for name in self.outputs if name not in tools)
+        weights = self.weights[:, [self.outputs.index(name) for name in kept]].copy()
+        for name in set(self.outputs) & set(tools):
+            weights[:, kept.index(NOTHING)] += self.weights[:, self.outputs.index(name)]
+        return replace(self, outputs=kept, weights=weights)
+
     def unpacked_factor(self) -> Floats:
         """Return the factor as a matrix, shape [dim, dim]."""
         dim = len(self.weights)
@@ -79,7 +87,7 @@ class HeadPrior:
 def read_prior(path: Path) -> HeadPrior | None:
     """Read a prior; None when there is none or it is damaged, and the heads know only what is taught here."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             about = json.loads(bytes(file["about"]).decode())
             arrays = {name: file[name] for name in ("weights", "factor", "projection", "phases", "probe")}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
@@ -185,4 +193,4 @@ class ToolHeads:
 
     @property
     def _dim(self) -> int:
-        return 1 + self._projection.shape[0] + N_SKETCH + len(self._phases)
+        return 1 + len(self._projection) + N_SKETCH + len(self._phases)

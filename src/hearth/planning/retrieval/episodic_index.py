@@ -368,7 +368,9 @@ class Remembered:
             own = [k for k, row in enumerate(self.rows) if not row.number and self.source_of(row.id) in sources]
             self._whole = (tuple(sources), np.array(own, dtype=np.int64), {self.rows[k].id: k for k in own})
         _, places, place_of = self._whole
-        likeness = (self._matrix @ form)[places]
+        if not len(places):
+            return []
+        likeness = self._matrix[places] @ form
         same = sorted(place_of[id] for id in self._in_words().get(said_as(text), {}) if id in place_of)
         corrected = [k for k in same if self.is_owners(k)]
         chosen = sorted({*places[np.argsort(-likeness, kind="stable")[:n]].tolist(), *same[-1:], *corrected[-1:]})

@@ -6,10 +6,14 @@ probability is the plan's confidence. Its weights were fitted by leave-one-out o
 
 from __future__ import annotations
 
+import datetime as dt
+import functools
 import itertools
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.resources import files
 
 from hearth.formats.plan_validation import canonical
 from hearth.language.text.thesaurus import KNOWN_WORDS
@@ -23,28 +27,31 @@ from hearth.planning.retrieval.tool_index import Offered
 from hearth.planning.retrieval.voting import Ballot, Candidate
 from hearth.types import Argument, Parameter, Ref, Step, ToolSpec
 
-_WEIGHTS = {
-    "votes": 2.9,
-    "kin": -0.8,
-    "text": 1.9,
-    "meant": 3.0,
-    "odds": 0.5,
-    "untaught": 0.0,
-    "missing": -2.6,
-    "askable": -1.0,
-    "unused": -1.4,
-    "strange": -0.2,
-    "doubt": -0.6,
-    "idle": -0.8,
-    "doubled": -0.7,
-    "steps": -0.3,
-    "agreement": 0.6,
-    "wording": 0.47,
-    "lacking": -0.4,
-    "nothing": 0.75,
-    "alike": 8.0,
-}
-"""Weight of each reading of an option, in log-odds."""
+READINGS = (
+    "votes",
+    "kin",
+    "text",
+    "meant",
+    "odds",
+    "untaught",
+    "described",
+    "missing",
+    "askable",
+    "unused",
+    "strange",
+    "doubt",
+    "idle",
+    "doubled",
+    "steps",
+    "agreement",
+    "wording",
+    "lacking",
+    "nothing",
+    "alike",
+)
+"""What is read of an option; its log-odds are the sum of these, each times its weight."""
+MOST_FOR_NOTHING = 0.35
+"""Probability that nothing is asked for, above which a part is refused; the tools may share the rest."""
 _SURE = 1.0
 """Log-odds above which a stretch of words raises no doubt."""
 _MAX_DOUBT, _MAX_WORDS, _MAX_LACKING = 4.0, 4, 5.0
@@ -95,7 +102,7 @@ class Part:
     """Steps; references are counted from the first one, and negative ones point to steps of earlier parts."""
     missing: tuple[tuple[str, str], ...]
     confidence: float
-    """Probability that these are the right tools, in [0, 1]."""
+    """Probability that this is asked for, in [0, 1]; of refusing, that nothing is."""
     rests_on: tuple[str, ...]
     nearest: str
     """Tool to offer when this part is not served; empty when none is similar."""
@@ -121,23 +128,29 @@ class Proposal:
     def parts(self) -> list[Part]:
         """Return one part for a single clause; else one per clause, or one for all if such a request was taught."""
         if len(self._units) == 1:
-            return [self._part(0, self._ranked(0, False, ()))]
+            return [self._part(0, self.ranked(0))]
         by_clause: list[Part] = []
         steps: list[Step] = []
         gain = 0.0
         for unit in range(1, len(self._units)):
-            ranked = self._ranked(unit, False, steps)
+            ranked = self.ranked(unit, earlier=steps)
             part = self._part(unit, ranked)
             by_clause.append(part)
             steps += shifted(part.steps, len(steps))
             gain += _gain(ranked) / (len(self._units) - 1)
-        whole = self._ranked(0, True, ())
+        whole = self.ranked(0, is_long=True)
         return [self._part(0, whole)] if not whole[0].is_nothing and _gain(whole) > gain else by_clause
 
     def _part(self, unit: int, ranked: Sequence[Option]) -> Part:
-        best = ranked[0]
-        weights = [math.exp(option.score - best.score) for option in ranked]
-        same = sum(w for w, option in zip(weights, ranked) if option.tools == best.tools)
+        chances = _chances(ranked)
+        of_leaves: dict[tuple[str, ...], float] = {}
+        for option, chance in zip(ranked, chances):
+            of_leaves[option.candidate.leaves] = of_leaves.get(option.candidate.leaves, 0.0) + chance
+        for_nothing = of_leaves.pop((), 0.0)
+        meant = max(of_leaves, key=lambda leaves: of_leaves[leaves], default=())
+        if for_nothing > MOST_FOR_NOTHING:
+            meant = ()
+        best = next(option for option in ranked if option.candidate.leaves == meant)
         something = next((option for option in ranked if not option.is_nothing), None)
         is_near = something is not None and something.candidate.text >= _NEAR
         nearest = something.candidate.leaves[-1] if something and is_near else self._ballot.nearest_tool(unit, _NEAR)
@@ -145,17 +158,17 @@ class Proposal:
             text=self._units[unit].said(),
             steps=tuple(best.bound.steps),
             missing=best.bound.missing,
-            confidence=min(1.0, same / sum(weights)),
+            confidence=min(1.0, of_leaves.get(meant, for_nothing)),
             rests_on=best.candidate.rests_on,
             nearest=nearest,
         )
 
     # ── Options ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def _ranked(self, unit: int, is_long: bool, earlier: Sequence[Step]) -> list[Option]:
+    def ranked(self, unit: int, *, is_long: bool = False, earlier: Sequence[Step] = ()) -> list[Option]:
         """Return ways to serve one unit, best first; refusing is always among them."""
         candidates = self._ballot.candidates(unit, self._units[unit].words, is_long=is_long, may_refer=bool(earlier))
-        worth = [sum(_WEIGHTS[name] * value for name, value in _support(c).items()) for c in candidates]
+        worth = [_log_odds(_support(candidate)) for candidate in candidates]
         options = [
             option
             for candidate, here in zip(candidates, worth)
@@ -174,6 +187,7 @@ class Proposal:
         words = self._units[unit]
         is_alike = candidate.words == words.words
         bound = (bind_alike if is_alike else bind)(candidate.steps, words, self._tools)
+        self._narrow(bound, words)
         if not self._connected(bound, earlier) or (not is_alike and self._is_untimely(bound, words)):
             return None
         self._reuse(bound, earlier)
@@ -204,8 +218,23 @@ class Proposal:
             "wording": self._manners.wording([step.tool for step in candidate.steps], _asking_words(bound, unit)),
         }
 
+    def _narrow(self, bound: Bound, unit: Unit) -> None:
+        """Look up what a time names that no argument took: "cancel my alarm for 5pm" is about the one at five."""
+        left = [place for place, token in enumerate(unit.tokens) if place not in bound.used and token.slot is not None]
+        times = [place for place in left if _bounds(unit.tokens[place].slot)]
+        if len(times) != 1 or not any(self._tools[step.tool].effect != "none" for step in bound.steps):
+            return
+        used = {ref.step for step in bound.steps for ref in step.refs()}
+        start, end = _bounds(unit.tokens[times[0]].slot) or ("", "")
+        for index, step in enumerate(bound.steps):
+            takes = {p.name for p in self._tools[step.tool].parameters if canonical(p.type) == "datetime"}
+            if index in used and takes >= {"start", "end"} and not takes & step.arguments.keys():
+                bound.steps[index] = replace(step, arguments={**step.arguments, "start": start, "end": end})
+                bound.used |= {times[0]}
+                return
+
     def _is_untimely(self, bound: Bound, unit: Unit) -> bool:
-        """Return whether something would be changed now although the request says when, and no argument takes it.
+        """Return whether something would be changed now although the request says when, and no argument takes a time.
 
         Examples: "turn the heating on at six", "… when I leave".
         """
@@ -213,10 +242,12 @@ class Proposal:
         if all(spec.effect == "none" for spec in specs):
             return False
         rest = [token for place, token in enumerate(unit.tokens) if place not in bound.used]
-        if any(token.slot is not None and token.slot.kind == "time" and _is_later(token.slot) for token in rest):
+        times = {spec.name: {p.name for p in spec.parameters if canonical(p.type) in _TIMES} for spec in specs}
+        is_timed = any(times[step.tool] & step.arguments.keys() for step in bound.steps)
+        if not is_timed and any(t.slot is not None and t.slot.kind == "time" and _is_later(t.slot) for t in rest):
             return True
-        takes_time = any(canonical(p.type) in _TIMES for spec in specs for p in spec.parameters)
         pairs = itertools.pairwise(rest)
+        takes_time = any(times.values())
         return not takes_time and any(a.word in _WHEN and b.word in _WHO and a.end + 1 == b.start for a, b in pairs)
 
     def _is_askable(self, tool: str, name: str) -> bool:
@@ -349,9 +380,27 @@ def _is_example(candidate: Candidate) -> bool:
     return candidate.likeness > _SAME_FORM and candidate.rests_on[:1] == (f"tool:{candidate.leaves[-1]}",)
 
 
+def _bounds(slot: Slot | None) -> tuple[str, str] | None:
+    """Return the first and the last moment a time names, the last at least a minute later; None for anything else."""
+    if slot is None or slot.kind != "time":
+        return None
+    start, end = slot.views.get("start"), slot.views.get("end")
+    if not (isinstance(start, str) and isinstance(end, str)):
+        return None
+    if end <= start:
+        end = (dt.datetime.fromisoformat(start) + dt.timedelta(minutes=1)).isoformat()
+    return start, end
+
+
 def _is_later(slot: Slot) -> bool:
     """Return whether a time is other than this very day or part of it."""
     return not set(slot.text.lower().split()) <= _THIS_DAY
+
+
+def _chances(ranked: Sequence[Option]) -> list[float]:
+    """Return the probability of each option, the best first."""
+    weights = [math.exp(option.score - ranked[0].score) for option in ranked]
+    return [weight / sum(weights) for weight in weights]
 
 
 def _gain(ranked: Sequence[Option]) -> float:
@@ -368,11 +417,24 @@ def _support(candidate: Candidate) -> dict[str, float]:
         "meant": candidate.meant,
         "odds": candidate.odds,
         "untaught": float(candidate.is_untaught),
+        "described": candidate.text if candidate.is_untaught else 0.0,
     }
 
 
 def _option(candidate: Candidate, bound: Bound, readings: dict[str, float]) -> Option:
-    return Option(candidate, bound, readings, sum(_WEIGHTS[name] * value for name, value in readings.items()))
+    return Option(candidate, bound, readings, _log_odds(readings))
+
+
+def _log_odds(readings: Mapping[str, float]) -> float:
+    weights = option_weights()
+    return sum(weights.get(name, 0.0) * value for name, value in readings.items())
+
+
+@functools.cache
+def option_weights() -> Mapping[str, float]:
+    """Return the weight of each reading; `training.option_weights_train` fits them."""
+    weights: dict[str, float] = json.loads((files("hearth.data") / "option_weights.json").read_bytes())["weights"]
+    return weights
 
 
 def _asking_words(bound: Bound, unit: Unit) -> list[str]:

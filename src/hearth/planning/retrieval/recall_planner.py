@@ -20,7 +20,7 @@ from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan
 from hearth.language.acts.admissibility import why_unreadable
 from hearth.language.acts.negation import forbids, with_denials
-from hearth.language.values.slots import clauses, find_slots
+from hearth.language.values.slots import Slot, clauses, find_slots
 from hearth.planning.adaptation.case_adaptation import rarity_of
 from hearth.planning.adaptation.owner_macros import CONFIDENCE, OWNERS, Conventions
 from hearth.planning.adaptation.repeat_planner import (
@@ -37,7 +37,7 @@ from hearth.planning.arguments.context_counts import Manners
 from hearth.planning.dialogue.clarification import question_about
 from hearth.planning.ranking.tool_heads import HeadPrior
 from hearth.planning.retrieval.episodic_index import Remembered
-from hearth.planning.retrieval.plan_assembly import Part, Proposal, joined, rests_on_unserved, shifted
+from hearth.planning.retrieval.plan_assembly import Option, Part, Proposal, joined, rests_on_unserved, shifted
 from hearth.planning.retrieval.tool_index import Offered
 from hearth.planning.retrieval.voting import Ballot
 from hearth.protocols import Encoder
@@ -55,7 +55,7 @@ from hearth.types import (
 
 OWNERS_WORD = "owner"
 """Planner name of a refusal that the owner taught; no other planner is asked then."""
-_LEAST_CONFIDENCE: dict[Effect, float] = {"none": 0.35, "change": 0.5, "send": 0.6}
+_LEAST_CONFIDENCE: dict[Effect, float] = {"none": 0.3, "change": 0.45, "send": 0.6}
 """A plan less sure than this is not proposed; the more a step does, the surer it must be."""
 
 
@@ -131,29 +131,42 @@ class RecallPlanner:
 
     def _recalled(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
         """Return the plan that the most similar demonstrations suggest."""
-        text = request.text
         offered = self._offers(tools)
-        slots = find_slots(text, request.now, _without_things(context))
-        parts = clauses(text, slots)
-        manners = self._manners
-        units = [Unit(text, tokens_of(text, slots), manners)]
-        if len(parts) > 1:
-            units += [Unit(text, tokens_of(text, slots, part.start, part.end), manners) for part in parts]
+        slots = find_slots(request.text, request.now, _without_things(context))
+        units, forms = self._units(request.text, slots)
         if not units[0].tokens:
             return Refusal("unreadable", "The request holds no words; say what you would like done.", planner=self.name)
-        forms = self._remembered.likeness.of_requests([text] * len(units), [unit.tokens for unit in units])
-        ballot = Ballot(self._remembered, offered, self._usable_rows(offered), forms, [unit.words for unit in units])
+        proposal = self._proposal(units, forms, offered)
         again = self._again(request, forms[0], context, tools)
         if again is not None and again.is_whole and not again.is_exchanged:
             return self._repeated(again)
-        if forbids(text):
-            return Refusal("out_of_scope", _NOT_TO, planner=OWNERS_WORD if len(parts) < 2 else self.name)
-        proposal = Proposal(ballot, units, offered, manners, self._remembered.likeness)
+        if forbids(request.text):
+            return Refusal("out_of_scope", _NOT_TO, planner=OWNERS_WORD if len(units) < 2 else self.name)
         answer = self._answered(proposal.parts(), offered)
         if isinstance(answer, Plan) and holds_what_is_gone(answer, tools, slots, request.now):
             answer = Refusal("out_of_scope", _UNSURE, planner=self.name)
-        answer = with_denials(answer, text) if isinstance(answer, Plan) else answer
+        answer = with_denials(answer, request.text) if isinstance(answer, Plan) else answer
         return self._repeated(again) if again is not None and _bears_out(answer, again) else answer
+
+    def options(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> list[Option]:
+        """Return ways to serve the whole request as one thing, best first, with what was read of each.
+
+        This is what the weights of the readings are fitted on.
+        """
+        units, forms = self._units(request.text, find_slots(request.text, request.now, _without_things(context)))
+        return self._proposal(units[:1], forms[:1], self._offers(tools)).ranked(0)
+
+    def _units(self, text: str, slots: Sequence[Slot]) -> tuple[list[Unit], NDArray[np.float32]]:
+        """Return the whole request, then its clauses when there are several, and the form of each."""
+        units = [Unit(text, tokens_of(text, slots), self._manners)]
+        if len(parts := clauses(text, slots)) > 1:
+            units += [Unit(text, tokens_of(text, slots, part.start, part.end), self._manners) for part in parts]
+        return units, self._remembered.likeness.of_requests([text] * len(units), [unit.tokens for unit in units])
+
+    def _proposal(self, units: Sequence[Unit], forms: NDArray[np.float32], offered: Offered) -> Proposal:
+        words = [unit.words for unit in units]
+        ballot = Ballot(self._remembered, offered, self._usable_rows(offered), forms, words)
+        return Proposal(ballot, units, offered, self._manners, self._remembered.likeness)
 
     def _again(
         self, request: Request, form: NDArray[np.float32], context: Context, tools: Mapping[str, ToolSpec]

@@ -57,11 +57,11 @@ class Candidate:
     text: float = 0.0
     """Likeness to the texts of the tools."""
     meant: float = 0.0
-    """Mean score of these tools in the heads, about 0 to 1; 0 for tools that nobody taught."""
+    """Mean score of these tools in the heads, about 0 to 1."""
     odds: float = 0.0
-    """Mean logarithm of that score; 0 for tools that nobody taught."""
+    """Mean logarithm of that score."""
     is_untaught: bool = False
-    """True when the heads know none of these tools."""
+    """True when the heads know none of these tools; their scores are those of nothing."""
 
     @property
     def leaves(self) -> tuple[str, ...]:
@@ -197,14 +197,13 @@ class Ballot:
     def _with_heads(self, unit: int, candidate: Candidate) -> Candidate:
         """Return the candidate with what the heads say of its tools."""
         said, leaves = self._meant[unit], candidate.leaves
-        if not leaves:
+        scores = [said[tool] for tool in leaves if tool in said]
+        if not scores:  # what speaks against all that was taught speaks against a tool that nobody taught no more
             scores = [max(said.get(NOTHING, 0.0), said.get(TALK, 0.0))]
-        else:
-            scores = [said[tool] for tool in leaves if tool in said]
-        if not scores:
-            return replace(candidate, is_untaught=True)
         logarithms = [math.log(min(1.0, max(_LEAST_MEANT, score))) for score in scores]
-        return replace(candidate, meant=sum(scores) / len(scores), odds=sum(logarithms) / len(scores))
+        is_untaught = bool(leaves) and not any(tool in said for tool in leaves)
+        meant, odds = sum(scores) / len(scores), sum(logarithms) / len(scores)
+        return replace(candidate, meant=meant, odds=odds, is_untaught=is_untaught)
 
     # ── Parts ─────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -18,7 +18,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -54,8 +54,9 @@ def main() -> None:
             judged, times_ms = _planned(agent, asked, chosen.show)
         finally:
             agent.close()
-    results = {source: _summary(asked, judged, lambda one, s=source: one.source == s) for source in SOURCES}
-    results["all"] = _summary(asked, judged, lambda one: True)
+    pairs = list(zip(asked, judged))
+    results = {source: _summary([(one, v) for one, v in pairs if one.source == source]) for source in SOURCES}
+    results["all"] = _summary(pairs)
     results["plan_ms"] = {
         "p50": round(float(np.median(times_ms)), 1),
         "p95": round(float(np.quantile(times_ms, 0.95)), 1),
@@ -105,12 +106,10 @@ def _is_shown(one: RealRequest, verdict: str, show: str) -> str:
     return verdict if is_served and verdict in wanted else ""
 
 
-def _summary(
-    asked: Sequence[RealRequest], judged: Sequence[str], is_counted: Callable[[RealRequest], bool]
-) -> dict[str, object]:
+def _summary(judged: Sequence[tuple[RealRequest, str]]) -> dict[str, object]:
     found: dict[str, object] = {}
     for kind, name in (("tool", "served_requests"), ("none", "unserved_requests"), ("chat", "talk")):
-        verdicts = [verdict for one, verdict in zip(asked, judged) if one.kind == kind and is_counted(one)]
+        verdicts = [verdict for one, verdict in judged if one.kind == kind]
         if not verdicts:
             continue
         share: dict[str, object] = {"n": len(verdicts)}

@@ -1,0 +1,139 @@
+"""Heads that are solved: what is taught counts exactly, what is forgotten is gone to the last bit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hearth.planning.ranking.request_sketch import N_SKETCH, request_features
+from hearth.planning.ranking.tool_heads import NOTHING, PROBE, HeadPrior, ToolHeads, read_prior, shipped_prior
+from hearth.models.llm.scripted import HashEncoder
+
+DIM = 6
+TEXTS = ("turn on the lamp", "switch the lamp off", "remind me <time>", "play some jazz", "what time is it", "thanks")
+TOOLS = ("turn_on", "turn_off", "add_reminder", "", "current_time", "")
+
+
+def vectors_of(texts: tuple[str, ...]) -> np.ndarray:
+    return HashEncoder(DIM).encode(texts).astype(np.float32)
+
+
+def taught(order: list[int], heads: ToolHeads | None = None) -> ToolHeads:
+    heads = heads or ToolHeads(DIM, None)
+    for k in order:
+        targets = [(TOOLS[k],) if TOOLS[k] else ()]
+        heads.teach([f"d{k}"], vectors_of((TEXTS[k],)), [TEXTS[k].split()], targets)
+    return heads
+
+
+def said(heads: ToolHeads, text: str) -> dict[str, float]:
+    return dict(heads.scores(vectors_of((text,)), [text.split()])[0])
+
+
+def made_prior(factor: np.ndarray, weights: np.ndarray) -> HeadPrior:
+    dim = len(weights)
+    nothing = np.zeros((DIM, 0), dtype=np.float32)
+    probe = HashEncoder(DIM).encode([PROBE])[0]
+    packed = factor[np.tril_indices(dim)]
+    return HeadPrior(("turn_on", NOTHING), weights, packed, nothing, np.zeros(0, dtype=np.float32), probe)
+
+
+def test_what_was_taught_is_meant() -> None:
+    heads = taught([0, 1, 2, 3, 4, 5])
+    for text, tool in zip(TEXTS, TOOLS):
+        scores = said(heads, text)
+        assert max(scores, key=scores.__getitem__) == (tool or NOTHING)
+    scores = said(heads, "please turn on the hall lamp")
+    assert max(scores, key=scores.__getitem__) == "turn_on"
+
+
+def test_one_that_knows_nothing_says_nothing() -> None:
+    assert said(ToolHeads(DIM, None), "turn on the lamp") == {}
+
+
+@settings(max_examples=25)
+@given(st.permutations(range(6)), st.sets(st.integers(0, 5)))
+def test_order_does_not_count_and_what_is_forgotten_was_never_seen(order: list[int], gone: set[int]) -> None:
+    heads = taught(order)
+    heads.forget([f"d{k}" for k in gone])
+    heads.forget(["never taught"])
+    alone = taught([k for k in range(6) if k not in gone])
+    assert said(heads, "turn the lamp") == said(alone, "turn the lamp")
+
+
+def test_a_row_taught_again_replaces_the_older_one() -> None:
+    heads = taught([0, 1])
+    heads.teach(["d0"], vectors_of((TEXTS[0],)), [TEXTS[0].split()], [("turn_off",)])
+    assert "turn_on" not in said(heads, TEXTS[0])
+
+
+def test_home_beside_a_prior_equals_one_ridge_over_both() -> None:
+    here = ("switch on the light", "dim the lamp")
+    cosines = (np.zeros((DIM, 0), dtype=np.float32), np.zeros(0, dtype=np.float32))
+    rows = request_features(vectors_of(here), [t.split() for t in here], *cosines).astype(np.float64)
+    draw = np.random.default_rng(0)
+    spread = draw.uniform(0.5, 1.5, rows.shape[1])
+    weights = draw.standard_normal((rows.shape[1], 2)).astype(np.float32) / 10
+    heads = ToolHeads(DIM, made_prior(np.diag(spread).astype(np.float32), weights))
+    heads.teach(["a", "b"], vectors_of(here), [t.split() for t in here], [("turn_on",), ("set_brightness",)])
+    importance, gram = 4.0, np.diag(spread**-2)  # of a demonstration of this home; what the prior was solved with
+    targets = np.array([[1, 0, 0], [0, 0, 1]])
+    before = np.hstack([weights, np.zeros((len(weights), 1))])
+    whole = np.linalg.solve(gram + importance * rows.T @ rows, gram @ before + importance * rows.T @ targets)
+    asked = request_features(vectors_of(("light on",)), [["light", "on"]], *cosines).astype(np.float64) @ whole
+    scores = said(heads, "light on")
+    assert [scores["turn_on"], scores[NOTHING], scores["set_brightness"]] == pytest.approx(asked[0], abs=1e-4)
+    heads.forget(["a", "b"])
+    fresh = ToolHeads(DIM, made_prior(np.diag(spread).astype(np.float32), weights))
+    assert said(heads, "light on") == said(fresh, "light on")
+
+
+def test_more_rows_than_numbers_are_solved_the_other_way_round() -> None:
+    heads = ToolHeads(DIM, None)
+    n = 1 + DIM + N_SKETCH + 5
+    texts = tuple(f"word{k} lamp" for k in range(n))
+    heads.teach([str(k) for k in range(n)], vectors_of(texts), [t.split() for t in texts], [("turn_on",)] * n)
+    assert said(heads, "word3 lamp")["turn_on"] == pytest.approx(1, abs=0.05)
+
+
+def test_tools_that_are_left_out_speak_for_nothing() -> None:
+    prior = shipped_prior()
+    assert prior is not None
+    without = prior.without({"turn_on", "no such tool"})
+    assert set(prior.outputs) - set(without.outputs) == {"turn_on"}
+    place, gone = prior.outputs.index(NOTHING), prior.outputs.index("turn_on")
+    added = prior.weights[:, place] + prior.weights[:, gone]
+    assert np.array_equal(without.weights[:, without.outputs.index(NOTHING)], added)
+
+
+def test_a_prior_of_another_encoder_does_not_fit() -> None:
+    prior = shipped_prior()
+    assert prior is not None and not prior.fits(HashEncoder(len(prior.probe))) and not prior.fits(HashEncoder(DIM))
+
+
+@pytest.mark.parametrize("damage", ["cut", "noise", "gone", "other arrays", "wrong shape"])
+def test_a_damaged_prior_is_none(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "heads.npz"
+    if damage == "cut":
+        np.savez(path, about=np.zeros(3, dtype=np.uint8))
+        path.write_bytes(path.read_bytes()[:-40])
+    elif damage == "noise":
+        path.write_bytes(b"\x00\xffnot an archive")
+    elif damage == "other arrays":
+        np.savez(path, about=np.zeros(3, dtype=np.uint8))
+    elif damage == "wrong shape":
+        about = np.frombuffer(b'{"outputs": ["a"]}', dtype=np.uint8)
+        one = np.zeros((2, 2), dtype=np.float16)
+        np.savez(path, about=about, weights=one, factor=one, projection=one, phases=one, probe=one)
+    assert read_prior(path) is None
+
+
+def test_words_that_no_writing_holds_are_read() -> None:
+    texts = ("", "\ud800 lamp", "a" * 5000, "🙂🙂 ünïcode")
+    cosines = (np.zeros((DIM, 0), dtype=np.float32), np.zeros(0, dtype=np.float32))
+    features = request_features(np.zeros((4, DIM), dtype=np.float32), [t.split() for t in texts], *cosines)
+    assert features.shape == (4, 1 + DIM + N_SKETCH) and np.isfinite(features).all()
