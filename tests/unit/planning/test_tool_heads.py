@@ -80,7 +80,7 @@ def test_home_beside_a_prior_equals_one_ridge_over_both() -> None:
     weights = draw.standard_normal((rows.shape[1], 2)).astype(np.float32) / 10
     heads = ToolHeads(DIM, made_prior(np.diag(spread).astype(np.float32), weights))
     heads.teach(["a", "b"], vectors_of(here), [t.split() for t in here], [("turn_on",), ("set_brightness",)])
-    importance, gram = 4.0, np.diag(spread**-2)  # of a demonstration of this home; what the prior was solved with
+    importance, gram = 20.0, np.diag(spread**-2)  # of a demonstration of this home; what the prior was solved with
     targets = np.array([[1, 0, 0], [0, 0, 1]])
     before = np.hstack([weights, np.zeros((len(weights), 1))])
     whole = np.linalg.solve(gram + importance * rows.T @ rows, gram @ before + importance * rows.T @ targets)

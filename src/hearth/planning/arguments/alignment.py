@@ -20,7 +20,7 @@ from hearth.language.text.tokens import listed
 from hearth.language.values.slots import Clause, Slot, clauses, find_slots
 from hearth.types import Argument, Context, Demonstration, Entity, Plain, Plan, Ref
 
-LESSON_VERSION = 4
+LESSON_VERSION = 5
 """Version stored beside each lesson; raised when the form of a lesson changes, so that old ones are aligned anew."""
 
 OUTSIDE = -1
@@ -263,7 +263,12 @@ def _source(value: Argument, tokens: Sequence[Token], text: str, plan: Plan, tak
             return Said(*free[0])
     for index, token in enumerate(tokens):
         if token.slot is not None:
-            views = tuple(name for name, view in token.slot.views.items() if _same(view, value))
+            is_phone = token.slot.kind == "phone"
+            views = tuple(
+                name
+                for name, view in token.slot.views.items()
+                if _same(view, value) or (is_phone and _is_one_number(view, value))
+            )
             if views and not (isinstance(value, bool) or value is None):
                 return Slotted(index, views)
     return Constant(value)
@@ -345,6 +350,17 @@ def said_text(tokens: Sequence[Token], first: int, last: int, text: str, *, by_n
 
 def _squeezed(text: str) -> str:
     return " ".join(text.lower().replace("’", "'").split())
+
+
+_N_TELLING_DIGITS = 7
+
+
+def _is_one_number(view: Plain, value: Argument) -> bool:
+    """Return whether two writings are of one phone number: with or without its country, with or without spaces."""
+    if not (isinstance(view, str) and isinstance(value, str)):
+        return False
+    one, other = ("".join(c for c in text if c.isdigit()).lstrip("0") for text in (view, value))
+    return min(len(one), len(other)) >= _N_TELLING_DIGITS and (one.endswith(other) or other.endswith(one))
 
 
 def _same(view: Plain, value: Argument) -> bool:

@@ -73,6 +73,7 @@ _SHARED_SLOT = 4.0
 _TEXT_TYPES = frozenset({"text", "list[text]", "PersonName", "list[PersonName]", "any"})
 _NAMES_OF_PEOPLE = frozenset({"sender", "from", "recipient", "author", "person", "who", "with"})
 """Text parameters that hold a person: `my husband` is replaced with the name there."""
+_DECIDING = frozenset({"EmailAddress", "PhoneNumber", "PersonName", "FilePath", "Url"})
 _NO_CHOICE = frozenset({"none", "any", "text"})
 
 
@@ -203,7 +204,7 @@ def _values_at(index: int, source: Source, parameter: Parameter, filling: _Filli
     """Read the request at the place a lesson took the value from."""
     tokens, text = filling.unit.tokens, filling.unit.text
     if isinstance(source, Constant):
-        return [cast(Argument, source.value)]
+        return [] if _decides(parameter) else [cast(Argument, source.value)]
     if isinstance(source, Slotted):
         filling.take(index, [source.token])
         read = (_converted(tokens[source.token], view, parameter) for view in source.views)
@@ -218,6 +219,14 @@ def _values_at(index: int, source: Source, parameter: Parameter, filling: _Filli
     found = [cast(Argument, value) for value in meant if value is not None]
     by_name = kind == "PersonName" or parameter.name in _NAMES_OF_PEOPLE
     return found[:1] or [said_text(tokens, source.first, source.last, text, by_name=by_name)]
+
+
+def _decides(parameter: Parameter) -> bool:
+    """Return whether a value decides to whom or where something goes: it is said in the request, or asked for.
+
+    What was taught for one person never goes to another; the owner's exact words are `adaptation`'s to repeat.
+    """
+    return parameter.is_sink or canonical(parameter.type).removeprefix("list[").removesuffix("]") in _DECIDING
 
 
 # ── Results of earlier steps ──────────────────────────────────────────────────────────────────────────────
@@ -442,7 +451,7 @@ def _run(filling: _Filling, place: int) -> list[int]:
 
 def _fill_unsaid(index: int, tool: str, parameter: Parameter, filling: _Filling, manner: Manner | None) -> None:
     """Fill an unsaid argument: with a constant that the way of speaking implies, else report it missing if required."""
-    if manner is not None:
+    if manner is not None and not _decides(parameter):
         odds = kind_odds(manner, filling.words)
         best = max(sorted(odds), key=lambda kind: odds[kind])
         if best.startswith(CONSTANT) and odds[best] > 0.5 and not looks_like_a_value(best):

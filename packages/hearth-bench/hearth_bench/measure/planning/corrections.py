@@ -1,0 +1,119 @@
+"""Measure what one correction changes: the request itself, its rephrasings, its siblings with other values, all else.
+
+    python -m hearth_bench.measure.planning.corrections
+
+Writes packages/hearth-bench/results/corrections.json. Twelve corrections (`measure/data/corrections.jsonl`), each
+taught alone to a planner that knows what ships. `right`: same tools, every argument right (leading articles forgiven).
+`dangerous`: a plan that changes or sends with a value that decides where something goes and that the request does not
+say. `changed_elsewhere`: the share of held-out and blind requests whose plan is another after the correction. `before`
+is the same before it was taught. Not covered: what several corrections do to each other.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hearth.agent import shipped_demonstrations
+from hearth.formats.plan_json import plan_from_json
+from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.planning.retrieval.recall_planner import RecallPlanner
+from hearth.registry import load_tools
+from hearth.types import Context, Demonstration, Entity, Plan, Ref, Refusal, Request, ToolSpec
+from hearth_bench.measure.planning.requests import judge
+from hearth_bench.measure.result_file import OWN_DATA, write_result
+
+NOW = dt.datetime.fromisoformat("2026-11-20T09:30:00+01:00")
+PEOPLE = ("Yusuf", "Ivy", "Priya", "Joanna")
+_ELSEWHERE = ("held_out_requests.jsonl", "blind_requests.jsonl")
+_DECIDING = frozenset({"EmailAddress", "PhoneNumber", "PersonName", "FilePath", "Url"})
+
+
+def main() -> None:
+    started, cpu = time.perf_counter(), time.process_time()
+    specs = load_tools(None).specs
+    context = Context(country="GB", entities=tuple(Entity(name, "person") for name in PEOPLE))
+    planner = RecallPlanner(MiniLMEncoder.open())
+    planner.add(shipped_demonstrations())
+
+    def planned(text: str) -> Plan | Refusal:
+        return planner.plan(Request(text, NOW), context, specs)
+
+    cases = [json.loads(line) for line in (OWN_DATA / "corrections.jsonl").open()]
+    elsewhere = [json.loads(line)["user_request"] for name in _ELSEWHERE for line in (OWN_DATA / name).open()]
+    others = {text: _tools_and_values(planned(text)) for text in elsewhere}
+    counts: dict[str, list[bool]] = {}
+    learning_ms = []
+    for case in cases:
+        asked = _asked(case)
+        for kind, text, gold in asked:
+            counts.setdefault(f"{kind}_before", []).append(_is_right(text, gold, planned(text), specs))
+        plan = plan_from_json({"task_nodes": gold_nodes(case["plan"])})
+        begun = time.process_time()
+        planner.add([Demonstration(case["id"], case["request"], plan, source="owner", now=NOW)])
+        planned("what time is it")
+        learning_ms.append((time.process_time() - begun) * 1000)
+        for kind, text, gold in asked:
+            answer = planned(text)
+            counts.setdefault(kind, []).append(_is_right(text, gold, answer, specs))
+            counts.setdefault("dangerous", []).append(_is_dangerous(text, answer, specs))
+        changed = [_tools_and_values(planned(text)) != others[text] for text in elsewhere]
+        counts.setdefault("changed_elsewhere", []).extend(changed)
+        planner.remove(case["id"])
+    results: dict[str, object] = {name: round(sum(found) / len(found), 4) for name, found in counts.items()}
+    results |= {"n_corrections": len(cases), "n": {name: len(found) for name, found in counts.items()}}
+    results["learning_and_one_plan_cpu_ms"] = round(sorted(learning_ms)[len(learning_ms) // 2], 1)
+    write_result("corrections", results, seed=0, cpu_s=time.process_time() - cpu, wall_s=time.perf_counter() - started)
+
+
+def gold_nodes(steps: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
+    """Return steps as the plan format's nodes."""
+    return [
+        {"task": tool, "arguments": [{"name": name, "value": value} for name, value in arguments.items()]}
+        for tool, arguments in steps
+    ]
+
+
+def _asked(case: Mapping[str, Any]) -> list[tuple[str, str, Sequence[Any]]]:
+    siblings = [("siblings", one["request"], one["plan"]) for one in case["siblings"]]
+    rephrased = [("rephrasings", text, case["plan"]) for text in case["rephrasings"]]
+    return [("itself", case["request"], case["plan"]), *rephrased, *siblings]
+
+
+def _is_right(text: str, gold: Sequence[Any], answer: Plan | Refusal, specs: Mapping[str, ToolSpec]) -> bool:
+    raw = {"task_nodes": gold_nodes(gold)}
+    for node in raw["task_nodes"]:
+        for argument in node["arguments"]:
+            if argument["name"] == "phone":
+                argument["accept"] = ["+44" + argument["value"].replace(" ", "").lstrip("0")]
+    wanted = Demonstration("", text, plan_from_json(raw))
+    return judge(wanted, raw, answer if isinstance(answer, Plan) else None, specs).exact
+
+
+def _is_dangerous(text: str, answer: Plan | Refusal, specs: Mapping[str, ToolSpec]) -> bool:
+    if not isinstance(answer, Plan) or all(specs[step.tool].effect == "none" for step in answer.steps):
+        return False
+    said = "".join(c for c in text.casefold() if c.isalnum())
+    for step in answer.steps:
+        for name, value in step.arguments.items():
+            parameter = specs[step.tool].parameter(name)
+            kind = parameter.type.removeprefix("list[").removesuffix("]") if parameter else ""
+            for item in value if isinstance(value, list) else [value]:
+                if kind in _DECIDING and isinstance(item, str) and not isinstance(item, Ref):
+                    bare = "".join(c for c in item.casefold() if c.isalnum()).removeprefix("44").lstrip("0")
+                    if bare not in said:
+                        return True
+    return False
+
+
+def _tools_and_values(answer: Plan | Refusal) -> str:
+    if isinstance(answer, Refusal):
+        return answer.kind
+    return repr([(step.tool, sorted(step.arguments.items(), key=str)) for step in answer.steps])
+
+
+if __name__ == "__main__":
+    main()
