@@ -62,14 +62,15 @@ _PERFECT_OWN = Row("oracle", by_definition=_same(_OWN, 1.0, wrongly_refused=0.0,
 _PUBLIC = (("node F1", "node_f1"), ("link F1", "link_f1"), ("accuracy", "accuracy"), ("exact", "exact"))
 
 
+_VERDICTS = ("good", "right", "asked", "refused", "memory", "wrong", "acts_wrongly")
 _REAL_SOURCES = ("slurp", "hwu", "smcalflow", "xsid", "almond", "ha", "all")
 
 
-def _real(title: str, key: str, columns: tuple[tuple[str, str], ...]) -> Table:
+def _real(title: str, key: str, columns: tuple[tuple[str, str], ...], floor: Row) -> Table:
     rows = tuple(Row(source, f"results/{source}/{key}/") for source in _REAL_SOURCES)
     oracle = Row("oracle", by_definition=_same(columns, 0.0, good=1.0, right=1.0))
     command = "python -m hearth_bench.measure.planning.real_requests"
-    return Table("Planning", title, "real_requests", command, columns, (*rows, oracle), _PLANNING)
+    return Table("Planning", title, "real_requests", command, columns, (floor, *rows, oracle), _PLANNING)
 
 
 def _own(title: str, key: str) -> Table:
@@ -235,6 +236,7 @@ TABLES: tuple[Table, ...] = (
             ("refused", "refused"),
             ("acts wrongly", "acts_wrongly"),
         ),
+        Row("floor: refuses everything", by_definition={**dict.fromkeys(_VERDICTS, 0.0), "refused": 1.0}),
     ),
     _real(
         "What real people said, a held-out tenth: requests that no tool serves",
@@ -244,6 +246,9 @@ TABLES: tuple[Table, ...] = (
             ("memory asked", "memory"),
             ("wrong look-up", "wrong"),
             ("acts wrongly", "acts_wrongly"),
+        ),
+        Row(
+            "floor: looks something up, whatever is said", by_definition={**dict.fromkeys(_VERDICTS, 0.0), "wrong": 1.0}
         ),
     ),
     Table(

@@ -53,6 +53,8 @@ _TURNS = frozenset(
 _POINTS = frozenset(("it", "that", "this", "them", "those", "these", "same", "him", "her"))
 """Words that refer to what was said before, when they are among the first few."""
 _N_FIRST = 4
+_CLOSE = 0.5
+"""Least share of words that are the same in two requests of which one may be the other turned round."""
 _QUESTIONS = frozenset(("what", "when", "who", "why", "how", "where"))
 """Question words; they count only at the beginning."""
 _IDLE = POLITE | frozenset(
@@ -158,6 +160,28 @@ def _is_turned(taught: str, said: str) -> bool:
     first = [next((word for word in words if word not in POLITE), "") for words in (then, now)]
     asks = (first[0] in _QUESTIONS) != (first[1] in _QUESTIONS)
     return asks or bool((set(then) ^ set(now)) & _TURNS)
+
+
+def does_the_opposite(
+    answer: Plan,
+    request: Request,
+    near: Sequence[tuple[Demonstration, NDArray[np.float32]]],
+    tools: Mapping[str, ToolSpec],
+) -> bool:
+    """Return whether a plan does what the owner taught for the same words with one turned round: on for off.
+
+    Heads and votes find a long request almost the same although one word of it says the contrary.
+    """
+    if all(tools[step.tool].effect == "none" for step in answer.steps):
+        return False
+    done = [(step.tool, dict(step.arguments)) for step in answer.steps]
+    said = set(_telling(request.text))
+    for one, _ in near:
+        taught = set(_telling(one.request))
+        is_close = len(taught & said) >= _CLOSE * max(len(taught), len(said), 1)
+        if is_close and done == [(step.tool, dict(step.arguments)) for step in one.plan.steps]:
+            return _is_turned(one.request, request.text)
+    return False
 
 
 def _points_back(taught: Demonstration) -> bool:

@@ -26,6 +26,7 @@ from hearth.planning.adaptation.owner_macros import CONFIDENCE, OWNERS, Conventi
 from hearth.planning.adaptation.repeat_planner import (
     N_NEAR,
     SaidAgain,
+    does_the_opposite,
     holds_what_is_gone,
     names_a_record,
     said_again,
@@ -59,6 +60,8 @@ _LEAST_CONFIDENCE: dict[Effect, float] = {"none": 0.3, "change": 0.45, "send": 0
 """A plan less sure than this is not proposed; the more a step does, the surer it must be."""
 
 
+_LEAST_UNSHOWN = 0.5
+"""Least confidence of a plan with a tool that nobody showed how to use."""
 _LEAST_OF_SEVERAL = 0.6
 """Least confidence of each of several things asked for at once, if one of them changes something.
 
@@ -137,13 +140,16 @@ class RecallPlanner:
         if not units[0].tokens:
             return Refusal("unreadable", "The request holds no words; say what you would like done.", planner=self.name)
         proposal = self._proposal(units, forms, offered)
-        again = self._again(request, forms[0], context, tools)
+        near = self._near(request, forms[0])
+        again = self._again(request, forms[0], near, context, tools)
         if again is not None and again.is_whole and not again.is_exchanged:
             return self._repeated(again)
         if forbids(request.text):
             return Refusal("out_of_scope", _NOT_TO, planner=OWNERS_WORD if len(units) < 2 else self.name)
         answer = self._answered(proposal.parts(), offered)
-        if isinstance(answer, Plan) and holds_what_is_gone(answer, tools, slots, request.now):
+        if isinstance(answer, Plan) and (
+            holds_what_is_gone(answer, tools, slots, request.now) or does_the_opposite(answer, request, near, tools)
+        ):
             answer = Refusal("out_of_scope", _UNSURE, planner=self.name)
         answer = with_denials(answer, request.text) if isinstance(answer, Plan) else answer
         return self._repeated(again) if again is not None and _bears_out(answer, again) else answer
@@ -168,11 +174,19 @@ class RecallPlanner:
         ballot = Ballot(self._remembered, offered, self._usable_rows(offered), forms, words)
         return Proposal(ballot, units, offered, self._manners, self._remembered.likeness)
 
+    def _near(self, request: Request, form: NDArray[np.float32]) -> list[tuple[Demonstration, NDArray[np.float32]]]:
+        """Return the owner's demonstrations near a request; none for one about a record of the last answer."""
+        return [] if request.record is not None else self._remembered.near(request.text, form, OWNERS, N_NEAR)
+
     def _again(
-        self, request: Request, form: NDArray[np.float32], context: Context, tools: Mapping[str, ToolSpec]
+        self,
+        request: Request,
+        form: NDArray[np.float32],
+        near: Sequence[tuple[Demonstration, NDArray[np.float32]]],
+        context: Context,
+        tools: Mapping[str, ToolSpec],
     ) -> SaidAgain | None:
-        """Return what the owner was given for this request before; None for one about a record of the last answer."""
-        near = [] if request.record is not None else self._remembered.near(request.text, form, OWNERS, N_NEAR)
+        """Return what the owner was given for this request before."""
         if not near:
             return None
         if self._rarity is None:
@@ -302,7 +316,9 @@ def _without_things(context: Context) -> Context:
 def _is_served(part: Part, offered: Offered) -> bool:
     if part.is_nothing:
         return False
-    return part.confidence >= max(_LEAST_CONFIDENCE[offered.tools[step.tool].effect] for step in part.steps)
+    least = max(_LEAST_CONFIDENCE[offered.tools[step.tool].effect] for step in part.steps)
+    is_shown = any(not id.startswith("tool:") for id in part.rests_on)
+    return part.confidence >= (least if is_shown else max(least, _LEAST_UNSHOWN))
 
 
 def is_shaky(parts: Sequence[Part], tools: Mapping[str, ToolSpec]) -> bool:
