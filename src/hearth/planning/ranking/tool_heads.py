@@ -80,7 +80,10 @@ class HeadPrior:
         """Return the factor as a matrix, shape [dim, dim]."""
         dim = len(self.weights)
         matrix = np.zeros((dim, dim), dtype=np.float32)
-        matrix[np.tril_indices(dim)] = self.factor
+        start = 0
+        for row in range(dim):  # indices of all places at once would take twice the memory of the matrix
+            matrix[row, : row + 1] = self.factor[start : start + row + 1]
+            start += row + 1
         return matrix
 
 
@@ -183,13 +186,15 @@ class ToolHeads:
         if len(exact) <= exact.shape[1]:
             kernel = exact @ exact.T
             kernel[np.diag_indices_from(kernel)] += 1 / _OWN_WEIGHT
-            moved = exact.T @ np.linalg.solve(kernel, lacking)
+            parts = [seen.T, np.linalg.solve(kernel, lacking).astype(np.float32)]
         else:  # the same by the identity of Woodbury, dim equations for n
             gram = exact.T @ exact
             gram[np.diag_indices_from(gram)] += 1 / _OWN_WEIGHT
-            moved = np.linalg.solve(gram, exact.T @ lacking)
-        found = moved.astype(np.float32)
-        return found / np.float32(np.sqrt(_RIDGE)) if factor is None else factor.T @ found
+            parts = [np.linalg.solve(gram, exact.T @ lacking).astype(np.float32)]
+        if factor is not None:
+            parts = [factor.T, *parts]
+        moved: Floats = np.linalg.multi_dot(parts) if len(parts) > 1 else parts[0]
+        return moved if factor is not None else moved / np.float32(np.sqrt(_RIDGE))
 
     @property
     def _dim(self) -> int:
