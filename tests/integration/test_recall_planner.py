@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -369,3 +369,45 @@ def test_of_several_things_none_is_done_when_one_is_unsure(
 ) -> None:
     parts = [Part("", (Step(tool),), (), sure, (), "") for tool, sure in steps_and_sureness]
     assert is_shaky(parts, load_tools(None).specs) is shaky
+
+
+@pytest.fixture
+def taught(shipped: RecallPlanner) -> Iterator[Callable[[str, Plan], RecallPlanner]]:
+    """Teach the planner of the first day one correction; it is forgotten afterwards."""
+
+    def teach(said: str, plan: Plan) -> RecallPlanner:
+        shipped.add([Demonstration("own", said, plan, source="owner", now=FIXED_NOW)])
+        return shipped
+
+    yield teach
+    shipped.remove("own")
+
+
+def test_a_number_taught_for_one_person_never_goes_to_another(
+    taught: Callable[[str, Plan], RecallPlanner],
+) -> None:
+    people = ("Yusuf", "Ivy", "Priya")
+    context = Context(country="GB", entities=tuple(Entity(name, "person") for name in people))
+    change: dict[str, Argument] = {"contact": Ref(0, ("id",)), "phone": "+447700900456"}
+    given = Plan((Step("find_contact", {"name": "Yusuf"}), Step("change_contact", change)))
+    planner = taught("new number for Yusuf: 07700 900456", given)
+    for name, number in (("Yusuf", "07700 900456"), ("Ivy", "07700 900555"), ("Priya", "07700 900111")):
+        answer = planner.plan(Request(f"new number for {name}: {number}", FIXED_NOW), context, TOOLS)
+        (found, sought), (changed, values) = steps(answer)
+        assert (found, changed, sought["name"]) == ("find_contact", "change_contact", name)
+        assert str(values["phone"]).replace(" ", "")[-6:] == number.replace(" ", "")[-6:]
+
+
+@pytest.mark.companions
+def test_the_opposite_of_what_was_taught_is_not_done(taught: Callable[[str, Plan], RecallPlanner]) -> None:
+    said = "the kitchen light {} and then we cook, it is dark here"
+    planner = taught(said.format("on"), Plan((Step("turn_on", {"device": "kitchen light"}),)))
+    assert steps(plan(planner, said.format("on"))) == [("turn_on", {"device": "kitchen light"})]
+    answer = plan(planner, said.format("off"))
+    assert not isinstance(answer, Plan) or "turn_on" not in [step.tool for step in answer.steps]
+
+
+def test_a_time_that_no_argument_took_names_the_record(shipped: RecallPlanner) -> None:
+    (found, sought), (done, _) = steps(plan(shipped, "cancel my alarm for 5pm"))
+    assert (found, done) == ("find_reminders", "delete_reminder")
+    assert (str(sought["start"])[11:16], str(sought["end"])[11:16]) == ("17:00", "17:01")
