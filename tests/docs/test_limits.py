@@ -122,6 +122,12 @@ def test_the_readme_says_what_was_measured() -> None:
             100 * measured(file, *keys, prefix + name) for name in ("right", REFUSED_WRONGLY[file], "wrong_side_effect")
         )
         assert re.search(rf"^\| {first}[^|]*\| {right:.0f} % \| {refused:.0f} % \| {wrong:.1f} % \|$", readme, re.M)
+    served = ("results", "all", "served_requests")
+    right, refused, wrong = (
+        100 * measured("real_requests.json", *served, name) for name in ("good", "refused", "acts_wrongly")
+    )
+    n = f"{measured('real_requests.json', *served, 'n'):,}"
+    assert re.search(rf"^\| {n} requests[^|]*\| {right:.0f} % \| {refused:.0f} % \| {wrong:.1f} % \|$", readme, re.M)
     assert measured("requests.json", "results", "blind_requests", "recall", "n") == 150
     assert measured("bench_q2a.json", "personal.n") == 242
 
