@@ -126,7 +126,7 @@ def test_the_readme_says_what_was_measured() -> None:
     right, refused, wrong = (
         100 * measured("real_requests.json", *served, name) for name in ("good", "refused", "acts_wrongly")
     )
-    n = f"{measured('real_requests.json', *served, 'n'):,}"
+    n = f"{measured('real_requests.json', *served, 'n'):,.0f}"
     assert re.search(rf"^\| {n} requests[^|]*\| {right:.0f} % \| {refused:.0f} % \| {wrong:.1f} % \|$", readme, re.M)
     assert measured("requests.json", "results", "blind_requests", "recall", "n") == 150
     assert measured("bench_q2a.json", "personal.n") == 242
