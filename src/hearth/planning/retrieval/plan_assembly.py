@@ -106,6 +106,8 @@ class Part:
     rests_on: tuple[str, ...]
     nearest: str
     """Tool to offer when this part is not served; empty when none is similar."""
+    described: float = 0.0
+    """Likeness of the request to the tool's own words."""
 
     @property
     def is_nothing(self) -> bool:
@@ -161,6 +163,7 @@ class Proposal:
             confidence=min(1.0, of_leaves.get(meant, for_nothing)),
             rests_on=best.candidate.rests_on,
             nearest=nearest,
+            described=best.candidate.text,
         )
 
     # ── Options ───────────────────────────────────────────────────────────────────────────────────────────

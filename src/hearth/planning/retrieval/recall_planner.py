@@ -61,7 +61,9 @@ _LEAST_CONFIDENCE: dict[Effect, float] = {"none": 0.3, "change": 0.45, "send": 0
 
 
 _LEAST_UNSHOWN = 0.5
-"""Least confidence of a plan with a tool that nobody showed how to use."""
+"""Least confidence of a plan with a tool that nobody showed, unless the request speaks in the tool's own words."""
+_OWN_WORDS = 0.3
+"""Least likeness to a tool's name, description and examples at which a request speaks in the tool's own words."""
 _LEAST_OF_SEVERAL = 0.6
 """Least confidence of each of several things asked for at once, if one of them changes something.
 
@@ -317,7 +319,7 @@ def _is_served(part: Part, offered: Offered) -> bool:
     if part.is_nothing:
         return False
     least = max(_LEAST_CONFIDENCE[offered.tools[step.tool].effect] for step in part.steps)
-    is_shown = any(not id.startswith("tool:") for id in part.rests_on)
+    is_shown = part.described >= _OWN_WORDS or any(not id.startswith("tool:") for id in part.rests_on)
     return part.confidence >= (least if is_shown else max(least, _LEAST_UNSHOWN))
 
 
