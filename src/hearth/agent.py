@@ -520,7 +520,7 @@ class Agent:
             policy = _policy(settings, tools, home)
             egress = Egress.from_settings(settings, store, clock)
             encoder = encoder or MiniLMEncoder.open(config.cache_folder(environ))
-            recall = RecallPlanner(encoder, store)
+            recall = RecallPlanner(encoder, store, config.cache_folder(environ))
             model = _language_model(settings, home, store, egress, environ)
             language: Planner | None = None
             if model is not None:
