@@ -55,6 +55,7 @@ from hearth.planning.retrieval.recall_planner import OWNERS_WORD, RecallPlanner
 from hearth.protocols import Approver, CallContext, Encoder, Footage, LanguageModel, Planner, Tool
 from hearth.registry import ENTITIES, FOOTAGE, Part, Tools, blamed, load_parts, load_tools, second_footage
 from hearth.storage.database import HomeLock, Store
+from hearth.storage.fault_log import note_fault
 from hearth.storage.trace import CallRecord, Trace, UnfinishedEpisode
 from hearth.storage.workspace import Folder
 from hearth.tools import abilities
@@ -153,6 +154,7 @@ class Agent:
         Raises:
             KeyboardInterrupt, CancelledError: The owner stopped it; it is closed and not carried on later.
             StoreError: The home's disk is full, say; nothing was done without a record.
+            MissingExtraError, ConfigError: A part that the settings name is not installed, or cannot be used.
         """
         episode_id = self._new_id(request.now)
         try:
@@ -160,6 +162,10 @@ class Agent:
         except (KeyboardInterrupt, CancelledError):
             self._close_stopped(episode_id)
             raise
+        except HearthError:
+            raise
+        except Exception as error:
+            return self._failed(request, episode_id, note_fault(self.home, error))
         finally:
             self.monitor.foreseen = None
 
@@ -403,6 +409,22 @@ class Agent:
                 )
                 refusal = None if left.plan else Refusal("unreadable", "you stopped it before it was planned")
                 self._finish_left(left, tuple(sorted(results, key=lambda r: r.step)), refusal)
+
+    def _failed(self, request: Request, id: str, fault: str) -> Episode:
+        """The answer to a request at which Hearth itself failed. What was done stays done, recorded and can be undone;
+        a step in doubt stays open, and `recover` looks at it.
+        """
+        left = next((one for one in self.trace.unfinished() if one.id == id), None)
+        text = f"I could not finish this: {fault}. `hearth history {id}` says what was done."
+        answer = Answer(text, "failed")
+        results = left.results if left is not None else ()
+        plan, ruling = (left.plan, left.ruling) if left is not None else (None, None)
+        refusal = None if plan is not None else Refusal("out_of_scope", text)
+        asked = self.monitor.take_asked()
+        episode = Episode(id, request, plan, refusal, ruling, results, answer, self.egress.disclosures(id), asked=asked)
+        if left is not None and not left.started:
+            self.trace.finish(episode)
+        return episode
 
     def undo(self, id: str | None) -> UndoReport:
         """Take back what episode `id` changed, last step first; without `id`, the last episode that changed something.

@@ -11,14 +11,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
 from hearth.errors import ConfigError, EgressError, PlannerError
+from hearth.guard.egress.gateway import MAX_COUNTED_TOKENS, Egress
 from hearth.models.llm.openai_endpoint import MAX_REPLY_BYTES, RemoteModel
 from hearth.planning.llm.json_planner import LanguagePlanner
+from hearth.storage.database import Store
+from hearth.testing import FIXED_NOW
 from hearth.types import Context, Parameter, Plan, Request, ToolSpec
 
 KEY = "sk-test-0123456789abcdef"
@@ -462,3 +466,14 @@ def test_a_plan_over_http_with_one_repair(server: Server, model: RemoteModel) ->
     first, second = (body for _, _, body in server.received)
     assert first["response_format"]["json_schema"]["schema"]["properties"]["outcome"]["enum"][0] == "plan"
     assert "'times' is 'often'; expected a whole number" in second["messages"][-1]["content"]
+
+
+def test_a_cost_beyond_all_sense_counts_for_the_most_and_the_answer_stands(server: Server, tmp_path: Path) -> None:
+    reply = json.loads(chat("yes").body) | {"usage": {"total_tokens": 10**30}}
+    server.steps = [Step(body=json.dumps(reply).encode())]
+    with Store.open(tmp_path / "hearth.db") as store:
+        egress = Egress((), store, lambda: FIXED_NOW)
+        model = RemoteModel(server.url, "m", "", httpx.HTTPTransport(), egress=egress)
+        assert model.complete(ASK[:1]) == "yes"
+        model.close()
+        assert next(iter(egress.ledger.entries())).n_tokens == MAX_COUNTED_TOKENS

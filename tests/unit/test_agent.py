@@ -219,3 +219,44 @@ def test_what_was_done_before_the_owner_stopped_it_stays_done_and_is_said(made_h
         assert episode.answer.status == "partly"
         assert episode.answer.text.startswith("You stopped this before it was over.\nwritten")
         assert agent.undo(None).undone == ("write twice (notes/log.md)",)
+
+
+class _Broken:
+    """A planner with a bug."""
+
+    name = "broken"
+
+    def plan(self, *_: object) -> Plan:
+        raise IndexError("no such group")
+
+
+def test_a_planner_that_fails_in_a_way_it_does_not_declare_ends_in_an_answer(made_home: Path) -> None:
+    with opened(made_home, ()) as agent:
+        agent.planner = Cascade([_Broken(), ScriptedPlanner({})], confident=0.0)
+        assert agent.run(agent.request("go")).answer.status == "refused"  # the other planner's answer
+        agent.planner = Cascade([_Broken()])
+        answer = agent.run(agent.request("go")).answer
+        assert answer.status == "refused"
+        assert "broken failed with IndexError: no such group" in answer.text
+
+
+def test_a_bug_outside_the_planners_ends_in_an_answer_and_a_closed_record(
+    made_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @tool(effect="change")
+    def write_something(call: CallContext) -> str:
+        """Write."""
+        call.workspace.write("documents/a.txt", b"a")
+        return "written"
+
+    with opened(made_home, [write_something], "write_something") as agent:
+        monkeypatch.setattr("hearth.agent.compose", lambda *_: 10**30 / 0)
+        episode = agent.run(agent.request("go"))
+        assert episode.answer.status == "failed"
+        assert "this is a fault in Hearth, ZeroDivisionError" in episode.answer.text
+        assert [result.status for result in episode.results] == ["done"]
+        assert agent.trace.unfinished() == ()
+        assert agent.undo(episode.id).undone
+    log = made_home / "faults.txt"
+    assert "ZeroDivisionError" in log.read_text()
+    assert log.stat().st_mode & 0o077 == 0

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import shlex
 import shutil
 import sys
 import threading
-import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -102,10 +102,20 @@ def run(arguments: list[str]) -> int:
         where = f" ({clean(str(error.filename))})" if error.filename else ""
         click.echo(f"hearth: {error.strerror or error}{where}; check permissions and space, or choose --home", err=True)
         return 74
-    except Exception:
-        traceback.print_exc()
-        click.echo("hearth: this is a fault in Hearth; please report the lines above", err=True)
+    except Exception as error:
+        from hearth.storage.fault_log import note_fault
+
+        click.echo(f"hearth: {clean(note_fault(_named_home(arguments), error))}", err=True)
         return 70
+
+
+def _named_home(arguments: list[str]) -> Path:
+    """Return the home that a command line is about, as far as that can be told without running it."""
+    from hearth import config
+
+    named = [after for one, after in itertools.pairwise(arguments) if one == "--home"]
+    named += [one.removeprefix("--home=") for one in arguments if one.startswith("--home=")]
+    return config.home_folder(named[0] if named else None, os.environ)
 
 
 ELSEWHERE = {

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from hearth.errors import NotFound, ToolError
+from hearth.formats.charsets import text_codec
 from hearth.protocols import Workspace
 
 MAX_FILE_BYTES = 32_000_000
@@ -175,11 +176,11 @@ def _logical_lines(data: bytes) -> Iterator[tuple[bytes, bool]]:
         place = len(_MARK)
     while place < len(data):
         end = _line_end(data, place)
-        raw = data[place:end]
+        is_quoted = b"QUOTED-PRINTABLE" in data[place:end].upper()
         # vCard 2.1 folds quoted-printable text by a "=" at the end of the line, without a space on the next.
-        while end < len(data) and raw.rstrip(b"\r\n").endswith(b"=") and b"QUOTED-PRINTABLE" in raw.upper():
+        while is_quoted and end < len(data) and data[max(place, end - 3) : end].rstrip(b"\r\n").endswith(b"="):
             end = _line_end(data, end)
-            raw = data[place:end]
+        raw = data[place:end]
         yield raw, b"\n" in raw[:-1]
         place = end
 
@@ -205,10 +206,11 @@ def shown(text: str, charset: str = "") -> str:
         return text
     except UnicodeEncodeError:
         octets = text.encode("utf-8", "surrogateescape")
-    for name in (charset, "cp1252"):
+    for name in (text_codec(charset), "cp1252"):
         try:
-            return octets.decode(name)
-        except (UnicodeDecodeError, LookupError):
+            if name:
+                return octets.decode(name)
+        except UnicodeDecodeError:
             continue
     return octets.decode("latin-1")
 

@@ -159,6 +159,8 @@ class Store:
                         self._connection.execute("PRAGMA synchronous=FULL")
             except sqlite3.Error as error:
                 _raise(error, self.path)
+            except OverflowError as error:
+                raise StoreError(f"a number is too large for the database ({error}); nothing was written") from None
 
     def query(self, sql: str, parameters: Sequence[object] | Mapping[str, object] = ()) -> list[sqlite3.Row]:
         """Return the rows of a SELECT; inside a transaction of the same thread they show its changes.

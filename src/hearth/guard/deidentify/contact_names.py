@@ -158,7 +158,9 @@ def _of_events(data: bytes) -> tuple[OwnName, ...]:
                 if line.value[:7].lower() == "mailto:":
                     found.append(OwnName(line.value[7:].strip(), "email"))
             found += _of_place(event.text("LOCATION").strip())
-            found += (OwnName(match[1], "person") for match in _IN_TITLE.finditer(event.text("SUMMARY")[:500]))
+            found += (
+                OwnName(match[1] or match[2], "person") for match in _IN_TITLE.finditer(event.text("SUMMARY")[:500])
+            )
     return tuple(found)
 
 

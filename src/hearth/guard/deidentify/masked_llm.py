@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from hearth import config
 from hearth.config import LanguageModelSettings, Settings
+from hearth.errors import HearthError, PlannerError
 from hearth.guard.deidentify.contact_names import OwnerNames, OwnName, gathered
 from hearth.guard.deidentify.masker import Masked, Masker, Tag, UnknownStandInError
 from hearth.guard.deidentify.name_tagging import shipped_tag
@@ -143,7 +144,11 @@ class MaskedModel:
         return tuple(restored)
 
     def _masked(self, messages: Sequence[Mapping[str, str]]) -> tuple[list[dict[str, str]], Masked]:
-        """Mask the messages; the same conversation gets the same stand-ins, however often it is sent."""
+        """Mask the messages; the same conversation gets the same stand-ins, however often it is sent.
+
+        Raises:
+            PlannerError: The masker failed; nothing is sent that was not masked.
+        """
         read = _as_read(messages)
         texts: list[str] = []
         is_told: list[bool] = []
@@ -151,7 +156,13 @@ class MaskedModel:
             leaves = _leaves(message)
             texts += leaves
             is_told += [message.get("role") == "system"] * len(leaves)
-        masked = self._mask.masker().mask(*texts, told=is_told)
+        try:
+            masked = self._mask.masker().mask(*texts, told=is_told)
+        except HearthError:
+            raise
+        except Exception as error:
+            said = f"{type(error).__name__}: {str(error)[:200]}"
+            raise PlannerError(f"{self.name!r} was not asked, since masking failed ({said})") from error
         rest = iter(masked.texts)
         return [{**message, "content": _filled(message, rest)} for message in read], masked
 

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
     import httpx
 
+MAX_COUNTED_TOKENS = 1_000_000_000
+"""What a server says an answer cost counts for at most so much: no answer costs more, and sums stay within SQLite's."""
 _NO_CAUSE = Cause()
 _stand_ins: ContextVar[Mapping[str, str] | None] = ContextVar("hearth_stand_ins", default=None)
 
@@ -252,7 +254,7 @@ class Egress:
             self._write(name, payload, len(payload), reason, cause, port=port, tls=tls)
 
     def _spent(self, host: str, n_tokens: int, reason: str, cause: Cause) -> None:
-        name = normal(host)
+        name, n_tokens = normal(host), min(n_tokens, MAX_COUNTED_TOKENS)
         usd = n_tokens * self._particulars(name).usd_per_million_tokens / 1e6
         if n_tokens > 0:
             self.ledger.append(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hearth.config import Settings
-from hearth.errors import PlannerError
+from hearth.errors import CancelledError, ConfigError, MissingExtraError, PlannerError, StoreError
 from hearth.planning.deferral.agreement_log import Agreements, comparison
 from hearth.planning.deferral.thresholds import Costs, is_drawn, is_sure, learn_threshold
 from hearth.planning.retrieval.recall_planner import OWNERS_WORD
@@ -105,7 +105,7 @@ class Cascade:
         proposed: list[Plan] = []
         for planner in self.planners:
             try:
-                answer = planner.plan(request, context, tools)
+                answer = _answered(planner, request, context, tools)
             except PlannerError as error:
                 failure = error
                 continue
@@ -129,7 +129,7 @@ class Cascade:
         best, failure = draft.best, draft.failure
         if self.teacher is not None and draft.asks_teacher:
             try:
-                answer = self.teacher.plan(request, context, tools)
+                answer = _answered(self.teacher, request, context, tools)
             except PlannerError as error:
                 failure = error
             else:
@@ -156,6 +156,16 @@ class Cascade:
             made = comparison(request, plan, self.teacher.name, answer, tools, share=share, is_drawn=drawn)
             self._agreements.note(made)
             self._thresholds.pop(plan.planner, None)
+
+
+def _answered(planner: Planner, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
+    """Ask one planner. Raises: PlannerError: also for what it does not declare, so that another one may answer."""
+    try:
+        return planner.plan(request, context, tools)
+    except (PlannerError, StoreError, CancelledError, ConfigError, MissingExtraError):
+        raise
+    except Exception as error:
+        raise PlannerError(f"{planner.name} failed with {type(error).__name__}: {str(error)[:200]}") from error
 
 
 def _rank(answer: Plan | Refusal) -> tuple[int, float]:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from email.message import Message
 from email.utils import getaddresses, parsedate_to_datetime
 
+from hearth.formats.charsets import text_codec
 from hearth.tools.mail.html_text import looks_like_html, text_of_html
 
 N_MAX_HEAD_BYTES = 256_000
@@ -88,12 +89,12 @@ def _fields(raw: bytes) -> dict[str, list[str]]:
 
 
 def _unicode(data: bytes, charset: str = "") -> str:
-    """Decode text in `charset`, else UTF-8, else Windows-1252; never fails."""
-    for encoding in (charset, "utf-8"):
+    """Decode text in `charset` where that is on the list of encodings, else UTF-8, else Windows-1252; never fails."""
+    for encoding in (text_codec(charset), "utf-8"):
         try:
             if encoding:
                 return data.decode(encoding)
-        except (LookupError, UnicodeError, ValueError):
+        except (UnicodeError, ValueError):
             continue
     return data.decode("cp1252", "replace")
 
@@ -216,7 +217,12 @@ def read_attachments(raw: bytes) -> list[Attachment]:
     return found
 
 
+_LONG_HEADER = re.compile(rb"(?im)^(content-[\w-]{1,40}:(?:[^\r\n]|\r?\n[ \t]){0,4000}+)(?:[^\r\n]|\r?\n[ \t])+")
+"""A header of a part with more than any sender writes: its parameters are parsed in time quadratic in their number."""
+
+
 def _message(raw: bytes) -> Message:
+    raw = _LONG_HEADER.sub(rb"\1", raw)
     try:
         return email.message_from_bytes(raw, policy=email.policy.compat32)
     except (RecursionError, ValueError, LookupError, AssertionError):
@@ -233,23 +239,37 @@ def _parts(message: Message) -> Iterator[Message]:
     while waiting and n_seen < N_MAX_PARTS:
         part = waiting.pop()
         n_seen += 1
-        payload = part.get_payload()
-        if part.get_content_maintype() == "multipart" and isinstance(payload, list):
-            waiting.extend(p for p in reversed(payload) if isinstance(p, Message))
+        if part.get_content_maintype() == "multipart" and part.is_multipart():
+            waiting.extend(_inner(part)[::-1])
         else:
             yield part
+
+
+def _inner(part: Message) -> list[Message]:
+    """Return the parts of a container; of any other part the library would decode the text by any codec it names."""
+    payload = part.get_payload() if part.is_multipart() else []
+    return [inner for inner in payload if isinstance(inner, Message)]
 
 
 def _file_name(part: Message) -> str:
     try:
         disposition = str(part.get_content_disposition() or "")
-        name = part.get_filename()
+        name = _parameter(part, "filename", "content-disposition") or _parameter(part, "name", "content-type")
     except (LookupError, ValueError, UnicodeError, TypeError, AttributeError):
         return "attachment" if "attachment" in str(part.get("content-disposition", "")).lower() else ""
     if name:
         # A name from a stranger: never a path, never with control characters.
-        return clean_line(decoded_words(str(name))).replace("\\", "/").rpartition("/")[2][:120] or "attachment"
+        return clean_line(decoded_words(name)).replace("\\", "/").rpartition("/")[2][:120] or "attachment"
     return "attachment" if disposition == "attachment" else ""
+
+
+def _parameter(part: Message, name: str, header: str) -> str:
+    """Return a parameter of a header, decoded; the library's own decoding would use any codec that a sender names."""
+    value = part.get_param(name, "", header)
+    if isinstance(value, tuple):
+        charset, _, text = value
+        return _unicode(text.encode("latin-1", "replace"), charset or "")
+    return str(value)
 
 
 def _payload(part: Message) -> bytes:
@@ -259,15 +279,14 @@ def _payload(part: Message) -> bytes:
         data = None
     if isinstance(data, bytes):
         return data
-    payload = part.get_payload()
-    if isinstance(payload, list):  # message/rfc822
-        return b"".join(bytes(inner) for inner in payload if isinstance(inner, Message))
-    return str(payload or "").encode("utf-8", "surrogateescape")
+    if part.is_multipart():  # message/rfc822
+        return b"".join(map(bytes, _inner(part)))
+    return b""
 
 
 def _part_text(part: Message) -> str:
     try:
-        charset = part.get_content_charset() or ""
+        charset = _parameter(part, "charset", "content-type").lower()
     except (LookupError, ValueError, UnicodeError, TypeError, AttributeError):
         charset = ""
     charset = "cp1252" if charset in ("us-ascii", "ascii", "iso-8859-1", "latin-1", "latin1") else charset

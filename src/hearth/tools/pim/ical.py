@@ -10,6 +10,8 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import hashlib
+import itertools
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -24,6 +26,12 @@ When = dt.date | dt.datetime
 """A whole day, or a moment (aware) or wall-clock time (naive)."""
 
 MIN_YEAR, MAX_YEAR = 1900, 2200
+MAX_TIMES_A_DAY = 24
+"""Most occurrences that the rule of one event may have in a day."""
+MAX_EXPANDED = 20_000
+"""Most occurrences of one series that are looked at for one question."""
+MAX_ZONE_BYTES = 64_000
+"""Most bytes of a time zone that a file defines for itself; whole histories of real zones have some 10,000."""
 FIRST_YEAR_OF_SERIES = "1583"
 """First year of the Gregorian calendar; a series since the year 26 would be a mistake in a file, and slow."""
 REPEATS = ("none", "daily", "weekly", "monthly", "yearly")
@@ -70,8 +78,20 @@ def zone_of(tzid: str, document: Component) -> dt.tzinfo | None:
     for root in document.components("VCALENDAR"):
         for component in root.components("VTIMEZONE"):
             if component.text("TZID") == tzid:
+                check_zone(component)
                 return _defined_zone(component.render())
     return None
+
+
+def check_zone(vtimezone: Component) -> None:
+    """Check a zone that a file defines. Raises: ValueError: It is too large, or changes more often than zones do."""
+    n_bytes = sum(len(line.raw) for part in (vtimezone, *vtimezone.components()) for line in part.lines())
+    if n_bytes > MAX_ZONE_BYTES:
+        raise ValueError(f"its time zone is defined in {n_bytes:,} bytes; expected at most {MAX_ZONE_BYTES:,}")
+    for observance in vtimezone.components():
+        for line in observance.lines("RRULE"):
+            if rule_parts(line.value).get("FREQ", "").upper() not in ("YEARLY", "MONTHLY"):
+                raise ValueError(f"its time zone changes by {line.value[:60]!r}; expected a yearly rule")
 
 
 @functools.lru_cache(maxsize=512)
@@ -305,8 +325,25 @@ def check_rules(component: Component) -> None:
         interval = parts.get("INTERVAL", "1")
         if parts.get("FREQ", "").upper() not in _UNITS:
             raise ValueError(f"it repeats by {line.value[:60]!r}; Hearth reads daily, weekly, monthly and yearly rules")
-        if not (interval.isdecimal() and 1 <= int(interval) <= 100_000):
+        if not (interval.isdecimal() and len(interval) <= 6 and 1 <= int(interval) <= 100_000):
             raise ValueError(f"it repeats by {line.value[:60]!r}; expected INTERVAL to be a whole number above 0")
+        per_day = math.prod(len(parts.get(name, "").split(",")) for name in ("BYHOUR", "BYMINUTE", "BYSECOND"))
+        if per_day > MAX_TIMES_A_DAY:
+            raise ValueError(f"it takes place {per_day:,} times a day; expected at most {MAX_TIMES_A_DAY}")
+        if not _has_a_day(parts):
+            raise ValueError(f"it repeats by {line.value[:60]!r}, on a day that never comes")
+
+
+def _has_a_day(parts: Mapping[str, str]) -> bool:
+    """Return whether some month of a rule has a day of it; looking for one that has not would take all years to 9999.
+
+    Raises:
+        ValueError: Its months or days are no numbers.
+    """
+    months = [int(month) for month in parts.get("BYMONTH", "").split(",") if month] or [1]
+    days = [abs(int(day)) for day in parts.get("BYMONTHDAY", "").split(",") if day] or [1]
+    lengths = {2: 29, 4: 30, 6: 30, 9: 30, 11: 30}
+    return any(1 <= month <= 12 and 1 <= day <= lengths.get(month, 31) for month in months for day in days)
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,7 +380,8 @@ def occurrences(
     try:
         calendar = icalendar.Calendar.from_ical(_numbered(document, components))
         query = recurring_ical_events.of(calendar, components=[kind])
-        for item in query.after(start) if end is None else query.between(start, end):
+        found = query.after(start) if end is None else query.between(start, end)
+        for item in itertools.islice(found, MAX_EXPANDED):
             begun = item["DTSTART"].dt if "DTSTART" in item else item["DUE"].dt
             recurrence = item["RECURRENCE-ID"].dt if "RECURRENCE-ID" in item else begun
             yield Occurrence(int(item["X-HEARTH-INDEX"]), begun, item.end, recurrence)
@@ -352,9 +390,17 @@ def occurrences(
 
 
 def _numbered(document: Component, components: Mapping[int, Component]) -> bytes:
-    """Return a file of these components, each with its number in it. Its own zone names are made unique, since the
-    parser keeps the first definition of a name for all later files."""
-    zones = [zone for calendar in document.components("VCALENDAR") for zone in calendar.components("VTIMEZONE")]
+    """Return a file of these components, each with its number in it, with the zones they use. Its own zone names are
+    made unique, since the parser keeps the first definition of a name for all later files."""
+    used = {line.parameter("TZID") for component in components.values() for line in component.lines() if line.params}
+    zones = [
+        zone
+        for calendar in document.components("VCALENDAR")
+        for zone in calendar.components("VTIMEZONE")
+        if zone.text("TZID") in used
+    ]
+    for zone in zones:
+        check_zone(zone)
     data = b"".join(zone.render() for zone in zones)
     for number, component in components.items():
         items = [new_line("X-HEARTH-INDEX", str(number)), *component.items]
