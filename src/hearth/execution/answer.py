@@ -48,8 +48,8 @@ def compose(
     faults = [r for r in current if r.status in ("failed", "unknown", "denied")]
     used = {ref.step for step in plan.steps for ref in step.refs()}
     achieved = [r for r in done if r.step not in used or _spec(plan, r, tools).effect != "none"]
-    lines = [say(_spec(plan, r, tools), r.value, now) for r in achieved]
-    lines += [_fault(plan, result, done, tools) for result in faults]
+    lines = [_result(plan, r, tools, now) for r in achieved]
+    lines += [_fault(plan, result, done, tools, now) for result in faults]
     lines += [f"Note: {_sentence(notice)}" for r in current for notice in dict.fromkeys(r.notices)]
     told = {_words(plan.steps[r.step]) for r in faults}
     if is_stopped := any(r.error_kind == "CancelledError" for r in current):
@@ -89,7 +89,16 @@ def _refused(refusal: Refusal) -> Answer:
     return Answer(text, "needs" if refusal.kind == "needs" else "refused")
 
 
-def _fault(plan: Plan, result: StepResult, done: Sequence[StepResult], tools: Mapping[str, ToolSpec]) -> str:
+def _result(plan: Plan, result: StepResult, tools: Mapping[str, ToolSpec], now: dt.datetime) -> str:
+    spec = _spec(plan, result, tools)
+    if spec.effect == "none" and (result.value is None or result.value == []):
+        return _nothing(plan.steps[result.step], tools, now)
+    return say(spec, result.value, now)
+
+
+def _fault(
+    plan: Plan, result: StepResult, done: Sequence[StepResult], tools: Mapping[str, ToolSpec], now: dt.datetime
+) -> str:
     """Say what was not done, and why. A search that found nothing is an answer of its own, not a failure."""
     step = plan.steps[result.step]
     what = _words(step)
@@ -101,16 +110,49 @@ def _fault(plan: Plan, result: StepResult, done: Sequence[StepResult], tools: Ma
             return why
         empty = {r.step for r in done if r.value is None or r.value == []}
         for source in (ref.step for ref in step.refs() if ref.step in empty):
-            return f"Not done: {what}. {_nothing(plan.steps[source], tools)}"
+            return f"Not done: {what}. {_nothing(plan.steps[source], tools, now)}"
     return f"Not done: {what}. {why}"
 
 
-def _nothing(step: Step, tools: Mapping[str, ToolSpec]) -> str:
-    """Say that a search found nothing: `No events found (I looked for “dentist”).`"""
-    spec = tools.get(step.tool)
-    said = (spec.answer_none if spec else "") or "Nothing found."
-    sought = [value for value in step.arguments.values() if isinstance(value, str) and value]
-    return f"{said.rstrip('.')} (I looked for “{sought[0]}”)." if sought else said
+def _nothing(step: Step, tools: Mapping[str, ToolSpec], now: dt.datetime) -> str:
+    """Say that a search found nothing, and what it was: `No events found (I looked for “dentist”, tomorrow).`"""
+    spec = tools.get(step.tool) or ToolSpec(step.tool, "")
+    said = spec.answer_none or "Nothing found."
+    sought = _sought(step, spec, now)
+    return f"{said.rstrip('.')} (I looked for {sought})." if sought else said
+
+
+def _sought(step: Step, spec: ToolSpec, now: dt.datetime) -> str:
+    """Say what a search was given: its words in quotation marks, its time as a person says it."""
+    given = {
+        name: value
+        for name, value in step.arguments.items()
+        if isinstance(value, str | int | float) and not isinstance(value, bool) and value != ""
+    }
+    types = {parameter.name: parameter.type for parameter in spec.parameters}
+    span = _span(str(given.pop("start", "")), str(given.pop("end", "")), now)
+    said = (human(value, types.get(name, "text").removesuffix(" | None"), now) for name, value in given.items())
+    words = [one if types.get(name, "").startswith(_SAID_PLAINLY) else f"“{one}”" for name, one in zip(given, said)]
+    return ", ".join([*words, *([span] if span else [])])
+
+
+_SAID_PLAINLY = ("datetime", "date", "time", "duration", "int", "float", "number", "bool")
+
+
+def _span(start: str, end: str, now: dt.datetime) -> str:
+    """Say a stretch of time: `tomorrow`, `Monday 16 November to Sunday 22 November`, `from today at 15:00`."""
+    try:
+        first = dt.datetime.fromisoformat(start) if start else None
+        last = dt.datetime.fromisoformat(end) if end else None
+    except ValueError:
+        return f"{start} to {end}"
+    if first is None or last is None:
+        return f"from {said_moment(first, now)}" if first else f"until {said_moment(last, now)}" if last else ""
+    if last.time() == dt.time.min and last > first and first.time() == dt.time.min:
+        first_day, last_day = first.date(), last.date() - dt.timedelta(days=1)
+        return said_day(first_day, now) + (f" to {said_day(last_day, now)}" if last_day > first_day else "")
+    until = f"{last:%H:%M}" if last.date() == first.date() else said_moment(last, now)
+    return f"{said_moment(first, now)} to {until}"
 
 
 def _words(step: Step) -> str:

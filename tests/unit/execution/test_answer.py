@@ -9,7 +9,20 @@ import pytest
 
 from hearth.execution.answer import compose, fill, human, listed, reword, said_duration, say
 from hearth.models.llm.scripted import ScriptedModel
-from hearth.types import Answer, Evidence, Offer, Plain, Plan, Ref, Refusal, Ruling, Step, StepResult, ToolSpec
+from hearth.types import (
+    Answer,
+    Argument,
+    Evidence,
+    Offer,
+    Plain,
+    Plan,
+    Ref,
+    Refusal,
+    Ruling,
+    Step,
+    StepResult,
+    ToolSpec,
+)
 
 ZONE = ZoneInfo("Europe/Berlin")
 NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=ZONE)
@@ -55,6 +68,25 @@ def test_a_change_whose_search_found_nothing_says_what_was_looked_for() -> None:
     failed = StepResult(1, "failed", error="find_events found nothing, which move_event needs", error_kind="NotFound")
     answer = compose(plan, None, ALLOW, [done(0, []), failed], TOOLS, NOW)
     assert answer.text == "Not done: “move it”. No events found (I looked for “dentist”)."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sought"),
+    [
+        ({}, ""),
+        ({"query": "bins", "limit": True}, " (I looked for “bins”)"),
+        ({"start": "2026-11-16T00:00:00+01:00", "end": "2026-11-23T00:00:00+01:00", "query": "bins"},
+         " (I looked for “bins”, Monday 16 November to Sunday 22 November)"),
+        ({"start": "2026-11-21T00:00:00+01:00", "end": "2026-11-22T00:00:00+01:00"}, " (I looked for tomorrow)"),
+        ({"start": "2026-11-21T09:00:00+01:00", "end": "2026-11-21T12:00:00+01:00"},
+         " (I looked for tomorrow at 09:00 to 12:00)"),
+        ({"end": "2026-11-21T09:00:00+01:00"}, " (I looked for until tomorrow at 09:00)"),
+        ({"start": "soon"}, " (I looked for soon to )"),
+    ],
+)  # fmt: skip
+def test_a_look_up_that_found_nothing_says_what_it_looked_for(arguments: dict[str, Argument], sought: str) -> None:
+    answer = compose(Plan((Step("find_events", arguments),)), None, ALLOW, [done(0, [])], TOOLS, NOW)
+    assert answer.text == f"No events found{sought}."
 
 
 def test_a_part_is_not_called_undone_twice() -> None:
