@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import cast
@@ -69,6 +69,7 @@ from hearth.types import (
     Plan,
     Refusal,
     Request,
+    Ruling,
     StepResult,
     ToolSpec,
 )
@@ -176,7 +177,7 @@ class Agent:
         proposal = self.plan(request, self.tools.specs, reads_ahead=self.settings.planning.reads_ahead)
         planning_ms = (time.perf_counter() - started) * 1000
         plan, refusal = (proposal, None) if isinstance(proposal, Plan) else (None, proposal)
-        ruling = self.monitor.rule(plan, occasion=self.occasion(request, plan, episode_id)) if plan else None
+        ruling, undone = self._ruled(request, plan, episode_id) if plan else (None, "")
         self.trace.planned(episode_id, plan, refusal, ruling, planning_ms)
 
         results: tuple[StepResult, ...] = ()
@@ -194,6 +195,7 @@ class Agent:
         answer = compose(plan, refusal, ruling, results, self.tools.specs, request.now)
         if self.model is not None and _words_answers(self.model, self.settings, plan):
             answer = reword(answer, request.text, self.model, results)
+        answer = replace(answer, text="\n".join(filter(None, (undone, answer.text))))
         episode = Episode(
             id=episode_id,
             request=request,
@@ -213,12 +215,35 @@ class Agent:
         self.trace.finish(episode)  # last: it forces what was written before it to the disk, too
         return episode
 
+    def _ruled(self, request: Request, plan: Plan, id: str) -> tuple[Ruling, str]:
+        """Rule on a plan, and take back what an allowed one is done in the place of; denied where that cannot be done.
+
+        Returns:
+            The ruling, and what was taken back, in words.
+        """
+        if plan.steps or not request.revises:
+            ruling = self.monitor.rule(plan, occasion=self.occasion(request, plan, id))
+        else:
+            ruling = Ruling("allow", "you asked to take it back")
+        if not request.revises or ruling.verdict != "allow":
+            return ruling, ""
+        try:
+            report = self.undo(request.revises)
+        except NotFound:
+            return ruling, "" if plan.steps else "That was taken back already."
+        if report.kept:
+            return Ruling("deny", f"what I did before could not be taken back ({'; '.join(report.kept)})"), ""
+        before = self.trace.episode(request.revises).request
+        return ruling, f"Taken back: “{before.said or before.text}”."
+
     def plan(self, request: Request, tools: Mapping[str, ToolSpec], *, reads_ahead: bool = False) -> Plan | Refusal:
         """A checked plan or an honest refusal. A planner that breaks is a refusal, too.
 
         Args:
             reads_ahead: While the teacher is asked, begin what the device's own plan would read; else nothing runs.
         """
+        if request.revises and not request.text:
+            return Plan((), planner=OWNERS_WORD)
         try:
             context = self.context()
             draft = self.planner.draft(request, context, tools)
@@ -288,7 +313,7 @@ class Agent:
         """A request said now, in a conversation: "same for tomorrow" or "the second one" mean what was before."""
         now = self.clock()
         read = read_after(text, self.trace.episodes(limit=3), now, self.context(), self.tools.specs)
-        return Request(read.text, now, said=text if read.text != text else "", record=read.record)
+        return Request(read.text, now, said=text if read.text != text else "", record=read.record, revises=read.revises)
 
     def context(self) -> Context:
         """What planners may see: the owner, the names the owner knows, the country; never contents."""

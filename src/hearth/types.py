@@ -144,6 +144,8 @@ class Request:
     """Text as typed, when `text` is its fuller reading in the light of the request before."""
     record: Record | None = None
     """Record of the last answer that the request is about."""
+    revises: str = ""
+    """Episode whose changes are taken back before this is done; with an empty `text`, that is all."""
 
 
 @dataclass(frozen=True, slots=True)

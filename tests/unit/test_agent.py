@@ -17,7 +17,7 @@ from hearth import tool
 from hearth.agent import UNDO_KEPT, Agent, make_home, replayed
 from hearth.errors import CancelledError, NotFound
 from hearth.execution.executor import MAX_RESUMES
-from hearth.guard.policy.approval import YesApprover
+from hearth.guard.policy.approval import RefusingApprover, YesApprover
 from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.deferral.cascade import Cascade
 from hearth.protocols import CallContext, Tool
@@ -260,3 +260,53 @@ def test_a_bug_outside_the_planners_ends_in_an_answer_and_a_closed_record(
     log = made_home / "faults.txt"
     assert "ZeroDivisionError" in log.read_text()
     assert log.stat().st_mode & 0o077 == 0
+
+
+@tool(effect="change")
+def write_note(text: str, call: CallContext) -> str:
+    """Write."""
+    call.workspace.write("notes/log.md", text.encode())
+    return f"written: {text}"
+
+
+@contextmanager
+def writing(home: Path) -> Iterator[Agent]:
+    """An agent that writes down the day a request names."""
+    with opened(home, [write_note]) as agent:
+        plans = {f"write it {day}": Plan((Step("write_note", {"text": day}),)) for day in ("on Monday", "on Friday")}
+        agent.planner = Cascade([ScriptedPlanner(plans)], confident=0.0)
+        yield agent
+
+
+def test_a_revision_takes_back_what_was_done_and_is_taken_back_itself(made_home: Path) -> None:
+    note = made_home / "owner" / "notes" / "log.md"
+    with writing(made_home) as agent:
+        agent.run(agent.request("write it on Monday"))
+        revised = agent.run(agent.request_after("no, on Friday"))
+        assert revised.answer.text == "Taken back: “write it on Monday”.\nwritten: on Friday"
+        assert note.read_text() == "on Friday"
+        gone = agent.run(agent.request_after("take that back"))
+        assert (gone.answer.text, gone.answer.status) == ("Taken back: “no, on Friday”.", "done")
+        assert not note.exists()
+
+
+def test_a_revision_that_is_not_understood_or_not_allowed_takes_nothing_back(made_home: Path) -> None:
+    note = made_home / "owner" / "notes" / "log.md"
+    with writing(made_home) as agent:
+        agent.run(agent.request("write it on Monday"))
+        assert agent.run(agent.request_after("no, on Tuesday")).refusal is not None
+        assert note.read_text() == "on Monday"
+        agent.monitor._approver = RefusingApprover()
+        assert agent.run(agent.request_after("no, on Friday")).answer.status == "denied"
+        assert note.read_text() == "on Monday"
+
+
+def test_what_cannot_be_taken_back_is_not_done_again(made_home: Path) -> None:
+    note = made_home / "owner" / "notes" / "log.md"
+    with writing(made_home) as agent:
+        agent.run(agent.request("write it on Monday"))
+        note.write_text("the owner wrote on")
+        answer = agent.run(agent.request_after("no, on Friday")).answer
+        assert answer.status == "denied"
+        assert "could not be taken back" in answer.text
+        assert note.read_text() == "the owner wrote on"

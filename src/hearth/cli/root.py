@@ -466,7 +466,7 @@ def _show(agent: Agent, episode: Episode, as_json: bool) -> None:
     is_terminal = sys.stdout.isatty()
     columns = max(40, min(shutil.get_terminal_size().columns, 110)) if is_terminal else 110
     width = min(columns, 100) if is_terminal else sys.maxsize  # what a program reads is not broken into lines
-    if episode.request.said:
+    if episode.request.said and episode.request.text:
         click.secho(f"  read as: {clean(episode.request.text)}", dim=True)
     if episode.plan is not None:
         for line in plan_lines(episode.plan, agent.tools.specs, columns - 2):

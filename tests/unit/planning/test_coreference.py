@@ -162,3 +162,53 @@ def test_a_question_goes_back_to_the_last_question() -> None:
     now = FIXED_NOW + dt.timedelta(minutes=2)
     assert read_after("what about Tuesday?", (done, asked), now, KNOWN, TOOLS).text == "what do I have on Tuesday"
     assert read_after("same on Tuesday", (done, asked), now, KNOWN, TOOLS).text == "cancel the gym on Tuesday"
+
+
+MADE = TOOLS | {
+    "add_event": Spec("add_event", "", (Parameter("title", "text"),), effect="change"),
+    "add_reminder": Spec("add_reminder", "", (Parameter("text", "text"),), effect="change"),
+    "send_mail": Spec("send_mail", "", (Parameter("text", "text"),), effect="send"),
+}
+
+
+def after_making(text: str, *tools: str, status: str = "done") -> Reading:
+    plan = Plan(tuple(Step(tool, {"title": "dentist"}) for tool in tools))
+    results = tuple(StepResult(k, status) for k in range(len(tools)))  # type: ignore[arg-type]
+    last = Request("put dentist in my calendar tomorrow at 3pm", FIXED_NOW)
+    episode = Episode("e", last, plan, None, None, results, Answer("", "done"))
+    return read_after(text, (episode,), FIXED_NOW + dt.timedelta(minutes=1), KNOWN, MADE)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("no, on Friday", "put dentist in my calendar Friday at 15:00"),
+        ("sorry, I meant Friday", "put dentist in my calendar Friday at 15:00"),
+        ("make it Friday", "put dentist in my calendar Friday at 15:00"),
+        ("Friday instead", "Friday instead"),
+        ("actually Friday instead", "put dentist in my calendar Friday at 15:00"),
+        ("no, as a reminder", "add a reminder dentist tomorrow at 3pm"),
+        ("take that back", ""),
+        ("oh no, undo that please!", ""),
+    ],
+)
+def test_a_revision_is_done_in_place_of_what_was_done(text: str, meant: str) -> None:
+    read = after_making(text, "add_event")
+    assert (read.text, read.revises) == (meant, "e" if meant != text else "")
+
+
+@pytest.mark.parametrize(
+    ("text", "tools", "status"),
+    [
+        ("and Friday", ["add_event"], "done"),  # beside it
+        ("same for Friday", ["add_event"], "done"),
+        ("no thanks", ["add_event"], "done"),
+        ("no, on Friday", ["find_events"], "done"),  # nothing was changed
+        ("no, on Friday", ["add_event", "send_mail"], "done"),  # what was sent cannot be called back
+        ("no, on Friday", ["add_event"], "failed"),
+        ("take that back", ["find_events"], "done"),
+        ("take that box back", ["add_event"], "done"),
+    ],
+)
+def test_what_is_no_revision_takes_nothing_back(text: str, tools: list[str], status: str) -> None:
+    assert after_making(text, *tools, status=status).revises == ""

@@ -4,7 +4,8 @@ Deterministic, from the last episodes alone. A request that only makes sense aft
 which is planned, remembered and learned from like any other; the owner is shown that reading. A record of the last
 answer ("the second one", "it") enters a plan by its id, chosen by the owner's own words, never by a text in the record.
 
-Covered: ellipsis that replaces the last time, person, place or name; "again"; pronouns for the one person of the last
+Covered: a revision ("no, I meant Friday", "as a reminder instead"), which is done in place of what was done; taking
+that back; ellipsis that replaces the last time, person, place or name; "again"; pronouns for the one person of the last
 request; a record by its place in the last answer, or the only one there.
 Not covered: what lies further back than the last request; several people for one pronoun (it is left as it stands and
 the planner asks); languages other than English; names of things that were only in an answer's text.
@@ -25,12 +26,30 @@ from hearth.types import Argument, Context, Episode, Plain, Plan, Record, Ref, R
 WITHIN = dt.timedelta(minutes=15)
 """A request later than this is read by itself."""
 _ELLIPSIS = re.compile(
-    r"\s*(?:(?:no|sorry|wait|oh|ok|okay|please),?\s+)*?"
+    r"\s*(?:(?:no|sorry|wait|oh|ok|okay|please),?\s+)*"
     r"(?:(?:(?:do|add|make|and)\s+)?(?:the\s+)?same(?:\s+thing)?(?:\s+again)?|(?:and\s+)?(?:what|how)\s+about|and|also|"
     r"make\s+(?:it|that)|i\s+meant?|instead|rather|then|no|sorry|actually)\b[\s,]*"
     r"(?P<rest>.*?)(?:\s+(?:instead|rather|too|as\s+well|then|please))*\s*[?.!]*\s*",
     re.IGNORECASE | re.DOTALL,
 )
+_REVISES = re.compile(
+    r"\s*(?:(?:oh|ok|okay|please|and),?\s+)*"
+    r"(?:no|nope|sorry|wait|actually|rather|i\s+meant?|make\s+(?:it|that))\b(?!\s+thanks)"
+    r"|.*\b(?:instead|rather)\s*[?.!]*\s*$",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What is said in place of the last request, not beside it."""
+_TAKES_BACK = re.compile(
+    r"\s*(?:(?:oh|no|ok|okay|please|sorry|wait|actually),?\s+)*(?:take\s+(?:it|that)\s+back|undo(?:\s+(?:it|that|this))?|"
+    r"scratch\s+that|never\s*mind\s+that|revert(?:\s+(?:it|that))?)(?:\s+(?:again|please))*\s*[.!]*\s*",
+    re.IGNORECASE,
+)
+_AS = re.compile(
+    r"(?:(?:as|make\s+(?:it|that))\s+an?|(?:on|in|to)\s+(?:my|the))\s+(?P<noun>[a-z]+)\s*[.!]*", re.IGNORECASE
+)
+"""Another kind of thing: "as a reminder", "on my calendar"."""
+_KINDS: Mapping[str, str] = {"calendar": "event", "diary": "event", "appointment": "event", "meeting": "event"}
+"""Words of people for what tools call otherwise."""
 _ASKS = re.compile(r"\s*(?:and\s+)?(?:what|how)\s+about\b", re.IGNORECASE)
 _AGAIN = re.compile(
     r"\s*(?:(?:please\s+)?(?:(?:do\s+)?(?:it|that|the\s+same(?:\s+thing)?)\s+again|again|once\s+more|same\s+again|"
@@ -83,6 +102,8 @@ class Reading:
     text: str
     record: Record | None = None
     """Record of the last answer that it is about."""
+    revises: str = ""
+    """Episode in whose place it is done: "no, I meant Friday". With an empty text nothing else is wanted."""
 
 
 def read_after(
@@ -97,6 +118,10 @@ def read_after(
         return Reading(text)
     if _AGAIN.fullmatch(text):
         return Reading(last.request.text)
+    changed = last.id if _can_be_taken_back(last, tools) else ""
+    if changed and _TAKES_BACK.fullmatch(text):
+        return Reading("", revises=changed)
+    changed = changed if _REVISES.match(text) else ""
     is_of_memory = {step.tool for step in last.plan.steps} <= {SEARCH, REMEMBER}
     if is_of_memory and (right := corrected(last.request.text, text)) is not None:
         return Reading(right)
@@ -105,12 +130,40 @@ def read_after(
         asked = next((e for e in recent if e.plan is not None and _only_reads(e.plan, tools)), last)
     ellipsis = _ELLIPSIS.fullmatch(text)
     if ellipsis and (full := _filled(asked.request, ellipsis["rest"], now, context)) is not None:
-        return Reading(full)
+        return Reading(full, revises=changed)
+    if ellipsis and (other := _as_another_kind(last, ellipsis["rest"], context, tools)):
+        return Reading(other, revises=changed)
     person = _only_person(last.request, context)
     if person and (match := _PERSON.search(text)) and not _names_somebody(text, now, context):
         text = text[: match.start()] + _in_place(text, match, person) + text[match.end() :]
         text = re.sub(r"^\s*(?:and|also)\s+", "", text, flags=re.IGNORECASE)
     return _picked(text, last, tools)
+
+
+def _can_be_taken_back(last: Episode, tools: Mapping[str, ToolSpec]) -> bool:
+    """Return whether the last request changed something here and sent nothing."""
+    if last.plan is None:
+        return False
+    done = [last.plan.steps[result.step].tool for result in last.results if result.status == "done"]
+    effects = {tools[tool].effect for tool in done if tool in tools}
+    return "change" in effects and "send" not in effects
+
+
+def _as_another_kind(last: Episode, rest: str, context: Context, tools: Mapping[str, ToolSpec]) -> str:
+    """Return the last request as one for another kind of record: "as a reminder" after an event was made."""
+    match = _AS.fullmatch(rest)
+    if match is None or last.plan is None:
+        return ""
+    noun = _KINDS.get(match["noun"].lower(), match["noun"].lower())
+    if f"add_{noun}" not in tools:
+        return ""
+    made = next((step for step in reversed(last.plan.steps) if step.tool.startswith("add_")), None)
+    if made is None or made.tool == f"add_{noun}":
+        return ""
+    said, slots = last.request.text, find_slots(last.request.text, last.request.now, context)
+    texts = [value for value in made.arguments.values() if isinstance(value, str) and value and value in said]
+    times = [f"{slot.cue} {slot.text}".strip() for slot in slots if slot.kind == "time"]
+    return " ".join([f"add a {noun} {max(texts, key=len)}", *times]) if texts else ""
 
 
 def _only_reads(plan: Plan, tools: Mapping[str, ToolSpec]) -> bool:
