@@ -133,6 +133,8 @@ def read_after(
         return Reading(full, revises=changed)
     if ellipsis and (other := _as_another_kind(last, ellipsis["rest"], context, tools)):
         return Reading(other, revises=changed)
+    if changed and ellipsis and (other := _exchanged(last.request.text, ellipsis["rest"])):
+        return Reading(other, revises=changed)
     person = _only_person(last.request, context)
     if person and (match := _PERSON.search(text)) and not _names_somebody(text, now, context):
         text = text[: match.start()] + _in_place(text, match, person) + text[match.end() :]
@@ -164,6 +166,32 @@ def _as_another_kind(last: Episode, rest: str, context: Context, tools: Mapping[
     texts = [value for value in made.arguments.values() if isinstance(value, str) and value and value in said]
     times = [f"{slot.cue} {slot.text}".strip() for slot in slots if slot.kind == "time"]
     return " ".join([f"add a {noun} {max(texts, key=len)}", *times]) if texts else ""
+
+
+_BOUNDS = frozenset(listed("a an the my our some to for on in at of from with and or by"))
+
+
+def _exchanged(said: str, rest: str) -> str:
+    """Return what was said with the words in it that `rest` stands for exchanged; empty when none begins or ends alike.
+
+    "to the hardware list" for "to the shopping list", "oat milk" for "milk".
+    """
+    old, new = said.rstrip(" .!?").split(), rest.split()
+    if len(old) < 2 or not new:
+        return ""
+    old_words, new_words = ([word.lower().strip(",;:") for word in words] for words in (old, new))
+    if new_words[0] in _CUE_WORDS and new_words[0] in old_words[1:] and len(new) > 1:
+        first = max(k for k, word in enumerate(old_words) if word == new_words[0])
+        ends = [k for k in range(first + 1, len(old)) if old_words[k] == new_words[-1]]
+        ends += [k - 1 for k in range(first + 2, len(old)) if old_words[k] in _CUE_WORDS]
+        last = ends[0] if ends else len(old) - 1
+    elif new_words[-1] in old_words[1:] and new_words[-1] not in _BOUNDS:
+        first = last = max(k for k, word in enumerate(old_words) if word == new_words[-1])
+        while first > 1 and last - first + 1 < len(new) and old_words[first - 1] not in _BOUNDS:
+            first -= 1
+    else:
+        return ""
+    return " ".join([*old[:first], *new, *old[last + 1 :]])
 
 
 def _only_reads(plan: Plan, tools: Mapping[str, ToolSpec]) -> bool:
@@ -210,6 +238,8 @@ def _said_for(old: Slot, new: Slot) -> str:
     if old.kind != "time" or new.kind != "time" or "repeat" in new.views:
         return new.text
     clock, day, moment = "time" in new.views, _names_a_day(new), str(old.views.get("datetime", ""))
+    if clock and not day and "time" in old.views and re.fullmatch(r"(?:at\s+)?\d{1,2}", new.text.strip()):
+        new = replace(new, text=_nearest_half_day(str(new.views["time"]), str(old.views["time"])))
     at = f"at {new.text}" if re.match(r"\d|noon|midnight|half|quarter", new.text, re.IGNORECASE) else new.text
     if "repeat" in old.views:
         return f"{re.sub(r' at .*', '', old.text)} {at}" if clock and not day else new.text
@@ -219,6 +249,13 @@ def _said_for(old: Slot, new: Slot) -> str:
     if day and not clock and moment and "time" in old.views:
         return f"{new.text} at {dt.datetime.fromisoformat(moment):%H:%M}"
     return new.text
+
+
+def _nearest_half_day(new: str, old: str) -> str:
+    """Return a clock time said without half of the day in the half that is nearer to the old one: 7 after 18:00."""
+    at, before = dt.time.fromisoformat(new), dt.time.fromisoformat(old)
+    hour = min((at.hour % 12, at.hour % 12 + 12), key=lambda hour: abs(hour - before.hour))
+    return f"{hour:02}:{at.minute:02}"
 
 
 def _names_a_day(slot: Slot) -> bool:
