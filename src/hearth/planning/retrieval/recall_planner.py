@@ -174,7 +174,7 @@ class RecallPlanner:
     def _proposal(self, units: Sequence[Unit], forms: NDArray[np.float32], offered: Offered) -> Proposal:
         words = [unit.words for unit in units]
         ballot = Ballot(self._remembered, offered, self._usable_rows(offered), forms, words)
-        return Proposal(ballot, units, offered, self._manners, self._remembered.likeness)
+        return Proposal(ballot, units, offered)
 
     def _near(self, request: Request, form: NDArray[np.float32]) -> list[tuple[Demonstration, NDArray[np.float32]]]:
         """Return the owner's demonstrations near a request; none for one about a record of the last answer."""

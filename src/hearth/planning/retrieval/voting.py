@@ -46,8 +46,6 @@ class Candidate:
     likeness: float
     """Likeness to the nearest demonstration, example or tool text it rests on."""
     rests_on: tuple[str, ...] = ()
-    form: NDArray[np.float32] | None = None
-    """Form of that demonstration or tool."""
     words: tuple[str, ...] = ()
     """Words of that demonstration's form."""
     votes: float = 0.0
@@ -189,11 +187,6 @@ class Ballot:
         alike = {self._remembered.rows[row].id for row in same}
         return [c for rank, c in enumerate(found) if rank < N_CANDIDATES or alike & set(c.rests_on)]
 
-    def nearest_tool(self, unit: int, least: float) -> str:
-        """Return the tool whose own words are nearest; empty when none reaches the likeness `least`."""
-        nearest = int(np.argmax(self._texts[:, unit]))
-        return self._offered.names[nearest] if self._texts[nearest, unit] >= least else ""
-
     def _with_heads(self, unit: int, candidate: Candidate) -> Candidate:
         """Return the candidate with what the heads say of its tools."""
         said, leaves = self._meant[unit], candidate.leaves
@@ -215,11 +208,11 @@ class Ballot:
 
     def _of_row(self, row: int, likeness: float) -> Candidate:
         lesson = self._remembered.lesson(self._remembered.rows[row])
-        return Candidate(lesson.steps, likeness, (lesson.demonstration,), self._remembered.form(row), lesson.words)
+        return Candidate(lesson.steps, likeness, (lesson.demonstration,), lesson.words)
 
     def _of_tool(self, tool: str, likeness: float) -> Candidate | None:
         steps = steps_for(tool, self._offered.tools)
-        return Candidate(steps, likeness, (f"tool:{tool}",), self._offered.forms[self._place(tool)]) if steps else None
+        return Candidate(steps, likeness, (f"tool:{tool}",)) if steps else None
 
     def _best_of(self, tool: str, likeness: NDArray[np.float32]) -> Candidate | None:
         """Return the most similar demonstration that asked for `tool` alone."""
