@@ -41,16 +41,18 @@ from hearth.guard.policy.policy import Policy
 from hearth.memory.answers.answer_spans import WordReader
 from hearth.memory.answers.questions import said_by
 from hearth.memory.answers.recollection import Recollection
-from hearth.memory.answers.time_mentions import times_named
 from hearth.memory.event_memory import EventMemory
 from hearth.memory.facts.fact_extraction import Told, facts_in, known_from, learn_from
 from hearth.memory.facts.fact_store import FactStore
 from hearth.memory.maintenance import retention_of, tend_a_little
+from hearth.memory.passages.answer_reading import AnswerReader
+from hearth.memory.passages.home_answers import HomeAnswers
+from hearth.memory.search.time_mentions import times_named
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.deferral.cascade import Cascade, cascade_of
 from hearth.planning.dialogue.cloud_fallback import ASK_CLOUD, asked_of_cloud
 from hearth.planning.dialogue.coreference import read_after, with_record
-from hearth.planning.dialogue.memory_fallback import asked_of_memory, told_to_memory
+from hearth.planning.dialogue.memory_fallback import asked_elsewhere, asked_of_memory, told_to_memory
 from hearth.planning.retrieval.recall_planner import OWNERS_WORD, RecallPlanner
 from hearth.protocols import Approver, CallContext, Encoder, Footage, LanguageModel, Planner, Tool
 from hearth.registry import ENTITIES, FOOTAGE, Part, Tools, blamed, load_parts, load_tools, second_footage
@@ -127,7 +129,9 @@ class Agent:
         country = settings.owner.country
         self.memory = EventMemory(store, encoder, lambda text, now: times_named(text, now, country))
         self.facts = FactStore(store)
-        self.recollection = Recollection(self.memory, self.facts, WordReader(config.cache_folder(environ)))
+        cache = config.cache_folder(environ)
+        self.home_answers = HomeAnswers(store, encoder, AnswerReader(cache))
+        self.recollection = Recollection(self.memory, self.facts, WordReader(cache), self.home_answers)
         self._naming = load_parts(ENTITIES)
         self.footage, footage_faults = _opened_footage(store, self.memory, settings)
         self._faults = dict.fromkeys((*tools.faults, *self._naming.faults, *footage_faults))
@@ -186,6 +190,7 @@ class Agent:
             results = self.executor.run(episode_id, plan, self.tools.specs, request.now)
             while rounds < MAX_REPAIR_ROUNDS:
                 repaired = self.repairer.repair(request, self.context(), plan, results, self.tools.specs)
+                repaired = repaired or asked_elsewhere(request, plan, results, self.tools.specs)
                 if repaired is None or self.monitor.rule(repaired, extends=plan).verdict != "allow":
                     break
                 plan, rounds = repaired, rounds + 1
@@ -274,11 +279,18 @@ class Agent:
         told_of = {fact.subject for fact in self.facts.believed()}
         if (by := said_by(request.text)) is not None and self.memory.said_by(by.name, 1):
             told_of.add(by.name)
-        if (plan := asked_of_memory(request, found, context, told_of, tools)) is not None:
+        names_own = isinstance(found, Refusal) and ASK_CLOUD not in tools and self._names_own(request.text)
+        if (plan := asked_of_memory(request, found, context, told_of, tools, names_own=names_own)) is not None:
             return plan
         if (plan := asked_of_cloud(request, found, tools)) is not None:
             return plan
         return told_to_memory(request, found, tools) if facts_in(request.text, request.now) else None
+
+    def _names_own(self, text: str) -> bool:
+        """Whether a request names one of the owner's things by its title; of none where the folder cannot be read."""
+        with suppress(HearthError):
+            return self.home_answers.names_thing(text, self.folder.for_call(""), self.clock().tzinfo)
+        return False
 
     def _learn_facts(self, episode: Episode) -> None:
         """Hold true what the request itself says, unless the owner said no to it; never what was found or answered."""

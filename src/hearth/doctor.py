@@ -15,6 +15,8 @@ from hearth.errors import HearthError, HomeBusyError, StoreCorruptError
 from hearth.guard.egress.ledger import Ledger
 from hearth.guard.policy.policy import Policy
 from hearth.memory.holders import open_holders
+from hearth.memory.passages.home_answers import things_text
+from hearth.memory.passages.passage_store import PassageStore
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.registry import (
     CHECKS,
@@ -32,6 +34,8 @@ from hearth.registry import (
 from hearth.storage.database import HomeLock, Store
 
 MIN_FREE_BYTES = 200_000_000
+MAX_NAMED = 20
+"""Most unreadable files that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,7 @@ def examine(home: Path, environ: Mapping[str, str], unreachable: Sequence[str] =
         ("policy", lambda: _policy(home)),
         ("encoder", lambda: _encoder(environ)),
         ("plug-ins", lambda: _plug_ins(unreachable)),
+        ("things", lambda: _things(home)),
         ("forgetting", lambda: _forgetting(home)),
         ("cloud", lambda: _cloud(home)),
         ("disk", lambda: _disk(home)),
@@ -176,6 +181,21 @@ def _forgetting(home: Path) -> str:
     if holders.faults:
         raise HearthError(f"`hearth forget` is refused: {'; '.join(holders.faults)}")
     return f"reaches {', '.join(['what Hearth itself keeps', *holders.by_name])}"
+
+
+def _things(home: Path) -> str:
+    """Count what questions are answered from; names what cannot be read, which keeps nothing else from it."""
+    if not (home / "hearth.db").exists():
+        return "nothing is read yet"
+    with Store.open(home / "hearth.db") as store:
+        passages = PassageStore(store, None)
+        counts, faults = passages.counts(), passages.faults()
+    if not counts and not faults:
+        return "nothing is read yet; the first question about your own things reads them"
+    said = f"{things_text(counts)}, in {counts.get('passage', 0)} passages"
+    named = [f"{path} ({fault})" for path, fault in faults.items()]
+    left = f"; and {len(named) - MAX_NAMED} more" if len(named) > MAX_NAMED else ""
+    return f"{said}; not read: {'; '.join(named[:MAX_NAMED])}{left}" if named else said
 
 
 def _said(part: Part, home: Path) -> str:

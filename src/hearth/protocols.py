@@ -192,6 +192,10 @@ class Memory(Protocol):
         ("Ana's boiler"); or that memory does not say."""
         ...
 
+    def find_answer(self, question: str, call: CallContext) -> HomeAnswer:
+        """The answer to `question` from everything in the owner's folder; kind `unknown` where nothing says it."""
+        ...
+
     def forget(self, id: str) -> None:
         """Remove an event for good, from the search too. Raises: NotFound: no such event."""
         ...
@@ -223,6 +227,38 @@ class Recalled:
     """What it rests on, best first; of `unknown`, nothing."""
     chance: float = 1.0
     """That the evidence answers the question, in [0, 1]."""
+
+
+ValueKind = Literal["text", "yesno", "number", "amount", "date", "list", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A place in the owner's things on which an answer rests."""
+
+    record: str
+    """Id of the mail, note, event or card as its tool names it; of a document, its path."""
+    where: str
+    """The place in words: `mail “Tax return” from Hugh Dunn, Wednesday 18 November 2026`."""
+    quote: str
+    source: str
+    """Who may have written it, as a label's source."""
+    at: dt.datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HomeAnswer:
+    """What the owner's own things say to a question."""
+
+    kind: ValueKind
+    value: str
+    """The answer alone; of `unknown`, empty."""
+    looked: str = ""
+    """Of `unknown`: where it was looked for."""
+    witnesses: tuple[Witness, ...] = ()
+    """What it rests on, best first; other records that say something else come behind it."""
+    chance: float = 1.0
+    """That this is the answer, in [0, 1]."""
 
 
 @dataclass(frozen=True, slots=True)

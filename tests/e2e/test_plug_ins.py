@@ -241,7 +241,7 @@ def test_doctor_names_every_fault(faulty: Path, home: Path) -> None:
     ):
         assert said in found["plug-ins"]["says"]
     assert found["fail"]["says"].startswith("'fail' of acme 1.0 (acme_parts:fail) failed: ZeroDivisionError: at call")
-    assert found["forgetting"]["says"] == "reaches what Hearth itself keeps, footage"
+    assert found["forgetting"]["says"] == "reaches what Hearth itself keeps, passages, footage"
 
 
 @pytest.mark.slow

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import cast
 
 from hearth.errors import HearthError
+from hearth.memory.passages.passage_holder import NAME as PASSAGES
+from hearth.memory.passages.passage_holder import PassageHolder
 from hearth.protocols import Count, Holder
 from hearth.registry import HOLDERS, INSTALL_COMMANDS, load_parts
 from hearth.storage.database import Store
@@ -38,7 +40,7 @@ def open_holders(store: Store) -> Holders:
     """Open everything that is installed. Never raises for a plug-in."""
     parts = load_parts(HOLDERS)
     faults = list(parts.faults)
-    opened: dict[str, Holder] = {}
+    opened: dict[str, Holder] = {PASSAGES: PassageHolder(store)}
     for part in parts.loaded:
         try:
             holder = cast("Holder", part.invoke(store))

@@ -43,6 +43,7 @@ _TABLES = (
     *("person", "person_face", "activity_example", "camera", "recording", "recording_chunk", "sighting"),
     *("sighting_part", "sighting_activity", "sighting_face", "sighting_thumbnail"),
     *("listened_chunk", "utterance", "sound_event"),
+    "passage_forgotten",  # the passages themselves are read anew from the owner's folder
     *("edge_link", "edge_taken", "outbox", "outbox_pace", "outbox_dropped", "cloud_answer", "statistics_given"),
 )
 _N_MAX_PROBES = 20_000

@@ -551,6 +551,45 @@ MIGRATIONS: tuple[str, ...] = (
         DELETE FROM outbox WHERE kind = 'question';
     END;
     """,
+    # 11: passages of the owner's things, read from the owner's folder and rebuilt from it at any time
+    """
+    CREATE TABLE passage_file (
+        path TEXT PRIMARY KEY,
+        fingerprint TEXT NOT NULL,
+        fault TEXT NOT NULL DEFAULT ''
+    ) WITHOUT ROWID;
+    CREATE TABLE passage (
+        number INTEGER PRIMARY KEY,
+        path TEXT NOT NULL REFERENCES passage_file (path) ON DELETE CASCADE,
+        record TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        source TEXT NOT NULL,
+        title TEXT NOT NULL,
+        person TEXT NOT NULL,
+        at TEXT NOT NULL,
+        text TEXT NOT NULL
+    );
+    CREATE INDEX passage_path ON passage (path);
+    CREATE TABLE passage_vector (
+        number INTEGER PRIMARY KEY REFERENCES passage (number) ON DELETE CASCADE,
+        vector BLOB NOT NULL
+    );
+    CREATE VIRTUAL TABLE passage_words USING fts5 (
+        title, person, text, content='passage', content_rowid='number',
+        tokenize='porter unicode61 remove_diacritics 2'
+    );
+    CREATE TRIGGER passage_added AFTER INSERT ON passage BEGIN
+        INSERT INTO passage_words (rowid, title, person, text) VALUES (new.number, new.title, new.person, new.text);
+    END;
+    CREATE TRIGGER passage_removed AFTER DELETE ON passage BEGIN
+        INSERT INTO passage_words (passage_words, rowid, title, person, text)
+            VALUES ('delete', old.number, old.title, old.person, old.text);
+    END;
+    CREATE TABLE passage_forgotten (
+        number INTEGER PRIMARY KEY,
+        digest BLOB NOT NULL UNIQUE
+    );
+    """,
 )
 """Schema changes, first to last; a file's `user_version` is the number applied. Never edit one that was released."""
 

@@ -30,6 +30,7 @@ from hearth.protocols import (
     Footage,
     Heard,
     Held,
+    HomeAnswer,
     Memory,
     MemoryHit,
     Message,
@@ -42,6 +43,7 @@ from hearth.protocols import (
     Sighting,
     Thing,
     Wanted,
+    Witness,
     Workspace,
     WrittenLine,
 )
@@ -138,6 +140,14 @@ class InMemoryMemory:
         if not hits:
             return Recalled("unknown", "Nothing I remember says that.", chance=0.0)
         return Recalled("said", hits[0].text, hits)
+
+    def find_answer(self, question: str, call: CallContext) -> HomeAnswer:
+        hits = self.search(question, limit=1, now=call.now)
+        if not hits:
+            return HomeAnswer("unknown", "", "nothing", chance=0.0)
+        return HomeAnswer(
+            "text", hits[0].text, "", (Witness(hits[0].id, "memory", hits[0].text, "memory", hits[0].at),)
+        )
 
     def forget(self, id: str) -> None:
         if id not in self.labels:

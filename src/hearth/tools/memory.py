@@ -98,7 +98,10 @@ def search_memory(query: str, call: CallContext) -> list[MemoryItem]:
     asked = call.words if words.casefold() in call.words.casefold() else words
     said = call.memory.answer(asked[:N_MAX_CHARACTERS], now=call.now)
     if said.kind == "unknown":
-        return []
+        found = _found_at_home(asked[:N_MAX_CHARACTERS], call)
+        return (
+            [] if found is None else [MemoryItem(MemoryId(found.id), found.value, call.now, found.source, found.quote)]
+        )
     if said.kind == "listed":
         return [
             _item(hit, _capital(hit.text) if hit.kind == "fact" else hit.text) for hit in said.evidence[:N_MAX_HITS]
@@ -107,6 +110,60 @@ def search_memory(query: str, call: CallContext) -> list[MemoryItem]:
     if said.kind == "fact" and len(said.evidence) > 1:
         return [_item(said.evidence[1], _capital(said.text), first.id)]
     return [_item(first, _capital(said.text) if said.kind == "fact" else said.text)]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundAnswer:
+    id: MemoryId
+    value: str
+    """The answer alone: words, a number, an amount with its currency, a date, yes or no."""
+    kind: str
+    """`text`, `number`, `amount`, `date`, `yesno` or `list`."""
+    source: str
+    """The place where it stands: which mail, note, document, card or event."""
+    quote: str
+    """Words that the answer rests on."""
+    rests_on: list[dict[str, str]]
+    """Every place that was used, with its words; of an answer that was counted, the rows."""
+
+
+@tool(
+    unconfirmed="memory",
+    answer="{value} ({source}[: “{quote}”]).",
+    answer_none="I don't know: none of your things says that.",
+    timeout_s=60,
+)
+def find_answer(question: str, call: CallContext) -> FoundAnswer | None:
+    """Answer a question from everything the owner has: mails, notes, documents, events, cards, what was remembered.
+
+    Args:
+        question: The whole question in the owner's words.
+    """
+    words = checked_text(question, "question", N_MAX_CHARACTERS)
+    if not words:
+        raise ToolError("the question is empty; say what to find out, e.g. 'how much is the electricity bill'")
+    return _found_at_home(words, call)
+
+
+def _found_at_home(question: str, call: CallContext) -> FoundAnswer | None:
+    """Find the answer, and note who may have written each record that it rests on."""
+    found = call.memory.find_answer(question, call)
+    if found.kind == "unknown":
+        call.notices.append(f"I looked through {found.looked}")
+        return None
+    rows = [{"source": one.where, "text": _shortened(one.quote)} for one in found.witnesses]
+    first = found.witnesses[0] if found.witnesses else None
+    id = first.record if first is not None else call.key
+    sources = {one.source for one in found.witnesses}
+    call.origins[id] = next((source for source in _LEAST_TRUSTED if source in sources), "device")
+    source = first.where if first is not None else "your things"
+    if len(rows) > 1:
+        source += f" and {len(rows) - 1} more"
+    return FoundAnswer(MemoryId(id), found.value, found.kind, source, _shortened(first.quote) if first else "", rows)
+
+
+_LEAST_TRUSTED = ("message", "web", "file", "memory")
+"""Sources of witnesses, the least trusted first: the answer counts as the least trusted one's."""
 
 
 def _item(hit: MemoryHit, text: str, id: str = "") -> MemoryItem:
@@ -130,4 +187,4 @@ def _shortened(text: str) -> str:
     return text if len(text) <= N_MAX_QUOTED else f"{text[: N_MAX_QUOTED - 1].rstrip()}…"
 
 
-TOOLS = (remember, search_memory)
+TOOLS = (remember, search_memory, find_answer)

@@ -79,7 +79,7 @@ def test_home_video_without_the_companion_that_forgets_it_is_said_to_be_held_by_
 def test_with_it_nothing_is_missing(state: State) -> None:
     put_recording(state.store)
     found = open_holders(state.store)
-    assert (list(found.by_name), found.faults) == (["footage"], ())
+    assert (list(found.by_name), found.faults) == (["passages", "footage"], ())
 
 
 def broken(store: Store) -> None:
@@ -146,7 +146,7 @@ def test_two_holders_that_call_themselves_the_same_are_told_apart_by_their_entry
     parts = tuple(Part(name, lambda store, one=one: one, name) for name, one in (("a", first), ("b", second)))
     monkeypatch.setattr(holders, "load_parts", lambda group: Parts(parts))
     found = find(state.store, matching="harbour")
-    assert [held.holder for held in found.held] == ["a", "b"]
+    assert [held.holder for held in found.held] == ["passages", "a", "b"]
     forget(state, found)
     assert (first.texts, second.texts) == ({}, {})
 

@@ -22,11 +22,11 @@ from hearth.memory.answers.question_answering import (
     telling_sentence,
 )
 from hearth.memory.answers.recollection import Recollection
-from hearth.memory.answers.time_mentions import times_named
 from hearth.memory.event_memory import EventMemory, Found, NewEvent
 from hearth.memory.facts.fact_store import FactStore, NewFact
 from hearth.memory.search.memory_ranking import Period
 from hearth.memory.search.recency import latest_first
+from hearth.memory.search.time_mentions import times_named
 from hearth.models.llm.scripted import HashEncoder
 from hearth.storage.database import Store
 

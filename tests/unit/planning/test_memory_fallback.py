@@ -16,7 +16,7 @@ KNOWN = Context(entities=(Entity("Ben Maes", "person", ("Ben",)), Entity("Dr Pee
 
 def asked(text: str, found: Plan | Refusal = NOTHING) -> str | None:
     plan = asked_of_memory(Request(text, FIXED_NOW), found, KNOWN, {"me", "Ana"}, TOOLS)
-    return None if plan is None else str(plan.steps[0].arguments["query"])
+    return None if plan is None else str(next(iter(plan.steps[0].arguments.values())))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from hearth.protocols import Memory, MemoryHit, Recalled
+from hearth.protocols import CallContext, HomeAnswer, Memory, MemoryHit, Recalled
 from hearth.types import Label
 
 
@@ -31,6 +31,10 @@ class MarkedMemory:
     def answer(self, question: str, *, now: dt.datetime) -> Recalled:
         """Do as the wrapped memory."""
         return self._memory.answer(question, now=now)
+
+    def find_answer(self, question: str, call: CallContext) -> HomeAnswer:
+        """Do as the wrapped memory."""
+        return self._memory.find_answer(question, call)
 
     def forget(self, id: str) -> None:
         """Do as the wrapped memory. Raises: NotFound."""

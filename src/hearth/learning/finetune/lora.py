@@ -26,15 +26,20 @@ _N_HEADS = 12
 class LowRankEncoder(nn.Module):  # type: ignore[misc, unused-ignore]
     """Computes states of padded rows of tokens; learns low-rank changes to every matrix, and norms and biases."""
 
-    def __init__(self, weights: Mapping[str, Array], rank: int) -> None:
-        """Make the encoder from the weights of `models.encoder.lora_encoder.load_weights`."""
+    def __init__(self, weights: Mapping[str, Array], rank: int, precision: torch.dtype = torch.bfloat16) -> None:
+        """Make the encoder from the weights of `models.encoder.lora_encoder.load_weights`.
+
+        Args:
+            precision: Of products; a processor without half-precision arithmetic is ten times as fast in `float32`.
+        """
         super().__init__()
+        self._precision = precision
         self._frozen: dict[str, Tensor] = {}
         self.low = nn.ParameterDict()
         self.plain = nn.ParameterDict()
         for name in MATRICES:
             matrix = torch.tensor(np.array(weights[f"{name}.weight"]))
-            self._frozen[name] = matrix.to(torch.bfloat16)
+            self._frozen[name] = matrix.to(precision)
             down = torch.empty(rank, matrix.shape[1])
             nn.init.normal_(down, std=matrix.shape[1] ** -0.5)
             self.low[_key(f"{name}.down")] = nn.Parameter(down)
@@ -82,14 +87,14 @@ class LowRankEncoder(nn.Module):  # type: ignore[misc, unused-ignore]
                 target.copy_(torch.from_numpy(value))
 
     def _linear(self, x: Tensor, name: str) -> Tensor:
-        down, up = (self.low[_key(f"{name}.{part}")].to(torch.bfloat16) for part in ("down", "up"))
-        bias = self.plain[_key(f"{name}.bias")].to(torch.bfloat16)
+        down, up = (self.low[_key(f"{name}.{part}")].to(self._precision) for part in ("down", "up"))
+        bias = self.plain[_key(f"{name}.bias")].to(self._precision)
         return functional.linear(x, self._frozen[name], bias) + functional.linear(functional.linear(x, down), up)
 
     def _norm(self, x: Tensor, name: str) -> Tensor:
         return functional.layer_norm(
             x.float(), (WIDTH,), self.plain[_key(f"{name}.weight")], self.plain[_key(f"{name}.bias")], 1e-12
-        ).to(torch.bfloat16)
+        ).to(self._precision)
 
 
 def _key(name: str) -> str:

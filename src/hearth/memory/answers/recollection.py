@@ -25,10 +25,11 @@ from hearth.memory.facts.fact_extraction import NEVER_FOUND
 from hearth.memory.facts.fact_store import ME, Fact, FactStore
 from hearth.memory.facts.relations import KIN, listed, said_of
 from hearth.memory.facts.statements import statements
+from hearth.memory.passages.home_answers import HomeAnswers
 from hearth.memory.retention import SUMMARY
 from hearth.memory.search.recency import N_COMPARED, latest_first
 from hearth.memory.search.terms import STOP_WORDS, telling_words
-from hearth.protocols import MemoryHit, Recalled
+from hearth.protocols import CallContext, HomeAnswer, MemoryHit, Recalled, Witness
 from hearth.types import Label
 
 FACT = "fact:"
@@ -73,15 +74,23 @@ _MEANS: Mapping[str, frozenset[str]] = {
 class Recollection:
     """A `protocols.Memory` over facts and events."""
 
-    def __init__(self, events: EventMemory, facts: FactStore, reader: WordReader | None = None) -> None:
-        """Join the events and facts of a home.
+    def __init__(
+        self,
+        events: EventMemory,
+        facts: FactStore,
+        reader: WordReader | None = None,
+        home: HomeAnswers | None = None,
+    ) -> None:
+        """Join the events and facts of a home, and the things in its folder.
 
         Args:
             reader: Helps to find the words of an event that are asked for.
+            home: Answers from the owner's folder; without it only memory is asked.
         """
         self._events = events
         self._facts = facts
         self._reader = reader
+        self._home = home
 
     @property
     def events(self) -> EventMemory:
@@ -144,6 +153,22 @@ class Recollection:
         said = answer_from(self._events, asked.text, found, now, reader=self._reader)
         evidence = () if said.kind == "unknown" else tuple(map(_hit, said.evidence))
         return Recalled(said.kind, said.text, evidence, round(said.chance, 4))
+
+    def find_answer(self, question: str, call: CallContext) -> HomeAnswer:
+        """Answer from what is held true, else from the owner's folder, else from what was said and remembered."""
+        asked = asked_of(question).text
+        said = self._held(asked, call.now)
+        at_home = self._home.find_answer(asked, call) if said is None and self._home is not None else None
+        if said is None and (at_home is None or at_home.kind == "unknown"):
+            said = self.answer(question, now=call.now)
+        if said is None or said.kind in ("unknown", "listed"):
+            return at_home or HomeAnswer("unknown", "", "what you told me", chance=said.chance if said else 0.0)
+        witnesses = tuple(
+            Witness(hit.id, f"what {hit.person or 'you'} said, {_day(hit.at)}", hit.text, "memory", hit.at)
+            for hit in said.evidence
+            if hit.kind != "fact" or len(said.evidence) == 1
+        )
+        return HomeAnswer("date" if said.kind == "time" else "text", said.text, "", witnesses, said.chance)
 
     def _held(self, question: str, now: dt.datetime) -> Recalled | None:
         """Find the fact that answers the whole question, with the events it rests on."""

@@ -1,9 +1,10 @@
-"""Sends requests about the owner that no planner could place to memory, instead of saying "I can't do that".
+"""Sends requests about the owner that no planner could place to the owner's things, instead of "I can't do that".
 
-A question is put to memory, a statement is kept, and "no, it's 48" corrects what was just answered or said. Only the
-form of the request decides, never what memory holds. To what was never told the answer is "I don't know". What was
-measured at home is asked of memory, too ("what was the temperature in the cellar this morning"), and what is measured
-now of the devices.
+A question is put to everything the owner has (`find_answer`), a statement is kept, and "no, it's 48" corrects what was
+just answered or said. The form of the request decides, and whether it names a thing of the owner's by its title; never
+what the thing says. What has to be worked out over records (a clash, a sum, who waits) goes there although a planner
+would list something, and so does a question after a look-up that found nothing. What was measured at home is asked of
+memory ("what was the temperature in the cellar this morning"), and what is measured now of the devices.
 
 Covered: who, what, which, where, when, how long, how many, how old, and yes or no, about "I", "my", "we", "our" or
 somebody the owner knows; who a name is; what somebody wrote; what the agent believed at a time.
@@ -13,16 +14,17 @@ Not covered: questions for advice or about the world ("how do I boil an egg", "w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan
 from hearth.memory.answers.questions import asked_of, believed_then, declares, said_by
 from hearth.memory.facts.fact_names import KIN_WORDS
-from hearth.types import Context, Plan, Refusal, Request, Step, ToolSpec
+from hearth.memory.passages.record_answers import asked_of_records
+from hearth.types import Context, Plan, Refusal, Request, Step, StepResult, ToolSpec
 
-SEARCH, REMEMBER, STATE = "search_memory", "remember", "device_state"
+SEARCH, REMEMBER, STATE, FIND = "search_memory", "remember", "device_state", "find_answer"
 NAME = "memory"
 _ASKED_OF_ANYONE = re.compile(
     r"\s*(?:(?:how|where|what|which \w+|who|when|why) )?(?:can|could|should|would|will|shall|might|may|must)\b"
@@ -46,22 +48,34 @@ _MISPLACED = frozenset({"time_until", SEARCH})
 
 
 def asked_of_memory(
-    request: Request, found: Plan | Refusal, context: Context, told_of: Iterable[str], tools: Mapping[str, ToolSpec]
+    request: Request,
+    found: Plan | Refusal,
+    context: Context,
+    told_of: Iterable[str],
+    tools: Mapping[str, ToolSpec],
+    *,
+    names_own: bool = False,
 ) -> Plan | None:
-    """Plan to ask memory; None when the request is no question about the owner, or what was found stands.
+    """Plan to ask the owner's things; None when the request is no question about them, or what was found stands.
 
-    A plan stands, except one that looks up a contact that does not exist: "my locker" of "what is my locker number".
+    A plan stands, except one that looks up a contact that does not exist ("my locker" of "what is my locker number"),
+    one that would keep what was asked, and one that lists what has to be worked out.
 
     Args:
         found: The planners' answer.
         told_of: Those of whom something is held true, or who said something.
+        names_own: Whether the request names one of the owner's things by its title.
     """
     if SEARCH not in tools:
         return None
     if (by := said_by(request.text)) is not None and any(_spaced(by.name) == _spaced(name) for name in told_of):
         return _with_what_was_said(request, found, is_in_chat=by.is_in_chat, tools=tools)
     names = {_spaced(name) for e in context.entities if e.kind == "person" for name in (e.name, *e.aliases)}
+    if _is_worked_out(request.text, found, tools):
+        return _found_by(request, tools)
     if isinstance(found, Plan):
+        if [step.tool for step in found.steps] == [REMEMBER] and asked_of(request.text).is_question:
+            return _found_by(request, tools)
         if not _looks_up_nobody(found, names, {_spaced(name) for name in told_of}):
             return None
     elif found.kind == "needs":
@@ -78,9 +92,62 @@ def asked_of_memory(
         return None
     words = _spaced(asked.text)
     known = names | {_spaced(name) for name in told_of if name.strip()}
-    if not _ABOUT_OWNER.search(asked.text) and not any(name in words for name in known):
+    if not (names_own or _ABOUT_OWNER.search(asked.text) or any(name in words for name in known)):
         return None
-    return _checked(Step(SEARCH, {"query": asked.text.rstrip(" ?.!")}, text=request.text), tools)
+    return _found_by(request, tools)
+
+
+_LISTED = frozenset({"count", "last", "first"})
+"""Operations for which a tool's own list is an answer as good."""
+_ASKS_WHAT = re.compile(r"\s*(?:what|who|whom|whose|where|when|which|how)\b", re.IGNORECASE)
+
+
+def _is_worked_out(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> bool:
+    """Return whether a question has to be worked out over records, where what was found only lists some, or nothing."""
+    asked = asked_of_records(text)
+    if asked is None or FIND not in tools:
+        return False
+    if isinstance(found, Refusal):
+        return found.kind == "out_of_scope"
+    reads = all(step.tool in tools and tools[step.tool].effect == "none" for step in found.steps)
+    return reads and (asked.operation not in _LISTED or {step.tool for step in found.steps} == {SEARCH})
+
+
+def _found_by(request: Request, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """Plan to ask everything the owner has; memory alone where nothing else is offered."""
+    words = asked_of(request.text).text.rstrip(" ?.!")
+    step = Step(FIND, {"question": words}) if FIND in tools else Step(SEARCH, {"query": words})
+    return _checked(replace(step, text=request.text), tools)
+
+
+def asked_elsewhere(
+    request: Request, plan: Plan, results: Sequence[StepResult], tools: Mapping[str, ToolSpec]
+) -> Plan | None:
+    """Continue a plan that looked one thing up by its words and found nothing: ask the question of everything.
+
+    Returns:
+        The plan with one step more, or None where it found or changed something, or the request asks no what, who,
+        when, where or how.
+    """
+    replaced = {step.replaces for step in plan.steps}
+    left = [result for result in results if result.step not in replaced]
+    if FIND not in tools or len(left) != 1 or not _ASKS_WHAT.match(asked_of(request.text).text):
+        return None
+    step = plan.steps[left[0].step]
+    is_sought = any(isinstance(value, str) and value for name, value in step.arguments.items() if name in _BY_WORDS)
+    is_empty = left[0].error_kind == "NotFound" or (left[0].status == "done" and left[0].value in (None, []))
+    reads = all(one.tool in tools and tools[one.tool].effect == "none" for one in plan.steps)
+    if not (is_sought and is_empty and reads) or step.tool == FIND:
+        return None
+    question = Step(FIND, {"question": request.text.strip(" ?.!")}, text=request.text, replaces=left[0].step)
+    try:
+        return check_plan(replace(plan, steps=(*plan.steps, question)), tools)
+    except PlanError:
+        return None
+
+
+_BY_WORDS = frozenset({"query", "name"})
+"""Parameters that hold the words of what is looked up."""
 
 
 _MEASURED = re.compile(

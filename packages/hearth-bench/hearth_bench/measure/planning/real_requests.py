@@ -95,7 +95,7 @@ def judge(one: RealRequest, answer: Plan | Refusal, specs: Mapping[str, ToolSpec
         return "right" if set(tools) & set(one.accept) else "wrong"
     if one.kind == "chat" or set(tools) <= set(one.accept):
         return "right"
-    return "memory" if set(tools) == {"search_memory"} else "wrong"
+    return "memory" if set(tools) <= {"search_memory", "find_answer"} else "wrong"
 
 
 def _is_shown(one: RealRequest, verdict: str, show: str) -> str:

@@ -1,0 +1,160 @@
+"""Reads passages for the answer to a question: the words that say it, yes or no, and how likely it stands there at all.
+
+The trained reader (`models.span_extractor`, with the adapter `READER_FILE`) reads the question and one
+passage together. What it says of each passage is weighed with how the passage was found (`SIGNS`) by weights fitted on
+public questions over documents that are not trained on (`data/passage_weights.json`, made by
+`python -m hearth_bench.suites.reading.answer_weights`): so an answer carries the probability that it is one.
+
+Not covered: answers that several passages give together, sums and counts (`record_answers`), other languages.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hearth.memory.passages.passage_store import Candidate
+from hearth.memory.search.terms import telling_words
+from hearth.models.span_extractor import ABSENT, NO, SPAN, YES, Answer, Form, Question, SpanReader
+
+READER_FILE = "reader.npz"
+N_READ = 6
+"""Most passages that are read for one question; some 20 ms each."""
+N_MOST_TOKENS = 40
+SIGNS = ("bias", "margin", "kind", "span", "covered", "cosine", "words", "lead")
+"""What is weighed: see `_signs`."""
+_FAR = 12.0
+_YES_OR_NO = re.compile(
+    r"\s*(?:is|are|am|was|were|do|does|did|has|have|had|can|could|will|would|should|may|might|must|isn't|aren't|doesn't"
+    r"|don't|didn't|won't|hasn't|haven't)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the reader says of one passage."""
+
+    candidate: Candidate
+    text: str
+    """The words that answer; empty: it finds none."""
+    start: int
+    """Place of the words in `candidate.passage.read`."""
+    p_yes: float
+    """That the answer is yes rather than no."""
+    chance: float
+    """That the passage answers the question, in [0, 1]."""
+
+
+class AnswerReader:
+    """The shipped reader of answers; opened at first use."""
+
+    def __init__(self, cache_dir: Path | None = None) -> None:
+        self._cache_dir = cache_dir
+        self._reader: SpanReader | None = None
+
+    def read(self, question: str, text: str) -> Answer:
+        """Ask the question of a text. Raises: ConfigError, MissingExtraError: The reader cannot be opened."""
+        if self._reader is None:
+            with as_file(files("hearth.data") / READER_FILE) as path:
+                self._reader = SpanReader.open(path, self._cache_dir)
+        return self._reader.read(Form("answer", (Question(question),)), text)[0]
+
+
+def asks_yes_or_no(question: str) -> bool:
+    """Return whether a question is answered by yes or no."""
+    return _YES_OR_NO.match(question) is not None
+
+
+def read_passages(question: str, candidates: Sequence[Candidate], reader: AnswerReader) -> list[Reading]:
+    """Read the likeliest passages, and return what they say, the likeliest answer first."""
+    chosen = ranked(question, candidates)[:N_READ]
+    is_polar = asks_yes_or_no(question)
+    most_words = max((one.words for one in chosen), default=0.0)
+    readings = []
+    for place, one in enumerate(chosen):
+        said = reader.read(question, one.passage.read)
+        text, start, score = _span(said, one.passage.read, len(one.passage.read) - len(one.passage.text))
+        signs = _signs(question, one, said, score, is_polar, one.words / most_words if most_words else 0.0, place)
+        kinds = np.exp(said.kinds)
+        p_yes = float(kinds[YES] / max(1e-9, kinds[YES] + kinds[NO]))
+        readings.append(Reading(one, text, start, p_yes, chance_of(signs)))
+    return sorted(readings, key=lambda reading: -reading.chance)
+
+
+def ranked(question: str, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Order passages by their words and meaning together, and by the share of the question's words that they hold."""
+    weights = _fitted()["retrieval"]
+    most = max((one.words for one in candidates), default=0.0) or 1.0
+
+    def score(one: Candidate) -> float:
+        signs = {"words": one.words / most, "cosine": one.cosine, "covered": covered(question, one.passage.read)}
+        return sum(float(weights[name]) * sign for name, sign in signs.items())
+
+    return sorted(candidates, key=lambda one: (-score(one), one.passage.number))
+
+
+def covered(question: str, text: str) -> float:
+    """The share of the question's content words that a text holds, by their beginnings."""
+    asked = {word[:5] for word in telling_words(question)}
+    return len(asked & {word[:5] for word in telling_words(text)}) / max(1, len(asked))
+
+
+def _span(said: Answer, text: str, n_head: int) -> tuple[str, int, float]:
+    """Return the likeliest run of words behind the title, its place, and its log-probability."""
+    is_said = said.spans[:, 0] >= n_head
+    n = len(said.spans)
+    if not is_said.any():
+        return "", 0, -_FAR
+    scores = said.start[:, None] + said.end[None, :]
+    length = np.arange(n)[None, :] - np.arange(n)[:, None]
+    scores = np.where((length >= 0) & (length < N_MOST_TOKENS) & is_said[:, None], scores, -np.inf)
+    first, last = np.unravel_index(int(np.argmax(scores)), scores.shape)
+    start, end = int(said.spans[first, 0]), int(said.spans[last, 1])
+    return text[start:end].strip(), start, float(scores[first, last])
+
+
+def _signs(
+    question: str, one: Candidate, said: Answer, span: float, is_polar: bool, words: float, place: int
+) -> tuple[float, ...]:
+    """Compute the features by which a reading is weighed.
+
+    How much likelier an answer is than none; how likely the kind of answer is that the question asks for; how sure the
+    words are; the share of the question's words in the passage; its likeness of meaning; its words against the best
+    found; whether it was found first.
+    """
+    kinds = said.kinds
+    answers = np.logaddexp(kinds[YES], kinds[NO]) if is_polar else kinds[SPAN]
+    margin = float(np.clip(answers - kinds[ABSENT], -_FAR, _FAR))
+    text = one.passage.read
+    return (
+        *(1.0, margin, float(np.exp(answers)), max(-_FAR, 0.0 if is_polar else span)),
+        *(covered(question, text), one.cosine, words, float(place == 0)),
+    )
+
+
+def chance_of(signs: Sequence[float]) -> float:
+    """The probability that a passage answers, from its signs."""
+    weights = _fitted()["answers"]
+    raw = sum(float(weights[name]) * sign for name, sign in zip(SIGNS, signs, strict=True))
+    return 1 / (1 + math.exp(-max(-50.0, min(50.0, raw))))
+
+
+def least_chance() -> float:
+    """The least probability at which an answer is given rather than "I don't know"."""
+    return float(_fitted()["least_chance"])
+
+
+@cache
+def _fitted() -> dict[str, Any]:
+    kept: dict[str, Any] = json.loads((files("hearth.data") / "passage_weights.json").read_text())
+    return kept

@@ -1,0 +1,66 @@
+"""Finds the sentence of a mail that asks the reader for something.
+
+A logistic function of the sentence encoder's vector and a few signs, trained on sentences of real mails
+(`training.asking_sentences_train`, `data/asking_sentences.json`).
+
+Not covered: what is asked over several sentences, other languages, whom of several readers it asks.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearth.memory.search.memory_index import FloatArray
+from hearth.protocols import Encoder
+
+N_MOST_SENTENCES = 24
+_FORMS = (
+    re.compile(r"\?\s*\Z"),
+    re.compile(r"\b(?:please|kindly)\b", re.I),
+    re.compile(r"\blet (?:me|us) know\b", re.I),
+    re.compile(r"\b(?:can|could|will|would) you\b", re.I),
+    re.compile(r"\byou(?:r)?\b", re.I),
+    re.compile(r"\bif you\b", re.I),
+    re.compile(r"\bclick|https?:|www\.|unsubscribe|visit\b", re.I),
+)
+"""Signs of wording, beside the vector."""
+
+
+class AskingSentences:
+    """The trained reader of sentences."""
+
+    def __init__(self, encoder: Encoder | None) -> None:
+        """Without an encoder the signs of wording decide alone."""
+        self._encoder = encoder
+
+    def asks(self, sentences: Sequence[str]) -> str:
+        """Return the sentence that asks most surely; empty if none does."""
+        some = [one for one in sentences if len(one) >= 8][:N_MOST_SENTENCES]
+        if not some:
+            return ""
+        if self._encoder is None:
+            return next((one for one in some if _FORMS[0].search(one) or _FORMS[2].search(one)), "")
+        kept = _kept()
+        scores = features(some, self._encoder.encode(some)) @ np.array(kept["weights"])
+        best = int(np.argmax(scores))
+        return some[best] if scores[best] >= float(kept["least"]) else ""
+
+
+def features(sentences: Sequence[str], vectors: FloatArray) -> NDArray[np.float64]:
+    """Return what is weighed, shape [n, 384 + signs + 1]."""
+    signs = np.array([[form.search(one) is not None for form in _FORMS] for one in sentences], np.float64)
+    return np.hstack([vectors.astype(np.float64), signs, np.ones((len(sentences), 1))])
+
+
+@cache
+def _kept() -> dict[str, Any]:
+    kept: dict[str, Any] = json.loads((files("hearth.data") / "asking_sentences.json").read_text())
+    return kept

@@ -1,0 +1,228 @@
+"""Reads a file of the owner's folder as passages, each with its record, date, person and who may have written it.
+
+Mails (with the text of their attachments), notes and lists, documents, events, cards and reminders are read by the
+parsers of their tools, so that a record's id here is the one its tool knows.
+
+Covered: one file at a time, within the bounds below; a file that cannot be read says why.
+Not covered: files of other kinds (recordings are `hearth_video`'s), what is in a trash, junk or draft folder of mail.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from hearth.formats.content_lines import Component, parse
+from hearth.memory.passages.document_text import MAX_DOCUMENT_BYTES, Unreadable, text_of
+from hearth.memory.passages.passage_cutting import passages_of
+from hearth.memory.passages.passage_store import NewPassage, Passage
+from hearth.protocols import Workspace
+from hearth.tools.mail.maildir import NOT_SEARCHED, SENT
+from hearth.tools.mail.mime import read_attachments, read_body, read_head
+from hearth.tools.pim import ical
+from hearth.tools.pim.calendar_events import Entry, entry_of
+from hearth.tools.pim.cards import Card, card_of
+
+MAX_FILE_BYTES = 25_000_000
+MAX_PASSAGES = 400
+"""Most passages of one file; the rest of a longer one is left out."""
+MAX_ATTACHMENTS = 10
+_LEFT_OUT = NOT_SEARCHED - {SENT}
+_MAIL = re.compile(r"mail/(?:\.(?P<folder>[^/]+)/)?(?:cur|new)/(?P<name>[^/.][^/]*)")
+_HEADING = re.compile(r"\A(?:---\n.*?\n---\n)?\s*#{1,6}[ \t]+([^\n]{1,120}?)[ \t]*#*[ \t]*(?:\n|\Z)", re.DOTALL)
+_FIRST_LINE = re.compile(r"\A\s*([^\n|.:]{3,80})\n\s*\S")
+_MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
+
+
+def is_indexed(path: str) -> bool:
+    """Return whether the file at a path is one whose passages are kept."""
+    folder, _, rest = path.partition("/")
+    if folder == "mail":
+        place = _MAIL.fullmatch(path)
+        return place is not None and place["folder"] not in _LEFT_OUT
+    if not rest or any(part.startswith(".") for part in path.split("/")):
+        return False
+    ending = path.rpartition(".")[2].lower()
+    return {"calendar": ending == "ics", "reminders": ending == "ics", "contacts": ending == "vcf"}.get(
+        folder, folder in ("notes", "documents")
+    )
+
+
+def passages_in(path: str, workspace: Workspace, zone: dt.tzinfo | None) -> Iterator[NewPassage]:
+    """Read the file at `path` as passages.
+
+    Raises:
+        Unreadable: Too large, damaged, or of a kind that cannot be read; says why.
+        ToolError: It is gone, or lies outside the owner's folder.
+    """
+    stat = workspace.stat(path)
+    folder = path.partition("/")[0]
+    most = MAX_DOCUMENT_BYTES if folder == "documents" else MAX_FILE_BYTES
+    if stat.size_bytes > most:
+        raise Unreadable(f"it has {stat.size_bytes / 1e6:.1f} MB; at most {most / 1e6:.0f} MB are read")
+    for n, passage in enumerate(_READERS[folder](path, workspace.read(path), stat.modified.astimezone(zone))):
+        if n >= MAX_PASSAGES:
+            return
+        yield passage
+
+
+def _mail(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage]:
+    place = _MAIL.fullmatch(path)
+    assert place is not None
+    folder, unique = place["folder"] or "INBOX", place["name"].partition(":2,")[0]
+    head, body = read_head(raw), read_body(raw)
+    at = (head.date or modified).astimezone(modified.tzinfo)
+    person = head.sender_name or head.sender
+    title = head.subject or "(no subject)"
+    record = f"{folder}/{unique}"
+
+    def pieces(text: str, name: str) -> Iterator[NewPassage]:
+        for cut in _cut(text):
+            yield NewPassage(record, "mail", "message", name, person, at, cut)
+
+    yield from pieces(unquoted(body.text), title) if body.text.strip() else pieces(title, title)
+    for attachment in read_attachments(raw)[:MAX_ATTACHMENTS] if body.attachments else ():
+        try:
+            text = text_of(attachment.name, attachment.data)
+        except Unreadable:
+            continue  # the mail itself is read; what its attachment holds is found by nobody
+        yield from pieces(text, f"{title}, {attachment.name}")
+
+
+def unquoted(text: str) -> str:
+    """Return a mail's text without the lines it quotes from the mail that it answers; all of it if nothing is left."""
+    own = "\n".join(line for line in text.split("\n") if not line.lstrip().startswith(">"))
+    return own if own.strip() else text
+
+
+def _note(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage]:
+    id = path.removeprefix("notes/").rpartition(".")[0] or path
+    yield from _document_of(id, "note", path, raw, modified)
+
+
+def _document(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage]:
+    yield from _document_of(path, "document", path, raw, modified)
+
+
+def _document_of(record: str, kind: str, path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage]:
+    text = text_of(path, raw)
+    heading = _HEADING.match(text) or _FIRST_LINE.match(text)
+    name = path.rpartition("/")[2].rpartition(".")[0].replace("-", " ").replace("_", " ")
+    title = heading[1].strip() if heading else name
+    for cut in _cut(text[heading.end() :] if heading else text):
+        yield NewPassage(record, kind, "file", title, "", modified, cut)
+
+
+def _events(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage]:
+    for index, event, document in _components(raw, "VEVENT"):
+        try:
+            entry = entry_of(index, event, document)
+        except (ValueError, OverflowError):
+            continue
+        if entry.is_cancelled:
+            continue
+        at = _moment(entry.start, modified.tzinfo)
+        source = "message" if entry.organiser else "file" if "#" in entry.uid else "device"
+        record = entry.uid or f"{path}#{entry.index}"
+        yield NewPassage(record, "event", source, entry.title, entry.organiser, at, event_text(entry, modified.tzinfo))
+
+
+def event_text(entry: Entry, zone: dt.tzinfo | None) -> str:
+    """Write an event as a passage: when, where, with whom, its notes."""
+    start, end = _moment(entry.start, zone), _moment(entry.end, zone)
+    when = said_date(start)
+    if isinstance(entry.start, dt.datetime):
+        when += f" from {start:%H:%M} to {end:%H:%M}" if start.date() == end.date() else f" at {start:%H:%M}"
+    often = f", {entry.repeat}" if entry.is_series and entry.repeat != "none" else ""
+    where = f", at {entry.place}" if entry.place else ""
+    return "\n".join(filter(None, (f"{entry.title}: {when}{often}{where}.", entry.notes[:2000])))
+
+
+def _cards(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage]:  # noqa: ARG001 - as the others
+    for index, component in enumerate(_parsed(raw).components("VCARD")):
+        card = card_of(index, component)
+        if card.name:
+            record = card.uid or f"{path}#{index}"
+            yield NewPassage(record, "contact", "file", card.name, "", None, card_text(card))
+
+
+def card_text(card: Card) -> str:
+    """Write a card as a passage: one line for each thing it says."""
+    birth = card.birth
+    born = "" if birth is None else f"{birth.day} {_MONTHS[birth.month - 1]}{f' {birth.year}' if birth.year else ''}"
+    said = {
+        "also called": ", ".join(card.nicknames),
+        "e-mail": card.email,
+        "phone": card.phone,
+        "address": card.address,
+        "birthday": born,
+        "organisation": card.organisation,
+        "work": ", ".join(card.titles),
+        "is": ", ".join((*card.related, *card.categories)),
+        "notes": card.notes[:2000],
+    }
+    return "\n".join([card.name, *(f"{name}: {value}" for name, value in said.items() if value)])
+
+
+def _reminders(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage]:
+    for index, todo, document in _components(raw, "VTODO"):
+        text = todo.text("SUMMARY").strip()
+        if not text:
+            continue
+        line = todo.line("DUE") or todo.line("DTSTART")
+        try:
+            at = _moment(ical.read_time(line, document), modified.tzinfo) if line is not None else None
+        except (ValueError, OverflowError):
+            at = None
+        is_done = todo.text("STATUS").upper() in ("COMPLETED", "CANCELLED")
+        due = f": {said_date(at)} at {at:%H:%M}" if at is not None else ""
+        record = todo.text("UID").strip() or f"{path}#{index}"
+        yield NewPassage(record, "reminder", "device", text[:120], "", at, f"{text}{due}{' (done)' if is_done else ''}")
+
+
+def _components(raw: bytes, name: str) -> Iterator[tuple[int, Component, Component]]:
+    document = _parsed(raw)
+    found = [one for calendar in document.components("VCALENDAR") for one in calendar.components(name)]
+    for index, component in enumerate(found):
+        yield index, component, document
+
+
+def _parsed(raw: bytes) -> Component:
+    try:
+        return parse(raw)
+    except ValueError as error:
+        raise Unreadable(str(error)) from None
+
+
+def _cut(text: str) -> Iterator[str]:
+    for cut in passages_of(text):
+        yield f"{cut.head}\n{text[cut.start : cut.end]}" if cut.head else text[cut.start : cut.end]
+
+
+def _moment(when: dt.date | dt.datetime, zone: dt.tzinfo | None) -> dt.datetime:
+    return ical.in_zone(when, zone)
+
+
+def said_date(moment: dt.datetime) -> str:
+    """Write a day with its weekday and year: `Tuesday 24 November 2026`."""
+    return f"{moment:%A} {moment.day} {moment:%B} {moment.year}"
+
+
+def where_of(passage: Passage) -> str:
+    """Say where a passage stands: `mail “Tax return” from Hugh Dunn, Wednesday 18 November 2026`."""
+    by = f" from {passage.person}" if passage.person and passage.kind == "mail" else ""
+    when = f", {said_date(passage.at)}" if passage.at is not None and passage.kind == "mail" else ""
+    name = {"contact": "card", "event": "calendar"}.get(passage.kind, passage.kind)
+    return f"{name} “{passage.title}”{by}{when}"
+
+
+_READERS: Mapping[str, Callable[[str, bytes, dt.datetime], Iterator[NewPassage]]] = {
+    "mail": _mail,
+    "notes": _note,
+    "documents": _document,
+    "calendar": _events,
+    "contacts": _cards,
+    "reminders": _reminders,
+}
+FOLDERS = tuple(_READERS)

@@ -1,0 +1,217 @@
+"""Answers questions from everything in the owner's folder, with the words an answer stands on and where they stand.
+
+Before each question the folder's files are compared with those that were read: new and changed ones are read, and of
+files that are gone nothing is left. Records are counted and compared (`record_answers`); for anything else the passages
+that speak to the question are read (`answer_reading`). Where no answer is likely enough, it says where it looked.
+
+Covered: two processes at once (each file is replaced in one transaction), files that change while they are read (they
+are read again at the next question), a full disk (the question is answered from what is kept).
+Not covered: what a provider has and has not been fetched yet; answers joined from several passages.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import time
+from collections.abc import Iterator, Mapping
+
+from hearth.errors import NotFound, StoreError, ToolError
+from hearth.memory.passages.answer_reading import (
+    AnswerReader,
+    Reading,
+    asks_yes_or_no,
+    least_chance,
+    read_passages,
+)
+from hearth.memory.passages.collecting import FOLDERS, is_indexed, passages_in, where_of
+from hearth.memory.passages.document_text import Unreadable
+from hearth.memory.passages.passage_store import Passage, PassageStore
+from hearth.memory.passages.record_answers import answer_from_records
+from hearth.memory.search.terms import STOP_WORDS, telling_words
+from hearth.models.injection_classifier import Detector
+from hearth.protocols import CallContext, Encoder, HomeAnswer, ValueKind, Witness, Workspace
+from hearth.storage.database import Store
+
+MOST_WAITING_S = 20.0
+"""How long a question waits for files that were never read; what is left is read before the next one."""
+N_WITNESSES = 3
+_LEAST_OTHER = 0.5
+"""Least probability, as a share of the best one's, at which another record's answer is told beside it."""
+_SURE_SIDE = 0.8
+_AMOUNT = re.compile(r"(?:[€$£¥]\s?\d|\b\d[\d.,]*\s?(?:€|£|EUR|GBP|USD|CHF|euros?|pounds?|dollars?)\b)")
+_DATE = re.compile(
+    r"\b(?:\d{1,2}(?:st|nd|rd|th)? )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\b|\b\d{4}-\d\d-\d\d\b"
+    r"|\b\d{1,2}[/.]\d{1,2}[/.]\d{2,4}\b|\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b|\b(?:19|20)\d\d\b",
+    re.IGNORECASE,
+)
+_DEFINITE = re.compile(r"\b(?:the|this|that|our|my)\s+((?:[\w'’-]+\s+){0,2}[\w'’-]+)", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?\d[\d.,]*(?:\s?[\w%°]+)?")
+_SENTENCE = re.compile(r"(?:[^.!?\n]|[.](?=\w))+[.!?]*")
+_PLURALS = {"mail": "mails", "note": "notes", "document": "documents", "event": "events", "contact": "cards"}
+_PLURALS |= {"reminder": "reminders"}
+
+
+class HomeAnswers:
+    """The owner's things as an answering machine; one for each process and home."""
+
+    def __init__(self, store: Store, encoder: Encoder | None, reader: AnswerReader) -> None:
+        self.passages = PassageStore(store, encoder)
+        self._encoder = encoder
+        self._reader = reader
+        self._detector: Detector | None = None
+
+    # ── Reading the folder ────────────────────────────────────────────────────────────────────────────────
+
+    def refresh(self, workspace: Workspace, zone: dt.tzinfo | None) -> Iterator[tuple[int, int]]:
+        """Read what is new or changed and drop what is gone; yield how many files are done, and of how many.
+
+        Stopped anywhere, what was read is kept. Raises: StoreError: The disk is full, say.
+        """
+        known = self.passages.fingerprints()
+        found: dict[str, str] = {}
+        for path in (path for folder in FOLDERS for path in workspace.list(folder) if is_indexed(path)):
+            try:
+                found[path] = workspace.stat(path).fingerprint
+            except ToolError:
+                continue  # gone meanwhile
+        if gone := known.keys() - found.keys():
+            self.passages.drop(sorted(gone))
+        new = [path for path, fingerprint in found.items() if known.get(path) != fingerprint]
+        for n, path in enumerate(new, 1):
+            try:
+                self.passages.put(path, found[path], list(passages_in(path, workspace, zone)))
+            except NotFound:
+                continue
+            except (Unreadable, ToolError) as error:
+                self.passages.put(path, found[path], (), str(error))
+            yield n, len(new)
+
+    def looked_at(self) -> str:
+        """Say in how many things an answer is looked for: `26 mails, 8 notes and 4 documents`."""
+        return things_text(self.passages.counts()) or "nothing: the home is empty"
+
+    def names_thing(self, question: str, workspace: Workspace, zone: dt.tzinfo | None) -> bool:
+        """Return whether a question names one of the owner's things by a word of its title: "the electricity bill"."""
+        named = [
+            word
+            for found in _DEFINITE.finditer(question)
+            for word in telling_words(found[1])
+            if len(word) > 2 and word not in STOP_WORDS
+        ]
+        if not named:
+            return False
+        for _ in self.refresh(workspace, zone):
+            pass
+        return self.passages.has_title(named)
+
+    # ── Answering ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def find_answer(self, question: str, call: CallContext) -> HomeAnswer:
+        """Answer a question from the owner's things.
+
+        Returns:
+            Kind `unknown` where nothing says it; `text` then says where it looked.
+        """
+        try:
+            began = time.monotonic()
+            for n, n_all in self.refresh(call.workspace, call.now.tzinfo):
+                if call.cancelled.is_set() or time.monotonic() - began > MOST_WAITING_S:
+                    call.notices.append(f"{n_all - n} files are not read yet; ask again for what they say.")
+                    break
+        except StoreError as error:
+            call.notices.append(f"The newest files could not be read: {error}")
+        if (computed := answer_from_records(question, self.passages, call)) is not None:
+            return computed
+        readings = self._trusted(read_passages(question, self.passages.find(question), self._reader))
+        best = readings[0] if readings else None
+        if best is None or best.chance < least_chance():
+            chance = best.chance if best is not None else 0.0
+            return HomeAnswer("unknown", "", self.looked_at(), chance=round(chance, 4))
+        best = _newest_like(best, readings)
+        return _answer(question, best, readings)
+
+    def _trusted(self, readings: list[Reading]) -> list[Reading]:
+        """Leave out what strangers wrote that reads like an instruction: it is never an answer."""
+        if self._encoder is None:
+            return readings
+        kept = []
+        for one in readings:
+            passage = one.candidate.passage
+            if passage.source == "message" and one.chance >= least_chance():
+                if self._detector is None:
+                    self._detector = Detector.open(self._encoder)
+                if any(map(self._detector.is_flagged, self._detector.judge([passage.text]))):
+                    continue
+            kept.append(one)
+        return kept
+
+
+def things_text(counts: Mapping[str, int]) -> str:
+    """Say how many records there are of each kind: `26 mails, 8 notes and 4 documents`."""
+    said = [
+        f"{counts[kind]} {kind if counts[kind] == 1 else name}" for kind, name in _PLURALS.items() if kind in counts
+    ]
+    return " and ".join(filter(None, (", ".join(said[:-1]), *said[-1:])))
+
+
+def _newest_like(best: Reading, readings: list[Reading]) -> Reading:
+    """Of records with the same title and writer (a bill of each month), choose the newest that answers as well."""
+    first = best.candidate.passage
+
+    def is_like(one: Reading) -> bool:
+        other = one.candidate.passage
+        same = (other.title.casefold(), other.person) == (first.title.casefold(), first.person)
+        return same and other.kind == first.kind and one.chance >= 0.8 * best.chance and other.at is not None
+
+    like = [one for one in readings if is_like(one)]
+    return (
+        max(like, key=lambda one: (one.candidate.passage.at or dt.datetime.min.replace(tzinfo=dt.UTC), one.chance))
+        if like
+        else best
+    )
+
+
+def _answer(question: str, best: Reading, readings: list[Reading]) -> HomeAnswer:
+    passage = best.candidate.passage
+    if asks_yes_or_no(question):
+        quote = _sentence_with(best)
+        side = "Yes" if best.p_yes >= _SURE_SIDE else "No" if best.p_yes <= 1 - _SURE_SIDE else ""
+        return HomeAnswer(
+            "yesno" if side else "text", side or quote, "", (_witness(passage, quote),), round(best.chance, 4)
+        )
+    value = best.text.strip(" ,;:")
+    others = [
+        one
+        for one in readings
+        if one is not best
+        and one.candidate.passage.record != passage.record
+        and one.chance >= max(least_chance(), _LEAST_OTHER * best.chance)
+    ][: N_WITNESSES - 1]
+    witnesses = (
+        _witness(passage, _sentence_with(best)),
+        *(_witness(o.candidate.passage, _sentence_with(o)) for o in others),
+    )
+    return HomeAnswer(kind_of(value), value, "", witnesses, round(best.chance, 4))
+
+
+def kind_of(value: str) -> ValueKind:
+    """Tell the type of a value by its form."""
+    if _AMOUNT.search(value) and len(value) < 40:
+        return "amount"
+    if _DATE.search(value) and len(value) < 60:
+        return "date"
+    return "number" if _NUMBER.fullmatch(value.strip()) else "text"
+
+
+def _sentence_with(one: Reading) -> str:
+    """Return the sentence of the passage in which the answer stands."""
+    text, start = one.candidate.passage.read, one.start
+    for found in _SENTENCE.finditer(text):
+        if found.start() <= start < found.end():
+            return " ".join(found.group().split())
+    return " ".join(one.text.split())
+
+
+def _witness(passage: Passage, quote: str) -> Witness:
+    return Witness(passage.record, where_of(passage), quote, passage.source, passage.at)

@@ -1,0 +1,390 @@
+"""Answers that are worked out over the owner's records instead of read in one: clashes, money, counts, open questions.
+
+What is asked is parsed into an operation, the words of the matter, and a period (`asked_of_records`); the rows that
+meet them are found, and the answer is computed from them and shows them. A row is an event with its time, an amount of
+money where it stands (a table's row, or the sentence of a mail or document that states it), a mail that waits for an
+answer.
+
+Covered: times that overlap; sum, mean, most and least of amounts, by currency; how many mails, events, birthdays,
+notes; the last and first of events; who waits for an answer, and by when.
+Not covered: several operations in one question; an amount that is stated in words; exchange of currencies (a sum for
+each); a mail that states the same amount again is a row of its own, unless its title and amount are the same.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+from hearth.language.text.normalize import Query, stems
+from hearth.memory.passages.asking_sentences import AskingSentences
+from hearth.memory.passages.collecting import is_indexed, said_date, unquoted, where_of
+from hearth.memory.passages.passage_store import Passage, PassageStore
+from hearth.memory.search.memory_ranking import Period
+from hearth.memory.search.time_mentions import times_named
+from hearth.protocols import CallContext, HomeAnswer, Witness
+from hearth.tools.mail.mailbox import Seen, look
+from hearth.tools.mail.maildir import INBOX, SENT, places
+from hearth.tools.pim.calendar_events import Event, Events, Search
+from hearth.tools.pim.cards import read_cards
+
+Operation = Literal["clash", "sum", "mean", "most", "least", "count", "waiting", "last", "first"]
+N_ROWS = 12
+"""Most rows that an answer shows."""
+LOOKED_BACK = dt.timedelta(days=60)
+"""How long a mail waits for an answer before it is taken for given up."""
+LOOKED_AHEAD = dt.timedelta(days=14)
+_CLASH = re.compile(r"\b(?:clash(?:es|ing)?|overlaps?|overlapping|conflicts?|conflicting|double[- ]?booked)\b", re.I)
+_WAITING = re.compile(
+    r"\b(?:who|whom|anyone|anybody|which (?:mails?|people)|what)\b.*\b(?:wait\w*|owe|owing|unanswered|repl(?:y|ied)"
+    r"|answer(?:ed)?|respon\w+|get(?:ting)? back|heard back)\b",
+    re.I,
+)
+_SPENT = re.compile(
+    r"\b(?:spen[dt]|spending|paid|pay|cost|costs|owed?|bills?|total|sum|invoices?|rent|expens\w+|charged?|amount)\b",
+    re.I,
+)
+_MONEY_ASKED = re.compile(
+    r"\s*(?:how much (?:money )?(?:did|do|have|has|was|were|is|are)|what (?:did|do|have|has)|what(?:'s| is| was)"
+    r"|how much|which|what)\b",
+    re.I,
+)
+_SUMS = re.compile(
+    r"\b(?:did (?:i|we) (?:spend|pay)|have (?:i|we) (?:spent|paid)|(?:do|did) (?:i|we) .*\bspend"
+    r"|total|altogether|in all|so far|sum of|all together)\b",
+    re.I,
+)
+_MEAN = re.compile(r"\b(?:average|mean|on average|typical(?:ly)?)\b", re.I)
+_MOST = re.compile(r"\b(?:most expensive|highest|biggest|largest|dearest|greatest)\b", re.I)
+_LEAST = re.compile(r"\b(?:cheapest|lowest|smallest|least)\b", re.I)
+_COUNT = re.compile(
+    r"\s*how many\b(?: \w+){0,2}? (?P<what>mails?|e-?mails?|messages?|events?|meetings?|appointments?|birthdays?|notes?"
+    r"|contacts?|cards?|documents?|reminders?)\b",
+    re.I,
+)
+_LAST = re.compile(r"\bwhen (?:was|did) .*\b(?:last|latest|most recent(?:ly)?|previous)\b", re.I)
+_FIRST = re.compile(r"\bwhen (?:was|did) .*\b(?:first|earliest)\b", re.I)
+_SMALL = frozenset(
+    """how much many what which when who whom did do does have has had was were is are i we my our spend spent spending
+    pay paid cost costs total sum altogether all in on of for the a an this last next year month week since until
+    average mean highest biggest largest cheapest lowest smallest most expensive least amount money get got so far and
+    between from to at by it there be been first latest recent recently previous time times january february march
+    april may june july august september october november december monday tuesday wednesday thursday friday saturday
+    sunday today yesterday tomorrow ago mail mails email emails message messages event events meeting meetings
+    appointment appointments birthday birthdays note notes contact contacts card cards document documents reminder
+    reminders about with any come coming up received receive""".split()  # noqa: SIM905 - a list of words
+)
+_MONEY = re.compile(
+    r"(?P<sign>[€£$]|CHF|EUR|GBP|USD)\s?"
+    r"(?P<front>\d{1,3}(?:[ ,.’']\d{3})*(?:[.,]\d{1,2})?|\d+(?:[.,]\d{1,2})?)(?![\d%])"
+    r"|(?P<back>\d{1,3}(?:[ ,.’']\d{3})*(?:[.,]\d{1,2})?|\d+(?:[.,]\d{1,2})?)\s?(?P<unit>€|£|EUR|GBP|USD|CHF|euros?"
+    r"|pounds?|dollars?)(?!\w)"
+)
+_CURRENCIES = {"EUR": "€", "GBP": "£", "USD": "$"} | {"euro": "€", "pound": "£", "dollar": "$"}
+_TOTAL = re.compile(r"\b(?:total|due|amount|to pay|payable|is|was|for|costs?|price|over)\b", re.I)
+_ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
+_SENTENCE = re.compile(r"(?:[^.!?\n]|[.](?=\w))+[.!?]*")
+_NOBODY = re.compile(r"(?:no-?reply|do-?not-?reply|noreply|mailer-daemon|newsletter|notifications?)\b", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be worked out."""
+
+    operation: Operation
+    matter: str
+    """The words that a row must hold; empty: any."""
+    things: str = ""
+    """For a count: what is counted, as it was said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A sum of money where it stands."""
+
+    value: float
+    currency: str
+    passage: Passage
+    quote: str
+    at: dt.datetime | None
+
+
+def asked_of_records(question: str) -> Asked | None:
+    """Parse a question that has to be worked out over records; None for one that is read."""
+    matter = " ".join(w for w in re.findall(r"[\w'’-]+", question) if w.casefold().removesuffix("'s") not in _SMALL)
+    if _CLASH.search(question):
+        return Asked("clash", "")
+    if _WAITING.search(question) and not _SPENT.search(question):
+        return Asked("waiting", "")
+    if counted := _COUNT.match(question):
+        return Asked("count", matter, counted["what"].casefold())
+    if _MONEY_ASKED.match(question) and _SPENT.search(question) and matter:
+        for form, operation in ((_MEAN, "mean"), (_MOST, "most"), (_LEAST, "least"), (_SUMS, "sum")):
+            if form.search(question):
+                return Asked(operation, matter)  # type: ignore[arg-type]
+    for form, operation in ((_LAST, "last"), (_FIRST, "first")):
+        if form.search(question) and matter:
+            return Asked(operation, matter)  # type: ignore[arg-type]
+    return None
+
+
+def answer_from_records(question: str, passages: PassageStore, call: CallContext) -> HomeAnswer | None:
+    """Work out the answer to a question; None if it asks for nothing of the kind, or no row meets it."""
+    asked = asked_of_records(question)
+    if asked is None:
+        return None
+    country = str(call.settings.get("owner", {}).get("country") or "")
+    named = times_named(question, call.now, country)
+    period = named[0] if named else None
+    if asked.operation == "clash":
+        return _clashes(period or Period(call.now, call.now + LOOKED_AHEAD), call)
+    if asked.operation == "waiting":
+        return _waiting(call, passages)
+    if asked.operation == "count":
+        return _count(asked, period, passages, call)
+    if asked.operation in ("last", "first"):
+        return _last_event(asked, call)
+    return _money(asked, period, passages)
+
+
+# ── Events ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _events(call: CallContext, start: dt.datetime, end: dt.datetime, matter: str = "") -> list[Event]:
+    found = Events(call).read(refresh=False).find(Search(Query(matter), start, end))
+    return [event for entry, event in found if entry.is_busy or matter]
+
+
+def _clashes(period: Period, call: CallContext) -> HomeAnswer:
+    events = _events(call, max(period.start, call.now.replace(hour=0, minute=0)), period.end)
+    pairs = [(a, b) for a, b in combinations(events, 2) if a.start < b.end and b.start < a.end]
+    if not pairs:
+        said = f"No: none of {len(events)} events overlap" if len(events) > 1 else "No: there are not two events"
+        return HomeAnswer("yesno", said, "", tuple(map(_seen, events[:N_ROWS])))
+    clashing = list(dict.fromkeys(event for pair in pairs for event in pair))
+    said = "; ".join(f"{a.title} ({_hours(a)}) and {b.title} ({_hours(b)})" for a, b in pairs[:N_ROWS])
+    return HomeAnswer("yesno", f"Yes: {said}", "", tuple(map(_seen, clashing[:N_ROWS])))
+
+
+def _last_event(asked: Asked, call: CallContext) -> HomeAnswer | None:
+    events = [e for e in _events(call, call.now - dt.timedelta(days=3660), call.now, asked.matter) if e.end <= call.now]
+    if not events:
+        return None
+    chosen = events[-1 if asked.operation == "last" else 0]
+    return HomeAnswer("date", f"{said_date(chosen.start)} at {chosen.start:%H:%M}", "", (_seen(chosen),))
+
+
+def _hours(event: Event) -> str:
+    return f"{event.start:%A} {event.start:%H:%M}–{event.end:%H:%M}"
+
+
+def _seen(event: Event) -> Witness:
+    at = f", at {event.place}" if event.place else ""
+    return Witness(
+        event.id,
+        f"calendar “{event.title}”",
+        f"{event.title}: {said_date(event.start)} {event.start:%H:%M}{at}",
+        "file",
+        event.start,
+    )
+
+
+# ── Counts ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _count(asked: Asked, period: Period | None, passages: PassageStore, call: CallContext) -> HomeAnswer | None:
+    what = asked.things
+    if what.startswith("birthday"):
+        return _birthdays(period or Period(call.now, call.now + dt.timedelta(days=365)), call)
+    if what.startswith(("event", "meeting", "appointment")):
+        start = period.start if period else call.now
+        end = period.end if period else call.now + LOOKED_AHEAD
+        events = _events(call, start, end, asked.matter)
+        return _counted([(_seen(event), event.title) for event in events], what)
+    kind = {"no": "note", "co": "contact", "ca": "contact", "do": "document", "re": "reminder"}.get(what[:2], "mail")
+    rows: dict[str, Passage] = {}
+    for one in passages.all((kind,), asked.matter):
+        is_within = period is None or (one.at is not None and period.start <= one.at < period.end)
+        if is_within and not (kind == "mail" and one.record.startswith(f"{SENT}/")):
+            rows.setdefault(one.record, one)
+    return _counted([(_of(one), one.title) for one in rows.values()], what)
+
+
+def _counted(rows: Sequence[tuple[Witness, str]], what: str) -> HomeAnswer:
+    noun = what.removesuffix("s") + ("" if len(rows) == 1 else "s")
+    return HomeAnswer("number", f"{len(rows)} {noun}", "", tuple(row for row, _ in rows[:N_ROWS]))
+
+
+def _birthdays(period: Period, call: CallContext) -> HomeAnswer:
+    rows = []
+    for path, file in read_cards(call.workspace).items():
+        for card in file.cards:
+            if card.birth is None:
+                continue
+            for year in range(period.start.year, period.end.year + 1):
+                day = card.birth.in_year(year)
+                if period.start.date() <= day < period.end.date():
+                    moment = dt.datetime.combine(day, dt.time(), call.now.tzinfo)
+                    said = f"{card.name}: {said_date(moment)}"
+                    rows.append((Witness(card.uid or path, f"card “{card.name}”", said, "file", moment), card.name))
+    return _counted(sorted(rows, key=lambda row: (row[0].at or call.now, row[1])), "birthday")
+
+
+# ── Money ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _money(asked: Asked, period: Period | None, passages: PassageStore) -> HomeAnswer | None:
+    rows = list(_amounts(asked.matter, passages))
+    if period is not None:
+        rows = [row for row in rows if row.at is not None and period.start <= row.at < period.end]
+    if not rows:
+        return None
+    by_currency: dict[str, list[Amount]] = defaultdict(list)
+    for row in rows:
+        by_currency[row.currency].append(row)
+    if asked.operation in ("most", "least"):
+        own = max(by_currency.values(), key=len)
+        chosen = (max if asked.operation == "most" else min)(own, key=lambda row: row.value)
+        return HomeAnswer("amount", money_text(chosen.value, chosen.currency), "", (_stated(chosen),))
+    said = []
+    for currency, some in by_currency.items():
+        total = sum(row.value for row in some)
+        said.append(money_text(total / len(some) if asked.operation == "mean" else total, currency))
+    n = f" ({len(rows)} amounts)" if len(rows) > 1 else ""
+    newest = sorted(rows, key=lambda row: row.at.timestamp() if row.at else 0.0, reverse=True)
+    return HomeAnswer("amount", " and ".join(said) + n, "", tuple(map(_stated, newest[:N_ROWS])))
+
+
+def _amounts(matter: str, passages: PassageStore) -> Iterable[Amount]:
+    """Yield every amount that is about a matter: rows of tables that name it; of other texts that name it, the amount
+    they state."""
+    wanted = stems(matter)
+    seen: set[tuple[str, float, str, dt.date | None]] = set()
+    for one in passages.all(("mail", "document", "note")):
+        for amount in _in_table(one, wanted) if "|" in one.text else _in_text(one, wanted):
+            key = (one.record, amount.value, amount.currency, amount.at.date() if amount.at else None)
+            if key not in seen:
+                seen.add(key)
+                yield amount
+
+
+def _in_table(one: Passage, wanted: frozenset[str]) -> Iterable[Amount]:
+    for line in one.text.split("\n"):
+        if wanted <= stems(line) and (found := money_in(line)):
+            iso = _ISO.search(line)
+            at = one.at
+            if iso is not None and one.at is not None:
+                try:
+                    at = dt.datetime(int(iso[1]), int(iso[2]), int(iso[3]), tzinfo=one.at.tzinfo)
+                except ValueError:
+                    at = one.at
+            value, currency, _ = found[-1]
+            yield Amount(value, currency, one, line, at)
+
+
+def _in_text(one: Passage, wanted: frozenset[str]) -> Iterable[Amount]:
+    if not wanted <= stems(f"{one.title} {one.text}"):
+        return
+    is_titled = bool(wanted & stems(one.title))
+    stated = [
+        (value, currency, found.group(), bool(_TOTAL.search(found.group())), wanted <= stems(found.group()))
+        for found in _SENTENCE.finditer(one.text)
+        for value, currency, _ in money_in(found.group())
+    ]
+    stated = [row for row in stated if is_titled or row[4]]
+    if stated:
+        value, currency, quote, *_ = max(stated, key=lambda row: (row[4], row[3]))
+        yield Amount(value, currency, one, quote, one.at)
+
+
+def money_in(text: str) -> list[tuple[float, str, int]]:
+    """Find amounts of money: value, currency, and where each begins."""
+    found = []
+    for match in _MONEY.finditer(text):
+        sign = match["sign"] or match["unit"]
+        currency = _CURRENCIES.get(sign, _CURRENCIES.get(sign.casefold().removesuffix("s"), sign))
+        found.append((_number(match["front"] or match["back"]), currency, match.start()))
+    return found
+
+
+def _number(text: str) -> float:
+    """Read `1,234.50`, `1.234,50`, `1 234`, `12,40`: a last mark before one or two digits is the decimal one."""
+    decimal = re.search(r"[.,](\d{1,2})\Z", text)
+    whole = re.sub(r"\D", "", text[: decimal.start()] if decimal else text)
+    return float(f"{whole}.{decimal[1]}" if decimal else whole)
+
+
+def money_text(value: float, currency: str) -> str:
+    """Write an amount: `£187.50`."""
+    return f"{currency}{value:,.2f}" if len(currency) == 1 else f"{value:,.2f} {currency}"
+
+
+def _stated(row: Amount) -> Witness:
+    when = f" ({said_date(row.at)})" if row.at is not None and "|" in row.quote else ""
+    return Witness(
+        row.passage.record, where_of(row.passage), " ".join(row.quote.split()) + when, row.passage.source, row.at
+    )
+
+
+# ── Who waits for an answer ───────────────────────────────────────────────────────────────────────────────
+
+
+def _waiting(call: CallContext, passages: PassageStore) -> HomeAnswer:
+    """Find the mails of the last weeks that ask the owner something and that nothing was answered to."""
+    owner = str(call.settings.get("owner", {}).get("email") or "").casefold()
+    answered = _answered_ids(call)
+    rows: list[tuple[Seen, str]] = []
+    asking = AskingSentences(passages.encoder)
+    for place in places(call.workspace, INBOX):
+        if "R" in place.flags or not is_indexed(place.path):
+            continue
+        seen = look(place, call)
+        if seen is None or seen.received < call.now - LOOKED_BACK or seen.head.message_id in answered:
+            continue
+        sender = seen.head.sender.casefold()
+        if sender == owner or _NOBODY.search(sender):
+            continue
+        text = unquoted(seen.body(call).text)
+        asks = asking.asks([" ".join(found.group().split()) for found in _SENTENCE.finditer(text)])
+        if asks:
+            rows.append((seen, asks))
+    rows.sort(key=lambda row: row[0].received, reverse=True)
+    names = list(dict.fromkeys(seen.head.sender_name or seen.head.sender for seen, _ in rows))
+    witnesses = []
+    for seen, sentence in rows[:N_ROWS]:
+        at = seen.received.astimezone(call.now.tzinfo)
+        due = _due(sentence, at)
+        name = seen.head.sender_name or seen.head.sender
+        where = f"mail “{seen.head.subject}” from {name}, {said_date(at)}"
+        witnesses.append(
+            Witness(
+                seen.place.id, where, sentence + (f" (by {said_date(due)})" if due is not None else ""), "message", at
+            )
+        )
+    value = ", ".join(names[:N_ROWS]) if rows else "Nobody: no mail of the last weeks asks for an answer"
+    return HomeAnswer("list" if rows else "text", value, "", tuple(witnesses))
+
+
+def _due(sentence: str, at: dt.datetime) -> dt.datetime | None:
+    """Find the time to come that a sentence names; of "before 5 December" that day."""
+    named = [p for p in times_named(sentence, at) if p.end > at]
+    return None if not named else named[0].start if named[0].start > at else named[0].end
+
+
+def _answered_ids(call: CallContext) -> set[str]:
+    """Return the message ids that mails in the folder of sent ones answer."""
+    found: set[str] = set()
+    for place in places(call.workspace, SENT):
+        seen = look(place, call)
+        if seen is not None:
+            found.update(seen.head.references)
+    return found
+
+
+def _of(passage: Passage) -> Witness:
+    return Witness(passage.record, where_of(passage), " ".join(passage.text.split())[:160], passage.source, passage.at)
