@@ -9,19 +9,30 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
+import hashlib
 import json
 import random
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from hearth.formats.plan_json import decode_argument, read_jsonl
+from hearth.formats.plan_validation import canonical
 from hearth.language.values.slots import find_slots
 from hearth.models.span_extractor import ABSENT, GIVEN, NO, OPTION, SPAN, YES, Form
-from hearth.planning.arguments.slot_questions import Field, fields_of, is_yes_or_no, question, tool_text, words
+from hearth.planning.arguments.slot_questions import (
+    Field,
+    choices_of,
+    fields_of,
+    is_yes_or_no,
+    question,
+    tool_text,
+    words,
+)
+from hearth.planning.arguments.value_extraction import Saying
 from hearth.types import Context, Parameter, Ref, ToolSpec
 
 Span = tuple[int, int]
@@ -41,6 +52,13 @@ class Told:
     option: int = -1
     fields: tuple[int, ...] = ()
     """Right places in the sample's fields."""
+    others: tuple[Told, ...] = ()
+    """Answers for further calls of the same tool, each to be found as well."""
+
+    def moved(self, move: Callable[[int], int]) -> Told:
+        """Return the answer with its places moved."""
+        spans = tuple((move(a), move(b - 1) + 1) for a, b in self.spans)
+        return replace(self, spans=spans, others=tuple(other.moved(move) for other in self.others))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +72,8 @@ class Sample:
     fields: tuple[Field, ...] = ()
     group: str = ""
     """Service or data set that it belongs to."""
+    is_fit: bool = True
+    """False: the tool was offered and is not what the text asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +132,99 @@ def samples_of(line: Mapping[str, Any], tools: Mapping[str, ToolSpec], group: st
     return found
 
 
+OFFERED = "offered"
+"""Group of requests that are offered several tools, need several calls, or none."""
+
+
+def offered_samples(line: Mapping[str, Any], tools: Mapping[str, ToolSpec]) -> list[Sample]:
+    """Return a sample for each tool that a line offers: with all its calls, or as one not asked for."""
+    calls: dict[str, list[Mapping[str, Any]]] = {name: [] for name in line["tools"]}
+    for node in line["task_nodes"]:
+        calls[node["task"]].append({a["name"]: [a["value"], *a.get("accept", ())] for a in node["arguments"]})
+    text = str(line["user_request"])
+    found = []
+    for name, made in calls.items():
+        told = {}
+        for parameter in tools[name].parameters:
+            each = [_told_or_left_out(parameter, call.get(parameter.name, [""]), text) for call in made]
+            given = [one for one in each if one.kind not in (ABSENT, -1)]
+            if given:
+                told[parameter.name] = replace(given[0], others=tuple(o for o in given[1:] if o.kind == given[0].kind))
+            elif any(one.kind == -1 for one in each):
+                told[parameter.name] = Told(-1)
+        found.append(Sample(tools[name], text, told, (), OFFERED, is_fit=bool(made)))
+    return found
+
+
+def _told_or_left_out(parameter: Parameter, values: Sequence[Any], text: str) -> Told:
+    """Return the answer for a value; one that may be left out (`""`) counts where the text says it."""
+    kept = [value for value in values if value != "" and value is not None]
+    if len(kept) == len(values):
+        return _told(parameter, kept, text, (), _NOW)
+    if not kept or is_yes_or_no(parameter):
+        return Told(ABSENT)
+    told = _told(parameter, kept, text, (), _NOW)
+    if told.kind == OPTION:
+        return told if any(said(str(value), text) for value in kept) else Told(ABSENT)
+    return told if told.spans else Told(ABSENT)
+
+
+def offered_folds(lines: Sequence[Mapping[str, Any]], n: int = 5) -> list[int]:
+    """Return a fold for each line, so that no function that is called in one fold is called in another."""
+    group: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        while group.setdefault(name, name) != name:
+            name = group[name]
+        return name
+
+    called = [sorted({re.sub(r"__\d+$", "", node["task"]) for node in line["task_nodes"]}) for line in lines]
+    called = [names or [re.sub(r"__\d+$", "", line["tools"][0])] for names, line in zip(called, lines)]
+    for names in called:
+        for name in names[1:]:
+            group[root(name)] = root(names[0])
+    return [int(hashlib.sha256(root(names[0]).encode()).hexdigest(), 16) % n for names in called]
+
+
+def renumbered(sample: Sample, rng: random.Random) -> Sample:
+    """Replace the numbers of a text by others of as many digits, so that places stay and values do not."""
+    new: dict[str, str] = {}
+
+    if any(told.kind == OPTION for told in sample.told.values()):
+        return sample
+
+    def other(found: re.Match[str]) -> str:
+        if found[0] not in new:
+            first = rng.choice("123456789") if found[0][0] != "0" else "0"
+            new[found[0]] = first + "".join(rng.choice("0123456789") for _ in found[0][1:])
+        return new[found[0]]
+
+    return replace(sample, text=re.sub(r"\d+", other, sample.text))
+
+
+def spoken_samples(path: Path, rng: random.Random) -> list[Sample]:
+    """Read people's requests with the texts of their slots: the kinds of slot are the parameters, some unsaid."""
+    lines = [line for _, line in read_jsonl(path)]
+    kinds = sorted({kind for line in lines for kind in line.get("slots") or {} if not kind.startswith("_")})
+    found = []
+    for line in lines:
+        slots = {k: v for k, v in (line.get("slots") or {}).items() if not k.startswith("_")}
+        text = str(line["text"])
+        told = {}
+        for kind, values in slots.items():
+            mentions = [tuple(said(str(value), text)) for value in values]
+            if all(mentions):
+                told[kind] = Told(SPAN, mentions[0], others=tuple(Told(SPAN, one) for one in mentions[1:]))
+        if not told or len(told) < len(slots):
+            continue
+        unsaid = [kind for kind in rng.sample(kinds, min(3, len(kinds))) if kind not in told]
+        parameters = tuple(
+            Parameter(kind, "text", is_required=kind in told and rng.random() < 0.5) for kind in (*told, *unsaid)
+        )
+        found.append(Sample(ToolSpec(str(line["intent"]), "", parameters), text, told, (), "spoken"))
+    return found
+
+
 def _told(parameter: Parameter, values: Sequence[Any], text: str, fields: Sequence[Field], now: dt.datetime) -> Told:
     decoded = decode_argument(values[0])
     if isinstance(decoded, list) and len(decoded) == 1 and isinstance(decoded[0], Ref):
@@ -126,16 +239,23 @@ def _told(parameter: Parameter, values: Sequence[Any], text: str, fields: Sequen
     if is_yes_or_no(parameter):
         answer = str(values[0]).lower()
         return Told({"true": YES, "false": NO}.get(answer, -1))
+    named = [choice.value.casefold() for choice in choices_of(parameter)]
+    for value in values:
+        if str(value).casefold() in named:
+            return Told(OPTION, option=named.index(str(value).casefold()))
     if parameter.enum:
-        for value in values:
-            if str(value) in parameter.enum:
-                return Told(OPTION, option=parameter.enum.index(str(value)))
         return Told(-1)
-    return Told(SPAN, _mentions(values, text, now))
+    return Told(SPAN, _mentions(parameter, values, text, now))
 
 
-def _mentions(values: Sequence[Any], text: str, now: dt.datetime) -> tuple[Span, ...]:
+def _mentions(parameter: Parameter, values: Sequence[Any], text: str, now: dt.datetime) -> tuple[Span, ...]:
     found: set[Span] = set()
+    if canonical(parameter.type) in ("integer", "number") and len(text) < 4000:
+        # The places where the value extraction reads the value: percentages, other units and words included.
+        for spoken in Saying(text, now, Context()).numbers(parameter):
+            if any(spoken.value == value for value in values):
+                found.add((spoken.start, spoken.end))
+        return tuple(sorted(found))
     for value in values:
         if isinstance(value, list):
             found.update(_list_mention(value, text))
@@ -145,6 +265,8 @@ def _mentions(values: Sequence[Any], text: str, now: dt.datetime) -> tuple[Span,
                 found.update(said(str(int(value)), text))
     if not found and len(text) < 4000:
         found.update(_meant(values, text, now))
+    if not found:  # "Lyon" where "Lyon, France" is the form asked for
+        found.update(span for value in values if isinstance(value, str) for span in said(value.partition(",")[0], text))
     return tuple(sorted(found))
 
 
@@ -215,6 +337,10 @@ PLAIN = Variation()
 
 def exercise(sample: Sample, corpus: Corpus, rng: random.Random, variation: Variation = PLAIN) -> Exercise:
     """Vary a sample: drop parts of its description, shuffle it, and sometimes add to the conversation."""
+    if not sample.is_fit:
+        return other_tool(sample, sample.spec)
+    if sample.group == OFFERED and rng.random() < 0.6:
+        sample = renumbered(sample, rng)
     is_conversation = sample.text.startswith("user:")
     if is_conversation and "\n" not in sample.text and rng.random() < 0.5:
         sample, is_conversation = _bare(sample), False
@@ -231,7 +357,7 @@ def exercise(sample: Sample, corpus: Corpus, rng: random.Random, variation: Vari
 def _bare(sample: Sample) -> Sample:
     """Remove `user: ` from a single turn, as a request is written."""
     n = len("user: ")
-    told = {name: replace(t, spans=tuple((a - n, b - n) for a, b in t.spans)) for name, t in sample.told.items()}
+    told = {name: t.moved(lambda at: at - n) for name, t in sample.told.items()}
     return replace(sample, text=sample.text[n:], told=told)
 
 
@@ -245,19 +371,24 @@ def plain_exercise(sample: Sample, rng: random.Random | None) -> Exercise:
     questions, told = [], []
     for parameter in parameters:
         right = sample.told.get(parameter.name, Told(ABSENT))
-        if rng is not None and parameter.enum and not is_yes_or_no(parameter):
-            order = list(range(len(parameter.enum)))
-            rng.shuffle(order)
-            if right.option >= 0:
-                right = replace(right, option=order.index(right.option))
-            parameter = replace(parameter, enum=tuple(parameter.enum[k] for k in order))
         is_named = rng is None or rng.random() > 0.2
-        is_described = rng is None or rng.random() > 0.15
-        questions.append(question(parameter, is_named=is_named, is_described=is_described))
+        is_described = rng is None or bool(choices_of(parameter)) or rng.random() > 0.15
+        asked = question(parameter, is_named=is_named, is_described=is_described)
+        if rng is not None and asked.options:
+            order = list(range(len(asked.options)))
+            rng.shuffle(order)
+            right = _reordered(right, order)
+            asked = replace(asked, options=tuple(asked.options[k] for k in order))
+        questions.append(asked)
         told.append(right)
     tool = "" if rng is not None and rng.random() < 0.25 else tool_text(sample.spec)
     form = Form(tool, tuple(questions), tuple(f.text for f in sample.fields))
     return Exercise(form, sample.text, tuple(told), tuple(parameters), sample)
+
+
+def _reordered(told: Told, order: Sequence[int]) -> Told:
+    option = order.index(told.option) if told.option >= 0 else -1
+    return replace(told, option=option, others=tuple(_reordered(other, order) for other in told.others))
 
 
 def other_tool(sample: Sample, spec: ToolSpec) -> Exercise:
@@ -408,10 +539,7 @@ def _said_within(
     agents = [e for e in ends if e not in users]
     at = rng.choice(agents[-1:] if agents and rng.random() < 0.3 else users)
     added = f" {sentence}"
-    moved = {
-        name: replace(one, spans=tuple((a + len(added), b + len(added)) if a >= at else (a, b) for a, b in one.spans))
-        for name, one in told.items()
-    }
+    moved = {name: one.moved(lambda place: place + len(added) if place >= at else place) for name, one in told.items()}
     return text[:at] + added + text[at:], moved, at + 1
 
 

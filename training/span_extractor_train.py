@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import sys
 import time
 from collections import defaultdict
@@ -51,12 +52,16 @@ from training.span_extractor_data import (
     Corpus,
     Exercise,
     Sample,
+    Told,
     Variation,
     exercise,
+    offered_folds,
+    offered_samples,
     other_tool,
     pool,
     read_samples,
     samples_of,
+    spoken_samples,
 )
 
 try:
@@ -70,7 +75,8 @@ _OWN = (
     Path(__file__).parents[1] / "src" / "hearth" / "data" / "demonstrations.jsonl",
     Path(__file__).parent / "data" / "reader_matters.json",
 )
-_BATCH_TOKENS = 3072
+_PRECISION = torch.bfloat16 if "AVX512" in torch.backends.cpu.get_cpu_capability() else torch.float32
+_SPOKEN = ("hwu", "slurp", "smcalflow", "xsid", "ha")
 _BATCH_ROWS = 32
 _POOL = 24
 """Number of batches drawn together and sorted by length, so that little is padding."""
@@ -102,6 +108,16 @@ class Options:
     n_third: int = 220
     """Steps of the third stage, mostly about references."""
     third_lr: float = 0.45
+    n_fourth: int = 520
+    """Steps of the fourth stage, mostly about functions offered to a request and the slots of people's requests."""
+    fourth_lr: float = 0.6
+    misfits_left_out: float = 0.5
+    """Share of the functions offered and not asked for that a round leaves out."""
+    fourth_layer: int = 2
+    """First layer that the fourth stage changes."""
+    fourth_batch_tokens: int = 2048
+    held_fold: int = -1
+    """Fifth of the requests with offered functions that is left out, to choose options by; -1 leaves none out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,22 +126,34 @@ class Stage:
 
     n_steps: int
     lr: float
-    shares: tuple[float, float, float]
-    """Shares of conversations with single calls, of requests with references, of Hearth's own demonstrations."""
+    shares: tuple[float, float, float, float, float]
+    """Shares of conversations with single calls, of requests with references, of Hearth's own demonstrations, of
+    requests that are offered functions, of people's requests with slots."""
     variation: Variation
+    first_layer: int = 0
+    """First layer of the encoder that is changed."""
+    batch_tokens: int = 3072
 
 
 def stages_of(options: Options) -> tuple[Stage, ...]:
-    """Return the stages: first everything, then yes and no balanced, then more references."""
+    """Return the stages: conversations, yes and no balanced, more references, then functions offered to requests."""
     return (
-        Stage(options.n_steps, 1.0, (0.62, 0.28, 0.1), Variation()),
+        Stage(options.n_steps, 1.0, (0.62, 0.28, 0.1, 0.0, 0.0), Variation()),
         Stage(
             options.n_second,
             options.second_lr,
-            (0.62, 0.32, 0.06),
+            (0.62, 0.32, 0.06, 0.0, 0.0),
             _BALANCED,
         ),
-        Stage(options.n_third, options.third_lr, (0.36, 0.58, 0.06), _BALANCED),
+        Stage(options.n_third, options.third_lr, (0.36, 0.58, 0.06, 0.0, 0.0), _BALANCED),
+        Stage(
+            options.n_fourth,
+            options.fourth_lr,
+            (0.15, 0.15, 0.03, 0.55, 0.12),
+            _BALANCED,
+            options.fourth_layer,
+            options.fourth_batch_tokens,
+        ),
     )
 
 
@@ -136,11 +164,11 @@ _BALANCED = Variation(matters=0.6, fates=(2, 4, 4, 3), turned=(1, 1))
 
 
 class Reader(nn.Module):  # type: ignore[misc, unused-ignore]
-    """MiniLM in half precision with a low-rank change, and the heads of `models.span_extractor`."""
+    """MiniLM with a low-rank change, and the heads of `models.span_extractor`."""
 
     def __init__(self, weights: Mapping[str, Array], rank: int) -> None:
         super().__init__()
-        self.encoder = LowRankEncoder(weights, rank)
+        self.encoder = LowRankEncoder(weights, rank, _PRECISION)
         self.words = torch.tensor(np.array(weights["embeddings.word_embeddings.weight"]))
         self.places = torch.tensor(np.array(weights["embeddings.position_embeddings.weight"]))
         self.segments = torch.tensor(np.array(weights["embeddings.token_type_embeddings.weight"]))
@@ -201,7 +229,9 @@ class Batches:
         options: Options,
         variation: Variation = PLAIN,
         seed: int = 0,
+        n_tokens: int = 3072,
     ) -> None:
+        self._n_tokens = n_tokens
         self._corpora = corpora
         self._variation = variation
         self._pieces = pieces
@@ -221,7 +251,7 @@ class Batches:
             batches: list[list[Row]] = [[]]
             for row in waiting:
                 if batches[-1] and (
-                    (len(batches[-1]) + 1) * len(row.layout.ids) > _BATCH_TOKENS or len(batches[-1]) >= _BATCH_ROWS
+                    (len(batches[-1]) + 1) * len(row.layout.ids) > self._n_tokens or len(batches[-1]) >= _BATCH_ROWS
                 ):
                     batches.append([])
                 batches[-1].append(row)
@@ -235,9 +265,11 @@ class Batches:
             order = list(corpus.samples)
             self._rng.shuffle(order)
             for sample in order:
+                if not sample.is_fit and self._rng.random() < self._options.misfits_left_out:
+                    continue
                 self.n_exercises += 1
                 yield exercise(sample, corpus, self._rng, self._variation)
-                if self._rng.random() < self._options.other_tools and not sample.fields:
+                if tools and sample.is_fit and not sample.fields and self._rng.random() < self._options.other_tools:
                     yield other_tool(sample, self._confusable(sample, tools))
 
     def _confusable(self, sample: Sample, tools: Sequence[ToolSpec]) -> ToolSpec:
@@ -299,12 +331,12 @@ def loss_of(model: Reader, rows: Sequence[Row]) -> Tensor:
                 losses.append(part)
                 weights += 1
     is_fit = torch.tensor([float(row.exercise.is_fit) for row in rows])
-    total = functional.binary_cross_entropy_with_logits(fits, is_fit, pos_weight=torch.tensor(0.3)) * 0.5
+    total = functional.binary_cross_entropy_with_logits(fits, is_fit, pos_weight=torch.tensor(0.5))
     return total + torch.stack(losses).sum() / weights if losses else total
 
 
 def _question_loss(model: Reader, row: Row, question: int, scores: tuple[Tensor, ...], q: int) -> Tensor | None:
-    start, end, option, given, kinds = scores
+    given, kinds = scores[3:]
     told = row.exercise.told[question]
     layout = row.layout
     if told.kind < 0:
@@ -320,18 +352,28 @@ def _question_loss(model: Reader, row: Row, question: int, scores: tuple[Tensor,
     if not layout.options_at[q]:
         mask[KINDS.index("option")] = -1e4
     loss = functional.cross_entropy(kinds + mask, torch.tensor(told.kind))
-    if told.kind == KINDS.index("option") and told.option < len(layout.options_at[q]):
-        loss = loss + functional.cross_entropy(option[list(layout.options_at[q])], torch.tensor(told.option))
-    elif told.kind == GIVEN and likeness is not None:
-        right = [j for j in told.fields if j < len(layout.given_at)]
-        if right:
-            loss = loss - likeness.log_softmax(0)[right].logsumexp(0)
-    elif told.spans:
-        mentions = token_spans(layout, told.spans)
-        if mentions:
-            first, last = (torch.tensor(side) for side in zip(*mentions))
-            loss = loss - (start[first] + end[last]).logsumexp(0)
+    values = [_value_loss(one, layout, scores, likeness, q) for one in (told, *told.others)]
+    found = [value for value in values if value is not None]
+    if found:
+        loss = loss + torch.stack(found).mean()
     return loss if torch.isfinite(loss) and loss < 100 else None
+
+
+def _value_loss(
+    told: Told, layout: Layout, scores: tuple[Tensor, ...], likeness: Tensor | None, q: int
+) -> Tensor | None:
+    """Return the loss of one value's option, field or place; None if the row does not show it."""
+    start, end, option, _, _ = scores
+    if told.kind == KINDS.index("option") and told.option < len(layout.options_at[q]):
+        return functional.cross_entropy(option[list(layout.options_at[q])], torch.tensor(told.option))
+    if told.kind == GIVEN and likeness is not None:
+        right = [j for j in told.fields if j < len(layout.given_at)]
+        return -likeness.log_softmax(0)[right].logsumexp(0) if right else None
+    mentions = token_spans(layout, told.spans)
+    if not mentions:
+        return None
+    first, last = (torch.tensor(side) for side in zip(*mentions))
+    return -(start[first] + end[last]).logsumexp(0)
 
 
 def token_spans(layout: Layout, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -375,16 +417,20 @@ def _offered(samples: Sequence[Sample], tools: Sequence[ToolSpec], rng: random.R
 # ── Training ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_corpora(data: Path, options: Options) -> tuple[Corpus, Corpus, Corpus, dict[str, str]]:
-    """Read conversations with single calls, requests with references and Hearth's own demonstrations, and hash all
-    files.
+def read_corpora(data: Path, options: Options) -> tuple[tuple[Corpus, ...], dict[str, str]]:
+    """Read the corpora in the order of `Stage.shares`, and hash all files.
 
     Of the data with references, the part that `nested_split` holds back is left out.
     """
     paths = [
-        data / "sgd" / "train.jsonl",
-        data / "sgd" / "train_tool_desc.json",
-        *(data / name / file for name in ("nestools", "nestful") for file in ("dev.jsonl", "tool_desc.json")),
+        data / "plans" / "sgd" / "train.jsonl",
+        data / "plans" / "sgd" / "train_tool_desc.json",
+        *(
+            data / "plans" / n / file
+            for n in ("nestools", "nestful", "bfcl")
+            for file in ("dev.jsonl", "tool_desc.json")
+        ),
+        *(data / "requests" / f"{name}.jsonl" for name in _SPOKEN),
     ]
     hashes = {str(p.relative_to(data)): hashlib.sha256(p.read_bytes()).hexdigest() for p in paths}
     tools = read_tools(paths[1])
@@ -393,8 +439,8 @@ def read_corpora(data: Path, options: Options) -> tuple[Corpus, Corpus, Corpus, 
     single.values = pool(single.samples)
     nested = Corpus([], {})
     for name in ("nestools", "nestful"):
-        tools = read_tools(data / name / "tool_desc.json")
-        lines = [line for _, line in read_jsonl(data / name / "dev.jsonl")]
+        tools = read_tools(data / "plans" / name / "tool_desc.json")
+        lines = [line for _, line in read_jsonl(data / "plans" / name / "dev.jsonl")]
         for row in nested_split(len(lines))[0]:
             nested.samples += samples_of(lines[row], tools, name)
         nested.tools.update(tools)
@@ -402,7 +448,15 @@ def read_corpora(data: Path, options: Options) -> tuple[Corpus, Corpus, Corpus, 
     own = Corpus(read_samples(_OWN[0], own_tools, "own"), own_tools)
     for path in _OWN:
         hashes[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
-    return single, nested, own, hashes
+    offered_tools = read_tools(data / "plans" / "bfcl" / "tool_desc.json")
+    offered = Corpus([], offered_tools)
+    lines = [line for _, line in read_jsonl(data / "plans" / "bfcl" / "dev.jsonl")]
+    for line, fold in zip(lines, offered_folds(lines)):
+        if fold != options.held_fold:
+            offered.samples += offered_samples(line, offered_tools)
+    rng = random.Random(options.seed)
+    spoken = Corpus([s for name in _SPOKEN for s in spoken_samples(data / "requests" / f"{name}.jsonl", rng)], {})
+    return (single, nested, own, offered, spoken), hashes
 
 
 def train(
@@ -415,7 +469,8 @@ def train(
     """
     torch.manual_seed(options.seed)
     torch.set_num_threads(options.n_threads)
-    single, nested, own, hashes = read_corpora(data, options)
+    found, hashes = read_corpora(data, options)
+    single = found[0]
     pieces = Pieces(load_tokenizer())
     likeness = Likeness(MiniLMEncoder.open())
     model = Reader(load_weights(), options.rank)
@@ -426,8 +481,8 @@ def train(
     for place, stage in enumerate(stages_of(options)):
         if place + 1 < first_stage or not stage.n_steps:
             continue
-        corpora = list(zip((single, nested, own), stage.shares))
-        batches = Batches(corpora, pieces, likeness, options, stage.variation, place)
+        corpora = [(corpus, share) for corpus, share in zip(found, stage.shares) if share]
+        batches = Batches(corpora, pieces, likeness, options, stage.variation, place, stage.batch_tokens)
         counts.append(_run(model, stage, batches, single, pieces, options, out))
         out.with_suffix(f".stage{place + 1}.npz").write_bytes(model.file())
     record: dict[str, object] = {
@@ -435,7 +490,8 @@ def train(
         "command": "python -m training.span_extractor_train",
         "options": dataclasses.asdict(options),
         "data_sha256": hashes,
-        "licence": "trained on SGD (CC BY-SA 4.0), NesTools and NESTFUL (Apache-2.0) and sentences written for Hearth; "
+        "licence": "trained on SGD, SMCalFlow and xSID (CC BY-SA 4.0), HWU64, SLURP and Home Assistant's sentences "
+        "(CC BY 4.0), NesTools, NESTFUL and BFCL (Apache-2.0) and sentences written for Hearth; "
         "the adapter is distributed under CC BY-SA 4.0",
         "held_back": "one in five requests of nestools and nestful (nested_split); all of sgd/dev",
         "stages": counts,
@@ -450,11 +506,12 @@ def _run(
     model: Reader, stage: Stage, batches: Batches, single: Corpus, pieces: Pieces, options: Options, out: Path
 ) -> dict[str, object]:
     """Train one stage, and return its cost and final losses."""
+    changed = [_changed(part, stage.first_layer) for part in (model.encoder.low, model.encoder.plain, model.heads)]
     optimizer = torch.optim.AdamW(
         [
-            {"params": list(model.encoder.low.parameters()), "peak": options.lr * stage.lr},
-            {"params": list(model.encoder.plain.parameters()), "peak": options.lr_plain * stage.lr},
-            {"params": list(model.heads.parameters()), "peak": options.lr_heads},
+            {"params": changed[0], "peak": options.lr * stage.lr},
+            {"params": changed[1], "peak": options.lr_plain * stage.lr},
+            {"params": changed[2], "peak": options.lr_heads * stage.lr},
         ],
         weight_decay=0.01,
         betas=(0.9, 0.98),
@@ -475,7 +532,7 @@ def _run(
             _descend(model, optimizer, match_loss(model, some, _offered(some, tools, rng), pieces), smooth, "match")
         if options.save_every and (step + 1) % options.save_every == 0:
             out.with_suffix(f".{step + 1}.npz").write_bytes(model.file())
-        if (step + 1) % 50 == 0:
+        if (step + 1) % 20 == 0:
             losses = "  ".join(f"{name} {value:.3f}" for name, value in smooth.items())
             print(
                 f"{time.monotonic() - began:6.0f} s  step {step + 1}  exercises {batches.n_exercises}  {losses}",
@@ -486,6 +543,22 @@ def _run(
         "n_exercises": batches.n_exercises,
         "final_losses": {name: round(value, 4) for name, value in smooth.items()},
     }
+
+
+_BELOW = frozenset({"marks", "segment"})
+"""Heads that the first layer reads."""
+
+
+def _changed(part: nn.ParameterDict, first_layer: int) -> list[nn.Parameter]:
+    """Return the parameters that are changed; those below the first changed layer are kept as they are."""
+    found = []
+    for name, parameter in part.items():
+        layer = re.search(r"layer\|(\d+)\|", name)
+        is_below = int(layer[1]) < first_layer if layer else name in _BELOW or name.startswith("embeddings")
+        parameter.requires_grad = first_layer == 0 or not is_below
+        if parameter.requires_grad:
+            found.append(parameter)
+    return found
 
 
 def _descend(
@@ -501,7 +574,7 @@ def _descend(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Train the argument reader's adapter.")
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("HEARTH_DATA", "../shared/data")) / "plans")
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("HEARTH_DATA", "../shared/data")))
     parser.add_argument("--out", type=Path, default=ADAPTER_FILE)
     defaults = Options()
     parser.add_argument("--steps", type=int, default=defaults.n_steps)
@@ -511,8 +584,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--lr", type=float, default=defaults.lr)
     parser.add_argument("--second-steps", type=int, default=defaults.n_second)
     parser.add_argument("--third-steps", type=int, default=defaults.n_third)
+    parser.add_argument("--fourth-steps", type=int, default=defaults.n_fourth)
+    parser.add_argument("--hold-fold", type=int, default=defaults.held_fold)
     parser.add_argument("--start-from", type=Path, help="file that an earlier stage gave")
-    parser.add_argument("--first-stage", type=int, default=1, choices=(1, 2, 3))
+    parser.add_argument("--first-stage", type=int, default=1, choices=(1, 2, 3, 4))
     parser.add_argument("--match-every", type=int, default=defaults.match_every)
     parser.add_argument("--threads", type=int, default=defaults.n_threads)
     parser.add_argument("--hold", default="", help="services to leave out, apart by commas")
@@ -524,6 +599,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         n_steps=given.steps,
         n_second=given.second_steps,
         n_third=given.third_steps,
+        n_fourth=given.fourth_steps,
+        held_fold=given.hold_fold,
         lr=given.lr,
         match_every=given.match_every,
         n_threads=given.threads,

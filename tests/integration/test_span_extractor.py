@@ -95,7 +95,7 @@ def test_a_long_form_is_read_in_several_passes(pieces: Pieces, reader: SpanReade
     assert len(rows) > 1
     assert [q for row in rows for q in row.questions] == list(range(40))
     assert all(row.text_first <= FORM_TOKENS + 40 for row in rows)
-    assert len(reader.read(Form("tool", questions), TEXT)) == 40
+    assert len(reader.read(Form("tool", questions), TEXT).answers) == 40
 
 
 @pytest.mark.parametrize(
@@ -115,21 +115,21 @@ def test_of_a_long_text_the_telling_parts_are_read(pieces: Pieces, text: str, fi
 
 def test_answers_are_chances(reader: SpanReader) -> None:
     signs = np.ones((3, 2, N_SIGNS), np.float32)
-    reading = reader.read(FORM, TEXT, signs)
+    reading = reader.read(FORM, TEXT, signs).answers
     for answer, n_options in zip(reading, (0, 3, 0)):
         for scores in (answer.kinds, answer.start, answer.end, answer.given):
             assert np.exp(scores).sum() == pytest.approx(1.0, abs=1e-4)
         assert len(answer.options) == n_options
         assert len(answer.start) == len(answer.spans)
         assert (answer.kinds[OPTION] < -1000) == (n_options == 0)
-    assert all(a.kinds[GIVEN] < -1000 for a in reader.read(Form("x", (Question("y"),)), TEXT))
+    assert all(a.kinds[GIVEN] < -1000 for a in reader.read(Form("x", (Question("y"),)), TEXT).answers)
 
 
 @pytest.mark.parametrize(
     "text", ["", " \n", "\ud800 lone", "日本語のテキスト", "\x00\x01", "a" * 10_000_000, "🙂" * 3000]
 )
 def test_hostile_texts(reader: SpanReader, text: str) -> None:
-    reading = reader.read(FORM, text)
+    reading = reader.read(FORM, text).answers
     assert len(reading) == 3
     for answer in reading:
         assert all(0 <= a <= b <= len(text) for a, b in answer.spans)
@@ -137,14 +137,19 @@ def test_hostile_texts(reader: SpanReader, text: str) -> None:
 
 
 def test_no_questions(reader: SpanReader) -> None:
-    assert reader.read(Form("tool", ()), TEXT) == ()
+    assert reader.read(Form("tool", ()), TEXT).answers == ()
 
 
 def test_the_same_question_has_the_same_answer(reader: SpanReader, adapter: Path, cache: Path) -> None:
     again = SpanReader.open(adapter, cache, n_threads=1)
-    for one, other in zip(reader.read(FORM, TEXT), again.read(FORM, TEXT)):
+    for one, other in zip(reader.read(FORM, TEXT).answers, again.read(FORM, TEXT).answers):
         np.testing.assert_array_equal(one.kinds, other.kinds)
         np.testing.assert_array_equal(one.start, other.start)
+
+
+def test_the_fit_is_read_without_questions_too(reader: SpanReader) -> None:
+    assert np.isfinite(reader.read(Form("tool", ()), "").fit)
+    assert reader.read(FORM, TEXT).fit != reader.read(Form("tool", ()), TEXT).fit
 
 
 def test_vectors_are_unit(reader: SpanReader) -> None:
@@ -153,10 +158,11 @@ def test_vectors_are_unit(reader: SpanReader) -> None:
 
 
 def test_a_damaged_graph_is_built_again(adapter: Path, reader: SpanReader, cache: Path) -> None:
-    expected = reader.read(FORM, TEXT)
+    expected = reader.read(FORM, TEXT).answers
     (graph,) = [p for p in cache.rglob("adapted-*.onnx") if p.stat().st_mtime_ns >= adapter.stat().st_mtime_ns][-1:]
     graph.write_bytes(b"damaged")
-    for one, other in zip(expected, SpanReader.open(adapter, cache, n_threads=1).read(FORM, TEXT), strict=True):
+    again = SpanReader.open(adapter, cache, n_threads=1).read(FORM, TEXT).answers
+    for one, other in zip(expected, again, strict=True):
         np.testing.assert_allclose(one.kinds, other.kinds, atol=1e-4)
 
 

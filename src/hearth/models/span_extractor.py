@@ -98,6 +98,16 @@ class Answer:
     """Characters of each token of the text, shape [n_text, 2]."""
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the model says of one form."""
+
+    answers: tuple[Answer, ...]
+    """One for each question, in order."""
+    fit: float
+    """Log-odds that the form's tool is what the text asks for."""
+
+
 class Pieces:
     """Cuts forms and texts into rows of tokens; token ids are cached, as the same tools are asked about again."""
 
@@ -231,20 +241,20 @@ class SpanReader:
         encoder = AdaptedEncoder.open(adapter, hashlib.sha256(data).hexdigest(), cache_dir, n_threads=n_threads)
         return cls(encoder, Pieces(load_tokenizer()), heads)
 
-    def read(self, form: Form, text: str, signs: Array | None = None) -> tuple[Answer, ...]:
+    def read(self, form: Form, text: str, signs: Array | None = None) -> Reading:
         """Ask every question of the form of the text.
 
         Args:
             signs: Likeness of each question to each given field, shape [n_questions, n_given, N_SIGNS].
-        Returns:
-            One answer for each question, in order.
         """
         answers: list[Answer | None] = [None] * len(form.questions)
+        fits = []
         for row in self._pieces.rows(form, text):
             states = self._encoder.states(self._embedded(row))
+            fits.append(float(states[0] @ self._heads["fit"] + self._heads["fit_bias"][0]))
             for index, answer in zip(row.questions, self._answers(row, states, signs)):
                 answers[index] = answer
-        return tuple(a for a in answers if a is not None)
+        return Reading(tuple(a for a in answers if a is not None), sum(fits) / len(fits))
 
     def vectors(self, texts: Sequence[str]) -> Array:
         """Return unit vectors by which texts and tools are matched, shape [n, 384]."""
@@ -334,7 +344,7 @@ HEADS = {
     "option": (WIDTH, WIDTH),
     "given": (WIDTH, WIDTH),
     "signs": (N_SIGNS,),
-    # Whether the tool is what is asked for: trained beside the other heads, which it helps, and not used.
+    # Whether the tool is what is asked for.
     "fit": (WIDTH,),
     "fit_bias": (1,),
 }

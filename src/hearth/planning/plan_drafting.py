@@ -51,6 +51,10 @@ class Filling(Protocol):
         """Return each tool's log-probability of being the one that is asked for, by texts alone."""
         ...
 
+    def asked_for(self, text: str, tools: Sequence[ToolSpec]) -> Sequence[str]:
+        """Return the tools that a text asks for, each as often as it is called; none when nothing fits."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:
@@ -89,6 +93,10 @@ class Drafter:
                 found |= dict.fromkeys(rows, _whole_list(names))
                 continue
             offered = {name: tools[name] for name in names} if names else dict(tools)
+            if names and self._filler is not None and self._filler.is_trained and not self.links_by_reference:
+                asked = [self._filler.asked_for(texts[row], list(offered.values())) for row in rows]
+                found |= {row: _as_asked(tuple(tools)) for row, tools in zip(rows, asked)}
+                continue
             if self.student.tools != offered:
                 self.student.set_tools(offered)
             rankings = self.student.rank_readings(self.student.read([texts[row] for row in rows]))
@@ -159,6 +167,10 @@ def _single_share(demonstrations: Sequence[Demonstration]) -> float:
 
 def _whole_list(names: tuple[str, ...]) -> Ranking:
     return Ranking((Candidate(names, tuple((k, k + 1) for k in range(len(names) - 1)), 1.0),), LISTED_SHARE, ())
+
+
+def _as_asked(names: tuple[str, ...]) -> Ranking:
+    return Ranking((Candidate(names, (), 1.0),) if names else (), LISTED_SHARE if names else 0.0, ())
 
 
 def _linked(steps: tuple[Step, ...], candidate: Candidate) -> tuple[Step, ...]:

@@ -47,6 +47,9 @@ class Finder:
     def match(self, text: str, tools: Sequence[ToolSpec]) -> list[float]:
         return [0.0 if spec.name == self.wanted else -20.0 for spec in tools]
 
+    def asked_for(self, text: str, tools: Sequence[ToolSpec]) -> list[str]:
+        return [spec.name for word in text.split() for spec in tools if spec.name == word]
+
 
 def shown(verbs: Sequence[str], links: str, listed: bool = False) -> list[Demonstration]:
     found = []
@@ -100,6 +103,14 @@ def test_single_calls_are_judged_by_their_texts_too() -> None:
     assert [s.tool for s in drafted(Drafter(student, Finder("sell"), demonstrations), text, ("buy", "find")).steps] == [
         "buy"
     ]
+
+
+def test_of_tools_offered_those_asked_for_are_called_each_as_often() -> None:
+    demonstrations = [*shown(["buy"], "order"), *shown(["find"], "order")]
+    drafter = Drafter(taught(demonstrations), Finder(), demonstrations)
+    plan = drafted(drafter, "buy the figs then sell and buy nuts", ("find", "sell", "buy"))
+    assert [step.tool for step in plan.steps] == ["buy", "sell", "buy"]
+    assert drafted(drafter, "sing the song", ("find", "sell")).steps == ()
 
 
 def test_longer_plans_are_not_judged_so() -> None:

@@ -13,6 +13,7 @@ from hearth.models.span_extractor import KINDS, Answer
 from hearth.planning.arguments.schema_filler import Filler
 from hearth.planning.arguments.slot_questions import (
     Likeness,
+    choices_of,
     fields_of,
     form,
     is_yes_or_no,
@@ -47,8 +48,8 @@ def pointing(text: str, said: str, *, others: float = -9.0) -> Answer:
 
 
 def value(text: str, said: str, parameter: Parameter) -> object:
-    found = saying(text).best(parameter, pointing(text, said))
-    return None if found is None else found.value
+    found = saying(text).mentions(parameter, pointing(text, said))
+    return found[0].value if found else None
 
 
 @pytest.mark.parametrize(
@@ -80,6 +81,17 @@ def value(text: str, said: str, parameter: Parameter) -> object:
         ("from 2022-01-01 to 2022-12-31", "2022-12-31", "text", "in YYYY-MM-DD format", "2022-12-31"),
         ("convert 50 dollars to euros", "euros", "text", "The currency to convert to", "EUR"),
         ("depths of 2000 to 4000", "2000 to 4000", "list[any]", "", [2000, 4000]),
+        ("for 3 minutes", "3 minutes", "integer", "Length of the track in seconds", 180),
+        ("over the next five years", "five years", "integer", "Number of years", 5),
+        ("in theaters for the next week", "next week", "integer", "The number of days", 7),
+        ("a coil of 50mH", "50mH", "number", "The inductance in henries", 0.05),
+        ("it is 298K warm", "298K", "integer", "The temperature of the gas in Kelvin", 298),
+        ("at 5% a year", "5%", "number", "The yearly interest rate", 0.05),
+        ("at 5% a year", "5%", "number", "The yield as a percentage", 5),
+        ("a delay of 3 rooms", "3", "integer", "The delay in seconds", 3),
+        ("at 10 pm", "10", "integer", "The distance in meters", 10),
+        ("scores of [22,33,42] and [1,2]", "33", "list[any]", "", [22, 33, 42]),
+        ("from x=1 to x=3", "x=1 to x=3", "list[any]", "The two limits", [1, 3]),
     ],
 )  # fmt: skip
 def test_a_mention_takes_the_form_of_its_type(
@@ -94,31 +106,25 @@ def test_words_never_cross_a_turn() -> None:
     answer.end[:] = -9.0
     answer.end[-1] = 0.0  # "is", in the next turn
     answer.end[3] = -1.0
-    found = saying(text).best(Parameter("city", "text"), answer)
-    assert found is not None
-    assert "\n" not in str(found.value)
+    found = saying(text).mentions(Parameter("city", "text"), answer)
+    assert found
+    assert not any("\n" in str(one.value) for one in found)
 
 
 def test_a_span_seldom_reaches_beyond_its_sentence() -> None:
     text = "Order wood from Miller. Paint it red today"
     answer = pointing(text, "Miller.")
     answer.end[5] = 0.5  # "it": a little likelier as an end
-    found = saying(text).best(Parameter("supplier", "text"), answer)
-    assert found is not None
-    assert found.value == "Miller"
+    assert saying(text).mentions(Parameter("supplier", "text"), answer)[0].value == "Miller"
 
 
-def test_words_of_another_parameter_are_left_to_it() -> None:
-    text = "from Rome to Oslo"
-    answer = pointing(text, "Rome", others=-1.0)
-    there, parameter = saying(text), Parameter("city", "text")
-    assert (found := there.best(parameter, answer)) is not None
-    assert found.value == "Rome"
-    assert (found := there.best(parameter, answer, [(5, 9)])) is not None
-    assert "Rome" not in str(found.value)
-    sure = pointing(text, "Rome", others=-9.0)
-    assert (found := there.best(parameter, sure, [(5, 9)])) is not None
-    assert found.value == "Rome"  # nothing else comes near
+def test_what_is_quoted_is_taken_whole() -> None:
+    text = "please say 'Let's meet at 10 there' to her soon"
+    answer = pointing(text, "meet")
+    answer.start[2] = answer.end[6] = -1.2  # "'Let's", "there'"
+    assert saying(text).mentions(Parameter("text", "text"), answer)[0].value == "Let's meet at 10 there"
+    whole = '"find a red bike in Rome"'  # the request itself
+    assert saying(whole).mentions(Parameter("what", "text"), pointing(whole, "red bike"))[0].value == "red bike"
 
 
 def test_a_clock_time_takes_the_day_named_beside_it() -> None:
@@ -128,14 +134,34 @@ def test_a_clock_time_takes_the_day_named_beside_it() -> None:
     assert value("The bus leaves at 10:00", "10:00", asked) == "10:00"
 
 
+@pytest.mark.parametrize(
+    ("kind", "enum", "description", "expected"),
+    [
+        ("text", ("asc", "desc"), "Either 'asc' for ascending or 'desc' for descending.",
+         ["asc ascending", "desc descending"]),
+        ("integer", ("1", "2"), "'1' represents a cleaning service, and '2' for an ironing service.",
+         ["1 cleaning service", "2 ironing service"]),
+        ("integer", (), "For example, 1 for Bangkok, 2 for Chiang Mai.", ["1 Bangkok", "2 Chiang Mai"]),
+        ("text", (), "The phase: 'melting' or 'freezing'.", ["melting", "freezing"]),
+        ("text", (), "In the format 'YYYY-MM-DD' or 'City, State', default 'all'.", []),
+        ("integer", (), "From 1 to 5.", []),
+        ("list[text]", (), "Such as 'a' or 'b'.", []),
+        ("boolean", (), "Either 'yes' or 'no'.", []),
+    ],
+)  # fmt: skip
+def test_choices_are_those_a_description_names(
+    kind: str, enum: tuple[str, ...], description: str, expected: list[str]
+) -> None:
+    assert [choice.text for choice in choices_of(Parameter("x", kind, description, enum=enum))] == expected
+
+
 def test_a_person_is_given_by_name() -> None:
     from hearth.types import Entity
 
     context = Context(entities=(Entity("Anna Berg", "person", ("Anna",)),))
     text = "call Anna today"
-    found = Saying(text, NOW, context).best(Parameter("who", "PersonName"), pointing(text, "Anna"))
-    assert found is not None
-    assert found.value == "Anna Berg"
+    found = Saying(text, NOW, context).mentions(Parameter("who", "PersonName"), pointing(text, "Anna"))
+    assert found[0].value == "Anna Berg"
 
 
 # ── Without the reader ────────────────────────────────────────────────────────────────────────────────────

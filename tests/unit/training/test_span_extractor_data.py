@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,12 +20,16 @@ from training.span_extractor_data import (
     corrected,
     exercise,
     held_matters,
+    offered_folds,
+    offered_samples,
     other_tool,
     plain_exercise,
     pool,
     read_matters,
     read_samples,
+    renumbered,
     said,
+    spoken_samples,
     turned_down,
     with_yes_or_no,
 )
@@ -193,3 +198,69 @@ def test_the_shipped_adapter_is_the_one_recorded() -> None:
     assert len(data) < 5_000_000
     assert "CC BY-SA" in record["licence"]
     assert {"command", "options", "data_sha256", "final_losses"} <= record.keys()
+
+
+# ── Functions offered, and what people say ────────────────────────────────────────────────────────────────
+
+WORK = ToolSpec(
+    "work",
+    "Work done by a force",
+    (
+        Parameter("force", "number", "Force in newtons"),
+        Parameter("distance", "integer", "Distance in meters"),
+        Parameter("unit", "text", "Either 'joule' or 'calorie'", False),
+    ),
+)
+OFFERED_LINE = {
+    "user_request": "The work of 5 N over 20 and over 30 meters",
+    "tools": ["work", "find_table"],
+    "task_nodes": [
+        {"task": "work", "arguments": [{"name": "force", "value": 5.0}, {"name": "distance", "value": 20},
+                                       {"name": "unit", "value": "joule", "accept": ["joule", ""]}]},
+        {"task": "work", "arguments": [{"name": "force", "value": 5.0}, {"name": "distance", "value": 30}]},
+    ],
+}  # fmt: skip
+
+
+def test_a_tool_offered_is_told_with_all_its_calls() -> None:
+    work, table = offered_samples(OFFERED_LINE, {"work": WORK, **TOOLS})
+    assert (work.is_fit, table.is_fit) == (True, False)
+    far = work.told["distance"]
+    assert [[work.text[a:b] for a, b in one.spans] for one in (far, *far.others)] == [["20"], ["30 meters"]]
+    assert "unit" not in work.told  # may be left out, and is not said
+    one = exercise(table, Corpus([], {}), random.Random(0))
+    assert not one.is_fit
+    assert one.form.tool.startswith("find table")
+
+
+def test_other_numbers_stand_in_the_same_places() -> None:
+    work = offered_samples(OFFERED_LINE, {"work": WORK, **TOOLS})[0]
+    other = renumbered(work, random.Random(3))
+    assert len(other.text) == len(work.text)
+    assert other.text != work.text
+    assert other.told == work.told
+
+
+def test_folds_keep_functions_together() -> None:
+    def line(*names: str) -> dict[str, Any]:
+        return {"tools": list(names), "task_nodes": [{"task": name} for name in names]}
+
+    lines = [line("a"), line("a__2", "b"), line("b__3"), {"tools": ["c"], "task_nodes": []}]
+    folds = offered_folds(lines)
+    assert len(set(folds[:3])) == 1
+    assert all(0 <= fold < 5 for fold in folds)
+
+
+def test_peoples_slots_are_parameters(tmp_path: Path) -> None:
+    path = tmp_path / "requests.jsonl"
+    rows = [
+        {"text": "Wake me at six on Monday or friday", "intent": "alarm_set",
+         "slots": {"time": ["six"], "date": ["monday", "friday"], "_time": ["x"]}},
+        {"text": "hello", "intent": "greet"},
+        {"text": "play it", "intent": "play", "slots": {"song": ["not said"]}},
+    ]  # fmt: skip
+    path.write_text("\n".join(map(json.dumps, rows)))
+    (sample,) = spoken_samples(path, random.Random(0))
+    assert [p.name for p in sample.spec.parameters][:2] == ["time", "date"]
+    days = sample.told["date"]
+    assert [sample.text[a:b] for one in (days, *days.others) for a, b in one.spans] == ["Monday", "friday"]

@@ -2,8 +2,9 @@
 
 Counts are pooled over all arguments of all samples, as in TaskBench, but predicted calls are first matched to the gold
 ones (the k-th call of a tool with the k-th), so that a reference is right when it leads to the same call. A value is
-right when it is one that the data accept, ignoring case, spacing and the way of writing a number. TaskBench's own
-score, which compares texts, is `taskbench_argument_f1`.
+right when it is one that the data accept, ignoring case, spacing and the way of writing a number; an argument that the
+data accept as `""` may be left out, and is then not counted. Of several calls of one tool those that are wholly right
+are matched first. TaskBench's own score, which compares texts, is `taskbench_argument_f1`.
 """
 
 from __future__ import annotations
@@ -71,19 +72,19 @@ def argument_scores(
     Returns:
         `arg_name_f1 arg_value_f1`, the same of `_optional`, `_boolean`, `_reference` and `_plain` (neither boolean nor
         reference) arguments, `boolean_false_accuracy` (share of gold "no" answered "no"), `call_exact` (share of gold
-        calls with all names and values right and none more), `taskbench_arg_name_f1`, `taskbench_arg_value_f1`,
-        `n_arguments`, `n_calls`.
+        calls with all names and values right and none more), `calls_exact` (share of samples with all calls so and no
+        call more), `taskbench_arg_name_f1`, `taskbench_arg_value_f1`, `n_arguments`, `n_calls`.
     """
     if len(predicted) != len(gold):
         raise ValueError(f"{len(predicted)} plans for {len(gold)} samples; expected as many")
     kinds = {kind: _Tallies() for kind in ("", "_optional", "_boolean", "_reference", "_plain")}
     no = Tally()
-    n_calls = n_exact = 0
+    n_calls = n_exact = n_whole = 0
     for steps, calls in zip(predicted, gold):
-        for made, call, place in _side_by_side(steps, calls):
-            is_exact = _add_call(made, call, place, tools, kinds, no)
-            n_calls += call is not None
-            n_exact += call is not None and is_exact
+        exact = [(call, _add_call(made, call, place, tools, kinds, no)) for made, call, place in _pairs(steps, calls)]
+        n_calls += len(calls)
+        n_exact += sum(is_exact for call, is_exact in exact if call is not None)
+        n_whole += all(is_exact for _, is_exact in exact)
     found: dict[str, float | None] = {}
     for kind, tallies in kinds.items():
         found[f"arg_name_f1{kind}"] = tallies.names.f1
@@ -92,6 +93,7 @@ def argument_scores(
         **found,
         "boolean_false_accuracy": no.n_right / no.n_gold if no.n_gold else None,
         "call_exact": n_exact / n_calls if n_calls else None,
+        "calls_exact": n_whole / len(gold) if gold else None,
         "taskbench_arg_name_f1": taskbench_argument_f1(predicted, gold, with_values=False),
         "taskbench_arg_value_f1": taskbench_argument_f1(predicted, gold, with_values=True),
         "n_arguments": float(kinds[""].names.n_gold),
@@ -139,6 +141,8 @@ def _add_call(
     tool = tools.get(made.tool if made else call.tool if call else "")
     is_exact = made is not None and call is not None
     for name in {**wanted, **given}:
+        if name not in given and "" in wanted[name]:
+            continue
         is_gold, is_predicted = name in wanted, name in given
         is_right = is_gold and is_predicted and is_value_right(given[name], wanted[name], place)
         is_exact &= is_right
@@ -155,22 +159,39 @@ def _add_call(
     return is_exact
 
 
-def _side_by_side(
+def _pairs(
     steps: Sequence[Step], calls: Sequence[GoldCall]
 ) -> list[tuple[Step | None, GoldCall | None, dict[int, int]]]:
-    """Match predicted calls to gold calls of the same tool, in order; a call without a partner is paired with None."""
+    """Match predicted calls to gold calls of the same tool, wholly right ones first and then in order; a call without a
+    partner is paired with None."""
     waiting: dict[str, list[int]] = {}
     for index, call in enumerate(calls):
         waiting.setdefault(call.tool, []).append(index)
     place: dict[int, int] = {}
     for index, step in enumerate(steps):
-        if waiting.get(step.tool):
+        able = waiting.get(step.tool, [])
+        right = next((k for k in able if len(able) > 1 and _is_wholly_right(step, calls[k])), None)
+        if right is not None:
+            place[index] = right
+            able.remove(right)
+    for index, step in enumerate(steps):
+        if index not in place and waiting.get(step.tool):
             place[index] = waiting[step.tool].pop(0)
     pairs: list[tuple[Step | None, GoldCall | None, dict[int, int]]] = [
         (step, calls[place[index]] if index in place else None, place) for index, step in enumerate(steps)
     ]
     met = set(place.values())
     return pairs + [(None, call, place) for index, call in enumerate(calls) if index not in met]
+
+
+def _is_wholly_right(step: Step, call: GoldCall) -> bool:
+    """Return whether a call without references is right."""
+    return not step.refs() and all(
+        is_value_right(step.arguments[name], call.right[name])
+        if name in step.arguments and name in call.right
+        else name not in step.arguments and "" in call.right[name]
+        for name in {**call.right, **step.arguments}
+    )
 
 
 def _has_ref(value: Argument) -> bool:

@@ -278,6 +278,7 @@ def measure(
     graph: frozenset[Link] | None = None,
     read: Read | None = None,
     n_timed: int = 100,
+    unserved: PlanData | None = None,
     progress: Progress = SILENT,
 ) -> dict[str, float | int | bool | None]:
     """Judge a taught student on `test`.
@@ -286,6 +287,7 @@ def measure(
         filler: Fills arguments; None leaves their keys None, as data without parameters do.
         graph: Existing links; those of `train` when None.
         read: Taught demonstrations with their readings, needed for the floors.
+        unserved: Requests that no offered tool serves: no call is the right answer.
     Returns:
         Flat results, see docs/howto/benchmarks.md; a key is None where the data hold nothing of its kind.
     """
@@ -316,6 +318,7 @@ def measure(
         "n_tools": len(test.tools),
         "n_new_tools": len(names - {step.tool for d in train.demonstrations for step in d.plan.steps}),
         "listed_tools_are_the_plan": drafter.listed_is_plan,
+        **_refusals(drafter, unserved, progress),
         **_latency(drafter, test, n_timed),
     }
 
@@ -382,9 +385,36 @@ def _arguments(
     given = argument_scores(steps, calls, test.tools)
     found: dict[str, float | int | bool | None] = {key: _rounded(value) for key, value in planned.items()}
     found |= {f"{key}_given_tools": _rounded(value) for key, value in given.items() if not key.startswith("n_")}
+    for kind, rows in _by_kind(test).items():
+        for ending, made in (("", [plan.steps for plan in plans]), ("_given_tools", steps)):
+            mine = argument_scores([made[row] for row in rows], [calls[row] for row in rows], test.tools)
+            found[f"calls_exact_{kind}{ending}"] = _rounded(mine["calls_exact"])
+        found[f"n_{kind}"] = len(rows)
     if drafter.links_by_reference:
         graphs = [PlanGraph(gold.graph.nodes, links_of_steps(mine)) for gold, mine in zip(golds, steps)]
         found["link_f1_given_tools"] = _rounded(taskbench_link_f1(graphs, [gold.graph for gold in golds]))
+    return found
+
+
+def _by_kind(data: PlanData) -> dict[str, list[int]]:
+    """Return the rows of each kind of request, for data that name several."""
+    rows: dict[str, list[int]] = {}
+    for row, fields in enumerate(data.unknown):
+        if isinstance(fields.get("kind"), str):
+            rows.setdefault(str(fields["kind"]), []).append(row)
+    return dict(sorted(rows.items())) if len(rows) > 1 else {}
+
+
+def _refusals(drafter: Drafter, unserved: PlanData | None, progress: Progress) -> dict[str, float | int]:
+    """Return the share of requests without a plan for which no call is drafted, in all and by kind."""
+    if unserved is None or not unserved.demonstrations:
+        return {}
+    plans = _drafts(drafter, plan_all(drafter, unserved, progress), unserved, progress)
+    refused = [not plan.steps for plan in plans]
+    found: dict[str, float | int] = {"refused_unserved": round(float(np.mean(refused)), 4), "n_unserved": len(plans)}
+    for kind, rows in _by_kind(unserved).items():
+        found[f"refused_{kind}"] = round(float(np.mean([refused[row] for row in rows])), 4)
+        found[f"n_{kind}"] = len(rows)
     return found
 
 

@@ -48,6 +48,8 @@ class Files:
     graph: frozenset[Link] | None
     facts: Mapping[str, object]
     """Names, hashes and counts of skipped lines."""
+    unserved: PlanData | None = None
+    """Test requests without a plan, which list the tools they are offered; none of these serves them."""
 
     @classmethod
     def read(
@@ -79,7 +81,9 @@ class Files:
             raise RequestError(f"{test}: no line has a plan to compare with; a benchmark needs task_nodes")
         if not any(d.plan.steps for d in taught.demonstrations):
             raise RequestError(f"{train}: no line has a plan to learn from; a benchmark needs task_nodes")
-        n_without = len(asked.demonstrations) - len(with_plan)
+        without = [row for row, d in enumerate(asked.demonstrations) if not d.plan.steps]
+        unserved = [row for row in without if asked.demonstrations[row].tools]
+        n_without = len(without) - len(unserved)
         if n_without:
             progress.say(f"left out: {n_without} test requests without a plan")
         requests = {d.request for d in taught.demonstrations}
@@ -98,7 +102,7 @@ class Files:
             "n_test_without_plan": n_without,
             "n_test_in_train": n_known,
         }
-        return cls(taught, asked.subset(with_plan), links, facts)
+        return cls(taught, asked.subset(with_plan), links, facts, asked.subset(unserved))
 
 
 def student_options(seed: int) -> StudentOptions:
@@ -139,7 +143,7 @@ def measure_planning(
         filler = _filler(files, progress)
         results = measure(
             student, files.train, files.test, filler=filler, graph=files.graph, read=read, n_timed=n_timed,
-            progress=progress,
+            unserved=files.unserved, progress=progress,
         )  # fmt: skip
     return {
         "benchmark": "planning",

@@ -100,6 +100,31 @@ def test_accepted_values_count() -> None:
     assert argument_scores([[Step("book", {"place": "nyc"})]], gold, TOOLS)["arg_value_f1"] == 1.0
 
 
+def test_what_may_be_left_out_is_right_without_and_wrong_when_wrong() -> None:
+    gold = [[GoldCall("book", {"place": ("Rome",), "people": (2, "")})]]
+
+    def exact(**given: Argument) -> float | None:
+        return argument_scores([[Step("book", given)]], gold, TOOLS)["call_exact"]
+
+    assert (exact(place="Rome"), exact(place="Rome", people=2), exact(place="Rome", people=3)) == (1.0, 1.0, 0.0)
+    assert exact(people=2) == 0.0
+    assert argument_scores([[Step("book", {"place": "Rome"})]], gold, TOOLS)["arg_name_f1"] == 1.0
+
+
+def test_several_calls_of_a_tool_may_come_in_any_order() -> None:
+    gold = [[call("book", place="Rome"), call("book", place="Milan")]]
+    scores = argument_scores([[Step("book", {"place": "Milan"}), Step("book", {"place": "Rome"})]], gold, TOOLS)
+    assert (scores["call_exact"], scores["calls_exact"]) == (1.0, 1.0)
+
+
+def test_all_calls_of_a_sample_must_be_right_and_none_more() -> None:
+    gold = [[call("pay", bill="x"), call("pay", bill="y")], [call("pay", bill="z")], []]
+    made = [[Step("pay", {"bill": "x"})], [Step("pay", {"bill": "z"}), Step("pay", {"bill": "w"})], []]
+    scores = argument_scores(made, gold, TOOLS)
+    assert scores["call_exact"] == pytest.approx(2 / 3)
+    assert scores["calls_exact"] == pytest.approx(1 / 3)
+
+
 def test_nothing_to_score_is_none() -> None:
     scores = argument_scores([[Step("pay")]], [[call("pay")]], TOOLS)
     assert scores["arg_name_f1"] is None

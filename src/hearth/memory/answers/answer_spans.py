@@ -104,7 +104,7 @@ class WordReader:
         if self._reader is None:
             with as_file(files("hearth.data") / "reader.npz") as path:
                 self._reader = SpanReader.open(path, self._cache)
-        said = self._reader.read(Form("answer", (Question(question),)), text)[0]
+        said = self._reader.read(Form("answer", (Question(question),)), text).answers[0]
         starts = {int(at): max(_FAR, float(c)) for at, c in zip(said.spans[:, 0], said.start, strict=True)}
         ends = {int(at): max(_FAR, float(c)) for at, c in zip(said.spans[:, 1], said.end, strict=True)}
         return starts, ends

@@ -67,7 +67,7 @@ class AnswerReader:
         if self._reader is None:
             with as_file(files("hearth.data") / READER_FILE) as path:
                 self._reader = SpanReader.open(path, self._cache_dir)
-        return self._reader.read(Form("answer", (Question(question),)), text)[0]
+        return self._reader.read(Form("answer", (Question(question),)), text).answers[0]
 
 
 def asks_yes_or_no(question: str) -> bool:

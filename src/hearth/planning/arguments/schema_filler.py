@@ -11,8 +11,9 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,15 +23,37 @@ from hearth.formats.plan_validation import canonical, fits
 from hearth.models.encoder.lora_encoder import Array
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.models.span_extractor import ABSENT, GIVEN, NO, OPTION, SPAN, TURN, YES, Answer, SpanReader
-from hearth.planning.arguments.slot_questions import Field, Likeness, fields_of, form, is_yes_or_no, match_text, words
+from hearth.planning.arguments.joint_decoding import Choice, Chosen, Evidence, choose, choose_each, n_calls
+from hearth.planning.arguments.number_readings import NUMBERS
+from hearth.planning.arguments.slot_questions import (
+    Field,
+    Likeness,
+    choices_of,
+    fields_of,
+    form,
+    is_yes_or_no,
+    match_text,
+    words,
+)
 from hearth.planning.arguments.value_extraction import Saying
 from hearth.types import TYPE_NAMES, Argument, Context, Demonstration, Parameter, Ref, ToolSpec
 
-ADAPTER_FILE = Path(__file__).parents[2] / "data" / "reader.npz"
+ADAPTER_FILE = Path(__file__).parents[2] / "data" / "call_reader.npz"
 _VISIBLE_CHARACTERS = 8000
-_MOST_MISSING = 0.97
-"""A required parameter is taken as missing when the reader is at least this sure that nothing was said."""
-_LEAST_OPTIONAL = 0.5
+_MOST_OFFERED = 8
+"""Number of the tools offered that are read, the likeliest by their texts."""
+_W_FIT, _W_ALIKE, _FIT_BIAS = 0.333, 6.14, -2.087
+"""Weights of the reader's log-odds that a tool is asked for and of its likeness to the text, solved on requests whose
+functions the reader was never trained on."""
+_LEAST_FIT, _LEAST_BESIDE = 0.3, 1.0
+"""Least log-odds that a tool is asked for, of the likeliest and of a further one."""
+_MANY_PLANS = 20
+_SAID_GAIN = 1.5
+"""Log-probability that an option gains when the text says its very words."""
+_UNSAID_PRICE = 1.0
+_PIECE_PRICE = 0.7
+_LIST_ASKED = re.compile(r"\bcomma[- ]separated|\blist of\b|\bseparated by\b", re.IGNORECASE)
+_STEM = 5
 _LEAST_KIND = 1e-9
 _MATCH_SCALE = 20.0
 _N_READ = 4
@@ -49,14 +72,6 @@ class Filled:
     """Required parameters for which nothing was found."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    value: Argument
-    confidence: float
-    place: tuple[int, int] | None = None
-    """Place of free words."""
-
-
 @dataclass(slots=True)
 class _Step:
     """State of filling one call."""
@@ -72,12 +87,21 @@ class _Step:
 class Filler:
     """Fills the arguments of plans. May be used from several threads at once."""
 
-    def __init__(self, reader: SpanReader | None, likeness: Likeness | None, *, is_field_named: bool = True) -> None:
+    def __init__(
+        self,
+        reader: SpanReader | None,
+        likeness: Likeness | None,
+        *,
+        is_field_named: bool = True,
+        is_referring: bool = True,
+    ) -> None:
         """Keep the reader; without one, finders alone are used. `likeness` is needed with a reader.
 
         Args:
             is_field_named: False refers to an earlier result as a whole (`<node-0>`), as some data sets do.
+            is_referring: False takes no value from an earlier result.
         """
+        self._is_referring = is_referring
         self._reader = reader
         self._likeness = likeness
         self._is_field_named = is_field_named
@@ -98,10 +122,13 @@ class Filler:
             return cls(None, None)
 
     def referring_like(self, demonstrations: Iterable[Demonstration]) -> Filler:
-        """Return a filler that refers as `demonstrations` do: to whole results when none names a field."""
-        refs = [ref for d in demonstrations for step in d.plan.steps for ref in step.refs()]
+        """Return a filler that refers as `demonstrations` do: to whole results when none names a field, to none when
+        many plans of several steps do without."""
+        plans = [d.plan for d in demonstrations]
+        refs = [ref for plan in plans for step in plan.steps for ref in step.refs()]
+        is_referring = bool(refs) or sum(len(plan.steps) > 1 for plan in plans) < _MANY_PLANS
         is_field_named = not refs or any(ref.path for ref in refs)
-        return Filler(self._reader, self._likeness, is_field_named=is_field_named)
+        return Filler(self._reader, self._likeness, is_field_named=is_field_named, is_referring=is_referring)
 
     @property
     def is_trained(self) -> bool:
@@ -123,33 +150,41 @@ class Filler:
             now: Time against which relative times are read; None is the present.
         """
         saying = Saying(_visible(text), now or dt.datetime.now(dt.UTC), context)
-        return [self._filled(steps, k, saying) for k in range(len(steps))]
+        n_times = Counter(spec.name for spec in steps)
+        in_turn: dict[str, Iterator[Chosen]] = {}
+        filled = []
+        for place, spec in enumerate(steps):
+            step = self._step(steps, place, saying)
+            if n_times[spec.name] == 1 or self._reader is None or step.fields:
+                chosen = self._chosen(step)
+            else:
+                if spec.name not in in_turn:
+                    in_turn[spec.name] = iter(choose_each(self._evidence(step), n_times[spec.name]))
+                chosen = next(in_turn[spec.name])
+            filled.append(_filled(spec, chosen))
+        return filled
 
-    def _filled(self, steps: Sequence[ToolSpec], place: int, saying: Saying) -> Filled:
+    def _step(self, steps: Sequence[ToolSpec], place: int, saying: Saying) -> _Step:
         spec = steps[place]
-        if not spec.parameters:
-            return Filled({}, {})
-        fields: Sequence[Field] = fields_of(steps, place)
+        # A tool that is called again is seldom given its own result.
+        found = fields_of(steps, place) if self._is_referring else []
+        fields: Sequence[Field] = [one for one in found if steps[one.step].name != spec.name]
         signs = np.zeros((len(spec.parameters), len(fields), 1), np.float32)
         if self._likeness is not None:
             fields, signs = self._likeness.fields(spec, fields)
-        step = _Step(spec, saying, fields, signs, self._is_field_named)
+        return _Step(spec, saying, fields, signs, self._is_field_named)
+
+    def _chosen(self, step: _Step) -> Chosen:
         if self._reader is None:
-            chosen = {p.name: _found(p, step) for p in sorted(spec.parameters, key=lambda p: not p.is_required)}
-        else:
-            answers = self._reader.read(form(spec, fields), saying.text, signs)
-            chosen = _read_all(spec.parameters, answers, step)
-        arguments: dict[str, Argument] = {}
-        confidences: dict[str, float] = {}
-        missing = []
-        for parameter in spec.parameters:
-            choice = chosen[parameter.name]
-            if choice is not None:
-                arguments[parameter.name] = choice.value
-                confidences[parameter.name] = choice.confidence
-            elif parameter.is_required:
-                missing.append(parameter.name)
-        return Filled(arguments, confidences, tuple(missing))
+            ordered = sorted(step.spec.parameters, key=lambda p: not p.is_required)
+            return {p.name: _found(p, step) for p in ordered}
+        return choose(self._evidence(step))
+
+    def _evidence(self, step: _Step) -> list[Evidence]:
+        if self._reader is None or not step.spec.parameters:
+            return []
+        reading = self._reader.read(form(step.spec, step.fields), step.saying.text, step.signs)
+        return [_evidence(p, a, step) for p, a in zip(step.spec.parameters, reading.answers)]
 
     # ── Which tool ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -175,17 +210,51 @@ class Filler:
         scores -= scores.max() + np.log(np.exp(scores - scores.max()).sum())
         return [float(s) for s in scores]
 
+    def asked_for(self, text: str, tools: Sequence[ToolSpec]) -> tuple[str, ...]:
+        """Return the tools that a request asks for, in the order of its words, each as often as it is called.
+
+        Returns:
+            Nothing when none of the tools fits; without the reader, the first tool alone.
+        """
+        if self._reader is None or not tools:
+            return tuple(spec.name for spec in tools[:1])
+        if len(tools) > _MOST_OFFERED:
+            chances = self.match(text, tools)
+            tools = [tools[k] for k in sorted(np.argsort(chances)[::-1][:_MOST_OFFERED].tolist())]
+        saying = Saying(_visible(text), dt.datetime.now(dt.UTC), Context())
+        likeness = self._likeness.of_texts(saying.text, [match_text(spec) for spec in tools]) if self._likeness else []
+        fits: dict[str, float] = {}
+        calls: dict[str, tuple[int, int]] = {}
+        for spec, alike in zip(tools, likeness):
+            reading = self._reader.read(form(spec), saying.text)
+            fits[spec.name] = _W_FIT * reading.fit + _W_ALIKE * alike + _FIT_BIAS
+            step = _Step(spec, saying, (), np.zeros((len(spec.parameters), 0, 1), np.float32), self._is_field_named)
+            evidence = [_evidence(p, a, step) for p, a in zip(spec.parameters, reading.answers)]
+            places = [c.place[0] for c in choose(evidence).values() if c is not None and c.place is not None]
+            calls[spec.name] = (min(places, default=0), n_calls(evidence))
+        best = max(fits.values(), default=-math.inf)
+        if best < _LEAST_FIT:
+            return ()
+        asked = [name for name, fit in fits.items() if fit == best or fit >= _LEAST_BESIDE]
+        return tuple(name for name in sorted(asked, key=lambda name: calls[name]) for _ in range(calls[name][1]))
+
     def _asked(self, spec: ToolSpec, text: str) -> float:
         """Score how far the text holds what a tool requires; 0 is in full."""
         if self._reader is None:
             return 0.0
-        answers = self._reader.read(form(spec), text)
+        answers = self._reader.read(form(spec), text).answers
         required = [(p, a) for p, a in zip(spec.parameters, answers) if p.is_required]
         if not required:
             return 0.0
         said = sum(math.log1p(-min(math.exp(float(a.kinds[ABSENT])), 0.9999)) for _, a in required)
         sure = sum(_sureness(p, a) for p, a in required)
         return (_W_ASKED * said + _W_SURE * sure) / len(required)
+
+
+def _filled(spec: ToolSpec, chosen: Chosen) -> Filled:
+    found = {p.name: choice for p in spec.parameters if (choice := chosen.get(p.name)) is not None}
+    missing = tuple(p.name for p in spec.parameters if p.is_required and p.name not in found)
+    return Filled({n: c.value for n, c in found.items()}, {n: c.confidence for n, c in found.items()}, missing)
 
 
 def _sureness(parameter: Parameter, answer: Answer) -> float:
@@ -207,42 +276,26 @@ def _visible(text: str) -> str:
 # ── What the reader says ──────────────────────────────────────────────────────────────────────────────────
 
 
-def _read_all(parameters: Sequence[Parameter], answers: Sequence[Answer], step: _Step) -> dict[str, _Choice | None]:
-    """Read every argument; of two with the same words, the less sure one looks elsewhere first."""
-    chosen = {p.name: _read(p, a, step) for p, a in zip(parameters, answers)}
-    order = sorted(zip(parameters, answers), key=lambda pa: -_sure(chosen[pa[0].name]))
-    for parameter, answer in order:
-        choice = chosen[parameter.name]
-        if choice is None or choice.place is None:
-            continue
-        if any(choice.place[0] < b and choice.place[1] > a for a, b in step.taken):
-            choice = chosen[parameter.name] = _read(parameter, answer, step)
-        if choice is not None and choice.place is not None:
-            step.taken.append(choice.place)
-    return chosen
-
-
-def _sure(choice: _Choice | None) -> float:
-    return choice.confidence if choice is not None else 0.0
-
-
-def _read(parameter: Parameter, answer: Answer, step: _Step) -> _Choice | None:
-    """Return the argument that the reader's answer leads to; None when it is not given."""
-    chances = np.exp(answer.kinds.astype(np.float64))
+def _evidence(parameter: Parameter, answer: Answer, step: _Step) -> Evidence:
+    """Return what a parameter may be, likeliest first."""
+    chances = np.maximum(np.exp(answer.kinds.astype(np.float64)), _LEAST_KIND)
     able = _able(parameter, step)
-    total = sum(chances[k] for k in (ABSENT, *able)) or 1.0
+    total = sum(chances[k] for k in (ABSENT, *able))
     p_absent = float(chances[ABSENT] / total)
-    if p_absent > (_MOST_MISSING if parameter.is_required else 1 - _LEAST_OPTIONAL):
-        return None
-    choices = {kind: _of_kind(kind, parameter, answer, step) for kind in able if chances[kind] > _LEAST_KIND}
-    if not parameter.is_required and choices.get(max(able, key=lambda k: chances[k])) is None:
-        return None
-    found = [(chances[kind] * choice.confidence, kind, choice) for kind, choice in choices.items() if choice]
-    if not found:
-        return None
-    _, kind, choice = max(found, key=lambda one: one[0])
-    sure = float(chances[kind] / max(1e-9, total - chances[ABSENT]))
-    return _Choice(choice.value, round(min(1.0, sure * choice.confidence * (1 - p_absent)), 4), choice.place)
+    by_kind = [(chances[kind], _of_kind(kind, parameter, answer, step)) for kind in able if chances[kind] > _LEAST_KIND]
+    weights = [chance * max(c.confidence for c in choices) for chance, choices in by_kind if choices]
+    found: list[Choice] = []
+    for chance, choices in by_kind:
+        if not choices:
+            continue
+        best = max(choice.confidence for choice in choices)
+        against = math.log(max(chance * best, 1e-12) / max(*weights, 1e-12))
+        for choice in choices:
+            sure = min(1.0, float(chance / total) * choice.confidence)
+            score = choice.score + against + math.log(max(1 - p_absent, _LEAST_KIND))
+            found.append(replace(choice, score=score, confidence=round(sure, 4)))
+    found.sort(key=lambda choice: -choice.score)
+    return Evidence(parameter, tuple(found), math.log(max(p_absent, _LEAST_KIND)))
 
 
 def _able(parameter: Parameter, step: _Step) -> tuple[int, ...]:
@@ -254,24 +307,60 @@ def _able(parameter: Parameter, step: _Step) -> tuple[int, ...]:
     if parameter.enum:
         return (OPTION, *given)
     inner = kind[5:-1] if kind.startswith("list[") else kind
-    return (SPAN, *given) if inner in TYPE_NAMES else given
+    named = (OPTION,) if choices_of(parameter) else ()
+    return (SPAN, *named, *given) if inner in TYPE_NAMES else given
 
 
-def _of_kind(kind: int, parameter: Parameter, answer: Answer, step: _Step) -> _Choice | None:
+def _of_kind(kind: int, parameter: Parameter, answer: Answer, step: _Step) -> list[Choice]:
     if kind in (YES, NO):
-        return _Choice(_truth(parameter, kind == YES), 1.0)
+        return [Choice(_truth(parameter, kind == YES), 0.0, 1.0)]
     if kind == OPTION:
-        if not len(answer.options):
-            return None
-        best = int(np.argmax(answer.options))
-        return _Choice(parameter.enum[best], float(np.exp(answer.options[best])))
+        return _options(parameter, answer, step.saying.text)
     if kind == GIVEN:
         return _given(parameter, answer.given, step)
-    spoken = step.saying.best(parameter, answer, step.taken)
-    if spoken is None:
-        return None
-    is_free = canonical(parameter.type) in ("text", "any")
-    return _Choice(spoken.value, spoken.confidence, (spoken.start, spoken.end) if is_free else None)
+    said = step.saying.mentions(parameter, answer)
+    is_number = canonical(parameter.type) in NUMBERS
+    best = max((one.confidence for one in said), default=1.0)
+    return [
+        Choice(
+            s.value, math.log(max(s.confidence, 1e-12) / max(best, 1e-12)), s.confidence, (s.start, s.end), is_number
+        )
+        for s in said
+    ]
+
+
+def _options(parameter: Parameter, answer: Answer, text: str) -> list[Choice]:
+    """Return the options by how likely they are; one whose words the text says gains by it, and one that nothing says
+    is seldom an optional value."""
+    named = choices_of(parameter)[: len(answer.options)]
+    if not named:
+        return []
+    places = [_said(choice.value, text) for choice in named]
+    hints = [place is not None or _is_hinted(choice.text, text) for choice, place in zip(named, places)]
+    gains = [_SAID_GAIN * ((place is not None) + hint) / 2 for place, hint in zip(places, hints)]
+    scores = answer.options[: len(named)].astype(np.float64) + np.array(gains)
+    scores -= np.log(np.exp(scores - scores.max()).sum()) + scores.max()
+    best = float(scores.max())
+    found = []
+    for choice, score, place, hint in zip(named, scores.tolist(), places, hints):
+        is_whole = not parameter.enum and canonical(parameter.type) == "integer"
+        value: Argument = int(choice.value) if is_whole else choice.value
+        price = 0.0 if hint or parameter.is_required else _UNSAID_PRICE
+        found.append(Choice(value, score - best - price, math.exp(score), place))
+    return sorted(found, key=lambda choice: -choice.score)
+
+
+def _said(option: str, text: str) -> tuple[int, int] | None:
+    """Return where the text says an option's words."""
+    said = re.search(rf"(?<![\w'.]){re.escape(option.replace('_', ' '))}(?![\w])", text, re.IGNORECASE)
+    return said.span() if said is not None and not option.isdecimal() else None
+
+
+def _is_hinted(option: str, text: str) -> bool:
+    """Return whether the text has a word that begins as a longer word of the option does."""
+    return any(
+        re.search(rf"\b{re.escape(word[:_STEM])}", text, re.IGNORECASE) for word in re.findall(r"[^\W\d_]{4,}", option)
+    )
 
 
 def _truth(parameter: Parameter, is_yes: bool) -> Argument:
@@ -280,21 +369,21 @@ def _truth(parameter: Parameter, is_yes: bool) -> Argument:
     return next(option for option in parameter.enum if option.lower() == str(is_yes).lower())
 
 
-def _given(parameter: Parameter, scores: Array, step: _Step) -> _Choice | None:
+def _given(parameter: Parameter, scores: Array, step: _Step) -> list[Choice]:
     """Return the likeliest field of an earlier result that fits."""
     n = len(scores)
     fitting = [j for j, one in enumerate(step.fields[:n]) if fits(one.type, parameter.type) or not step.is_field_named]
     if not fitting:
-        return None
+        return []
     if step.is_field_named:
         best = max(fitting, key=lambda j: float(scores[j]))
         one = step.fields[best]
-        return _Choice(Ref(one.step, (one.name,) if one.name else ()), float(np.exp(scores[best])))
+        return [Choice(Ref(one.step, (one.name,) if one.name else ()), 0.0, float(np.exp(scores[best])))]
     by_step: dict[int, float] = {}
     for j in fitting:
         by_step[step.fields[j].step] = by_step.get(step.fields[j].step, 0.0) + float(np.exp(scores[j]))
     likeliest = max(by_step, key=lambda k: by_step[k])
-    return _Choice(Ref(likeliest), min(1.0, by_step[likeliest]))
+    return [Choice(Ref(likeliest), 0.0, min(1.0, by_step[likeliest]))]
 
 
 # ── Finders alone ─────────────────────────────────────────────────────────────────────────────────────────
@@ -302,7 +391,7 @@ def _given(parameter: Parameter, scores: Array, step: _Step) -> _Choice | None:
 _UNSURE = 0.3
 
 
-def _found(parameter: Parameter, step: _Step) -> _Choice | None:
+def _found(parameter: Parameter, step: _Step) -> Choice | None:
     """Find a value with the typed finders, without training."""
     same = [
         f
@@ -312,16 +401,16 @@ def _found(parameter: Parameter, step: _Step) -> _Choice | None:
     ]
     if same and (canonical(same[-1].type) not in ("any", "text") or words(same[-1].name) == words(parameter.name)):
         one = same[-1]
-        return _Choice(Ref(one.step, (one.name,) if one.name and step.is_field_named else ()), _UNSURE)
+        return Choice(Ref(one.step, (one.name,) if one.name and step.is_field_named else ()), 0.0, _UNSURE)
     if is_yes_or_no(parameter):
         return None
     if parameter.enum:
         said = [
             o for o in parameter.enum if re.search(rf"(?<!\w){re.escape(o)}(?!\w)", step.saying.text, re.IGNORECASE)
         ]
-        return _Choice(said[0], _UNSURE) if len(said) == 1 else None
+        return Choice(said[0], 0.0, _UNSURE) if len(said) == 1 else None
     spoken = step.saying.first(parameter, step.taken)
     if spoken is None:
         return None
     step.taken.append((spoken.start, spoken.end))
-    return _Choice(spoken.value, _UNSURE)
+    return Choice(spoken.value, 0.0, _UNSURE)

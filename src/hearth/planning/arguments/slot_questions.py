@@ -5,9 +5,10 @@ Training and planning build their forms here, so that the reader always sees wha
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,19 @@ _TYPE_WORDS = {
     "datetime": "date and time",
 }
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_QUOTED_VALUE = re.compile(r"(?<!\w)(?:'([^'\n]{1,30})'|\"([^\"\n]{1,30})\"|`([^`\n]{1,30})`)(?!\w)")
+_NUMBER_MEANT = re.compile(
+    r"(?<![\w'.])(\d{1,4})(?= (?:for|is|represents|means|corresponds to|refers to) | ?[=:(] ?[a-z])", re.I
+)
+_IS_MEANT = re.compile(
+    r"['\"`]?\s*(?:[=:(-]|(?:is|are|for|to|as|gives?|represents|means|meaning|corresponds to|refers to|provides|"
+    r"indicates|stands for)\b)\s*(?:an? |the )?([^'\"`.;,()]{2,60})",
+    re.IGNORECASE,
+)
+"""What stands behind a value in a description and says what it means: `'2' for ironing`, `1 = Monday`."""
+_FORM_LETTERS = re.compile(r"[{}<>\[\]]|\b[YMDHhms]{2,4}\b|^n(?:ull|one)$", re.IGNORECASE)
+_OF_FORM = re.compile(r"\bformat(?:ted)?(?: of| as| like| is|:)? ?\(?$", re.IGNORECASE)
+_MOST_CHOICES = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +74,55 @@ def is_yes_or_no(parameter: Parameter) -> bool:
     return canonical(parameter.type) == "boolean"
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A value that a parameter's options or description name."""
+
+    value: str
+    text: str
+    """The value as words, with what the description says it means."""
+
+
+@functools.lru_cache(maxsize=4096)
+def choices(kind: str, enum: tuple[str, ...], description: str) -> tuple[Choice, ...]:
+    """Return the values a parameter may have by its options, else those that its description quotes or numbers.
+
+    A single quoted value is an example or a default, and forms (`YYYY-MM-DD`) are no values. What a description quotes
+    need not be all that is allowed.
+    """
+    quoted = [m for m in _QUOTED_VALUE.finditer(description) if _OF_FORM.search(description, 0, m.start()) is None]
+    named = {m[1] or m[2] or m[3]: m.end() for m in reversed(quoted)}
+    if enum:
+        meant = [Choice(one, _with_meaning(one, description, named)) for one in enum]
+        return tuple(meant[:_MOST_CHOICES])
+    if canonical(kind) in ("integer", "number"):
+        named = {one: at for one, at in named.items() if one.isdecimal()}
+        named = {m[1]: m.end() for m in reversed(list(_NUMBER_MEANT.finditer(description)))} | named
+        found = [Choice(one, _with_meaning(one, description, named)) for one in reversed(named)]
+        found = [one for one in found if one.text != one.value]
+    elif canonical(kind) == "text":
+        able = [one for one in reversed(named) if "," not in one and _FORM_LETTERS.search(one) is None]
+        found = [Choice(one, _with_meaning(one, description, named)) for one in able]
+    else:
+        return ()
+    return tuple(found[:_MOST_CHOICES]) if len(found) > 1 else ()
+
+
+def _with_meaning(value: str, description: str, named: Mapping[str, int]) -> str:
+    said = value.replace("_", " ")
+    meant = _IS_MEANT.match(description, named[value]) if value in named else None
+    if meant is None:
+        return said
+    return f"{said} {re.split(r' (?:and|or)$| (?:and|or) (?=[0-9])', meant[1].strip())[0]}"
+
+
+def choices_of(parameter: Parameter) -> tuple[Choice, ...]:
+    """Return the values that a parameter's options or description name; none of a yes or no."""
+    if is_yes_or_no(parameter):
+        return ()
+    return choices(parameter.type, parameter.enum, parameter.description)
+
+
 def question(parameter: Parameter, *, is_named: bool = True, is_described: bool = True) -> Question:
     kind = canonical(parameter.type)
     hint = "yes or no" if is_yes_or_no(parameter) else _TYPE_WORDS.get(kind, kind)
@@ -73,8 +136,8 @@ def question(parameter: Parameter, *, is_named: bool = True, is_described: bool 
         f"({hint})" if hint else "",
         parameter.description if is_described or not is_named else "",
     ]
-    options = () if is_yes_or_no(parameter) else tuple(o.replace("_", " ") for o in parameter.enum)
-    return Question(" ".join(part for part in parts if part), options)
+    options = choices_of(parameter) if is_described else choices_of(replace(parameter, description=""))
+    return Question(" ".join(part for part in parts if part), tuple(choice.text for choice in options))
 
 
 def tool_text(spec: ToolSpec) -> str:
@@ -142,6 +205,11 @@ class Likeness:
         best = signs[:, :, :6].sum(axis=2)
         shown = np.argsort(-best.max(axis=0), kind="stable")[:_MOST_FIELDS].tolist()
         return [fields[j] for j in shown], signs[:, shown]
+
+    def of_texts(self, text: str, others: Sequence[str]) -> list[float]:
+        """Return the likeness of a text, which is not kept, to others, which are."""
+        self._keep(set(others))
+        return [float(one) for one in self._rows(others) @ self._encoder.encode([text])[0]] if others else []
 
     def _keep(self, texts: set[str]) -> None:
         new = sorted(texts - self._kept.keys())

@@ -10,23 +10,25 @@ import datetime as dt
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import cast
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hearth.formats.plan_validation import canonical
 from hearth.language.values.slots import Slot, find_slots
 from hearth.models.encoder.lora_encoder import Array
 from hearth.models.span_extractor import TURN, Answer
+from hearth.planning.arguments.number_readings import NUMBERS, NumberReadings, Spoken, number_in
 from hearth.types import Argument, Context, Parameter
 
 _MOST_TOKENS = 48
 _TOKEN_PRICE = 0.1
 """Price of each further token of a span, in log-probability: the reader scores start and end separately."""
-_WORTH_A_PLACE = 3.0
-"""Log-probability by which words that no other parameter of the call has taken may be less likely."""
+_N_MENTIONS, _N_VARIANTS = 10, 4
+"""Number of spans considered for a parameter, and of those that may overlap."""
+_MOST_NAME_WORDS = 4
+_QUOTE_PRICE = 3.0
+"""Log-probability that a span loses which begins or ends within quotation marks and is not all that they hold."""
 _SENTENCE_PRICE = 2.0
 """Price of a span that goes beyond the end of a sentence."""
 _TYPED_VIEWS = {
@@ -40,13 +42,15 @@ _TYPED_VIEWS = {
     "FilePath": ("path",),
 }
 _END_NAMES = frozenset({"end", "until", "to", "before", "due", "finish"})
-_DIGITS = re.compile(r"(?<![\d.,])[-−]?\d[\d,]*(?:\.\d+)?(?!\d)")
-_NUMBERS = ("integer", "number")
 _QUOTES = "\"'“”‘’«»„`"
 _EDGES = " \t\r\n.,;:!?…" + _QUOTES
 _OPENERS = {")": "(", "]": "[", "}": "{"}
 _JOINT = re.compile(r"\s*(?:,\s*(?:and|or|as well as)\s+|[,;\n]\s*|\s(?:and|or|as well as|plus|&)\s)\s*", re.IGNORECASE)
-_QUOTED = re.compile(r"[\"“«]([^\"”»\n]+)[\"”»]|(?<!\w)['‘]([^'’\n]+)['’](?!\w)")
+_QUOTED = re.compile(r"[\"“«]([^\"”»\n]+)[\"”»]|(?<!\w)['‘]((?:[^'‘’\n]|(?<=\w)['’](?=\w))+)['’](?!\w)")
+_BRACKETED = re.compile(r"\[([^\[\]\n]{1,2000})\]")
+_NUMBERS_ASKED = re.compile(
+    r"\b(?:numbers?|integers?|floats?|limits?|coordinates?|coefficients?|values?)\b", re.IGNORECASE
+)
 _ISO_ASKED = re.compile(r"y{4}[-/]m{2}[-/]d{2}", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<![A-Z])[.!?](?=\s+[A-Z])")
 _DAY_SAID = re.compile(
@@ -55,20 +59,7 @@ _DAY_SAID = re.compile(
     re.IGNORECASE,
 )
 _CURRENCY_ASKED = re.compile(r"\bcurrency\b", re.IGNORECASE)
-_SHARE_ASKED = re.compile(
-    r"\bdecimal\b|\b0(?:\.0)? (?:to|and|-) 1(?:\.0)?\b|\bfraction\b|(?<![\d.])0?\.\d", re.IGNORECASE
-)
 _CLOCK_ASKED = re.compile(r"h{2}:m{2}(?! *am)|24[- ]hour", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class Spoken:
-    """A value and where it is said."""
-
-    value: Argument
-    start: int
-    end: int
-    confidence: float = 1.0
 
 
 class Saying:
@@ -81,58 +72,74 @@ class Saying:
         self._slots = find_slots(text, self._now, context)
         self._turns = [(m.start(), m.end()) for m in TURN.finditer(text)] if TURN.match(text) else []
         self._sentences = [m.end() for m in _SENTENCE_END.finditer(text)]
-        self._numbers: list[Spoken] | None = None
-        self._percentages: set[int] = set()
+        self._numbers = NumberReadings(text, self._slots)
+        quoted = [m.span(1 if m[1] else 2) for m in _QUOTED.finditer(text)]
+        self._quoted = [(a, b) for a, b in quoted if b - a < len(text) / 2]  # a request may be quoted as a whole
+        self._brackets = [m.span(1) for m in _BRACKETED.finditer(text)]
 
     # ── With the reader ───────────────────────────────────────────────────────────────────────────────────
 
-    def best(self, parameter: Parameter, answer: Answer, taken: Sequence[tuple[int, int]] = ()) -> Spoken | None:
-        """Return the likeliest mention for a parameter, converted to its type; None when there is none of that type.
-
-        Args:
-            taken: Places that other parameters of the call have; words apart from them are preferred when hardly less
-                likely.
-        """
+    def mentions(self, parameter: Parameter, answer: Answer) -> list[Spoken]:
+        """Return what may be said for a parameter, converted to its type, likeliest first; none when there is nothing
+        of that type."""
         kind = canonical(parameter.type)
-        if kind in _NUMBERS:
-            return self._best_of(self.numbers(kind, is_share=_is_share(parameter)), answer)
+        if kind in NUMBERS:
+            return _ranked(self.numbers(parameter), answer)
         if kind in _TYPED_VIEWS:
-            return self._best_of(self._typed(kind, parameter.name), answer)
-        place = self._words(answer, taken)
-        if place is None:
-            return None
-        start, end, chance = place
-        if kind.startswith("list["):
-            value = self.items(start, end, kind[5:-1])
-            return None if value is None else Spoken(value, start, end, chance)
-        if kind == "PersonName":
-            slot = self._slot_at(start, end)
-            if slot is not None and slot.kind == "person" and not slot.is_ambiguous:
-                return Spoken(str(slot.views["name"]), start, end, chance)
-        return Spoken(self._in_form(parameter, start, end), start, end, chance)
+            return _ranked(self._typed(kind, parameter.name), answer)
+        found = []
+        for start, end, chance in self._words(answer):
+            if kind.startswith("list["):
+                value: Argument | None = self._list(parameter, start, end, kind[5:-1])
+            elif kind == "PersonName":
+                value = self._person(start, end)
+            else:
+                value = self._in_form(parameter, start, end)
+            if value is not None:
+                found.append(Spoken(value, start, end, chance))
+        return found
 
-    def _best_of(self, candidates: Sequence[Spoken], answer: Answer) -> Spoken | None:
-        """Return the candidate on whose tokens the reader's span most likely begins and ends."""
-        best, best_score = None, -math.inf
-        total = 0.0
-        for one in candidates:
-            inside = np.flatnonzero((answer.spans[:, 0] < one.end) & (answer.spans[:, 1] > one.start))
-            if not len(inside):
-                continue
-            score = float(answer.start[inside].max() + answer.end[inside].max())
-            total += math.exp(score)
-            if score > best_score:
-                best, best_score = one, score
-        if best is None:
-            return None
-        return Spoken(best.value, best.start, best.end, math.exp(best_score) / total if total else 0.0)
+    def _list(self, parameter: Parameter, start: int, end: int, kind: str) -> Argument | None:
+        """Return the items of a stretch, or of the brackets it lies in."""
+        inside = next(((a, b) for a, b in self._brackets if a - 1 <= start and end <= b + 1), (start, end))
+        items = self.items(*inside, kind)
+        is_numeric = kind in NUMBERS or (kind == "any" and _NUMBERS_ASKED.search(parameter.description) is not None)
+        if is_numeric and not (items and all(isinstance(item, int | float) for item in items)):
+            said = [one.value for one in self.numbers(replace(parameter, type="number")) if start <= one.start < end]
+            return said or items
+        return items
 
-    def _words(self, answer: Answer, taken: Sequence[tuple[int, int]] = ()) -> tuple[int, int, float] | None:
-        """Return the likeliest span inside one turn: its characters and probability."""
+    def _person(self, start: int, end: int) -> str:
+        slot = self._slot_at(start, end)
+        is_known = slot is not None and slot.kind == "person" and not slot.is_ambiguous
+        return str(slot.views["name"]) if slot is not None and is_known else self.text[start:end]
+
+    def _words(self, answer: Answer) -> list[tuple[int, int, float]]:
+        """Return the likeliest spans inside one turn, first that overlap and then that do not: characters and
+        probability of each."""
         spans = answer.spans
         n = len(spans)
         if not n:
-            return None
+            return []
+        scores = self._span_scores(answer)
+        found: dict[tuple[int, int], float] = {}
+        for n_seen in range(4 * _N_MENTIONS):
+            first, last = np.unravel_index(int(np.argmax(scores)), scores.shape)
+            best = float(scores[first, last])
+            if not math.isfinite(best) or len(found) == _N_MENTIONS:
+                break
+            place = self.trimmed(int(spans[first, 0]), int(spans[last, 1]))
+            if place[0] < place[1]:
+                found.setdefault(place, math.exp(min(0.0, best)))
+            scores[first, last] = -np.inf
+            if n_seen >= _N_VARIANTS:
+                scores[: last + 1, first:] = -np.inf  # whatever overlaps
+        return [(start, end, chance) for (start, end), chance in found.items()]
+
+    def _span_scores(self, answer: Answer) -> Array:
+        """Return the log-probability of each span, shape [n_text, n_text]; minus infinity where none may be."""
+        spans = answer.spans
+        n = len(spans)
         turn = np.zeros(n, dtype=np.int64)
         is_mark = np.zeros(n, dtype=bool)
         for start, end in self._turns:
@@ -147,20 +154,17 @@ class Saying:
         sentence = np.searchsorted(self._sentences, spans[:, 0])
         scores = answer.start[:, None] + answer.end[None, :] - _TOKEN_PRICE * length
         scores -= _SENTENCE_PRICE * np.maximum(sentence[None, :] - sentence[:, None], 0)
-        allowed = (length >= 0) & (length < _MOST_TOKENS) & (turn[:, None] == turn[None, :])
-        allowed &= ~is_mark[:, None] & ~is_mark[None, :]
-        scores = np.where(allowed, scores, -np.inf)
-        scores = _apart(scores, spans, taken)
-        for _ in range(4):
-            first, last = np.unravel_index(int(np.argmax(scores)), scores.shape)
-            best = float(scores[first, last])
-            if not math.isfinite(best):
-                return None
-            start, end = self.trimmed(int(spans[first, 0]), int(spans[last, 1]))
-            if start < end:
-                return start, end, math.exp(best)
-            scores[first, last] = -np.inf
-        return None
+        allowed = (length >= 0) & (length < _MOST_TOKENS)
+        for start, end in self._quoted:
+            inside = (spans[:, 0] < end) & (spans[:, 1] > start)
+            scores -= _QUOTE_PRICE * (inside[:, None] | inside[None, :])
+            whole = np.flatnonzero(inside)
+            if len(whole):
+                first, last = whole[0], whole[-1]
+                scores[first, last] = answer.start[first] + answer.end[last]
+                allowed[first, last] = True
+        allowed &= (turn[:, None] == turn[None, :]) & ~is_mark[:, None] & ~is_mark[None, :]
+        return np.asarray(np.where(allowed, scores, -np.inf))
 
     def trimmed(self, start: int, end: int) -> tuple[int, int]:
         """Strip punctuation and quotation marks around; a closing bracket stays when its opening one is inside."""
@@ -221,10 +225,10 @@ class Saying:
         pieces = quoted if len(quoted) > 1 else _JOINT.split(said)
         named = [piece.strip(_EDGES) for piece in pieces]
         named = [re.sub(r"^(?:and|or)\s+", "", piece, flags=re.IGNORECASE) for piece in named if piece]
-        if kind in (*_NUMBERS, "any") and re.fullmatch(r"[\d\s.,x×-]+(?:to\s[\d\s.]+)?", said):
+        if kind in (*NUMBERS, "any") and re.fullmatch(r"[\d\s.,x×-]+(?:to\s[\d\s.]+)?", said):
             named = re.findall(r"-?\d+(?:\.\d+)?", re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", said))
-        if kind in _NUMBERS or (kind == "any" and named and all(_number(p) is not None for p in named)):
-            numbers = [n for n in map(_number, named) if n is not None and (kind != "integer" or n == int(n))]
+        if kind in NUMBERS or (kind == "any" and named and all(number_in(p) is not None for p in named)):
+            numbers = [n for n in map(number_in, named) if n is not None and (kind != "integer" or n == int(n))]
             return [int(n) if n == int(n) else n for n in numbers] or None
         if kind in _TYPED_VIEWS:
             found = [one.value for one in self._typed(kind, "") if one.start >= start and one.end <= end]
@@ -232,6 +236,22 @@ class Saying:
         if kind not in ("text", "any", "PersonName"):
             return None
         return list(named) or None
+
+    def pieces(self, start: int, end: int) -> list[Spoken]:
+        """Return the things that a stretch names together (`gold, silver and tin`), each with its place; none when it
+        names one, or says more than names."""
+        if any(a < end and b > start for a, b in self._quoted if (a, b) != (start, end)):
+            return []
+        found = []
+        at = start
+        for joint in (*_JOINT.finditer(self.text, start, end), None):
+            place = self.trimmed(at, joint.start() if joint is not None else end)
+            if place[0] < place[1]:
+                found.append(Spoken(self.text[place[0] : place[1]], *place))
+            at = joint.end() if joint is not None else end
+        is_joined = re.search(r"\b(?:and|or|as well as|plus)\b|&", self.text[start:end]) is not None
+        is_names = all(len(str(one.value).split()) <= _MOST_NAME_WORDS for one in found)
+        return found if is_joined and is_names and len(found) > 1 else []
 
     def _typed(self, kind: str, name: str) -> list[Spoken]:
         """Return the finders' values that fit a type, in the order of the text."""
@@ -247,45 +267,17 @@ class Saying:
                     break
         return found
 
-    def numbers(self, kind: str, *, is_share: bool = False) -> list[Spoken]:
-        """Return every number said, in digits or in words; whole ones only for `integer`.
-
-        Args:
-            is_share: Count a percentage as its share of 1.
-        """
-        if self._numbers is None:
-            found: dict[int, Spoken] = {}
-            for match in _DIGITS.finditer(self.text):
-                value = _number(match[0])
-                if value is not None:
-                    found[match.start()] = Spoken(_plain(value), match.start(), match.end())
-            for slot in self._slots:
-                read = slot.views.get("number")
-                if isinstance(read, int | float) and not isinstance(read, bool) and math.isfinite(read):
-                    inside = [a for a in found if slot.start <= a < slot.end]
-                    if len(inside) <= 1:
-                        for a in inside:
-                            del found[a]
-                        found[slot.start] = Spoken(_plain(float(read)), slot.start, slot.end)
-                        if slot.views.get("unit") == "percent":
-                            self._percentages.add(slot.start)
-            self._numbers = [found[a] for a in sorted(found)]
-        if is_share and kind == "number":
-            return [
-                replace(one, value=_plain(cast(float, one.value) / 100)) if one.start in self._percentages else one
-                for one in self._numbers
-            ]
-        if kind == "integer":
-            return [one for one in self._numbers if isinstance(one.value, int)]
-        return self._numbers
+    def numbers(self, parameter: Parameter) -> list[Spoken]:
+        """Return every number said, in digits or in words, in the parameter's unit; whole ones only for `integer`."""
+        return self._numbers.of(parameter)
 
     # ── Without the reader ────────────────────────────────────────────────────────────────────────────────
 
     def first(self, parameter: Parameter, taken: Sequence[tuple[int, int]]) -> Spoken | None:
         """Return the first value of a parameter's type whose place is not taken; free text only if it is quoted."""
         kind = canonical(parameter.type)
-        if kind in _NUMBERS:
-            able = [n for n in self.numbers(kind) if not self._is_in_time(n)]
+        if kind in NUMBERS:
+            able = [n for n in self.numbers(parameter) if not self._is_in_time(n)]
         elif kind in _TYPED_VIEWS:
             able = self._typed(kind, parameter.name)
         elif kind == "PersonName":
@@ -300,37 +292,18 @@ class Saying:
         return any(s.kind in ("time", "phone") and s.start <= one.start < s.end for s in self._slots)
 
 
-def _apart(scores: Array, spans: NDArray[np.int32], taken: Sequence[tuple[int, int]]) -> Array:
-    """Exclude spans that touch taken places from the scores, if one apart from them is hardly less likely."""
-    if not taken:
-        return scores
-    is_taken = np.zeros(len(spans), dtype=np.int64)
-    for start, end in taken:
-        is_taken |= (spans[:, 0] < end) & (spans[:, 1] > start)
-    before = np.concatenate([[0], np.cumsum(is_taken)])
-    touches = before[1:][None, :] - before[:-1][:, None] > 0
-    free = np.where(touches, -np.inf, scores)
-    return free if float(free.max()) > float(scores.max()) - _WORTH_A_PLACE else scores
-
-
-def _is_share(parameter: Parameter) -> bool:
-    """Return whether a percentage is wanted as its share of 1."""
-    return _SHARE_ASKED.search(parameter.description) is not None
+def _ranked(candidates: Sequence[Spoken], answer: Answer) -> list[Spoken]:
+    """Return the candidates by how likely the reader's span begins and ends on their tokens, with that share of all."""
+    scored = []
+    for one in candidates:
+        inside = np.flatnonzero((answer.spans[:, 0] < one.end) & (answer.spans[:, 1] > one.start))
+        if len(inside):
+            scored.append((float(answer.start[inside].max() + answer.end[inside].max()), one))
+    scored.sort(key=lambda pair: -pair[0])
+    total = sum(math.exp(score) for score, _ in scored)
+    return [replace(one, confidence=math.exp(score) / total if total else 0.0) for score, one in scored[:_N_MENTIONS]]
 
 
 def _is_short_form(said: str) -> bool:
     """Return whether the final point belongs to the word: `D.C.`, `M.D.`, `Inc.`."""
     return re.search(r"(?:\b[A-Za-z]\.){2,}$|\b(?:Inc|Jr|Sr|Ltd|Co|St|Dr)\.$", said) is not None
-
-
-def _number(text: str) -> float | None:
-    cleaned = text.strip().lstrip("$€£").rstrip("%").replace(",", "").replace("−", "-")
-    try:
-        value = float(cleaned)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
-
-
-def _plain(value: float) -> int | float:
-    return int(value) if value.is_integer() and abs(value) < 1e15 else value
