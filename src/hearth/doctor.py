@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import shutil
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,11 +15,18 @@ from hearth.config import cache_folder, read_settings
 from hearth.edge import enrolment
 from hearth.errors import HearthError, HomeBusyError, StoreCorruptError
 from hearth.guard.egress.ledger import Ledger
+from hearth.guard.egress.speculative_reads import ShutEgress
 from hearth.guard.policy.policy import Policy
+from hearth.guard.referents import Referents
+from hearth.memory.answers.recollection import Recollection
+from hearth.memory.event_memory import EventMemory
+from hearth.memory.facts.fact_store import FactStore
 from hearth.memory.holders import open_holders
 from hearth.memory.passages.home_answers import things_text
 from hearth.memory.passages.passage_store import PassageStore
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.permissions import openings
+from hearth.protocols import CallContext
 from hearth.registry import (
     CHECKS,
     COMPANIONS,
@@ -32,6 +41,7 @@ from hearth.registry import (
     version_of,
 )
 from hearth.storage.database import HomeLock, Store
+from hearth.storage.workspace import Folder
 
 MIN_FREE_BYTES = 200_000_000
 MAX_NAMED = 20
@@ -57,7 +67,7 @@ def examine(home: Path, environ: Mapping[str, str], unreachable: Sequence[str] =
         ("database", lambda: _store(home)),
         ("ledger", lambda: _ledger(home)),
         ("tools", lambda: _tools(home)),
-        ("policy", lambda: _policy(home)),
+        ("policy", lambda: _policy(home, environ)),
         ("encoder", lambda: _encoder(environ)),
         ("plug-ins", lambda: _plug_ins(unreachable)),
         ("things", lambda: _things(home)),
@@ -111,6 +121,8 @@ def _is_sound(path: Path) -> bool:
 def _home(home: Path) -> str:
     if not home.is_dir():
         raise HearthError(f"no folder {str(home)!r}; make a home with `hearth init`")
+    if open_to_others := openings(home):
+        raise HearthError("; ".join(open_to_others))
     try:
         HomeLock(home).acquire().release()
     except HomeBusyError as error:  # no fault: an agent is at work
@@ -203,11 +215,25 @@ def _said(part: Part, home: Path) -> str:
     return str(part.invoke(home))
 
 
-def _policy(home: Path) -> str:
+def _policy(home: Path, environ: Mapping[str, str]) -> str:
     settings = read_settings(home / "hearth.toml")
-    Policy.of(settings, load_tools(home).specs, str(home / "hearth.toml"))
+    tools = load_tools(home)
+    Policy.of(settings, tools.specs, str(home / "hearth.toml"))
     n_rules = len(settings.policy) + len(settings.rule)
     said = "1 rule" if n_rules == 1 else f"{n_rules} rules"
+    if settings.rule and (home / "hearth.db").exists():
+        with Store.open(home / "hearth.db") as store:
+            context = CallContext(
+                key="",
+                now=dt.datetime.now(settings.zone()),
+                workspace=Folder(home / "owner", store).for_call(""),
+                memory=Recollection(EventMemory(store), FactStore(store)),
+                egress=ShutEgress(),
+                settings=settings.for_tools(environ),
+                cancelled=threading.Event(),
+            )
+            if absent := Referents(tools.by_name).absent(settings.rule, context):
+                raise HearthError(f"{'; '.join(absent)}; mend it in hearth.toml, or take it out")
     return f"{said}; everything else that changes or sends something asks"
 
 

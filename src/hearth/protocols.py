@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
@@ -20,6 +20,7 @@ from hearth.types import (
     Label,
     Plain,
     Plan,
+    Referent,
     Refusal,
     Request,
     Ruling,
@@ -151,6 +152,14 @@ class Workspace(Protocol):
 
     def modified(self, path: str) -> dt.datetime:
         """Time of last change, UTC."""
+        ...
+
+    def real_path(self, path: str) -> str:
+        """The one path of what `path` leads to, through symlinks and `.`, also of a file that is not there yet.
+
+        Raises:
+            SandboxError.
+        """
         ...
 
     def stat(self, path: str) -> FileStat:
@@ -719,6 +728,20 @@ class Tool(Protocol):
             ToolError: It cannot be undone, and why.
         """
         ...
+
+
+Resolver: TypeAlias = Callable[[object, CallContext, Mapping[str, object]], "Referent | tuple[Referent, ...] | None"]
+"""Finds what an argument names: the decoded value (of a list, one item), a context that can neither send nor write, and
+the arguments before it, resolved. Several referents where several are meant; None where only the call itself can tell.
+Raises ToolError as the tool would: NotFound where there is none, Ambiguous where the owner must say which."""
+
+
+@runtime_checkable
+class Resolving(Protocol):
+    """A tool that says how arguments which name a thing are resolved to it, before anything is judged."""
+
+    resolvers: Mapping[str, Resolver]
+    """By parameter name. The tool is then handed the referent's id (several: a line each, where it takes one text)."""
 
 
 Reply = Literal["once", "always", "no", "never", "nobody"]

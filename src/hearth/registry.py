@@ -13,9 +13,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.util
-import os
 import re
-import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +31,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 from hearth.errors import HearthError, MissingExtraError, RegistryError
-from hearth.protocols import Tool
+from hearth.permissions import is_shared, replaceable_at
+from hearth.protocols import Resolving, Tool
 from hearth.types import ToolSpec
 from hearth.version import __version__
 
@@ -254,7 +253,7 @@ def load_tools(home: Path | None, extra: Iterable[Tool] = ()) -> Tools:
     faults = list(installed().faults)
     sources: list[tuple[str, Path | EntryPoint]] = [(_origin(point), point) for point in _points(TOOLS)]
     if home is not None and (home / "tools").is_dir():
-        if _is_shared(home / "tools"):
+        if is_shared(home / "tools"):
             faults.append(f"{home / 'tools'}: others can put files here, so none is run; do `chmod go-w` on it")
         else:
             sources += [(str(path), path) for path in sorted((home / "tools").glob("*.py"))]
@@ -380,12 +379,6 @@ def _lacking(name: str) -> list[str]:
     return [name for name in needed if not version_of(name)]
 
 
-def _is_shared(path: Path) -> bool:
-    """Whether somebody but the owner (or root) can write the file or folder, or owns it. Raises: OSError."""
-    status = path.stat()
-    return bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)) or status.st_uid not in (0, os.geteuid())
-
-
 def _add(tool: Tool, where: str, found: dict[str, Tool], origin: dict[str, str]) -> None:
     if not isinstance(tool.spec, ToolSpec):
         raise RegistryError(
@@ -394,10 +387,31 @@ def _add(tool: Tool, where: str, found: dict[str, Tool], origin: dict[str, str])
     name = tool.spec.name
     if not _NAME.fullmatch(name):
         raise RegistryError(f"{where}: tool name {name!r} is not lower-case letters, digits and '_'; rename it")
+    if unresolved := unresolved_parameters(tool):
+        raise RegistryError(
+            f"{where}: tool {name!r} changes or sends something, and does not say which thing {unresolved[0]!r} names; "
+            f"annotate it `Annotated[…, hearth.Names(resolve)]` (docs/howto/write-a-tool.md)"
+        )
     if name in found:
         raise RegistryError(f"{where}: tool {name!r} exists already (from {origin[name]}); rename or uninstall one")
     found[name] = tool
     origin[name] = where
+
+
+def unresolved_parameters(tool: Tool) -> tuple[str, ...]:
+    """Return the parameters of a tool that changes or sends something which name a thing nobody resolves: rules and
+    questions would be about their words. Addresses need no resolver of their own."""
+    if tool.spec.effect == "none":
+        return ()
+    resolved = tool.resolvers if isinstance(tool, Resolving) else {}
+    return tuple(
+        p.name
+        for p in tool.spec.parameters
+        if p.names_a_thing and p.name not in resolved and not p.type.endswith(_SPELLED_TYPES)
+    )
+
+
+_SPELLED_TYPES = tuple(f"{name}{end}" for name in ("EmailAddress", "PhoneNumber", "Url") for end in ("", "]"))
 
 
 def _from_entry_point(point: EntryPoint) -> tuple[Tool, ...]:
@@ -407,13 +421,18 @@ def _from_entry_point(point: EntryPoint) -> tuple[Tool, ...]:
 
 def _from_file(path: Path) -> tuple[Tool, ...]:
     try:
-        is_shared = _is_shared(path)
+        can_write, elsewhere = is_shared(path), replaceable_at(path)
     except OSError as error:
         raise RegistryError(f"{path}: cannot be read ({error.strerror}); mend or remove it") from None
     if not path.is_file():
         raise RegistryError(f"{path}: not a plain file; a plug-in is one Python file, so move it elsewhere")
-    if is_shared:
+    if can_write:
         raise RegistryError(f"{path}: others can write this file, so it is not run; do `chmod go-w` on it")
+    if elsewhere:
+        raise RegistryError(
+            f"{path}: others can put another file in its place, because they may write {elsewhere}, so it is not run; "
+            f"copy it into the folder itself, or do `chmod o-w {elsewhere}`"
+        )
     spec = importlib.util.spec_from_file_location(f"hearth_plugin_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise RegistryError(f"{path}: not a Python module")

@@ -40,6 +40,8 @@ TYPE_NAMES = (
 itself. `list[X]` is a list of X. Public tool files use free names (`string`, `str`, `float`); `types.canonical_type`
 maps the usual spellings and leaves the rest nominal."""
 
+NAMING_TYPES = frozenset({"EmailAddress", "PhoneNumber", "Url", "FilePath"})
+"""Types whose values name a thing, as every nominal type does."""
 _SPELLINGS = {
     "string": "text",
     "str": "text",
@@ -176,6 +178,43 @@ Effect = Literal["none", "change", "send"]
 the device or cannot be taken back."""
 
 
+WORDING = frozenset(
+    {
+        "text",
+        "body",
+        "content",
+        "message",
+        "subject",
+        "title",
+        "description",
+        "note",
+        "comment",
+        "summary",
+        "items",
+        "place",
+    }
+)
+"""Names of text parameters that hold words to be written. Any other text names what is acted on (`device`, `list`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Referent:
+    """The one thing that an argument names, however it is spelled: what rules, consents and questions are about."""
+
+    id: str
+    """Canonical identity, and what the tool is handed in place of the words: a real path, an address, a record's id."""
+    name: str = ""
+    """The thing as people tell it from others: title and time, path below the documents. Empty: the id."""
+    spellings: tuple[str, ...] = ()
+    """Other texts that name this thing and no other."""
+    aliases: tuple[str, ...] = ()
+    """Texts that name it and perhaps others, such as a file's name; a rule that allows does not heed them."""
+
+    @property
+    def said(self) -> str:
+        return self.name or self.id
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
     name: str
@@ -188,6 +227,18 @@ class Parameter:
     is_sink: bool = False
     """True for a recipient, address or target: such a value decides where data goes, so the monitor checks its
     sources."""
+    is_resolved: bool = False
+    """True when its tool resolves what it names to a `Referent`."""
+
+    @property
+    def names_a_thing(self) -> bool:
+        """True when the value names what is acted on, in words that may be spelled in many ways."""
+        kind = self.type[5:-1] if self.type.startswith("list[") else self.type
+        if self.enum:
+            return False
+        if kind == "text":
+            return self.is_sink or self.name not in WORDING
+        return kind in NAMING_TYPES or kind not in TYPE_NAMES
 
 
 @dataclass(frozen=True, slots=True)

@@ -356,6 +356,10 @@ class _Run:
         except DeniedError as error:
             self._end(_denied(index, str(error)))
             return None
+        except HearthError as error:  # what the step is about is not there, or is several things
+            kind = type(error).__name__
+            self._end(StepResult(index, "failed", error=str(error), error_kind=kind, n_attempts=0))
+            return None
         if ruling.verdict == "ask":
             self._questions.append(_Question(index, arguments, context, ruling))
             return None

@@ -58,3 +58,6 @@ class Leash:
 
     def stat(self, path: str) -> FileStat:
         return self._workspace.stat(path)
+
+    def real_path(self, path: str) -> str:
+        return self._workspace.real_path(path)

@@ -3,6 +3,7 @@
 In and out: files, messages and the types they stand for.
 Here: `plan_json` (TaskBench's form), `plan_text` (a plan as lines), `plan_validation` (can it run), `tool_signature`
 (a function as a tool, values as plain data), `content_lines` (iCalendar, vCard), `charsets` (the encodings that are
-read), `edge_protocol` (edge and cloud), `run_record` (how a result was made), `energy_counter` (joules).
+read), `addresses` (in one spelling), `edge_protocol` (edge and cloud), `run_record` (how a result was made),
+`energy_counter` (joules from the processor).
 Not here: where such data are kept (`storage`) and what they mean (`planning`, `tools`).
 """

@@ -12,8 +12,9 @@
         '''
 
 The signature gives names, types, defaults and enums (`Literal`); the docstring gives the descriptions and the
-examples; `Annotated[str, Sink]` marks a parameter that decides where data goes, `Annotated[float, Unit("celsius")]`
-gives its unit. A parameter annotated `CallContext` is passed in and is not part of the signature that planners see.
+examples; `Annotated[str, Sink]` marks a parameter that decides where data goes, `Annotated[FilePath, Names(resolve)]`
+says how what it names is found, `Annotated[float, Unit("celsius")]` gives its unit. A parameter annotated
+`CallContext` is passed in and is not part of the signature that planners see.
 Not covered: overloads, `*args`, `**kwargs`, positional-only parameters (refused with RegistryError).
 """
 
@@ -30,8 +31,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hearth.errors import BadResult, RegistryError, WrongType
-from hearth.protocols import CallContext
-from hearth.types import Effect, FieldOrigin, Parameter, Plain, ToolSpec
+from hearth.protocols import CallContext, Resolver
+from hearth.types import Effect, FieldOrigin, Parameter, Plain, Referent, ToolSpec
 
 # ── Markers ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -47,6 +48,19 @@ class _SinkMark:
 
 
 Sink = _SinkMark()
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Marks a parameter that names a thing: `Annotated[FilePath, Names(resolve_file)]`."""
+
+    resolve: Resolver
+
+
+def as_written(value: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001 - a Resolver
+    """A `Resolver` for text that is itself what is written down, such as a postal address."""
+    return Referent(str(value), " ".join(str(value).split()))
+
 
 ID_IS_A_KEY: Mapping[str, FieldOrigin] = {"id": FieldOrigin("device", ())}
 """Origins of a record whose `id` only names it: the id is this device's, whoever wrote the rest."""
@@ -211,9 +225,17 @@ Undo = Callable[[Mapping[str, object], Plain, CallContext], None]
 class FunctionTool:
     """A function with its spec; satisfies `protocols.Tool` and can still be called as the function it was."""
 
-    def __init__(self, function: Callable[..., object], spec: ToolSpec, context_name: str, undo: Undo | None) -> None:
+    def __init__(
+        self,
+        function: Callable[..., object],
+        spec: ToolSpec,
+        context_name: str,
+        undo: Undo | None,
+        resolvers: Mapping[str, Resolver],
+    ) -> None:
         self.function = function
         self.spec = spec
+        self.resolvers = resolvers
         self._context_name = context_name
         self._undo = undo
         self.__doc__ = function.__doc__
@@ -257,7 +279,7 @@ def tool(
     """
 
     def wrap(function: Callable[..., object]) -> FunctionTool:
-        parameters, context_name = _parameters(function)
+        parameters, context_name, resolvers = _parameters(function)
         summary, _, examples = _docstring(function)
         returns, fields = _returns(function)
         _check_origins(function.__name__, origins or {}, fields, [p.name for p in parameters])
@@ -279,7 +301,7 @@ def tool(
             answer=answer,
             answer_none=answer_none,
         )
-        return FunctionTool(function, spec, context_name, undo)
+        return FunctionTool(function, spec, context_name, undo, resolvers)
 
     return wrap
 
@@ -320,13 +342,14 @@ def _docstring(function: Callable[..., object]) -> tuple[str, dict[str, str], tu
     return summary, described, tuple(examples)
 
 
-def _parameters(function: Callable[..., object]) -> tuple[tuple[Parameter, ...], str]:
+def _parameters(function: Callable[..., object]) -> tuple[tuple[Parameter, ...], str, dict[str, Resolver]]:
     try:
         hints = typing.get_type_hints(function, include_extras=True)
     except NameError as error:
         raise RegistryError(f"tool {function.__name__!r}: {error}; import the annotation at module level") from None
     _, described, _ = _docstring(function)
     parameters: list[Parameter] = []
+    resolvers: dict[str, Resolver] = {}
     context_name = ""
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
@@ -342,42 +365,59 @@ def _parameters(function: Callable[..., object]) -> tuple[tuple[Parameter, ...],
         if hints[parameter.name] is CallContext:
             context_name = parameter.name
             continue
-        type_name, enum, unit, is_sink = _annotation(hints[parameter.name], function.__name__)
+        marks = _annotation(hints[parameter.name], function.__name__)
+        if marks.names is not None:
+            resolvers[parameter.name] = marks.names.resolve
         is_required = parameter.default is parameter.empty
         parameters.append(
             Parameter(
                 name=parameter.name,
-                type=type_name,
+                type=marks.type,
                 description=described.get(parameter.name, ""),
                 is_required=is_required,
                 default=None if is_required else to_plain(parameter.default),
-                enum=enum,
-                unit=unit,
-                is_sink=is_sink,
+                enum=marks.enum,
+                unit=marks.unit,
+                is_sink=marks.is_sink,
+                is_resolved=marks.names is not None,
             )
         )
-    return tuple(parameters), context_name
+    return tuple(parameters), context_name, resolvers
 
 
-def _annotation(hint: Any, where: str) -> tuple[str, tuple[str, ...], str, bool]:
-    """Return type name, enum, unit and is_sink of an annotation."""
-    unit, is_sink = "", False
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """What an annotation says of a parameter."""
+
+    type: str
+    enum: tuple[str, ...] = ()
+    unit: str = ""
+    is_sink: bool = False
+    names: Names | None = None
+
+
+def _annotation(hint: Any, where: str) -> _Marks:
+    marks: tuple[Any, ...] = ()
     if typing.get_origin(hint) is typing.Annotated:
-        hint, *marks = typing.get_args(hint)
-        unit = next((m.name for m in marks if isinstance(m, Unit)), "")
-        is_sink = any(m is Sink for m in marks)
+        hint, *rest = typing.get_args(hint)
+        marks = tuple(rest)
     if typing.get_origin(hint) in (typing.Union, pytypes.UnionType):
         options = [a for a in typing.get_args(hint) if a is not type(None)]
         if len(options) != 1:
             raise RegistryError(f"tool {where!r}: {hint} is a union; a parameter has one type (or that type and None)")
-        name, enum, inner_unit, inner_sink = _annotation(options[0], where)
-        return name, enum, unit or inner_unit, is_sink or inner_sink
-    if typing.get_origin(hint) in (list, tuple) and typing.get_args(hint):
-        _, _, inner_unit, inner_sink = _annotation(typing.get_args(hint)[0], where)
-        return _type_name(hint), (), unit or inner_unit, is_sink or inner_sink
-    if typing.get_origin(hint) is Literal:
-        return "text", tuple(str(a) for a in typing.get_args(hint)), unit, is_sink
-    return _type_name(hint), (), unit, is_sink
+        found = _annotation(options[0], where)
+    elif typing.get_origin(hint) in (list, tuple) and typing.get_args(hint):
+        found = dataclasses.replace(_annotation(typing.get_args(hint)[0], where), type=_type_name(hint), enum=())
+    elif typing.get_origin(hint) is Literal:
+        found = _Marks("text", tuple(str(a) for a in typing.get_args(hint)))
+    else:
+        found = _Marks(_type_name(hint))
+    return dataclasses.replace(
+        found,
+        unit=next((m.name for m in marks if isinstance(m, Unit)), found.unit),
+        is_sink=found.is_sink or any(m is Sink for m in marks),
+        names=next((m for m in marks if isinstance(m, Names)), found.names),
+    )
 
 
 _PYTHON_TYPES: dict[Any, str] = {

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from hearth.errors import ToolError
 from hearth.guard.capability.warrant import Warrant
 from hearth.guard.flow.labels import StepLabels, Value, refs_in
 from hearth.guard.guard_state import Records
@@ -22,10 +23,13 @@ from hearth.guard.policy.approval import UNFORESEEN
 from hearth.guard.policy.conditions import Circumstances
 from hearth.guard.policy.consents import Consent, deciding
 from hearth.guard.policy.policy import Decision, Judgement, Policy, literal, stranger_reason, strictest
+from hearth.guard.referents import Referents
 from hearth.protocols import CallContext, Workspace
 from hearth.types import Plan, Ruling, Step, ToolSpec
 
-NEVER_CONSENTED = frozenset({"repair"})
+CHANGED = "changed"
+"""The rule that asks again when what was agreed to is no longer what the words mean."""
+NEVER_CONSENTED = frozenset({"repair", CHANGED})
 """Rules that ask each time, even when a consent stands."""
 
 
@@ -37,6 +41,8 @@ class Occasion:
     workspace: Workspace
     episode: str = ""
     warrant: Warrant | None = None
+    call: CallContext | None = None
+    """What a call would get now; without it nothing that a plan names is looked for before it runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +57,16 @@ class Against:
 class Judge:
     """Judge of plans and calls for the guard."""
 
-    def __init__(self, specs: Mapping[str, ToolSpec], policy: Policy, records: Records, labelling: Labelling) -> None:
+    def __init__(
+        self,
+        specs: Mapping[str, ToolSpec],
+        policy: Policy,
+        records: Records,
+        labelling: Labelling,
+        referents: Referents,
+    ) -> None:
         self.policy = policy
+        self._referents = referents
         self._specs = specs
         self._records = records
         self._labelling = labelling
@@ -62,7 +76,8 @@ class Judge:
 
     def of_plan(self, plan: Plan, n_consented: int = 0, occasion: Occasion | None = None) -> Judgement:
         """Judge `plan` by policy, warrant and standing consents, before the owner is asked. Nothing is asked here."""
-        judgement = self.policy.judge(plan, self._specs, n_consented, self._circumstances(plan, occasion))
+        things = self._things(plan, n_consented, occasion)
+        judgement = self.policy.judge(plan, self._specs, n_consented, self._circumstances(plan, occasion), things)
         if not judgement.steps or occasion is None:
             return judgement
         decisions = tuple(
@@ -83,13 +98,16 @@ class Judge:
             for name, value in step.arguments.items()
             if not refs_in(value)
         }
-        is_known = len(values) == len(step.arguments)
-        if is_known and decision.ruling.verdict == "allow" and occasion.warrant is not None and spec.effect != "none":
+        is_literal = len(values) == len(step.arguments)
+        if is_literal and decision.ruling.verdict == "allow" and occasion.warrant is not None and spec.effect != "none":
             warranted = occasion.warrant.judge(step.tool, values)
             if warranted.verdict != "allow":
                 decision = replace(decision, ruling=warranted)
         if decision.ruling.verdict == "deny" or decision.ruling.rule in NEVER_CONSENTED:
             return decision
+        values |= judgement.things.get(index, {})
+        values = {name: value for name, value in values.items() if self._is_known(spec, name, value)}
+        is_known = step.arguments.keys() <= values.keys()
         rule = self.policy.key_of(spec.name, decision.ruling.rule)
         is_fixed_known = deciding(spec, step.arguments) <= values.keys()
         consents = self._records.consents
@@ -102,6 +120,23 @@ class Judge:
             allowed = Ruling("allow", f"you may have agreed to this for good ({spec.name})", "consent.open")
             return replace(decision, ruling=allowed, possible=(*decision.possible, decision.ruling))
         return decision
+
+    @staticmethod
+    def _is_known(spec: ToolSpec, name: str, value: Value) -> bool:
+        """Return whether a value is known as the thing it names."""
+        parameter = spec.parameter(name)
+        return not value.is_open and (bool(value.things) or parameter is None or not parameter.is_resolved)
+
+    def _things(self, plan: Plan, n_consented: int, occasion: Occasion | None) -> dict[int, Mapping[str, Value]]:
+        """Resolve what the literals of a plan name."""
+        if occasion is None or occasion.call is None:
+            return {}
+        found = {
+            index: self._referents.of_step(step, occasion.call)
+            for index, step in enumerate(plan.steps)
+            if index >= n_consented
+        }
+        return {index: things for index, things in found.items() if things}
 
     def _circumstances(self, plan: Plan, occasion: Occasion | None) -> dict[str, Circumstances]:
         """Facts that rules need besides the arguments, by tool; only for tools with such rules."""
@@ -121,6 +156,7 @@ class Judge:
         step: Step,
         labels: StepLabels,
         arguments: Mapping[str, Value],
+        words: Mapping[str, Value],
         context: CallContext,
         *,
         is_agreed: bool,
@@ -129,6 +165,8 @@ class Judge:
         """Collect the objections to calling `step` with these values.
 
         Args:
+            arguments: With the things they name.
+            words: As the plan has them, which is what the request licenses.
             labels: The step's labels, as predicted when the plan was allowed.
             is_agreed: The owner saw the step and agreed to it.
         """
@@ -153,7 +191,7 @@ class Judge:
             if ruling.verdict == "ask":  # a standing consent allowed the plan, perhaps not for these values
                 rulings.append(ruling)
         if warrant is not None and step.refs():  # literals were judged with the plan
-            ruling = warrant.judge(spec.name, arguments)
+            ruling = warrant.judge(spec.name, words)
             if ruling.verdict != "allow" and not (is_agreed and ruling.rule == "warrant.licence"):
                 rulings.append(ruling)
         consents = {
@@ -171,7 +209,7 @@ class Judge:
         """Return the objection if a value that decides where data goes has an unforeseen source; None if it has not."""
         for name in self._sinks[spec.name]:
             value = arguments.get(name)
-            if value is None:
+            if value is None or name not in labels.arguments:
                 continue
             expected = labels.expected(name).strangers
             came_from = f"{name!r} of {spec.name} decides where data goes; its value comes from "
@@ -191,7 +229,13 @@ class Judge:
     def explain_call(self, tool: str, arguments: Mapping[str, Value], context: CallContext) -> Decision:
         """Judge one call with these values, without regard to a plan. Nothing is called or asked."""
         spec = self._specs[tool]
-        resolved = self._labelling.resolved(spec, arguments, context.workspace, context.now)
+        try:
+            things: Mapping[str, Value] = self._referents.of_call(tool, arguments, context).values
+        except ToolError:  # it is judged as what is not there yet
+            things = {
+                name: replace(value, is_open=not self._is_known(spec, name, value)) for name, value in arguments.items()
+            }
+        resolved = self._labelling.resolved(spec, things, context.workspace, context.now)
         decision = self.policy.judge_call(spec, resolved, self._circumstances_of(tool, context.now, context.workspace))
         if decision.ruling.verdict != "allow":
             return decision

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from hearth.errors import DeniedError, HearthError, NotFound, NotInEnum, ToolCrashed
 from hearth.formats.tool_signature import from_plain
-from hearth.guard.decision import NEVER_CONSENTED, Judge, Occasion
+from hearth.guard.decision import CHANGED, NEVER_CONSENTED, Judge, Occasion
 from hearth.guard.egress.speculative_reads import Foreseen
 from hearth.guard.flow.injection import InjectionReader
 from hearth.guard.flow.labels import StepLabels, Value, join_all, refs_in
@@ -27,9 +27,10 @@ from hearth.guard.flow.result_validation import checked
 from hearth.guard.flow.trusted_contacts import KnownAddresses
 from hearth.guard.guard_state import Records
 from hearth.guard.label_assignment import Labelling
-from hearth.guard.policy.approval import difference, question
 from hearth.guard.policy.consents import Consent, deciding, is_fixed
 from hearth.guard.policy.policy import Decision, Judgement, Policy, literal, strictest
+from hearth.guard.policy.question import Question, difference, question
+from hearth.guard.referents import Referents, Resolved
 from hearth.protocols import Approver, CallContext, Cause, Reply, Tool
 from hearth.types import Argument, Asked, Parameter, Plain, Plan, Ref, Ruling, Step, ToolSpec
 
@@ -54,6 +55,12 @@ class _Allowed:
     """Steps whose agreement is to be kept once their values are known, with the rules that asked."""
     confirmed: dict[int, dict[str, Plain]] = field(default_factory=dict)
     """Steps that were asked about with their real values, and agreed to."""
+    things: dict[int, Mapping[str, Value]] = field(default_factory=dict)
+    """What the steps' literals named when the plan was allowed, as far as it was known."""
+    resolved: dict[int, tuple[dict[str, Value], Resolved]] = field(default_factory=dict)
+    """Arguments of admitted calls with the things they name, so that a call is made on what was judged."""
+    touched: set[str] = field(default_factory=set)
+    """Ids of things that this plan changed itself."""
     consents: dict[int, Consent] = field(default_factory=dict)
     """Steps that run by a standing consent, which is counted when they run."""
     only: frozenset[int] | None = None
@@ -87,7 +94,8 @@ class Monitor:
         """The registered tools as everyone else may see them."""
         self._parameters: dict[str, dict[str, Parameter]] = {}
         self._labelling = Labelling(self.specs, self._records)
-        self._judge = Judge(self.specs, policy, self._records, self._labelling)
+        self._referents = Referents(self._tools)
+        self._judge = Judge(self.specs, policy, self._records, self._labelling, self._referents)
         self._asked: list[Asked] = []
         self.foreseen: Foreseen | None = None
         """Results read for this request before its plan was settled."""
@@ -175,7 +183,8 @@ class Monitor:
         asked, self._asked = tuple(self._asked), []
         return asked
 
-    def _ask(self, text: str, ruling: Ruling) -> Reply:
+    def _ask(self, asked: Question, ruling: Ruling) -> Reply:
+        text = str(asked)
         reply = self._approver.approve(text, ruling)
         self._asked.append(Asked(text, reply))
         return reply
@@ -209,7 +218,7 @@ class Monitor:
                 name: Value(literal(value), judgement.labels[index].arguments[name])
                 for name, value in step.arguments.items()
                 if not refs_in(value)
-            }
+            } | dict(judgement.things.get(index, {}))
             is_known = deciding(spec, step.arguments) <= values.keys()
             if ruling.verdict == "ask" and is_known:
                 rules = frozenset({self._policy.key_of(spec.name, ruling.rule)})
@@ -230,7 +239,9 @@ class Monitor:
         )
         for tool in {step.tool for step in steps if self._policy.rates(step.tool)}:
             self._records.counts.watch(tool)
-        self._allowed[id(plan)] = _Allowed(plan, steps, judgement.labels, judgement.steps, agreed, occasion, kept)
+        found = _Allowed(plan, steps, judgement.labels, judgement.steps, agreed, occasion, kept)
+        found.things.update(judgement.things)
+        self._allowed[id(plan)] = found
         while len(self._allowed) > MAX_ALLOWED_PLANS:
             del self._allowed[next(iter(self._allowed))]
 
@@ -242,15 +253,24 @@ class Monitor:
 
         Raises:
             DeniedError: The call is not the one that was allowed.
+            HearthError: What an argument names is not there, or is several things.
         """
+        allowed, _ = self._checked_step(plan, index, arguments)
+        allowed.resolved.pop(index, None)  # what the words mean may have changed since it was last asked about
+        return self._admitted(plan, index, arguments, context)
+
+    def _admitted(self, plan: Plan, index: int, arguments: Mapping[str, Value], context: CallContext) -> Ruling:
+        """Rule on a call as `admit`, with what its words were last found to mean."""
         allowed, step = self._checked_step(plan, index, arguments)
-        confirmed = allowed.confirmed.get(index)
-        if confirmed is not None and confirmed == {name: value.data for name, value in arguments.items()}:
+        things = self._resolved(allowed, index, arguments, context)
+        if allowed.confirmed.get(index) == _agreed_to(things.values):
             return Ruling("allow", "you agreed to these values", "confirmed")
         is_agreed = index in allowed.agreed
+        if is_agreed and (other := _now_other(allowed, index, things.values)):
+            return Ruling("ask", other, CHANGED)
         warrant = allowed.occasion.warrant if allowed.occasion is not None else None
         found = self._judge.against(
-            step, allowed.labels[index], arguments, context, is_agreed=is_agreed, warrant=warrant
+            step, allowed.labels[index], things.values, arguments, context, is_agreed=is_agreed, warrant=warrant
         )
         if found.consent is not None:
             allowed.consents[index] = found.consent
@@ -272,14 +292,15 @@ class Monitor:
         """
         allowed, step = self._checked_step(plan, index, arguments)
         spec = self.specs[step.tool]
-        resolved = self._labelling.resolved(spec, arguments, context.workspace, context.now)
+        things = self._resolved(allowed, index, arguments, context).values
+        resolved = self._labelling.resolved(spec, things, context.workspace, context.now)
         book = self._labelling.book(context.workspace, context.now)
         is_seen = index in allowed.agreed
         reply = self._ask(difference(plan, index, self.specs, resolved, ruling, book, is_seen=is_seen), ruling)
         final = self._after(reply, ruling, "; ask at a terminal")
         consents, episode = self._records.consents, allowed.occasion.episode if allowed.occasion else ""
         if final.verdict == "allow":
-            allowed.confirmed[index] = {name: value.data for name, value in arguments.items()}
+            allowed.confirmed[index] = _agreed_to(things)
         rules = frozenset({self._policy.key_of(spec.name, ruling.rule)})
         if reply == "always" and not rules & NEVER_CONSENTED:
             allowed.kept[index] = allowed.kept.get(index, frozenset()) | rules
@@ -312,12 +333,13 @@ class Monitor:
         Raises:
             DeniedError: The call is not the one that was allowed, or would have to be asked about first; nothing was
                 called.
+            NotFound, Ambiguous: What an argument names is not there, or is several things; nothing was called.
             WrongType, NotInEnum: A result bound to a parameter does not fit it; nothing was called.
             ToolCrashed: The tool raised something it does not declare.
             BadResult: The result is too large or not of the declared type.
             HearthError: As raised by the tool.
         """
-        ruling = self.admit(plan, index, arguments, context)
+        ruling = self._admitted(plan, index, arguments, context)
         if ruling.verdict != "allow":
             raise DeniedError(ruling.reason)
         allowed = self._allowed[id(plan)]
@@ -329,8 +351,9 @@ class Monitor:
             if known is not None:
                 context.notices.extend(known[1])
                 return self._observed(allowed, tool.spec, arguments, known[0])
-        decoded = self._decoded(tool.spec, {name: value.data for name, value in arguments.items()}, context)
-        self._before(allowed, index, tool.spec, arguments, context)
+        resolved = self._resolved(allowed, index, arguments, context)
+        decoded = self._decoded(tool.spec, resolved.received, context)
+        self._before(allowed, index, tool.spec, resolved.values, context)
         cause = Cause(
             index,
             tool.spec.name,
@@ -347,6 +370,8 @@ class Monitor:
             raise
         except BaseException as error:  # in a worker thread even SystemExit and KeyboardInterrupt are the tool's own
             raise _crashed(tool.spec.name, error) from error
+        if tool.spec.effect != "none":
+            allowed.touched.update(one.id for value in resolved.values.values() for one in value.things)
         labelled = self._labelling.labelled(tool.spec, checked(result, tool.spec), arguments, context)
         if self._reader is not None:
             labelled = self._reader.looked_through(tool.spec, labelled, context.notices)
@@ -394,6 +419,16 @@ class Monitor:
             raise
         except Exception as error:
             raise _crashed(tool_name, error) from error
+
+    def _resolved(
+        self, allowed: _Allowed, index: int, arguments: Mapping[str, Value], context: CallContext
+    ) -> Resolved:
+        """Return the arguments as they were judged: what was judged is what is called. Raises: HearthError."""
+        known = allowed.resolved.get(index)
+        if known is None or known[0] != arguments:
+            known = dict(arguments), self._referents.of_call(allowed.steps[index].tool, arguments, context)
+            allowed.resolved[index] = known
+        return known[1]
 
     def _checked_step(self, plan: Plan, index: int, arguments: Mapping[str, Value]) -> tuple[_Allowed, Step]:
         allowed = self._allowed.get(id(plan))
@@ -448,6 +483,31 @@ def _unseen_strangers(spec: ToolSpec, step: Step, resolved: Mapping[str, Value])
         if sources.strangers:
             return True
     return False
+
+
+def _agreed_to(things: Mapping[str, Value]) -> dict[str, Plain]:
+    """What the owner agrees to: the values, and the names of the things they are."""
+    return {name: [value.data, *(one.name for one in value.things)] for name, value in things.items()}
+
+
+def _now_other(allowed: _Allowed, index: int, things: Mapping[str, Value]) -> str:
+    """Say how a thing differs from the one that was agreed to under these words; empty where it does not."""
+    for name, before in allowed.things.get(index, {}).items():
+        value = things.get(name)
+        if value is None:
+            continue
+        if before.is_open:  # the owner agreed to words: they must be what this thing alone is called
+            said = before.data if isinstance(before.data, list) else [before.data]
+            names = {text for one in value.things for text in (one.id, one.name, *one.spellings)}
+            if value.things and not names.issuperset(map(str, said)):
+                return f"{name!r} turned out to be {', '.join(repr(one.said) for one in value.things)}"
+            continue
+        old, new = ([(one.id, one.name) for one in both.things] for both in (before, value))
+        is_own_change = [id for id, _ in old] == [id for id, _ in new] and {id for id, _ in new} <= allowed.touched
+        if old != new and not is_own_change:
+            was, now = (", ".join(repr(one.said) for one in both.things) for both in (before, value))
+            return f"{name!r} was {was} when you agreed, and is {now or 'not known'} now"
+    return ""
 
 
 def _copied(argument: Argument) -> Argument:

@@ -253,6 +253,14 @@ class Sandbox:
             if handle >= 0:
                 os.close(handle)
 
+    def real_path(self, path: str) -> str:
+        """Return the path that `path` leads to, as `protocols.Workspace.real_path`."""
+        parts = path_parts(path)
+        for depth in range(len(parts), 0, -1):
+            with contextlib.suppress(NotFound), faults("look at", path), self.place(parts[:depth]) as place:
+                return "/".join((place.path, *parts[depth:]))
+        return "/".join(parts)
+
     def _open_folder(self, parts: tuple[str, ...]) -> int:
         """Open a handle on a folder; the caller closes it. Raises: NotFound: There is none."""
         if not parts:

@@ -369,6 +369,9 @@ class KeyedFolder:
     def stat(self, path: str) -> FileStat:
         return self._sandbox.stat(path)
 
+    def real_path(self, path: str) -> str:
+        return self._sandbox.real_path(path)
+
     def _check_key(self, path: str) -> None:
         if not self._key:
             raise ToolError(f"cannot change {path!r}: the folder was opened without a key, for reading only")

@@ -104,6 +104,9 @@ class InMemoryWorkspace:
         fingerprint = hashlib.sha256(name.encode() + b"\0" + self.files[name]).hexdigest()
         return FileStat(len(self.files[name]), self.times[name], fingerprint)
 
+    def real_path(self, path: str) -> str:
+        return "/".join(path_parts(path))
+
     def _existing(self, path: str) -> str:
         name = "/".join(path_parts(path))
         if any(other.startswith(name + "/") for other in self.files):

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 
 from hearth.errors import EgressError, ToolError, WrongType
 from hearth.formats.tool_signature import from_plain, to_plain
-from hearth.protocols import CallContext, Memory, Tool, Workspace
+from hearth.protocols import CallContext, Memory, Resolving, Tool, Workspace
+from hearth.registry import unresolved_parameters
 from hearth.testing.doubles import InMemoryMemory, InMemoryWorkspace
-from hearth.types import Plain, ToolSpec
+from hearth.types import Plain, Referent, ToolSpec
 
 _HOSTILE_VALUES: tuple[Plain, ...] = (
     None,
@@ -50,10 +51,11 @@ _PYTHON_TYPES: dict[str, type | tuple[type, ...]] = {
 def check_tool(tool: Tool, arguments: Mapping[str, object], call: CallContext) -> Plain:
     """Check `tool` against what the agent relies on, by calling it on copies of `call.workspace`.
 
-    Checked: the spec is complete; `arguments` decode; the result is plain data of the declared fields and types; the
-    arguments are not mutated; equal (arguments, key, now) give equal results and equal files, so that a call that was
-    cut off can be rolled back and run again; a repeated `remember` under one key is one event; effect `none` changes
-    nothing; an idempotent `send` twice is one effect; hostile values give ToolError or WrongType and change nothing.
+    Checked: the spec is complete; what arguments name is resolved to things, the same each time and without a change;
+    `arguments` decode; the result is plain data of the declared fields and types; the arguments are not mutated; equal
+    (arguments, key, now) give equal results and equal files, so that a call that was cut off can be rolled back and run
+    again; a repeated `remember` under one key is one event; effect `none` changes nothing; an idempotent `send` twice
+    is one effect; hostile values give ToolError or WrongType and change nothing.
 
     Args:
         tool: The tool.
@@ -65,7 +67,7 @@ def check_tool(tool: Tool, arguments: Mapping[str, object], call: CallContext) -
         AssertionError: The contract is broken; names the tool, what was found and what to do.
     """
     spec = tool.spec
-    _check_spec(spec)
+    _check_spec(tool)
     plain = {name: to_plain(value) for name, value in arguments.items()}
     unknown = sorted(plain.keys() - {p.name for p in spec.parameters})
     assert not unknown, f"{spec.name}: check_tool was given {unknown} which the tool does not take"
@@ -98,11 +100,41 @@ def check_tool(tool: Tool, arguments: Mapping[str, object], call: CallContext) -
         _run(tool, plain, first)
         changed = _changed(after, _snapshot(first.workspace))
         assert not changed, f"{spec.name} says is_idempotent but the same key twice changed {changed}"
+    _check_resolvers(tool, plain, call, before)
     _check_hostile_values(tool, plain, call, before)
     return result
 
 
-def _check_spec(spec: ToolSpec) -> None:
+def _check_resolvers(tool: Tool, plain: Mapping[str, Plain], call: CallContext, before: Mapping[str, bytes]) -> None:
+    """Check that what an argument names is found the same twice, also from its own id, and that nothing is changed."""
+    if not isinstance(tool, Resolving):
+        return
+    name = tool.spec.name
+    given: dict[str, object] = {}
+    for parameter in tool.spec.parameters:
+        resolve = tool.resolvers.get(parameter.name)
+        if resolve is None or parameter.name not in plain:
+            continue
+        trial = _on_copy(call, before)
+        said = from_plain(plain[parameter.name], parameter.type, call.now.tzinfo)
+        items = said if isinstance(said, list) else [said]
+        found = [resolve(item, trial, given) for item in items]
+        things = [one for each in found for one in (each if isinstance(each, tuple) else (each,)) if one is not None]
+        assert all(isinstance(one, Referent) and one.id for one in things), f"{name}: {parameter.name!r} is {found!r}"
+        assert [resolve(item, trial, given) for item in items] == found, f"{name}: {parameter.name!r} changes"
+        again = [resolve(one.id, trial, given) for one in things]
+        same = [one for each in again for one in (each if isinstance(each, tuple) else (each,))]
+        assert [getattr(one, "id", "") for one in same] == [one.id for one in things], (
+            f"{name}: the id of {parameter.name!r} names {same!r}, not {things!r}; the tool is handed the id"
+        )
+        assert _snapshot(trial.workspace) == before, f"{name}: looking for {parameter.name!r} changed files"
+        given[parameter.name] = (
+            [one.id for one in things] if isinstance(said, list) else "\n".join(one.id for one in things)
+        )
+
+
+def _check_spec(tool: Tool) -> None:
+    spec = tool.spec
     assert not keyword.iskeyword(spec.name), f"tool name {spec.name!r} is a word of Python; choose another"
     assert spec.name.isidentifier(), f"tool name {spec.name!r} is not an identifier; use letters, digits and '_'"
     assert spec.description.strip(), f"{spec.name} has no description; planners choose by it, write one sentence"
@@ -111,6 +143,12 @@ def _check_spec(spec: ToolSpec) -> None:
         assert parameter.name.isidentifier(), f"{spec.name}: parameter {parameter.name!r} is not an identifier"
         assert parameter.is_required or parameter.default is None or _decodes(parameter.default, parameter.type), (
             f"{spec.name}: the default {parameter.default!r} of {parameter.name!r} is not a {parameter.type}"
+        )
+    if spec.effect != "none":
+        unresolved = unresolved_parameters(tool)
+        assert not unresolved, (
+            f"{spec.name} does not say which thing {unresolved[0]!r} names, so that rules would be about its words; "
+            "annotate it `Annotated[…, hearth.Names(resolve)]`"
         )
     assert spec.timeout_s > 0, f"{spec.name}: timeout_s is {spec.timeout_s!r}; expected more than 0"
     assert not (spec.effect == "send" and spec.n_retries and not spec.is_idempotent), (

@@ -12,15 +12,15 @@ import codecs
 import datetime as dt
 import difflib
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from hearth.errors import Ambiguous, Conflict, NotFound, SandboxError, ToolError
-from hearth.formats.tool_signature import tool
+from hearth.formats.tool_signature import Names, tool
 from hearth.language.text.keyword_match import Wanted, fold, names, wanted
 from hearth.protocols import CallContext, Workspace
-from hearth.types import FilePath
+from hearth.types import FilePath, Referent
 
 ROOT = "documents"
 N_MAX_TEXT_CHARACTERS = 200_000
@@ -64,6 +64,35 @@ _EXTENSION_NAMES = {
 _EXTENSIONS = {kind: frozenset(known.split()) for kind, known in _EXTENSION_NAMES.items()}
 _NO_TEXT = frozenset().union(*(_EXTENSIONS[kind] for kind in ("image", "audio", "video", "packed"))) - {"svg"}
 """Extensions of files that could not be opened if a text were saved under them."""
+
+# ── Which file ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def file_meant(path: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001 - a Resolver
+    """Resolve the path or the name of a document that is there. Raises: As `existing_document`."""
+    return file_referent(call.workspace.real_path(existing_document(path, call.workspace)))
+
+
+def file_referent(path: str) -> Referent:
+    """A file by its real path below the owner's folder."""
+    inner = path.removeprefix(ROOT + "/")
+    return Referent(path, inner, aliases=(posixpath.basename(path),))
+
+
+def _new_file(path: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001 - a Resolver
+    said = _new_path(path)
+    return file_referent(call.workspace.real_path(said) + ("/" if said.endswith("/") else ""))
+
+
+def _target_file(to: object, call: CallContext, given: Mapping[str, object]) -> Referent:
+    """Resolve where a file is moved or copied to, which depends on the file."""
+    target = _target(existing_document(given.get("path"), call.workspace), to, call.workspace)
+    return file_referent(call.workspace.real_path(target))
+
+
+ExistingFile = Annotated[FilePath, Names(file_meant)]
+NewFile = Annotated[FilePath, Names(_new_file)]
+TargetFile = Annotated[FilePath, Names(_target_file)]
 
 # ── Finding and reading ───────────────────────────────────────────────────────────────────────────────────
 
@@ -116,7 +145,7 @@ def find_files(
 
 
 @tool(source="file", answer="{path}:\n{text}")
-def read_file(path: FilePath, call: CallContext) -> FileText:
+def read_file(path: ExistingFile, call: CallContext) -> FileText:
     """Read a text file among the owner's documents.
 
     Args:
@@ -147,7 +176,7 @@ def read_file(path: FilePath, call: CallContext) -> FileText:
 
 
 @tool(effect="change", answer="Saved {path}.")
-def write_file(path: FilePath, text: str, call: CallContext) -> File:
+def write_file(path: NewFile, text: str, call: CallContext) -> File:
     """Save a text as a file among the owner's documents; a file of that name is replaced, which can be undone.
 
     Args:
@@ -168,7 +197,7 @@ def write_file(path: FilePath, text: str, call: CallContext) -> File:
 
 
 @tool(effect="change", answer="Moved to {path}.")
-def move_file(path: FilePath, to: FilePath, call: CallContext) -> File:
+def move_file(path: ExistingFile, to: TargetFile, call: CallContext) -> File:
     """Move or rename a file among the owner's documents. No other file is replaced.
 
     Args:
@@ -186,7 +215,7 @@ def move_file(path: FilePath, to: FilePath, call: CallContext) -> File:
 
 
 @tool(effect="change", answer="Copied to {path}.")
-def copy_file(path: FilePath, to: FilePath, call: CallContext) -> File:
+def copy_file(path: ExistingFile, to: TargetFile, call: CallContext) -> File:
     """Copy a file among the owner's documents. No other file is replaced.
 
     Args:
@@ -201,7 +230,7 @@ def copy_file(path: FilePath, to: FilePath, call: CallContext) -> File:
 
 
 @tool(effect="change", answer="Deleted {path}.")
-def delete_file(path: FilePath, call: CallContext) -> File:
+def delete_file(path: ExistingFile, call: CallContext) -> File:
     """Delete a file among the owner's documents. It can be brought back with `hearth undo`.
 
     Args:

@@ -10,17 +10,17 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NewType
+from typing import Annotated, NewType
 
 from hearth.errors import Ambiguous, NotFound, ToolError
-from hearth.formats.tool_signature import ID_IS_A_KEY, tool
+from hearth.formats.tool_signature import ID_IS_A_KEY, Names, tool
 from hearth.language.text.keyword_match import excerpt, fold, names, wanted
 from hearth.language.text.normalize import stems
 from hearth.protocols import CallContext, Workspace
 from hearth.tools.files import decoded, text_bytes
-from hearth.types import FilePath
+from hearth.types import FilePath, Referent
 
 NoteId = NewType("NoteId", str)
 
@@ -54,6 +54,33 @@ class ItemList:
 _GENERIC = frozenset(["note", "jotting", "written", "noted", "list"])
 
 # ── Notes ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _note_meant(note: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001 - a Resolver
+    """Resolve the id or the title of a note. Raises: As `_existing`."""
+    return _referent(*_existing(note, call))
+
+
+def _list_meant(list: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001 - a Resolver
+    """Resolve the name of a list that is there. Raises: NotFound."""
+    return _referent(*_existing_list(list, call))
+
+
+def _any_list_meant(list: object, call: CallContext, given: Mapping[str, object]) -> Referent:
+    """Resolve the name of a list; one that is not there is started under that name."""
+    if _list_id(list, call) is not None:
+        return _list_meant(list, call, given)
+    return Referent(_list_name(list), f"{_list_name(list)} (a new list)")
+
+
+def _referent(id: NoteId, content: str) -> Referent:
+    title = _parts(id, content)[0]
+    return Referent(id, title, aliases=(_LIST_WORDS.sub("", _LIST_WORDS.sub("", title)).strip() or title,))
+
+
+NoteMeant = Annotated[NoteId, Names(_note_meant)]
+ExistingList = Annotated[str, Names(_list_meant)]
+AnyList = Annotated[str, Names(_any_list_meant)]
 
 
 @tool(effect="change", answer="Noted: {title}[: {text}]")
@@ -114,7 +141,7 @@ def find_notes(call: CallContext, query: str = "") -> list[Note]:
 
 
 @tool(effect="change", unconfirmed="file", origins=ID_IS_A_KEY, answer="Added to the note {title}.")
-def append_to_note(note: NoteId, text: str, call: CallContext) -> Note:
+def append_to_note(note: NoteMeant, text: str, call: CallContext) -> Note:
     """Add a text at the end of a note.
 
     Args:
@@ -139,7 +166,7 @@ def append_to_note(note: NoteId, text: str, call: CallContext) -> Note:
 
 
 @tool(effect="change", unconfirmed="file", origins=ID_IS_A_KEY, answer="Deleted the note {title}.")
-def delete_note(note: NoteId, call: CallContext) -> Note:
+def delete_note(note: NoteMeant, call: CallContext) -> Note:
     """Delete a note. It can be brought back with `hearth undo`.
 
     Args:
@@ -158,7 +185,7 @@ def delete_note(note: NoteId, call: CallContext) -> Note:
 
 
 @tool(effect="change", unconfirmed="file", answer="Now on the {name} list:[ {items}.]")
-def add_to_list(list: str, items: list[str], call: CallContext) -> ItemList:
+def add_to_list(list: AnyList, items: list[str], call: CallContext) -> ItemList:
     """Put items on a list such as the shopping list; a list that does not exist is started.
 
     Args:
@@ -194,7 +221,7 @@ def add_to_list(list: str, items: list[str], call: CallContext) -> ItemList:
 
 
 @tool(unconfirmed="file", answer="On the {name} list:[ {items}.]")
-def read_list(list: str, call: CallContext) -> ItemList:
+def read_list(list: ExistingList, call: CallContext) -> ItemList:
     """Read a list such as the shopping list: what is still open on it.
 
     Args:
@@ -211,7 +238,7 @@ def read_list(list: str, call: CallContext) -> ItemList:
 
 
 @tool(effect="change", unconfirmed="file", answer="Still on the {name} list:[ {items}.]")
-def remove_from_list(list: str, items: list[str], call: CallContext) -> ItemList:
+def remove_from_list(list: ExistingList, items: list[str], call: CallContext) -> ItemList:
     """Take items off a list such as the shopping list.
 
     Args:
@@ -312,8 +339,10 @@ def _list_name(name: object) -> str:
 
 def _list_id(name: object, call: CallContext) -> NoteId | None:
     """Return the note that is this list, or None."""
-    sought = _slug(_list_name(name))
     known = _ids(call.workspace)
+    if name in known:
+        return NoteId(str(name))
+    sought = _slug(_list_name(name))
     for candidate in (sought, f"{sought}-list"):
         if candidate in known:
             return NoteId(candidate)

@@ -14,12 +14,9 @@ from hearth.guard.policy.approval import (
     RefusingApprover,
     TerminalApprover,
     YesApprover,
-    difference,
-    question,
-    quoted,
-    source_words,
 )
 from hearth.guard.policy.policy import Policy, Rule
+from hearth.guard.policy.question import MAX_TEXT_CHARS, difference, question, quoted, said_address, source_words
 from hearth.types import Label, Parameter, Plan, Ref, Ruling, Step, ToolSpec
 
 TOOLS = {
@@ -46,7 +43,7 @@ ASK = Ruling("ask", "it sends", "default")
 
 
 def test_the_question_says_what_to_whom_with_which_values_and_what_can_be_undone() -> None:
-    assert question(PLAN, TOOLS, Policy().judge(PLAN, TOOLS)) == (
+    assert str(question(PLAN, TOOLS, Policy().judge(PLAN, TOOLS))) == (
         "This is what I would do:\n"
         "  1. find_mail (only reads)\n"
         '       query: "invoice"\n'
@@ -61,14 +58,14 @@ def test_the_question_says_what_to_whom_with_which_values_and_what_can_be_undone
 
 
 def test_steps_agreed_to_before_are_left_out() -> None:
-    text = question(PLAN, TOOLS, Policy().judge(PLAN, TOOLS, n_consented=2))
+    text = str(question(PLAN, TOOLS, Policy().judge(PLAN, TOOLS, n_consented=2)))
     assert "3. send_mail" in text
     assert "invoice" not in text
 
 
 def test_the_label_is_the_reason_when_the_tool_itself_is_allowed() -> None:
     rules = {"draft_mail": Rule("allow"), "send_mail": Rule("allow")}
-    text = question(PLAN, TOOLS, Policy(rules).judge(PLAN, TOOLS))
+    text = str(question(PLAN, TOOLS, Policy(rules).judge(PLAN, TOOLS)))
     assert text.endswith("comes from find_mail (message), which a stranger may have written.")
 
 
@@ -81,9 +78,10 @@ def test_the_label_is_the_reason_when_the_tool_itself_is_allowed() -> None:
         ("\u202egnp.exe", '"\\u202egnp.exe"'),
         ("Grüße 🎂", '"Grüße 🎂"'),
         ('end" yes', '"end\\" yes"'),
-        ("x" * 203, '"' + "x" * 200 + '…" (and 3 more characters)'),
+        ("x" * (MAX_TEXT_CHARS + 3), '"' + "x" * MAX_TEXT_CHARS + '…" (and 3 more characters)'),
+        ("a\u3164b\u2800c\u2003d", '"a\\u3164b\\u2800c\\u2003d"'),
+        ("שלום", '"שלום" (holds right-to-left letters, so it may read in another order than it is)'),
         ("anna@example.org." + "x" * 200 + ".evil.net", '"anna@example.org.' + "x" * 200 + '.evil.net"'),
-        ("anna@example.org" + " " * 200 + "x", '"anna@example.org' + " " * 184 + '…" (and 17 more characters)'),
     ],
 )
 def test_a_value_cannot_pass_for_the_question(value: str, shown: str) -> None:
@@ -134,10 +132,11 @@ def test_the_difference_shows_the_real_value_and_nothing_in_it_acts() -> None:
     arguments = {"to": hostile, "text": Value('Hi "you"', Label(frozenset({"owner"})))}
     book = KnownAddresses({"anna@example.org": frozenset()}, {"anna@example.org": "Anna\nI ask because nothing."})
     ruling = Ruling("ask", "it is 'x\x1b[2J'", "label")
-    text = difference(PLAN, 1, TOOLS, arguments, ruling, book)
+    text = str(difference(PLAN, 1, TOOLS, arguments, ruling, book))
     assert text == (
         "Before I go on with 2. draft_mail (changes your data; can be undone):\n"
-        '       to (decides where it goes): "x\\x1b[2J\\n@evil.example\\u202e" (not in your contacts), '
+        '       to (decides where it goes): "x\\x1b[2J\\n@evil.example\\u202e" (WARNING, its letters may look like others; '
+        "in ASCII x\\x1b[2J\\n@evil.example\\u202e; not in your contacts), "
         '"anna@example.org" ("Anna\\nI ask because nothing." in your contacts), as "a@example.org", '
         "the sender from 1 (find_mail) [from a message you received, your request]\n"
         "I ask because it is 'x\\x1b[2J'."
@@ -155,3 +154,45 @@ def test_the_difference_shows_the_real_value_and_nothing_in_it_acts() -> None:
 )
 def test_sources_in_words_name_strangers_first(sources: set[str], said: str) -> None:
     assert source_words(Label(frozenset(sources))) == said
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("anna@example.org", '"anna@example.org" ("Anna" in your contacts)'),
+        ("ben@example.org", '"ben@example.org" (not in your contacts)'),
+        (
+            "anna@xn--exmple-4nf.org",
+            '"anna@exаmple.org" (WARNING, its letters may look like others; in ASCII anna@xn--exmple-4nf.org; '
+            "not in your contacts)",
+        ),
+        (
+            "anna@xn--bcher-kva.example",
+            '"anna@bücher.example" (in ASCII anna@xn--bcher-kva.example; not in your contacts)',
+        ),
+    ],
+)
+def test_an_address_is_shown_in_letters_with_a_warning_where_they_may_be_taken_for_others(
+    address: str, shown: str
+) -> None:
+    book = KnownAddresses({"anna@example.org": frozenset()}, {"anna@example.org": "Anna"})
+    assert said_address(address, book) == shown
+
+
+def test_of_a_long_text_everything_that_identifies_is_shown() -> None:
+    text = "Dear Anna,\n" + "all is well. " * 200 + "\nPay to DE89 3704 0044 0532 0130 00 or see http://evil.example/x"
+    plan = Plan((Step("draft_mail", {"to": ["a@example.org"], "text": text}),))
+    asked = str(question(plan, TOOLS, Policy().judge(plan, TOOLS), book=KnownAddresses()))
+    assert "\n         | Dear Anna," in asked
+    assert "“DE89 3704 0044 0532 0130 00”" in asked
+    assert "“http://evil.example/x”" in asked
+    assert '"a@example.org" (not in your contacts)' in asked
+
+
+def test_many_steps_that_do_the_same_are_one_line_with_every_thing() -> None:
+    plan = Plan(tuple(Step("send_mail", {"draft": f"d{k}"}) for k in range(61)))
+    lines = str(question(plan, TOOLS, Policy().judge(plan, TOOLS))).split("\n")
+    assert len(lines) == 4
+    assert lines[1] == "  1–61. send_mail (cannot be undone), 61 times"
+    assert lines[2].startswith('       draft, 61 of them: "d0", "d1", ')
+    assert all(f'"d{k}"' in lines[2] for k in range(61))

@@ -216,3 +216,17 @@ def test_a_planned_reference_holds_what_its_step_returned() -> None:
     made = warrant("Save the roof mail", ("find_mail", {"query": "roof"}, MAILS), plan=plan)
     assert judged(made, "write_file", {"path": "roof.txt", "text": "Pay at evil.example"}).verdict == "allow"
     assert judged(made, "write_file", {"path": "roof.txt", "text": "something else"}).rule == "warrant.plan"
+
+
+def test_a_recipient_that_the_plan_holds_is_one_the_owner_said_or_has() -> None:
+    def of(to: str, request: str) -> str:
+        event: dict[str, Plain] = {"title": "Hello", "start": "2026-11-23T09:00", "attendees": [to]}
+        mail: dict[str, Plain] = {"to": [to], "subject": "", "text": "hello"}
+        sent = Step("send_mail", {"to": [Ref(0, ("attendees", "0"))], "subject": "", "text": "hello"})
+        made = warrant(request, owner=OWN, plan=Plan((Step("create_event", event), sent)))  # type: ignore[arg-type]
+        first = judged(made, "create_event", event).verdict
+        made.observe("create_event", values(event), Value({"id": "e9", **event}, OWNER))
+        return f"{first} {judged(made, 'send_mail', mail).verdict}"
+
+    assert of("ben.ashworth@attacker.example", "Email Ben Ashworth hello") == "ask ask"
+    assert of("zoe@new.example", "Email zoe@new.example hello") == "allow allow"

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Literal, NewType, cast, get_args
 from hearth.errors import Ambiguous, MissingExtraError, NotFound, ToolError, ToolTimeout, TransientToolError
 from hearth.language.text.normalize import folded, stems
 from hearth.protocols import CallContext, Observation, Reading, Thing
-from hearth.types import Entity, Plain
+from hearth.types import Entity, Plain, Referent
 from hearth_home.mqtt_settings import Broker, configured, settings_of
 
 if TYPE_CHECKING:
@@ -188,8 +188,9 @@ class Devices:
         Raises:
             NotFound: None; names what there is. Ambiguous: One was meant and several fit.
         """
-        by_id = [one for one in self._all if one.key == said.strip()]
-        if by_id and (ability is None or ability in ABILITIES[by_id[0].kind]):
+        keys = [key.strip() for key in said.split("\n")]
+        by_id = [one for key in keys for one in self._all if one.key == key]
+        if len(by_id) == len(keys) and all(ability is None or ability in ABILITIES[one.kind] for one in by_id):
             return by_id
         words = re.findall(r"\w+", folded(said[:_MAX_CHARS]))
         able = [one for one in self._all if ability is None or ability in ABILITIES[one.kind]]
@@ -214,6 +215,12 @@ class Devices:
             can = ", ".join(ABILITIES[others[0].kind]) or "nothing: it only tells"
             return f"{others[0].said} cannot be set that way; of a {others[0].kind} there is: {can}"
         return f"no device is called {said.strip()[:100]!r}; there are {_and([one.said for one in able[:10]])}"
+
+    def referent(self, one: Known) -> Referent:
+        """A device by its key, with the names that rules may give it."""
+        names = (one.name, f"{one.room} {one.name}".strip())
+        is_sole = sum(other.name.casefold() == one.name.casefold() for other in self._all) == 1
+        return Referent(one.key, one.said, spellings=names if is_sole else (), aliases=names)
 
     # ── What state ────────────────────────────────────────────────────────────────────────────────────────
 

@@ -6,17 +6,17 @@ undoing one sets the device back to the state it had reported before. Not covere
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 from hearth.errors import NotFound, ToolError, ToolTimeout
-from hearth.formats.tool_signature import Unit, tool
+from hearth.formats.tool_signature import Names, Unit, tool
 from hearth.language.text.normalize import folded, stems
-from hearth.protocols import CallContext
-from hearth.types import Plain
+from hearth.protocols import CallContext, Resolver
+from hearth.types import Plain, Referent
 from hearth_home.mqtt_settings import configured
-from hearth_home.tools.devices import Device, Devices, Known, devices_of, scenes_in
+from hearth_home.tools.devices import Ability, Device, Devices, Known, devices_of, scenes_in
 
 MIN_CELSIUS, MAX_CELSIUS = 5.0, 30.0
 Percent = Annotated[float, Unit("percent")]
@@ -49,6 +49,80 @@ def _percent(value: float, what: str) -> float:
     return round(value, 1)
 
 
+# ── Which ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _devices_meant(find: Callable[[Devices, str], Sequence[Known]]) -> Resolver:
+    """Make a resolver of words to the devices that `find` finds among those the owner named."""
+
+    def resolve(value: object, call: CallContext, given: Mapping[str, object]) -> tuple[Referent, ...] | None:  # noqa: ARG001
+        try:
+            devices = Devices(call)  # those that the settings name, without a word to a broker
+            return tuple(devices.referent(one) for one in find(devices, str(value)))
+        except NotFound:
+            if configured(call.settings.get("home", {})) is None:
+                raise
+            return None  # it may be a device that only the broker knows, and nobody speaks with it before the call
+
+    return resolve
+
+
+def _able(ability: Ability | None = None) -> Names:
+    return Names(_devices_meant(lambda devices, said: devices.meant(said, ability)))
+
+
+def _doors(devices: Devices, device: str) -> list[Known]:
+    """Find the doors of that name: those that can be locked, else those that open by themselves. Raises: NotFound."""
+    try:
+        return devices.meant(device, "locked")
+    except NotFound:
+        doors = [one for one in devices.meant(device, "position") if one.kind == "door"]
+        if not doors:
+            raise
+    return doors
+
+
+def _blinds(devices: Devices, device: str) -> list[Known]:
+    """Find the blinds of that name. Raises: ToolError: It is a door: only `unlock_door` opens one."""
+    blinds = [one for one in devices.meant(device, "position") if one.kind == "blinds"]
+    if not blinds:
+        raise ToolError(f"{device.strip()[:100]!r} is a door; doors are locked and unlocked")
+    return blinds
+
+
+def _heatings(devices: Devices, device: str) -> list[Known]:
+    asked = "all heating" if folded(device).strip() in ("heating", "the heating", "") else device
+    return devices.meant(asked, "temperature")
+
+
+def _scene_meant(scene: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001 - a Resolver
+    return Referent(_scene(str(scene), call))
+
+
+def _scene(said: str, call: CallContext) -> str:
+    """Find the scene of that name. Raises: NotFound."""
+    scenes = scenes_in(call)
+    asked = stems(said[:200]) - {"the", "scene", "mode", "my"}
+    name = said if said in scenes else ""
+    name = name or next((one for one in scenes if stems(one) - {"the", "scene", "mode", "my"} == asked), "")
+    if not name:
+        known = ", ".join(repr(one) for one in scenes) or "none; write one as [home.scene.NAME] in hearth.toml"
+        raise NotFound(f"there is no scene {said.strip()[:100]!r}; there is: {known}")
+    return name
+
+
+AnyDevice = Annotated[str, _able()]
+Switch = Annotated[str, _able("on")]
+Lamp = Annotated[str, _able("brightness")]
+Speaker = Annotated[str, _able("volume")]
+Heating = Annotated[str, Names(_devices_meant(_heatings))]
+Blinds = Annotated[str, Names(_devices_meant(_blinds))]
+Door = Annotated[str, Names(_devices_meant(_doors))]
+Scene = Annotated[str, Names(_scene_meant)]
+
+# ── Tools ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
 @tool(answer=_SAID, answer_none="No devices.")
 def list_devices(call: CallContext, room: str = "") -> list[Device]:
     """List the lamps, heating, blinds, doors and other devices of the home, with the state of each.
@@ -65,7 +139,7 @@ def list_devices(call: CallContext, room: str = "") -> list[Device]:
 
 
 @tool(answer=_SAID, answer_none="No such device.")
-def device_state(call: CallContext, device: str) -> list[Device]:
+def device_state(call: CallContext, device: AnyDevice) -> list[Device]:
     """Say whether a device is on, open or locked, how bright, how warm or how loud it is set.
 
     Args:
@@ -80,7 +154,7 @@ def device_state(call: CallContext, device: str) -> list[Device]:
 
 
 @tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
-def turn_on(call: CallContext, device: str) -> list[Device]:
+def turn_on(call: CallContext, device: Switch) -> list[Device]:
     """Switch a lamp, plug, fan, television, radio or heating on.
 
     Args:
@@ -95,7 +169,7 @@ def turn_on(call: CallContext, device: str) -> list[Device]:
 
 
 @tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
-def turn_off(call: CallContext, device: str) -> list[Device]:
+def turn_off(call: CallContext, device: Switch) -> list[Device]:
     """Switch a lamp, plug, fan, television, radio or heating off.
 
     Args:
@@ -110,7 +184,7 @@ def turn_off(call: CallContext, device: str) -> list[Device]:
 
 
 @tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
-def set_brightness(call: CallContext, device: str, percent: Percent) -> list[Device]:
+def set_brightness(call: CallContext, device: Lamp, percent: Percent) -> list[Device]:
     """Dim or brighten a lamp.
 
     Args:
@@ -127,7 +201,7 @@ def set_brightness(call: CallContext, device: str, percent: Percent) -> list[Dev
 
 
 @tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
-def set_temperature(call: CallContext, temperature: Celsius, device: str = "heating") -> list[Device]:
+def set_temperature(call: CallContext, temperature: Celsius, device: Heating = "heating") -> list[Device]:
     """Set the heating of a room or of the whole home to a temperature.
 
     Args:
@@ -140,13 +214,12 @@ def set_temperature(call: CallContext, temperature: Celsius, device: str = "heat
     """
     if not MIN_CELSIUS <= temperature <= MAX_CELSIUS:
         raise ToolError(f"{temperature:g} °C is not a room's temperature; expected {MIN_CELSIUS:g} to {MAX_CELSIUS:g}")
-    asked = "all heating" if folded(device).strip() in ("heating", "the heating", "") else device
     with devices_of(call) as devices:
-        return devices.put(devices.meant(asked, "temperature"), is_on=True, temperature=round(temperature, 1))
+        return devices.put(_heatings(devices, device), is_on=True, temperature=round(temperature, 1))
 
 
 @tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
-def set_volume(call: CallContext, percent: Percent, device: str = "speaker") -> list[Device]:
+def set_volume(call: CallContext, percent: Percent, device: Speaker = "speaker") -> list[Device]:
     """Make a speaker, radio or television louder or softer.
 
     Args:
@@ -163,7 +236,7 @@ def set_volume(call: CallContext, percent: Percent, device: str = "speaker") -> 
 
 
 @tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
-def open_blinds(call: CallContext, device: str = "blinds", percent: Percent = 100.0) -> list[Device]:
+def open_blinds(call: CallContext, device: Blinds = "blinds", percent: Percent = 100.0) -> list[Device]:
     """Open blinds, shutters or curtains, whole or in part.
 
     Args:
@@ -180,7 +253,7 @@ def open_blinds(call: CallContext, device: str = "blinds", percent: Percent = 10
 
 
 @tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
-def close_blinds(call: CallContext, device: str = "blinds") -> list[Device]:
+def close_blinds(call: CallContext, device: Blinds = "blinds") -> list[Device]:
     """Close blinds, shutters or curtains.
 
     Args:
@@ -195,7 +268,7 @@ def close_blinds(call: CallContext, device: str = "blinds") -> list[Device]:
 
 
 @tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
-def lock_door(call: CallContext, device: str = "door") -> list[Device]:
+def lock_door(call: CallContext, device: Door = "door") -> list[Device]:
     """Lock a door, or close a garage door or gate.
 
     Args:
@@ -210,7 +283,7 @@ def lock_door(call: CallContext, device: str = "door") -> list[Device]:
 
 
 @tool(effect="send", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S)
-def unlock_door(call: CallContext, device: str) -> list[Device]:
+def unlock_door(call: CallContext, device: Door) -> list[Device]:
     """Unlock a door, or open a garage door or gate, so that people can come in.
 
     It counts as something that cannot be taken back: who came in, came in.
@@ -226,26 +299,15 @@ def unlock_door(call: CallContext, device: str) -> list[Device]:
         return _put_doors(devices, device, is_locked=False)
 
 
-def _blinds(devices: Devices, device: str) -> list[Known]:
-    """Find the blinds of that name. Raises: ToolError: It is a door: only `unlock_door` opens one."""
-    blinds = [one for one in devices.meant(device, "position") if one.kind == "blinds"]
-    if not blinds:
-        raise ToolError(f"{device.strip()[:100]!r} is a door; doors are locked and unlocked")
-    return blinds
-
-
 def _put_doors(devices: Devices, device: str, *, is_locked: bool) -> list[Device]:
-    try:
-        return devices.put(devices.meant(device, "locked"), is_locked=is_locked)
-    except NotFound:
-        doors = [one for one in devices.meant(device, "position") if one.kind == "door"]
-        if not doors:
-            raise
-    return devices.put(doors, position=0 if is_locked else 100)
+    doors = _doors(devices, device)
+    if all(one.kind == "door" for one in doors):
+        return devices.put(doors, position=0 if is_locked else 100)
+    return devices.put(doors, is_locked=is_locked)
 
 
 @tool(effect="change", answer="{text}", is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
-def start_scene(call: CallContext, scene: str) -> SceneResult:
+def start_scene(call: CallContext, scene: Scene) -> SceneResult:
     """Start a scene: several devices set as the owner laid down for an occasion.
 
     Args:
@@ -255,15 +317,10 @@ def start_scene(call: CallContext, scene: str) -> SceneResult:
         good night scene please
         switch to the breakfast scene
     """
-    scenes = scenes_in(call)
-    asked = stems(scene[:200]) - {"the", "scene", "mode", "my"}
-    name = next((one for one in scenes if stems(one) - {"the", "scene", "mode", "my"} == asked), "")
-    if not name:
-        known = ", ".join(repr(one) for one in scenes) or "none; write one as [home.scene.NAME] in hearth.toml"
-        raise NotFound(f"there is no scene {scene.strip()[:100]!r}; there is: {known}")
+    name = _scene(scene, call)
     done: list[Device] = []
     with devices_of(call) as devices:
-        for device, value in scenes[name].items():
+        for device, value in scenes_in(call)[name].items():
             try:
                 done += _set_in_scene(devices, device, value)
             except ToolError as error:

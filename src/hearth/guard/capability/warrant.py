@@ -196,9 +196,11 @@ class Warrant:
                 return f"the plan has another {name} for {spec.name}"
         for one in sensitive_values(spec, arguments):
             argument = step.arguments.get(one.parameter.partition(".")[0])
-            if one.role not in ("recipient", "target", "place", "link", "amount", "secret") or one.value in _literals(
-                argument
-            ):
+            is_literal = one.value in _literals(argument)
+            is_strange = is_literal and one.role == "recipient" and not self._is_owners_own(str(one.value))
+            if is_strange and (reason := self._fault(_Case(spec, one, arguments))):
+                return reason
+            if one.role not in ("recipient", "target", "place", "link", "amount", "secret") or is_literal:
                 continue
             refs = Step("", {"": argument}).refs()
             if any(self._is_as_planned(plan.steps[ref.step].tool, ref, one) for ref in refs):
@@ -206,6 +208,12 @@ class Warrant:
             if reason := self._fault(_Case(spec, one, arguments)):
                 return reason
         return ""
+
+    def _is_owners_own(self, recipient: str) -> bool:
+        """Return whether a recipient that the plan itself holds is one the owner has: a planner may remember those from
+        what the owner taught; any other must be said."""
+        low = folded(recipient).strip()
+        return low in self._owner.contacts or self._owner.is_self(low)
 
     def _is_bound(self, plan: Plan, argument: Argument, value: Plain) -> bool:
         """Return whether a value holds, or is part of, something that the steps it refers to returned."""
@@ -228,6 +236,7 @@ class Warrant:
         return any(
             result.spec.name == tool and (atom.is_trusted or is_key) and wanted in (None, atom.field)
             for result, _, atom in self._evidence.holding(str(one.value))
+            if one.role != "recipient" or result.spec.effect == "none"
         )
 
     def _fault(self, case: _Case) -> str:
@@ -283,6 +292,7 @@ class Warrant:
             (atom.is_trusted or (atom.is_author and self._is_back and not self._is_in_anothers_name(record, low)))
             and self._evidence.is_meant(result, record)
             for result, record, atom in self._evidence.holding(low)
+            if result.spec.effect == "none"  # what this plan made shows nothing of whom the owner means
         )
 
     def _is_in_anothers_name(self, record: Record, low: str) -> bool:
@@ -310,6 +320,8 @@ class Warrant:
             if not any(map(self._owner.is_self, given)) or len(given) < 2:
                 continue
             for result, record, atom in self._evidence.holding(next(iter(given))):
+                if result.spec.effect != "none":
+                    continue
                 taken = {a.value for a in record.atoms if a.field == atom.field}
                 if given <= taken and self._evidence.is_meant(result, record):
                     return True

@@ -32,6 +32,7 @@ from hearth.types import (
     Plain,
     Plan,
     Ref,
+    Referent,
     Step,
     ToolSpec,
 )
@@ -51,6 +52,10 @@ class Value:
     """Labels of its fields where they differ from `label`."""
     files: tuple[str, ...] = ()
     """For a value that stands for recipients: the files they would get."""
+    things: tuple[Referent, ...] = ()
+    """The things that the value names, in the order of `data`, which then holds their ids."""
+    is_open: bool = False
+    """Which thing the value names is not known yet; `data` holds the words."""
 
     def field_label(self, name: str) -> Label:
         """Return the label of one field; for one not declared separately, that of the whole."""

@@ -16,9 +16,10 @@ import base64
 import re
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hearth.models.injection_classifier import hidden_text, plain
+from hearth.types import Refusal
 
 INJECTION = "injection"
 """The label source of text that reads like an instruction; whatever holds it is not trusted."""
@@ -144,3 +145,25 @@ def _new_word(reply: str, told: frozenset[str]) -> str:
             continue
         return f"the name {word!r} is new"
     return ""
+
+
+_ASKS_FOR_A_SECRET = re.compile(
+    r"\b(?:pins?|passwords?|passcodes?|passphrases?|cvv|cvc|tans?|one-time codes?|security codes?|seed phrases?|"
+    r"private keys?|card numbers?|social security)\b",
+    re.IGNORECASE,
+)
+
+
+def said_by_model(refusal: Refusal, request: str) -> Refusal:
+    """Return a refusal that a model wrote, without its words where they hold a link or an address that the request does
+    not, or speak of a secret: it may be a stranger who asks."""
+    reason = refusal.reason
+    said = request.casefold()
+    strange = [match[0] for form in (_LINK, _URL, _ADDRESS) for match in form.finditer(reason)]
+    if any(one.strip(".,:;)").casefold() not in said for one in strange) or hidden_text(reason):
+        left_out = "its words are left out, since they hold a link, an address or letters that cannot be seen"
+    elif _ASKS_FOR_A_SECRET.search(reason):
+        left_out = "its words are left out, since they speak of a password, a PIN or a card: never type one here"
+    else:
+        return refusal
+    return replace(refusal, reason=f"{refusal.planner or 'the model'} could not plan this; {left_out}")

@@ -11,6 +11,7 @@ Not covered: relations between arguments.
 from __future__ import annotations
 
 import datetime as dt
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +21,7 @@ from hearth.formats.tool_signature import from_plain
 from hearth.guard.flow.labels import VOUCHED_TYPES, Value, item_type
 from hearth.guard.flow.trusted_contacts import KnownAddresses, normalised
 from hearth.guard.policy.safe_regex import Pattern
-from hearth.types import OWNER, Label, Parameter, Plain
+from hearth.types import OWNER, Label, Parameter, Plain, Referent
 
 ORDERED_TYPES = frozenset({"integer", "number", "date", "datetime", "time", "duration"})
 """Types that have a range."""
@@ -96,8 +97,8 @@ class Condition:
     def _holds_value(
         self, parameter: Parameter, given: Given, book: KnownAddresses | None, *, every: bool
     ) -> bool | None:
-        checks = self._checks(parameter, book)
-        if not checks and self.max_items is None:
+        names, checks = self._name_checks(parameter, every=every), self._checks(parameter, book)
+        if not names and not checks and self.max_items is None:
             return True
         if given.value is None:
             return None
@@ -105,24 +106,43 @@ class Condition:
         items = data if isinstance(data, list) else [data]
         if self.max_items is not None and len(items) > self.max_items:
             return False
-        if not checks:
+        if not names and not checks:
             return True
         if not items:
             return False
-        fits = [_all(check(item) for check in checks) for item in items]
+        if given.value.is_open:
+            return None  # the words alone say nothing of the thing
+        things = given.value.things if len(given.value.things) == len(items) else (None,) * len(items)
+        fits = [
+            _all(
+                [
+                    *(_any([check(text) for text in _texts(item, thing, every=every)]) for check in names),
+                    *(check(item) for check in checks),
+                ]
+            )
+            for item, thing in zip(items, things, strict=True)
+        ]
         return _all(fits) if every else _any(fits)
 
-    def _checks(self, parameter: Parameter, book: KnownAddresses | None) -> list[Callable[[Plain], bool | None]]:
-        kind = item_type(parameter.type)
+    def _name_checks(self, parameter: Parameter, *, every: bool) -> list[Callable[[Plain], bool | None]]:
+        """Checks that any name of a thing may pass."""
         checks: list[Callable[[Plain], bool | None]] = []
         if self.one_of is not None:
-            chosen = self.one_of
+            chosen, kind = self.one_of, item_type(parameter.type)
+            if not every and parameter.names_a_thing:
+                chosen = (*chosen, *(_folded(choice) for choice in chosen if isinstance(choice, str)))
             checks.append(lambda item: any(_is_same(item, choice, kind) for choice in chosen))
-        if self.low is not None or self.high is not None:
-            checks.append(lambda item: self._in_range(item, kind))
         if self.pattern is not None:
             pattern = self.pattern
             checks.append(lambda item: pattern.fits(item) if isinstance(item, str) else False)
+        return checks
+
+    def _checks(self, parameter: Parameter, book: KnownAddresses | None) -> list[Callable[[Plain], bool | None]]:
+        """Checks of the value itself."""
+        kind = item_type(parameter.type)
+        checks: list[Callable[[Plain], bool | None]] = []
+        if self.low is not None or self.high is not None:
+            checks.append(lambda item: self._in_range(item, kind))
         if self.max_chars is not None:
             n_max = self.max_chars
             checks.append(lambda item: isinstance(item, str) and len(item) <= n_max)
@@ -142,6 +162,20 @@ class Condition:
             return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
         except (WrongType, TypeError):
             return None
+
+
+def _texts(item: Plain, thing: Referent | None, *, every: bool) -> tuple[Plain, ...]:
+    """Texts by which a rule may name a value: of a thing its id and its names, in any case. Where the rule allows
+    (`every`), only those that name nothing else."""
+    if thing is None:
+        return (item,)
+    names = (thing.name, *thing.spellings, *(() if every else thing.aliases))
+    exact = (item, *(name for name in names if name))
+    return exact if every else tuple(dict.fromkeys((*exact, *(_folded(str(text)) for text in exact))))
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()
 
 
 def _is_same(value: Plain, choice: Plain, kind: str) -> bool:

@@ -1,6 +1,6 @@
 """Keeps the owner's standing answers, "always this" and "never this": narrow, expiring, listed and revocable.
 
-A consent holds for one tool, the same values wherever a value decides what is acted on (recipients, records, files,
+A consent holds for one tool, the same things wherever a value decides what is acted on (recipients, records, files,
 devices, choices; for a draft, its recipients and files), amounts not above the one agreed to, no source that was not
 there then, and the same reason for asking: the same rule by content, not by name. A value that stands for recipients (a
 draft) has the sources of everything they get. Free text and times may differ. A consent never lifts a `deny`. A "never"
@@ -8,9 +8,8 @@ belongs to no rule, overrides every yes, and holds whatever the files, amounts a
 is acted on (a note), it holds for the very same words.
 
 Covered: everything above; a consent that has expired or was revoked counts for nothing.
-Not covered: what a text says; a value that a tool reads loosely (`notes.txt` for any file with that ending, an address
-with a name around it) counts as another value when it is written differently; what another program makes of a draft;
-how often a consent is used (rules with a rate count that).
+Not covered: what a text says; what another program makes of a draft; how often a consent is used (rules with a rate
+count that); another thing that takes the place of one agreed to, under its very name.
 """
 
 from __future__ import annotations
@@ -26,29 +25,12 @@ from hearth.guard.flow.labels import Value, item_type
 from hearth.guard.flow.trusted_contacts import normalised
 from hearth.storage.database import Store
 from hearth.storage.trace import moment_text, parse_moment
-from hearth.types import Parameter, Plain, ToolSpec
+from hearth.types import WORDING, Parameter, Plain, ToolSpec
 
 LASTS = dt.timedelta(days=30)
 AMOUNT_TYPES = frozenset({"integer", "number"})
 FREE_TYPES = frozenset({"text", "date", "time", "datetime", "duration"})
 """Types whose values may differ from one time to the next, if they are neither a sink nor an enum."""
-WORDING = frozenset(
-    {
-        "text",
-        "body",
-        "content",
-        "message",
-        "subject",
-        "title",
-        "description",
-        "note",
-        "comment",
-        "summary",
-        "items",
-        "place",
-    }
-)
-"""Names of text parameters that may differ. Any other text names what is acted on (`device`, `list`, `scene`)."""
 _FILES = ".files"
 """Suffix to an argument's name: the files that go with what it stands for. No parameter has a dot in its name."""
 
@@ -79,7 +61,9 @@ class Consent:
         if self.is_revoked or now >= self.expires or spec.name != self.tool:
             return False
         if self.verdict == "deny":
-            return refused(spec, arguments) == self.fixed
+            return self._refuses(spec, arguments)
+        if any(value.is_open for value in arguments.values()):
+            return False
         fixed, amounts = pattern_of(spec, arguments)
         return (
             rule in self.rules
@@ -88,6 +72,17 @@ class Consent:
             and all(_is_within(amount, self.amounts[name]) for name, amount in amounts.items())
             and arguments.keys() <= self.sources.keys()
             and all(_sources(value) <= self.sources[name] for name, value in arguments.items())
+        )
+
+    def _refuses(self, spec: ToolSpec, arguments: Mapping[str, Value]) -> bool:
+        """Return whether a "never" is about these things; one said before things were resolved, about their names."""
+        wanted = refused(spec, arguments)
+        if wanted == self.fixed or wanted.keys() != self.fixed.keys():
+            return wanted == self.fixed
+        return all(
+            value == self.fixed[name]
+            or any(self.fixed[name] in (one.name, *one.spellings, *one.aliases) for one in arguments[name].things)
+            for name, value in wanted.items()
         )
 
     def said(self) -> str:

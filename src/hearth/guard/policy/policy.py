@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from hearth.config import OrderedRule, Settings
@@ -92,6 +92,8 @@ class Judgement:
     labels: tuple[StepLabels, ...] = ()
     decisions: tuple[Decision, ...] = ()
     """Detailed decision for each step."""
+    things: Mapping[int, Mapping[str, Value]] = field(default_factory=dict)
+    """By step: the literals that name things, resolved as far as that could be done before the plan runs."""
 
 
 class Policy:
@@ -227,6 +229,7 @@ class Policy:
         tools: Mapping[str, ToolSpec],
         n_consented: int = 0,
         circumstances: Mapping[str, Circumstances] | None = None,
+        things: Mapping[int, Mapping[str, Value]] | None = None,
     ) -> Judgement:
         """Rule on a whole plan: the strictest ruling on any of its steps, with every reason of that strictness.
 
@@ -234,7 +237,9 @@ class Policy:
             n_consented: The number of leading steps that were allowed before; they are not ruled on again, but their
                 labels count.
             circumstances: By tool; those of other tools are unknown.
+            things: As `Judgement.things`; without it nothing that literals name is known yet.
         """
+        things = things or {}
         try:
             labels = predict(plan, tools)
         except PlanError as error:
@@ -249,11 +254,11 @@ class Policy:
                 decisions.append(Decision(Ruling("allow", "agreed to before", "consent")))
             else:
                 at_step = Circumstances(known.now, known.book, known.n_calls, n_before)
-                decisions.append(self._judge_step(plan, index, tools, labels[index], at_step))
+                decisions.append(self._judge_step(plan, index, tools, labels[index], at_step, things.get(index, {})))
         if not decisions:
             return Judgement(Ruling("deny", "the plan has no steps", "plan"))
         steps = tuple(decision.ruling for decision in decisions)
-        return Judgement(strictest(steps), steps, labels, tuple(decisions))
+        return Judgement(strictest(steps), steps, labels, tuple(decisions), things)
 
     def _judge_step(
         self,
@@ -262,11 +267,13 @@ class Policy:
         tools: Mapping[str, ToolSpec],
         labels: StepLabels,
         circumstances: Circumstances,
+        things: Mapping[str, Value],
     ) -> Decision:
         step = plan.steps[index]
         spec = tools[step.tool]
         if spec.name in self._ordered:
-            given = {name: _given(value, name, labels) for name, value in step.arguments.items()}
+            given = {name: _given(spec, value, name, labels, things) for name, value in step.arguments.items()}
+            given |= {name: Given.known(value) for name, value in things.items() if name not in given}
             decision = self.decide(spec, given, circumstances, is_final=False)
         else:
             decision = Decision(self.rule_tool(spec))
@@ -310,11 +317,13 @@ def strictest(steps: Sequence[Ruling]) -> Ruling:
     return Ruling(worst.verdict, "; ".join(reasons), worst.rule)
 
 
-def _given(value: Argument, name: str, labels: StepLabels) -> Given:
-    """An argument of a plan: a literal is known, a reference to a result is not."""
-    if refs_in(value):
+def _given(spec: ToolSpec, value: Argument, name: str, labels: StepLabels, things: Mapping[str, Value]) -> Given:
+    """An argument of a plan: a literal is known, with the thing it names; a reference to a result is not."""
+    parameter = spec.parameter(name)
+    is_unresolved = parameter is not None and parameter.is_resolved and name not in things
+    if refs_in(value) or is_unresolved or (name in things and things[name].is_open):
         return Given(None, labels.arguments[name], labels.best.get(name))
-    return Given.known(Value(literal(value), labels.arguments[name]))
+    return Given.known(things[name] if name in things else Value(literal(value), labels.arguments[name]))
 
 
 def literal(value: Argument) -> Plain:

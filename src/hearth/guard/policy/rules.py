@@ -254,7 +254,8 @@ def _condition(when: When, parameter: Parameter, tool: str, patterns: dict[str, 
     what = f"{parameter.name!r} of {tool}, which is a {parameter.type}"
     if (when.min is not None or when.max is not None) and kind not in ORDERED_TYPES:
         raise ValueError(f"gives a range for {what}; ranges are for {', '.join(sorted(ORDERED_TYPES))}")
-    if (when.matches is not None or when.max_chars is not None) and kind not in _TEXT_TYPES:
+    is_text = kind in _TEXT_TYPES or parameter.is_resolved  # a thing is matched by its names
+    if (when.matches is not None or when.max_chars is not None) and not is_text:
         raise ValueError(f"asks for a text in {what}; use `one_of`, `min` or `max`")
     stands_for_people = parameter.is_sink and kind not in TYPE_NAMES  # the id of a draft, say
     if (when.contact is not None or when.group) and kind not in _TEXT_TYPES and not stands_for_people:

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Annotated, NewType
 
 from hearth.errors import EgressError, HearthError, ToolError
-from hearth.formats.tool_signature import Sink, tool
+from hearth.formats.tool_signature import Names, Sink, tool
 from hearth.language.text.keyword_match import excerpt, names, wanted
 from hearth.language.text.normalize import folded
 from hearth.protocols import CallContext
-from hearth.tools.files import existing_document, size_text
+from hearth.tools.files import ExistingFile, existing_document, size_text
 from hearth.tools.mail.compose import (
     N_MAX_ATTACHED_BYTES,
     Letter,
@@ -53,11 +53,12 @@ from hearth.tools.mail.maildir import (
 from hearth.tools.mail.mime import Attachment, read_attachments
 from hearth.tools.pim.cards import Card, read_cards
 from hearth.tools.pim.person_lookup import NO_FIT, fit, name_words
-from hearth.types import EmailAddress, FieldOrigin, FilePath, Plain
+from hearth.types import EmailAddress, FieldOrigin, FilePath, Plain, Referent
 
 DraftId = NewType("DraftId", str)
 
 N_MAX_FOUND = 50
+N_MAX_SHOWN_RECIPIENTS = 10
 N_MAX_SNIPPET_CHARACTERS = 500
 _GENERIC = frozenset(["mail", "email", "message", "inbox", "latest", "newest", "last"])
 
@@ -97,6 +98,27 @@ class Sent:
 # The sender of a mail may forge all of it, also the sender's address; only what this device adds is trusted.
 _MAIL = {"id": FieldOrigin("device", ()), "is_unread": FieldOrigin("device"), "received": FieldOrigin("message")}
 _MAIL |= {name: FieldOrigin("message") for name in ("sender", "sender_name", "subject", "text")}
+
+# ── Which mail ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _mail_meant(mail: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001 - a Resolver
+    """Resolve the id of a mail: "subject" from sender, with its time. Raises: NotFound; ToolError."""
+    seen = look_at(place_of(mail, call.workspace), call)
+    sender = seen.head.sender_name or seen.head.sender or "unknown sender"
+    received = seen.received.astimezone(call.now.tzinfo)
+    return Referent(seen.place.id, f"“{seen.head.subject or 'no subject'}” from {sender}, {received:%d %b %Y %H:%M}")
+
+
+def _draft_meant(draft: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001 - a Resolver
+    """Resolve the id of a draft. Raises: NotFound; ToolError."""
+    seen = look_at(place_of(draft, call.workspace, (DRAFTS,)), call)
+    to = ", ".join([*seen.head.to, *seen.head.bcc][:N_MAX_SHOWN_RECIPIENTS]) or "nobody"
+    return Referent(seen.place.id, f"“{seen.head.subject or 'no subject'}” to {to}")
+
+
+MailMeant = Annotated[MailId, Names(_mail_meant)]
+DraftMeant = Annotated[DraftId, Names(_draft_meant), Sink]
 
 # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -156,7 +178,7 @@ def find_mail(
 
 
 @tool(source="message", origins=_MAIL, answer="{sender_name}, {received}: {subject}\n{text}")
-def read_mail(mail: MailId, call: CallContext) -> Mail:
+def read_mail(mail: MailMeant, call: CallContext) -> Mail:
     """Read the whole text of a mail. It stays marked as it was.
 
     Args:
@@ -176,7 +198,7 @@ def read_mail(mail: MailId, call: CallContext) -> Mail:
 
 
 @tool(effect="change", source="message", origins=_MAIL, answer="Marked as read: {subject}.")
-def mark_read(mail: MailId, call: CallContext) -> Mail:
+def mark_read(mail: MailMeant, call: CallContext) -> Mail:
     """Mark a mail as read.
 
     Args:
@@ -191,7 +213,7 @@ def mark_read(mail: MailId, call: CallContext) -> Mail:
 
 
 @tool(effect="change", source="message", origins=_MAIL, answer="Moved to the trash: {subject}.")
-def delete_mail(mail: MailId, call: CallContext) -> Mail:
+def delete_mail(mail: MailMeant, call: CallContext) -> Mail:
     """Delete a mail: it goes to the trash and can be brought back with `hearth undo`.
 
     Args:
@@ -277,7 +299,7 @@ def draft_mail(
     text: str,
     call: CallContext,
     subject: str = "",
-    attachments: list[FilePath] | None = None,
+    attachments: list[ExistingFile] | None = None,
 ) -> Draft:
     """Write a mail as a draft. Nothing is sent until send_mail.
 
@@ -313,7 +335,7 @@ def draft_mail(
         "attachments": FieldOrigin(made_of=()),
     },
 )
-def draft_reply(mail: MailId, text: str, call: CallContext) -> Draft:
+def draft_reply(mail: MailMeant, text: str, call: CallContext) -> Draft:
     """Write a reply to a mail as a draft. Nothing is sent until send_mail.
 
     Args:
@@ -354,7 +376,7 @@ def draft_reply(mail: MailId, text: str, call: CallContext) -> Draft:
         "attachments": FieldOrigin("message", ("mail",)),
     },
 )
-def draft_forward(mail: MailId, to: Annotated[list[EmailAddress], Sink], call: CallContext, text: str = "") -> Draft:
+def draft_forward(mail: MailMeant, to: Annotated[list[EmailAddress], Sink], call: CallContext, text: str = "") -> Draft:
     """Pass a mail on to somebody else as a draft, with what was attached. Nothing is sent until send_mail.
 
     Args:
@@ -403,7 +425,7 @@ def _draft(letter: Letter, said: str, paths: list[FilePath], call: CallContext) 
 
 
 @tool(effect="send", is_idempotent=False, timeout_s=180, answer="Sent to {to}: {subject}.")
-def send_mail(draft: Annotated[DraftId, Sink], call: CallContext) -> Sent:
+def send_mail(draft: DraftMeant, call: CallContext) -> Sent:
     """Send a draft. What is sent cannot be called back.
 
     Args:

@@ -11,18 +11,18 @@ import datetime as dt
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 from hearth.errors import NotFound, ToolError
 from hearth.formats.content_lines import checked_email, checked_text, escape, new_component, new_line
-from hearth.formats.tool_signature import ID_IS_A_KEY, tool
+from hearth.formats.tool_signature import ID_IS_A_KEY, Names, tool
 from hearth.language.text.normalize import Query
 from hearth.protocols import CallContext
 from hearth.tools.pim import ical
 from hearth.tools.pim.calendar_events import FOLDER, Entry, Event, EventId, Events, Search, entry_of
 from hearth.tools.pim.ical import When
 from hearth.tools.pim.mirror import Mirror, file_name
-from hearth.types import EmailAddress, Plain
+from hearth.types import EmailAddress, Plain, Referent
 
 MAX_EVENTS = 200
 MAX_TITLE_CHARS, MAX_ATTENDEES = 1_000, 200
@@ -176,6 +176,24 @@ def _windows(start: dt.datetime, end: dt.datetime) -> Iterator[tuple[dt.datetime
             yield opens, closes
 
 
+# ── Which event ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _event_meant(event: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001 - a Resolver
+    """Resolve the id of an event, or of one time of a repeating one. Raises: NotFound; ToolError: it cannot be read."""
+    place = Events(call).read(refresh=False).locate(EventId(str(event)))
+    try:
+        entry = place.entry()
+        start = ical.in_zone(entry.start, call.now.tzinfo)
+    except (ValueError, OverflowError) as error:
+        raise ToolError(f"the event {str(event)[:100]!r} cannot be read: {error}") from None
+    when = f"{start:%a %d %b %Y %H:%M}" if isinstance(entry.start, dt.datetime) else f"{start:%a %d %b %Y}"
+    often = f", every time ({entry.repeat})" if entry.is_series and not place.recurrence else ""
+    return Referent(str(event), f"“{entry.title}”, {when}{often}", aliases=(entry.title,))
+
+
+EventMeant = Annotated[EventId, Names(_event_meant)]
+
 # ── Tools that change ─────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -304,7 +322,7 @@ def _extent(
     timeout_s=60,
     n_retries=1,
 )
-def move_event(call: CallContext, event: EventId, start: dt.datetime) -> Event:
+def move_event(call: CallContext, event: EventMeant, start: dt.datetime) -> Event:
     """Move an event in the owner's calendar to another time; it lasts as long as before.
 
     Of a repeating event, only the occurrence that was found is moved.
@@ -339,7 +357,7 @@ def move_event(call: CallContext, event: EventId, start: dt.datetime) -> Event:
     timeout_s=60,
     n_retries=1,
 )
-def cancel_event(call: CallContext, event: EventId) -> Event:
+def cancel_event(call: CallContext, event: EventMeant) -> Event:
     """Take an event out of the owner's calendar; nobody is told.
 
     Of a repeating event, only the occurrence that was found is cancelled.

@@ -12,7 +12,7 @@ import re
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NewType
+from typing import Annotated, NewType
 
 from hearth.errors import Ambiguous, NotFound, ToolError
 from hearth.formats.content_lines import (
@@ -25,14 +25,14 @@ from hearth.formats.content_lines import (
     parse,
     unreadable_notice,
 )
-from hearth.formats.tool_signature import ID_IS_A_KEY, tool
+from hearth.formats.tool_signature import ID_IS_A_KEY, Names, as_written, tool
 from hearth.language.text.normalize import Query, folded
 from hearth.protocols import CallContext
 from hearth.tools.pim.cards import FOLDER, Card, CardFile, address_value, card_of, put_value, read_cards
 from hearth.tools.pim.mirror import Mirror, file_name
 from hearth.tools.pim.person_lookup import NO_FIT, fit, name_words
 from hearth.tools.pim.person_lookup import entities as entities  # part of this module's interface
-from hearth.types import EmailAddress, Entity, PersonName, PhoneNumber, Plain
+from hearth.types import EmailAddress, Entity, PersonName, PhoneNumber, Plain, Referent
 
 MAX_NAME_CHARS, MAX_ADDRESS_CHARS = 200, 1_000
 MIN_BIRTH_YEAR = 1850
@@ -185,6 +185,17 @@ def _told_apart(contact: Contact) -> str:
     return f"{contact.name} ({more})" if more else contact.name
 
 
+def _contact_meant(contact: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001
+    """Resolve the id of a contact (a `Resolver`). Raises: NotFound."""
+    contacts = _Contacts(call, refresh=False)
+    card = contacts.locate(ContactId(str(contact))).card
+    id = next((id for id, other in contacts.all() if other is card), ContactId(str(contact)))
+    return Referent(id, _told_apart(_contact(id, card)), aliases=(card.name,))
+
+
+ContactMeant = Annotated[ContactId, Names(_contact_meant)]
+PostalAddress = Annotated[str, Names(as_written)]
+
 # ── Tools ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -313,7 +324,7 @@ def add_contact(
     name: PersonName,
     email: EmailAddress = NO_EMAIL,
     phone: PhoneNumber = NO_PHONE,
-    address: str = "",
+    address: PostalAddress = "",
     birthday: dt.date | None = None,
 ) -> Contact:
     """Add a person to the owner's contacts.
@@ -367,10 +378,10 @@ def add_contact(
 )
 def change_contact(
     call: CallContext,
-    contact: ContactId,
+    contact: ContactMeant,
     email: EmailAddress = NO_EMAIL,
     phone: PhoneNumber = NO_PHONE,
-    address: str = "",
+    address: PostalAddress = "",
     birthday: dt.date | None = None,
 ) -> Contact:
     """Change what the owner's contacts say about a person; what is not given stays.
@@ -407,7 +418,7 @@ def change_contact(
     timeout_s=60,
     n_retries=1,
 )
-def delete_contact(call: CallContext, contact: ContactId) -> Contact:
+def delete_contact(call: CallContext, contact: ContactMeant) -> Contact:
     """Delete a person from the owner's contacts.
 
     Args:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, NewType
+from typing import Annotated, Literal, NewType
 
 from hearth.errors import NotFound, ToolError
 from hearth.formats.content_lines import (
@@ -23,11 +24,12 @@ from hearth.formats.content_lines import (
     read_folder,
     unreadable_notice,
 )
-from hearth.formats.tool_signature import ID_IS_A_KEY, tool
+from hearth.formats.tool_signature import ID_IS_A_KEY, Names, tool
 from hearth.language.text.normalize import Query
 from hearth.protocols import CallContext
 from hearth.tools.pim import ical
 from hearth.tools.pim.ical import When
+from hearth.types import Referent
 
 FOLDER = "reminders"
 MAX_TEXT_CHARS = 2_000
@@ -214,6 +216,16 @@ def _without_end(todo: Component) -> Component:
 # ── Tools ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def _reminder_meant(reminder: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001
+    """Resolve the id of a reminder (a `Resolver`): its text and its time. Raises: NotFound."""
+    task = _Reminders(call).locate(ReminderId(str(reminder))).task
+    at = f", {ical.in_zone(task.due, call.now.tzinfo):%a %d %b %Y %H:%M}" if task.due is not None else ""
+    return Referent(str(reminder), f"“{task.text}”{at}", aliases=(task.text,))
+
+
+ReminderMeant = Annotated[ReminderId, Names(_reminder_meant)]
+
+
 @tool(effect="change", answer="Reminder set: {text}, {at}[, then {repeat}].")
 def add_reminder(call: CallContext, text: str, at: dt.datetime, repeat: Repeat = "none") -> Reminder:
     """Remind the owner of something at a time, once or again and again.
@@ -317,7 +329,7 @@ def find_reminders(
 
 
 @tool(effect="change", answer="Done: {text}.")
-def complete_reminder(call: CallContext, reminder: ReminderId) -> Reminder:
+def complete_reminder(call: CallContext, reminder: ReminderMeant) -> Reminder:
     """Mark a reminder as done; a repeating one moves to its next time.
 
     Args:
@@ -347,7 +359,7 @@ def complete_reminder(call: CallContext, reminder: ReminderId) -> Reminder:
 
 
 @tool(effect="change", answer="{text} is now set for {at}.")
-def move_reminder(call: CallContext, reminder: ReminderId, at: dt.datetime) -> Reminder:
+def move_reminder(call: CallContext, reminder: ReminderMeant, at: dt.datetime) -> Reminder:
     """Set a reminder to another time; a repeating one goes on from there.
 
     Args:
@@ -376,7 +388,7 @@ def move_reminder(call: CallContext, reminder: ReminderId, at: dt.datetime) -> R
 
 
 @tool(effect="change", answer="Reminder deleted: {text}.")
-def delete_reminder(call: CallContext, reminder: ReminderId) -> Reminder:
+def delete_reminder(call: CallContext, reminder: ReminderMeant) -> Reminder:
     """Delete a reminder, with all its repetitions.
 
     Args:

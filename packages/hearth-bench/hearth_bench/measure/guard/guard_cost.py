@@ -145,6 +145,7 @@ SECTIONS: dict[str, Callable[[int], Mapping[str, object]]] = {
     "ledger": ledger,
     "monitor": lambda _: guard_calls.monitor(),
     "judging": lambda _: guard_calls.judging(),
+    "referents": lambda _: guard_calls.referents(),
     "rules": lambda _: guard_calls.rules(),
     "provenance": lambda _: guard_calls.provenance(),
     "warrant": lambda _: warrant_calls.warrant(),

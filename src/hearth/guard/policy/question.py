@@ -1,0 +1,331 @@
+"""Writes one question per plan, in plain words: what happens, to which things, with which values, what can be undone.
+
+A `Question` is made once; it is what the terminal shows and the record keeps. Things are shown by their names with what
+tells them from others, addresses in letters with a warning where they imitate others, texts that are written or sent in
+full. Values are quoted with everything invisible made visible, so that none can pass for a part of the question. A
+value not known yet is named by the step and the field it will come from, with who may have written it. If a call turns
+out different from what was agreed to, only the difference is asked about, with the real values.
+
+Covered: every step of a plan with its things, values and their sources; of a text beyond `MAX_TEXT_CHARS` the rest is
+counted, and links, addresses, accounts and numbers in it are listed.
+Not covered: whether the owner reads it.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from hearth.formats.addresses import in_letters
+from hearth.formats.plan_text import moment_text
+from hearth.guard.deidentify.pattern_finders import find_identifiers
+from hearth.guard.flow.labels import StepLabels, Value, origins, refs_in
+from hearth.guard.flow.trusted_contacts import KnownAddresses, has_lookalike_letters
+from hearth.guard.policy.policy import Judgement
+from hearth.language.text.confusables import plain, words
+from hearth.types import WORDING, Argument, Effect, Label, Plain, Plan, Ref, Referent, Ruling, Step, ToolSpec
+
+MAX_TEXT_CHARS = 2_000
+"""Most characters of one value that are shown; more than most mails have."""
+MAX_NAMED = 100
+"""Most things that are listed of steps that do the same to many."""
+MAX_LIFTED = 20
+"""Most identifiers that are listed of the part of a text that is not shown."""
+_CONSEQUENCE: Mapping[Effect, str] = {
+    "none": "only reads",
+    "change": "changes your data; can be undone",
+    "send": "cannot be undone",
+}
+_SOURCES = {
+    "owner": "your request",
+    "device": "your own records",
+    "contacts": "your contacts",
+    "message": "a message you received",
+    "web": "a web page",
+    "file": "a file",
+    "sensor": "a sensor",
+    "teacher": "the teacher",
+    "model": "a language model",
+    "memory": "memory",
+    "injection": "a text that reads like an instruction to me",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """One step, or several that do the same to one thing each."""
+
+    heading: str
+    details: tuple[str, ...] = ()
+    """One argument each: what is shown of it, and where it comes from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the owner is asked; `str` of it is what every surface shows and the record keeps."""
+
+    opening: str
+    deeds: tuple[Deed, ...]
+    reason: str
+
+    def __str__(self) -> str:
+        lines = [self.opening] if self.opening else []
+        for deed in self.deeds:
+            lines += [deed.heading, *(f"       {detail}" for detail in deed.details)]
+        return "\n".join([*lines, f"I ask because {shown(self.reason)}."])
+
+
+def question(
+    plan: Plan,
+    tools: Mapping[str, ToolSpec],
+    judgement: Judgement,
+    behind: Mapping[str, Value] | None = None,
+    book: KnownAddresses | None = None,
+) -> Question:
+    """Ask about a whole plan.
+
+    Args:
+        judgement: The judgement of this plan by `Policy.judge`. Steps already agreed to are left out.
+        behind: Recipients that ids in the plan stand for ("send it"): shown in place of the id.
+        book: Gives the names to whom those addresses belong.
+    """
+    asked = [index for index in range(len(plan.steps)) if judgement.steps[index].rule != "consent"]
+    deeds = []
+    for group in _grouped(plan, asked):
+        details = [
+            _details(plan, index, tools, judgement.labels[index], judgement.things.get(index, {}), behind or {}, book)
+            for index in group
+        ]
+        spec = tools[plan.steps[group[0]].tool]
+        number = f"{group[0] + 1}." if len(group) == 1 else f"{group[0] + 1}–{group[-1] + 1}."
+        times = f", {len(group)} times" if len(group) > 1 else ""
+        deeds.append(Deed(f"  {number} {spec.name} ({_CONSEQUENCE[spec.effect]}){times}", tuple(_merged(details))))
+    return Question("This is what I would do:", tuple(deeds), judgement.ruling.reason)
+
+
+def difference(
+    plan: Plan,
+    index: int,
+    tools: Mapping[str, ToolSpec],
+    arguments: Mapping[str, Value],
+    ruling: Ruling,
+    book: KnownAddresses | None = None,
+    *,
+    is_seen: bool = True,
+) -> Question:
+    """Ask about how one step differs from what was agreed to, with its real values.
+
+    Args:
+        arguments: The arguments of the call, with the things they name, and recipients in place of the ids that stand
+            for them.
+        book: Gives the name to whom an address belongs.
+        is_seen: The owner saw the plan; for a step that nobody was asked about so far, every value is shown.
+    """
+    step = plan.steps[index]
+    spec = tools[step.tool]
+    details = []
+    for name, value in arguments.items():
+        parameter = spec.parameter(name)
+        is_sink = parameter is not None and parameter.is_sink
+        planned = step.arguments.get(name)
+        if is_seen and not is_sink and not refs_in(planned) and not value.things:
+            continue  # it is as planned, and nothing depends on it
+        line = f"{name}{' (decides where it goes)' if is_sink else ''}: {_said_value(value, name, book)}"
+        line += _said_files(value)
+        if refs_in(planned):
+            line += f", as {_said(planned, plan)}"
+        details.append(f"{line} [from {source_words(value.label)}]")
+    heading = f"Before I go on with {index + 1}. {spec.name} ({_CONSEQUENCE[spec.effect]}):"
+    return Question("", (Deed(heading, tuple(details)),), ruling.reason)
+
+
+# ── Steps ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _grouped(plan: Plan, indices: Sequence[int]) -> Iterator[list[int]]:
+    """Yield runs of steps that call one tool with literals and differ in a single argument."""
+    run: list[int] = []
+    for index in indices:
+        if run and index == run[-1] + 1 and _is_alike(plan.steps[run[0]], plan.steps[index]):
+            run.append(index)
+            continue
+        if run:
+            yield from [run] if len(run) > 2 else [[one] for one in run]
+        run = [index]
+    if run:
+        yield from [run] if len(run) > 2 else [[one] for one in run]
+
+
+def _is_alike(one: Step, other: Step) -> bool:
+    if one.tool != other.tool or one.arguments.keys() != other.arguments.keys() or one.refs() or other.refs():
+        return False
+    return sum(one.arguments[name] != other.arguments[name] for name in one.arguments) <= 1
+
+
+def _merged(details: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """Yield one line for each argument of steps that are alike: what they share once, what differs as a list."""
+    for name in details[0]:
+        several = list(dict.fromkeys(one[name] for one in details))
+        if len(several) > 1:
+            head = f"{name}: "
+            listed = [text.removeprefix(head) for text in several[:MAX_NAMED]]
+            more = f" and {len(several) - MAX_NAMED} more" if len(several) > MAX_NAMED else ""
+            yield f"{name}, {len(several)} of them: {', '.join(listed)}{more}"
+        else:
+            yield several[0]
+
+
+def _details(
+    plan: Plan,
+    index: int,
+    tools: Mapping[str, ToolSpec],
+    labels: StepLabels,
+    things: Mapping[str, Value],
+    behind: Mapping[str, Value],
+    book: KnownAddresses | None,
+) -> dict[str, str]:
+    """What is shown of each argument of one step."""
+    step = plan.steps[index]
+    spec = tools[step.tool]
+    found: dict[str, str] = {}
+    for name in dict.fromkeys((*step.arguments, *things)):
+        parameter = spec.parameter(name)
+        is_sink = parameter is not None and parameter.is_sink
+        value = step.arguments.get(name)
+        thing = things.get(name)
+        known = behind.get(value) if is_sink and isinstance(value, str) else None
+        if known is not None:
+            said = f"to {_said_value(known, name, book)}{_said_files(known)}"
+        elif thing is not None:
+            said = _said_value(thing, name, book)
+        else:
+            said = _said(value, plan, name, book)
+        line = f"{name}{' (decides where it goes)' if is_sink else ''}: {said}"
+        label = labels.arguments.get(name)
+        if label is None:
+            pass  # left out in the request: the tool's own default
+        elif known is not None:
+            line += f" [from {source_words(known.label)}]"
+        elif is_sink and labels.expected(name).is_trusted and not label.is_trusted:
+            line += f" [from {source_words(labels.expected(name))}; if it turns out otherwise, I ask again]"
+        elif is_sink and (strangers := origins(plan, index, name, tools)):
+            unless = ", unless it is a contact of yours" if labels.may_turn_out_trusted(name) else ""
+            line += f" [a stranger may have written this: {', '.join(strangers)}{unless}]"
+        elif value is not None and refs_in(value) and spec.effect != "none":
+            line += f" [from {source_words(label)}]"
+        found[name] = line
+    return found
+
+
+# ── Values ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def source_words(label: Label) -> str:
+    """Name the sources of a value in words, strangers first."""
+    names = [*sorted(label.strangers), *sorted(label.sources - label.strangers)]
+    return ", ".join(dict.fromkeys(_SOURCES.get(name, name) for name in names)) or "nowhere in particular"
+
+
+def _said_files(value: Value) -> str:
+    return f", with the files {', '.join(map(quoted, value.files))}" if value.files else ""
+
+
+def _said_value(value: Value, name: str, book: KnownAddresses | None) -> str:
+    if value.is_open:
+        return f"{_said_plain(value.data, name, None)} (which one that is, I do not know yet)"
+    if value.things:
+        return ", ".join(_said_thing(one, book) for one in value.things)
+    return _said_plain(value.data, name, book)
+
+
+def _said_thing(thing: Referent, book: KnownAddresses | None) -> str:
+    return said_address(thing.id, book) if "@" in thing.id and " " not in thing.said else quoted(thing.said)
+
+
+def _said_plain(value: Plain, name: str, book: KnownAddresses | None) -> str:
+    if isinstance(value, list):
+        return ", ".join(_said_plain(item, name, book) for item in value) or "nothing"
+    if isinstance(value, dict):
+        return ", ".join(f"{quoted(key)} = {_said_plain(item, key, book)}" for key, item in value.items())
+    if not isinstance(value, str):
+        return str(value)
+    if book is not None and "@" in value and name not in WORDING:
+        return said_address(value, book)
+    return moment_text(value) or (_whole(value) if name in WORDING else quoted(value))
+
+
+def _said(value: Argument, plan: Plan, name: str = "", book: KnownAddresses | None = None) -> str:
+    if isinstance(value, Ref):
+        what = f"the {'.'.join(value.path)}" if value.path else "the result"
+        return f"{shown(what)} from {value.step + 1} ({plan.steps[value.step].tool})"
+    if isinstance(value, list):
+        return ", ".join(_said(item, plan, name, book) for item in value) or "nothing"
+    if isinstance(value, dict):
+        return ", ".join(f"{quoted(key)} = {_said(item, plan, key, book)}" for key, item in value.items())
+    return _said_plain(value, name, book)
+
+
+def said_address(address: str, book: KnownAddresses | None) -> str:
+    """An address in letters, whose it is, and where its letters may be taken for others, a warning with its ASCII."""
+    letters = in_letters(address)
+    notes = []
+    if letters != address or has_lookalike_letters(letters):
+        look = "WARNING, its letters may look like others; " if has_lookalike_letters(letters) else ""
+        notes.append(f"{look}in ASCII {ascii(address)[1:-1]}")
+    if book is not None:
+        name = book.name_of(address)
+        notes.append(f"{quoted(name)} in your contacts" if name else "not in your contacts")
+    return f"{quoted(letters)} ({'; '.join(notes)})" if notes else quoted(letters)
+
+
+def shown(text: str) -> str:
+    """Make everything invisible in `text` visible, as an escape; a reason may hold a value."""
+    return "".join(repr(c)[1:-1] if c.isascii() and not c.isprintable() else _visible(c) for c in text)
+
+
+def _visible(character: str) -> str:
+    is_hidden = unicodedata.category(character) in _INVISIBLE or character in _BLANK
+    return f"\\u{ord(character):04x}" if is_hidden else character
+
+
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3000\u3164\uffa0" + "".join(map(chr, range(0x2000, 0x200B))))
+"""Letters and spaces that look like nothing, or like an ordinary space."""
+
+
+def quoted(text: str) -> str:
+    """Put `text` in quotation marks on one line, with nothing invisible in it; see `MAX_TEXT_CHARS`."""
+    inner = "".join(f"\\{c}" if c in '"\\' else shown(c) for c in text[:MAX_TEXT_CHARS])
+    cut = "…" if len(text) > MAX_TEXT_CHARS else ""
+    return f'"{inner}{cut}"{_notes(text)}'
+
+
+def _whole(text: str) -> str:
+    """A text that is written or sent: on one line in quotation marks, or each of its lines behind a bar."""
+    if "\n" not in text.strip():
+        return quoted(text)
+    lines = text[:MAX_TEXT_CHARS].split("\n")
+    cut = "…" if len(text) > MAX_TEXT_CHARS else ""
+    return "".join(f"\n         | {shown(line)}" for line in lines) + cut + _notes(text)
+
+
+def _notes(text: str) -> str:
+    """What a reader of the shown part would miss: right-to-left letters, and what is in the rest."""
+    notes = []
+    if any(unicodedata.bidirectional(c) in ("R", "AL") for c in text):
+        notes.append("holds right-to-left letters, so it may read in another order than it is")
+    rest = text[MAX_TEXT_CHARS:]
+    if rest:
+        lifted = list(_identifiers(rest))
+        more = f" and {len(lifted) - MAX_LIFTED} more" if len(lifted) > MAX_LIFTED else ""
+        named = f", with {', '.join(lifted[:MAX_LIFTED])}{more} in them" if lifted else ""
+        notes.append(f"and {len(rest)} more characters{named}")
+    return f" ({'; '.join(notes)})" if notes else ""
+
+
+def _identifiers(text: str) -> Iterable[str]:
+    """Addresses, links, accounts and numbers in a text, as they stand there."""
+    read = plain(text)
+    found = find_identifiers(read.text, words(read.text), dates=False)
+    return dict.fromkeys(f"“{shown(read.text[one.start : one.end])}”" for one in sorted(found, key=lambda f: f.start))
