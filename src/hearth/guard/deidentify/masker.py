@@ -6,9 +6,9 @@ that may leave and restores what comes back: exactly what was masked, and in a m
 slightly changed. A stand-in that was never given out is an error, and no plan is made from it.
 Covered: any text (half surrogate pairs, look-alike letters, invisible characters, stand-ins in the text itself), in
 time linear in it; several texts of one conversation with one set of stand-ins. Not covered: identity by description
-("my sister's new boss"), names of unknown people if no tagger is installed or it errs, dates, ages, jobs and nations
-unless chosen, how a request is worded, and what the remaining shape gives away: that there is a telephone number, how
-long a card number is.
+("my sister's new boss"), facts of health or belief without a word of their field, names of unknown people if no tagger
+is installed or it errs, dates, ages, jobs and nations unless chosen, how a request is worded, and what the remaining
+shape gives away: that there is a telephone number, how long a card number is.
 """
 
 # ruff: noqa: SIM905 - lists of words read best as words
@@ -29,6 +29,8 @@ from hearth.guard.deidentify.postal_addresses import find_postal
 from hearth.guard.deidentify.pseudonyms import StandIns, cores_in
 from hearth.language.text.confusables import plain, words
 from hearth.language.text.span import Found
+from hearth.language.values.special_categories import KINDS as SPECIAL
+from hearth.language.values.special_categories import find_special
 from hearth.types import Argument, Context, Entity, Plan, Refusal, Request
 
 Tag = Callable[[Sequence[str]], list[list[Found]]]
@@ -39,7 +41,7 @@ _RANKS = {
     for rank, kind in enumerate(
         "iban card email url mac ip coordinates national_id document birth_date address phone secret account plate "
         "file "
-        "person organisation place date age group title".split()
+        "person organisation health religion politics sexuality union ethnicity place date age group title".split()
     )
 }
 """Rank of each kind: of overlapping spans, the kind that comes first here names the joined span."""
@@ -191,6 +193,8 @@ class Masker:
         if self._forms:
             found += find_identifiers(read.text, said, self._country, dates="date" in self.kinds)
             found += find_postal(read.text, said)
+            if not self.kinds.isdisjoint(SPECIAL):
+                found += find_special(read.text, said)
             if "person" in self.kinds:
                 found += find_cued_names(read.text, said)
         if self._names:

@@ -38,6 +38,7 @@ _WORDS = {
     "coordinates": "Coordinates",
     "file": "File",
     "group": "Group",
+    **dict.fromkeys(("health", "religion", "politics", "sexuality", "union", "ethnicity"), "Matter"),
     "title": "Job",
     "age": "Age",
     "date": "Date",

@@ -1,0 +1,129 @@
+"""Finds what tells of somebody's health, belief, politics, love, union or origin: the special categories of the law.
+
+By words of the field: conditions, symptoms, medicines (by name and by the endings that the INN gives them), treatments,
+faiths and their feasts, parties and convictions, orientations, unions, ethnic groups (GDPR article 9). Only what is
+told of somebody counts, not the field itself: a doctor, an appointment, a church as a building stay.
+Covered: English; plurals; two-word conditions. Not covered: what is told between the lines ("I can't keep food down"),
+typing errors, other languages, sums of money, what is told of children as such.
+"""
+
+# ruff: noqa: SIM905 - lists of words read best as words
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from hearth.language.text.confusables import Words
+from hearth.language.text.span import Found
+
+KINDS = ("health", "religion", "politics", "sexuality", "union", "ethnicity")
+
+_WORDS: Mapping[str, str] = {
+    "health": "abortion abscess acne adderall addicted addiction adhd advil aids alcoholic alcoholism allergic "
+    "allergies allergy alzheimer alzheimers ambien amnesia amoxicillin anaemia anaemic anemia anemic "
+    "aneurysm angina anorexia anorexic antibiotic antibiotics antidepressant antidepressants anxiety "
+    "aphasia appendicitis arrhythmia arthritis asperger aspirin asthma asthmatic ativan autism autistic "
+    "benadryl biopsy bipolar bleeding botox bronchitis bulimia bulimic bypass cancer carcinoma cataract "
+    "cataracts celiac chemo chemotherapy chickenpox chlamydia cholera cholesterol cirrhosis codeine "
+    "coeliac colitis coma concerta concussion conjunctivitis constipated constipation contraceptive "
+    "contraceptives cortisone covid crohn crohns cyst cystitis deaf dementia depressed depression "
+    "dermatitis detox diabetes diabetic dialysis diarrhea diarrhoea diazepam digoxin disability disabled "
+    "dyslexia dyslexic eczema embolism emphysema endometriosis epilepsy epileptic estradiol estrogen "
+    "fentanyl fever feverish fibroids fibromyalgia flu fracture fractured gabapentin gastritis glaucoma "
+    "gonorrhea gout haemophilia haemorrhoids hallucinations heparin hepatitis hernia herpes hiv humira "
+    "hydrocodone hypertension hyperthyroidism hypoglycemia hypothyroidism ibuprofen imodium impotence "
+    "impotent incontinence incontinent infertile infertility influenza insomnia insulin ivf jaundice "
+    "ketamine kidney leukaemia leukemia lexapro lithium lupus lyme lymphoma lyrica malaria mammogram "
+    "mastectomy measles melanoma melatonin meningitis menopause menstruation metformin methadone "
+    "methotrexate migraine migraines miscarriage miscarried mono morphine mumps naloxone naproxen nausea "
+    "nauseous neuropathy nexium nicotine obese obesity ocd osteoporosis overdose ovulating ovulation "
+    "oxycodone ozempic pancreatitis paracetamol paralysed paralysis paranoia paranoid parkinson "
+    "parkinsons paxil penicillin pepto periods phobia pmdd pms pneumonia postpartum prednisolone "
+    "prednisone pregabalin pregnancy pregnant prep prozac psoriasis psychosis psychotic ptsd rabies rash "
+    "rehab relapse rheumatism ritalin rubella salbutamol scabies schizophrenia schizophrenic sciatica "
+    "scoliosis seizure seizures sepsis seroquel shingles sober sobriety std steroid steroids sti "
+    "stillbirth stroke suboxone suicidal suicide syphilis tachycardia tamoxifen testosterone tetanus "
+    "thrombosis thyroid tinnitus tonsillitis tramadol transfusion truvada tuberculosis tumor tumors "
+    "tumour tumours tylenol ulcer ulcers valium vasectomy ventolin vertigo viagra vomited vomiting "
+    "vyvanse warfarin wegovy xanax xarelto zoloft zyrtec",
+    "religion": "adventist agnostic atheist baptised baptism baptist bible buddhism buddhist catholic catholicism "
+    "christian christianity confession confirmed eucharist evangelical gurdwara halal hindu hinduism imam "
+    "islam islamic jew jewish jews judaism kosher lutheran mass methodist mormon mosque mosques muslim "
+    "muslims orthodox pentecostal prayer prayers protestant quaker quran rabbi ramadan rosary sabbath "
+    "scientologist scientology shabbat shia sikh sikhism sunni synagogue torah yom zen",
+    "politics": "anarchist brexiteer cdu communism communist conservatives csu democrat democrats fascist fdp "
+    "feminist gop labour leftist liberals libertarian maga marxist monarchist nationalist republican "
+    "republicans socialist socialists spd tories tory ukip",
+    "sexuality": "asexual bisexual bisexuality cisgender gay gays hetero heterosexual homosexual homosexuality "
+    "intersex lesbian lesbians lgbt lgbtq nonbinary pansexual polyamorous queer transgender transsexual",
+    "union": "picketing shop-steward strike-fund unionised unionist unionized unison usdaw verdi",
+    "ethnicity": "aboriginal afro-american arab arabs ashkenazi biracial black-british caucasian chicano hispanic "
+    "inuit kurd kurdish latina latino latinx maori mixed-race native-american roma romani sinti tamil "
+    "tutsi uyghur zulu",
+}
+_PHRASES: Mapping[str, str] = {
+    "health": r"blood pressure|blood sugar|blood clot|panic attacks?|heart (?:attack|disease|failure|condition)|"
+    r"multiple sclerosis|eating disorder|nervous breakdown|mental (?:illness|breakdown)|"
+    r"morning sickness|sleep apn(?:o)?ea|urinary infection|yeast infection|cystic fibrosis|"
+    r"down syndrome|burn(?:ed)? out|in labou?r|birth control|morning-after pill|c-section|hot flushes|"
+    r"sick leave|test(?:ed)? positive|therapy session|psychiatric (?:ward|clinic|hospital)|"
+    r"hearing aids?|wheelchair|"
+    r"my (?:period|cycle|psychiatrist|therapist|oncologist|gyn(?:a)?ecologist|urologist)",
+    "religion": r"bar mitzvah|bat mitzvah|holy communion|first communion|jehovah'?s witness(?:es)?|born[- ]again|"
+    r"yom kippur|rosh hashanah|eid al-\w+|sunday school|bible (?:study|group)|prayer (?:group|meeting)",
+    "politics": r"(?:green|labour|pirate|conservative|communist|democratic|republican) party|left[- ]wing|"
+    r"right[- ]wing|far[- ](?:left|right)|pro-life|pro-choice|party conference|(?:i|we) vote(?:d)? for",
+    "sexuality": r"coming out (?:as|to)|came out as|same-sex|gender dysphoria|sex life|pride (?:march|parade)|"
+    r"non-binary",
+    "union": r"(?:trade|labou?r|teachers'?|nurses'?|workers'?) union|union (?:dues|rep|meeting|member(?:ship)?)|"
+    r"shop steward|works council|strike (?:fund|ballot|vote)|on strike",
+    "ethnicity": r"(?:ethnic|racial) (?:minority|origin|group)|native american|african[- ]american|mixed race|"
+    r"jewish descent",
+}
+_MEDICINE = re.compile(
+    r"[a-z]{3,}(?:cillin|mycin|micin|floxacin|cycline|azole|oprazole|sartan|statin|pril|olol|dipine|azepam|azolam|zodone|"
+    r"triptyline|oxetine|traline|alopram|faxine|gliptin|gliflozin|glutide|tidine|setron|triptan|mab|tinib|vir|oxaban|"
+    r"parin|barbital|caine|cort|sone|solone)\b"
+)
+_NO_MEDICINE = frozenset("april olol reservoir elixir vir comparin person cocaine".split())
+_DISEASE = re.compile(
+    r"[a-z]{3,}(?:itis|aemia|emia|opathy|algia|ectomy|otomy|oscopy|phobia|plegia|sclerosis|carcinoma)\b"
+)
+_NO_DISEASE = frozenset("academia bohemia epidemia".split())
+_KIND_OF = {word: kind for kind, words in _WORDS.items() for word in words.split()}
+_PHRASE = re.compile("|".join(f"(?P<{kind}>\\b(?:{form})\\b)" for kind, form in _PHRASES.items()), re.IGNORECASE)
+_OFTEN_ELSE = frozenset(
+    "mono prep zen mass confirmed periods bleeding kidney stroke roma labour trump black liberals".split()
+)
+"""Words that mean something else as often; they count beside another word of their field only."""
+
+
+def find_special(text: str, words: Words) -> list[Found]:
+    """Find words that tell of a special category; kinds as in `KINDS`.
+
+    Args:
+        words: `confusables.words(text)`.
+    """
+    found: list[Found] = []
+    unsure: list[Found] = []
+    for word, start, end in zip(words.folded, words.starts, words.ends, strict=True):
+        kind = _kind_of(word)
+        if kind:
+            (unsure if word in _OFTEN_ELSE else found).append(Found(start, end, kind))
+    for match in _PHRASE.finditer(text):
+        found.append(Found(match.start(), match.end(), str(match.lastgroup)))
+    sure = {one.kind for one in found}
+    return sorted([*found, *(one for one in unsure if one.kind in sure)], key=lambda one: one.start)
+
+
+def _kind_of(word: str) -> str:
+    kind = _KIND_OF.get(word) or (_KIND_OF.get(word[:-1]) if word.endswith("s") and len(word) > 4 else None)
+    if kind:
+        return kind
+    if len(word) > 6 and word.isalpha():
+        if _MEDICINE.fullmatch(word) and word not in _NO_MEDICINE:
+            return "health"
+        if _DISEASE.fullmatch(word) and word not in _NO_DISEASE:
+            return "health"
+    return ""
