@@ -317,6 +317,20 @@ def test_always_for_one_file_is_no_yes_to_another_of_its_name(world: World) -> N
         assert _run(world, nobody, "delete_file", {"path": "./list.txt"}, "3") == "done"
 
 
+def test_always_without_naming_the_device_holds_for_the_devices_that_were_meant(world: World) -> None:
+    records, approver = Records(), FixedApprover("always")
+    monitor = world.monitor("", approver, records)
+    assert _run(world, monitor, "close_blinds", {}, "1") == "done"
+    nobody = world.monitor("", FixedApprover("nobody"), records)
+    assert _run(world, nobody, "close_blinds", {"device": "the shutters in the bedroom"}, "2") == "done"
+    assert _run(world, nobody, "close_blinds", {}, "3") == "done"
+    DEVICES.append({"name": "curtains", "room": "office", "kind": "blinds"})
+    try:
+        assert _run(world, nobody, "close_blinds", {}, "4") == "deny"  # one more would be closed now
+    finally:
+        DEVICES.pop()
+
+
 def test_never_said_of_words_before_still_holds_for_the_thing(world: World) -> None:
     records = Records()
     spec = TOOLS["delete_file"].spec

@@ -397,6 +397,8 @@ class Monitor:
         rules = allowed.kept.pop(index, None)
         if rules:
             resolved = self._labelling.resolved(spec, arguments, context.workspace, context.now)
+            if any(value.is_open for value in resolved.values()):
+                return  # which thing it is was not known, so there is nothing to agree to for good
             if index not in allowed.confirmed and _unseen_strangers(spec, allowed.steps[index], resolved):
                 return
             episode = allowed.occasion.episode if allowed.occasion is not None else ""
@@ -477,7 +479,7 @@ def _unseen_strangers(spec: ToolSpec, step: Step, resolved: Mapping[str, Value])
     """Return whether a value that a consent would fix came from a stranger by a reference: no question showed it."""
     for parameter in spec.parameters:
         value = resolved.get(parameter.name)
-        if value is None or not refs_in(step.arguments[parameter.name]) or not is_fixed(spec, parameter):
+        if value is None or not refs_in(step.arguments.get(parameter.name)) or not is_fixed(spec, parameter):
             continue
         sources = join_all((value.label, *value.fields.values())) if value.files else value.label
         if sources.strangers:
