@@ -12,6 +12,7 @@ from hearth.types import Plan, Ref, Step
 SPECS = load_tools(None).specs
 ALL_ALLOWED = Policy({name: Rule("allow") for name in SPECS})
 FIND = Step("find_mail", {"query": "invoice"})
+ANSWER = Step("find_answer", {"question": "what is the address on the invoice"})
 
 
 @pytest.mark.parametrize(
@@ -57,11 +58,15 @@ FIND = Step("find_mail", {"query": "invoice"})
             "allow",
         ),
         ([FIND, Step("draft_reply", {"mail": Ref(0, ("id",)), "text": "x"})], "allow"),
+        # what any of the owner's things says may be passed on; as a recipient only a card's own address would do
+        ([ANSWER, Step("draft_mail", {"to": ["a@example.org"], "text": Ref(0, ("value",))})], "allow"),
+        ([ANSWER, Step("draft_mail", {"to": [Ref(0, ("value",))], "text": "x"})], "judged on the address"),
     ],
 )
 def test_where_mail_goes(steps: list[Step], verdict: str) -> None:
     plan = Plan(tuple(steps))
-    if Ref(0, ("subject",)) not in [ref for step in steps for ref in step.refs()]:
+    untyped = {Ref(0, ("subject",)), Ref(0, ("value",))}  # the plan check refuses these by their type already
+    if verdict == "allow" or not untyped & {ref for step in steps for ref in step.refs()}:
         check_plan(plan, SPECS)
     judgement = ALL_ALLOWED.judge(plan, SPECS)
     ruling = judgement.ruling

@@ -123,13 +123,15 @@ class FoundAnswer:
     """The place where it stands: which mail, note, document, card or event."""
     quote: str
     """Words that the answer rests on."""
+    doubt: str
+    """Said before an answer that may well be wrong; else empty."""
     rests_on: list[dict[str, str]]
     """Every place that was used, with its words; of an answer that was counted, the rows."""
 
 
 @tool(
     unconfirmed="memory",
-    answer="{value} ({source}[: “{quote}”]).",
+    answer="[{doubt} ]{value} ({source}[: “{quote}”]).",
     answer_none="I don't know: none of your things says that.",
     timeout_s=60,
 )
@@ -159,9 +161,13 @@ def _found_at_home(question: str, call: CallContext) -> FoundAnswer | None:
     source = first.where if first is not None else "your things"
     if len(rows) > 1:
         source += f" and {len(rows) - 1} more"
-    return FoundAnswer(MemoryId(id), found.value, found.kind, source, _shortened(first.quote) if first else "", rows)
+    quote, doubt = (_shortened(first.quote) if first else ""), (NOT_SURE if found.chance < LEAST_SURE else "")
+    return FoundAnswer(MemoryId(id), found.value, found.kind, source, quote, doubt, rows)
 
 
+NOT_SURE = "I am not sure, perhaps:"
+LEAST_SURE = 0.5
+"""Least probability of an answer that is told without doubt."""
 _LEAST_TRUSTED = ("message", "web", "file", "memory")
 """Sources of witnesses, the least trusted first: the answer counts as the least trusted one's."""
 

@@ -73,6 +73,14 @@ def test_a_maildir_with_its_folders(tmp_path: Path, store: Store) -> None:
     assert (report.n_new, {e.person for e in events}) == (2, {"Ana Ruiz"})
 
 
+def test_a_folder_where_nothing_was_ever_delivered_has_no_new(tmp_path: Path, store: Store) -> None:
+    for place, text in (("cur/1.a:2,S", MAIL), (".Trash/cur/2.b:2,S", MAIL.replace("<1@", "<2@"))):
+        (tmp_path / "mail" / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "mail" / place).write_text(text)
+    report, events = bring_in(store, tmp_path / "mail")
+    assert (report.n_new, report.n_bad, len(events)) == (2, 0, 2)
+
+
 def test_calendar(tmp_path: Path, store: Store) -> None:
     (tmp_path / "a.ics").write_bytes(
         b"BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nUID:1\r\nDTSTART;TZID=Europe/London:20261120T090000\r\n"

@@ -17,6 +17,7 @@ from hearth.memory.passages.answer_reading import AnswerReader
 from hearth.memory.passages.document_text import Unreadable, text_of
 from hearth.memory.passages.home_answers import HomeAnswers
 from hearth.memory.passages.passage_cutting import passages_of
+from hearth.memory.passages.table_counts import counted
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.protocols import CallContext, HomeAnswer
 from hearth.storage.database import Store
@@ -164,6 +165,21 @@ def test_the_tool_labels_an_answer_as_its_source(world: World, question: str, so
     assert call.origins == {found.id: source}
 
 
+def test_a_question_in_a_mail_answers_nothing(world: World) -> None:
+    world.workspace.write(
+        "mail/cur/7.t:2,S", mail("Tom <t@maes.example>", "Dinner", "Is Ana still vegetarian?").encode()
+    )
+    assert "Is Ana still vegetarian?" not in world.ask("is Ana vegetarian").value
+    world.workspace.write("notes/ana.md", b"# Ana\n\nAna is vegetarian and allergic to walnuts.\n")
+    assert "vegetarian" in world.ask("is Ana vegetarian").witnesses[0].quote
+
+
+def test_how_much_is_answered_by_an_amount_alone(world: World) -> None:
+    text = "Flight TP1334 Lisbon - Bristol 16 DEC. Total paid for the flights: 248.60 euros."
+    world.workspace.write("mail/cur/8.f:2,S", mail("TAP <n@tap.example>", "Booking", text).encode())
+    assert "248.60" in world.ask("how much did the flights cost").value
+
+
 # ── Worked out ────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -236,6 +252,24 @@ def test_office_documents_are_read_by_a_worker(tmp_path: Path) -> None:
     book.save(tmp_path / "a.xlsx")
     assert "serviced by Dale" in text_of("a.docx", (tmp_path / "a.docx").read_bytes())
     assert "clay | 42" in text_of("a.xlsx", (tmp_path / "a.xlsx").read_bytes())
+
+
+TABLE = "year | team | goals\n1989 | Reds | 4\n1991 | Blues | 7\n1995 | Reds | 12"
+
+
+@pytest.mark.parametrize(
+    ("question", "number"),
+    [
+        ("how many years did the reds play", "2"),
+        ("how many years after 1990", "2"),
+        ("what is the difference in goals between 1989 and 1995", "8"),
+        ("how many goals did the reds score altogether", "16"),
+        ("who scored most", None),
+    ],
+)
+def test_a_number_is_worked_out_over_a_table(question: str, number: str | None) -> None:
+    assert counted(question, TABLE) == number
+    assert counted(question, "no table | here") is None
 
 
 # ── Forgetting ────────────────────────────────────────────────────────────────────────────────────────────

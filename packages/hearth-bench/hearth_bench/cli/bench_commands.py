@@ -240,6 +240,45 @@ def privacy(data: Path, out: Path, privacylens: Path | None, no_tagger: bool, se
 
 
 @bench.command()
+@click.option(
+    "--data", type=_FILE, required=True, metavar="FILE", help="Questions, each with its document, one a line."
+)
+@click.option("--json", "out", type=_FILE, required=True, metavar="OUT", help="Where the result goes.")
+@click.option("--questions", type=click.IntRange(min=1), metavar="N", help="At most so many, drawn by lot.")
+@click.option("--held-out", is_flag=True, help="Only documents that nothing was trained or tuned on, of our own split.")
+@click.option("--given-only", is_flag=True, help="Ask each question of its own document alone.")
+@seed_option
+def answers(data: Path, out: Path, questions: int | None, held_out: bool, given_only: bool, seed: int) -> None:
+    """Answer questions over documents: the right words, yes or no, a number, or that none is there.
+
+    A line is JSON: `id`, `context`, `question`, `kind` (extractive, abstain, yesno, count), `answers` (with `text`),
+    and perhaps `source` and `context_title`. Each question is asked of its own document, and of all together. Prints
+    figures beside floors and writes flat JSON, with the same for each source below.
+    """
+    from hearth import config
+    from hearth.cli.progress import Progress
+    from hearth.formats.run_record import Stopwatch, check_writable, origin, write_json
+    from hearth.memory.passages.answer_reading import AnswerReader
+    from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+    from hearth_bench.suites.reading import question_file
+    from hearth_bench.suites.reading.reading_suite import measure_reading, reading_lines
+
+    check_writable(out)
+    asked = question_file.read_questions(data)
+    if held_out:
+        asked = question_file.held_out(asked)
+    if questions is not None:
+        asked = question_file.drawn(asked, questions, seed)
+    watch = Stopwatch()
+    reader = AnswerReader(config.cache_folder(os.environ))
+    progress = Progress(sys.stderr)
+    document = measure_reading(asked, MiniLMEncoder.open(), reader, is_whole=not given_only, progress=progress)
+    document |= question_file.described(data) | {"seed": seed, "is_held_out": held_out} | watch.spent() | origin()
+    write_json(out, document)
+    click.echo(clean("\n".join([*reading_lines(document), f"{'written to':<14}{out}"])))
+
+
+@bench.command()
 @click.option("--data", type=_FILE, metavar="FILE", help="Conversations in LoCoMo's form.")
 @click.option("--prefeval", type=_FILE, metavar="DIR", help="Preferences and choices in PrefEval's form.")
 @click.option("--json", "out", type=_FILE, required=True, metavar="OUT", help="Where the result goes.")

@@ -3,7 +3,7 @@
 The trained reader (`models.span_extractor`, with the adapter `READER_FILE`) reads the question and one
 passage together. What it says of each passage is weighed with how the passage was found (`SIGNS`) by weights fitted on
 public questions over documents that are not trained on (`data/passage_weights.json`, made by
-`python -m hearth_bench.suites.reading.answer_weights`): so an answer carries the probability that it is one.
+`python -m hearth_bench.measure.memory.passage_weights`): so an answer carries the probability that it is one.
 
 Not covered: answers that several passages give together, sums and counts (`record_answers`), other languages.
 """
@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from hearth.memory.passages.passage_store import Candidate
+from hearth.memory.passages.passage_store import Candidate, Passage
 from hearth.memory.search.terms import telling_words
 from hearth.models.span_extractor import ABSENT, NO, SPAN, YES, Answer, Form, Question, SpanReader
 
-READER_FILE = "reader.npz"
+READER_FILE = "answer_reader.npz"
 N_READ = 6
 """Most passages that are read for one question; some 20 ms each."""
 N_MOST_TOKENS = 40
@@ -40,6 +40,32 @@ _YES_OR_NO = re.compile(
 )
 
 
+_NUMBERS = (
+    r"\d|\b(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred|thousand|half|none|no)\b"
+)
+_TIMES = (
+    r"\d|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|today|tomorrow|yesterday|noon"
+    r"|midnight|morning|evening|afternoon|night|spring|summer|autumn|winter|christmas|easter|week|month|year|day|centur"
+    r"|after|before|when|during|while|until|since)"
+)
+_NEEDED = tuple(
+    (re.compile(asks, re.IGNORECASE), re.compile(form, re.IGNORECASE))
+    for asks, form in (
+        (
+            r"\s*how much (?:did|does|do|is|are|was|were|will|money)\b|\s*what.*\b(?:cost|price|total|amount|fee)\b",
+            r"(?<![A-Za-z\d])\d|\bfree\b",
+        ),
+        (
+            r"\s*how (?:many|much|old|long|far|tall|high|often)\b",
+            _NUMBERS + "|all|every|daily|week|month|year|always|never|once|twice",
+        ),
+        (r"\s*(?:when|(?:on |in |at )?(?:what|which) (?:date|day|time|year|month))\b", _TIMES),
+    )
+)
+"""What the words that answer must hold, by how the question begins."""
+N_MOST_SPANS = 300
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What the reader says of one passage."""
@@ -51,6 +77,8 @@ class Reading:
     """Place of the words in `candidate.passage.read`."""
     p_yes: float
     """That the answer is yes rather than no."""
+    signs: tuple[float, ...]
+    """One number for each of `SIGNS`."""
     chance: float
     """That the passage answers the question, in [0, 1]."""
 
@@ -83,11 +111,11 @@ def read_passages(question: str, candidates: Sequence[Candidate], reader: Answer
     readings = []
     for place, one in enumerate(chosen):
         said = reader.read(question, one.passage.read)
-        text, start, score = _span(said, one.passage.read, len(one.passage.read) - len(one.passage.text))
+        text, start, score = _span(question, said, one.passage)
         signs = _signs(question, one, said, score, is_polar, one.words / most_words if most_words else 0.0, place)
         kinds = np.exp(said.kinds)
         p_yes = float(kinds[YES] / max(1e-9, kinds[YES] + kinds[NO]))
-        readings.append(Reading(one, text, start, p_yes, chance_of(signs)))
+        readings.append(Reading(one, text, start, p_yes, signs, chance_of(signs)))
     return sorted(readings, key=lambda reading: -reading.chance)
 
 
@@ -109,18 +137,24 @@ def covered(question: str, text: str) -> float:
     return len(asked & {word[:5] for word in telling_words(text)}) / max(1, len(asked))
 
 
-def _span(said: Answer, text: str, n_head: int) -> tuple[str, int, float]:
-    """Return the likeliest run of words behind the title, its place, and its log-probability."""
-    is_said = said.spans[:, 0] >= n_head
+def _span(question: str, said: Answer, passage: Passage) -> tuple[str, int, float]:
+    """Return the likeliest run of words behind the title that can be what is asked for, its place, and its
+    log-probability; nothing where there is none."""
+    text = passage.read
+    is_said = said.spans[:, 0] >= len(text) - len(passage.text)
     n = len(said.spans)
     if not is_said.any():
         return "", 0, -_FAR
     scores = said.start[:, None] + said.end[None, :]
     length = np.arange(n)[None, :] - np.arange(n)[:, None]
     scores = np.where((length >= 0) & (length < N_MOST_TOKENS) & is_said[:, None], scores, -np.inf)
-    first, last = np.unravel_index(int(np.argmax(scores)), scores.shape)
-    start, end = int(said.spans[first, 0]), int(said.spans[last, 1])
-    return text[start:end].strip(), start, float(scores[first, last])
+    needed = next((form for asks, form in _NEEDED if asks.match(question)), None)
+    for place in np.argsort(-scores, axis=None, kind="stable")[:N_MOST_SPANS]:
+        first, last = np.unravel_index(int(place), scores.shape)
+        start, end = int(said.spans[first, 0]), int(said.spans[last, 1])
+        if np.isfinite(scores[first, last]) and (needed is None or needed.search(text[start:end])):
+            return text[start:end].strip(), start, float(scores[first, last])
+    return "", 0, -_FAR
 
 
 def _signs(

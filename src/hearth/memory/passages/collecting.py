@@ -31,7 +31,7 @@ MAX_ATTACHMENTS = 10
 _LEFT_OUT = NOT_SEARCHED - {SENT}
 _MAIL = re.compile(r"mail/(?:\.(?P<folder>[^/]+)/)?(?:cur|new)/(?P<name>[^/.][^/]*)")
 _HEADING = re.compile(r"\A(?:---\n.*?\n---\n)?\s*#{1,6}[ \t]+([^\n]{1,120}?)[ \t]*#*[ \t]*(?:\n|\Z)", re.DOTALL)
-_FIRST_LINE = re.compile(r"\A\s*([^\n|.:]{3,80})\n\s*\S")
+_FIRST_LINE = re.compile(r"\A\s*([^\n|.:]{3,80})\n\s*(?=\S)")
 _MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
 
 

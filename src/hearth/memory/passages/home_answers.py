@@ -4,8 +4,9 @@ Before each question the folder's files are compared with those that were read: 
 files that are gone nothing is left. Records are counted and compared (`record_answers`); for anything else the passages
 that speak to the question are read (`answer_reading`). Where no answer is likely enough, it says where it looked.
 
-Covered: two processes at once (each file is replaced in one transaction), files that change while they are read (they
-are read again at the next question), a full disk (the question is answered from what is kept).
+Covered: mails by their names alone, other files by size and time; two processes at once (each file is replaced in one
+transaction), files that change while they are read (they are read again at the next question), a full disk (the
+question is answered from what is kept).
 Not covered: what a provider has and has not been fetched yet; answers joined from several passages.
 """
 
@@ -28,17 +29,22 @@ from hearth.memory.passages.collecting import FOLDERS, is_indexed, passages_in, 
 from hearth.memory.passages.document_text import Unreadable
 from hearth.memory.passages.passage_store import Passage, PassageStore
 from hearth.memory.passages.record_answers import answer_from_records
+from hearth.memory.passages.table_counts import counted
 from hearth.memory.search.terms import STOP_WORDS, telling_words
 from hearth.models.injection_classifier import Detector
 from hearth.protocols import CallContext, Encoder, HomeAnswer, ValueKind, Witness, Workspace
 from hearth.storage.database import Store
 
+READING_VERSION = 2
+"""Raise it with every change to how files become passages: all are read again."""
 MOST_WAITING_S = 20.0
 """How long a question waits for files that were never read; what is left is read before the next one."""
+MOST_WAITING_TO_PLAN_S = 3.0
 N_WITNESSES = 3
 _LEAST_OTHER = 0.5
 """Least probability, as a share of the best one's, at which another record's answer is told beside it."""
 _SURE_SIDE = 0.8
+_BY_STRANGERS = frozenset({"mail", "document", "event"})
 _AMOUNT = re.compile(r"(?:[€$£¥]\s?\d|\b\d[\d.,]*\s?(?:€|£|EUR|GBP|USD|CHF|euros?|pounds?|dollars?)\b)")
 _DATE = re.compile(
     r"\b(?:\d{1,2}(?:st|nd|rd|th)? )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\b|\b\d{4}-\d\d-\d\d\b"
@@ -72,7 +78,9 @@ class HomeAnswers:
         found: dict[str, str] = {}
         for path in (path for folder in FOLDERS for path in workspace.list(folder) if is_indexed(path)):
             try:
-                found[path] = workspace.stat(path).fingerprint
+                # A mail's file is never written again under its name: so one of 20,000 is not asked for its time.
+                known_as = "" if path.startswith("mail/") else workspace.stat(path).fingerprint
+                found[path] = f"{READING_VERSION}:{known_as}"
             except ToolError:
                 continue  # gone meanwhile
         if gone := known.keys() - found.keys():
@@ -85,6 +93,8 @@ class HomeAnswers:
                 continue
             except (Unreadable, ToolError) as error:
                 self.passages.put(path, found[path], (), str(error))
+            except (ValueError, OverflowError, RecursionError) as error:
+                self.passages.put(path, found[path], (), f"damaged: {error}")
             yield n, len(new)
 
     def looked_at(self) -> str:
@@ -101,9 +111,16 @@ class HomeAnswers:
         ]
         if not named:
             return False
-        for _ in self.refresh(workspace, zone):
-            pass
+        self._look(workspace, zone, MOST_WAITING_TO_PLAN_S)
         return self.passages.has_title(named)
+
+    def _look(self, workspace: Workspace, zone: dt.tzinfo | None, limit_s: float) -> int:
+        """Read what is new until `limit_s` is over; return how many files are left."""
+        began = time.monotonic()
+        for n, n_all in self.refresh(workspace, zone):
+            if time.monotonic() - began > limit_s:
+                return n_all - n
+        return 0
 
     # ── Answering ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -114,31 +131,34 @@ class HomeAnswers:
             Kind `unknown` where nothing says it; `text` then says where it looked.
         """
         try:
-            began = time.monotonic()
-            for n, n_all in self.refresh(call.workspace, call.now.tzinfo):
-                if call.cancelled.is_set() or time.monotonic() - began > MOST_WAITING_S:
-                    call.notices.append(f"{n_all - n} files are not read yet; ask again for what they say.")
-                    break
+            if n_left := self._look(call.workspace, call.now.tzinfo, MOST_WAITING_S):
+                call.notices.append(f"{n_left:,} files are not read yet; ask again for what they say")
         except StoreError as error:
             call.notices.append(f"The newest files could not be read: {error}")
         if (computed := answer_from_records(question, self.passages, call)) is not None:
             return computed
-        readings = self._trusted(read_passages(question, self.passages.find(question), self._reader))
+        readings = self._telling(read_passages(question, self.passages.find(question), self._reader))
         best = readings[0] if readings else None
         if best is None or best.chance < least_chance():
             chance = best.chance if best is not None else 0.0
             return HomeAnswer("unknown", "", self.looked_at(), chance=round(chance, 4))
         best = _newest_like(best, readings)
+        passage = best.candidate.passage
+        if "|" in passage.text:
+            table = "\n".join(one.text for one in self.passages.of_record(passage.record))
+            if (number := counted(question, table)) is not None:
+                return HomeAnswer("number", number, "", (_witness(passage, passage.text),), round(best.chance, 4))
         return _answer(question, best, readings)
 
-    def _trusted(self, readings: list[Reading]) -> list[Reading]:
-        """Leave out what strangers wrote that reads like an instruction: it is never an answer."""
+    def _telling(self, readings: list[Reading]) -> list[Reading]:
+        """Leave out sentences that only ask, and what strangers may have written that reads like an instruction."""
+        readings = [one for one in readings if not _sentence_with(one).endswith("?")]
         if self._encoder is None:
             return readings
         kept = []
         for one in readings:
             passage = one.candidate.passage
-            if passage.source == "message" and one.chance >= least_chance():
+            if passage.kind in _BY_STRANGERS and one.chance >= least_chance():
                 if self._detector is None:
                     self._detector = Detector.open(self._encoder)
                 if any(map(self._detector.is_flagged, self._detector.judge([passage.text]))):
@@ -162,7 +182,7 @@ def _newest_like(best: Reading, readings: list[Reading]) -> Reading:
     def is_like(one: Reading) -> bool:
         other = one.candidate.passage
         same = (other.title.casefold(), other.person) == (first.title.casefold(), first.person)
-        return same and other.kind == first.kind and one.chance >= 0.8 * best.chance and other.at is not None
+        return same and other.kind == first.kind and one.chance >= 0.5 * best.chance and other.at is not None
 
     like = [one for one in readings if is_like(one)]
     return (

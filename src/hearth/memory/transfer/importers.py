@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-import mailbox
 import re
 import warnings
 from collections.abc import Callable, Iterator
@@ -146,12 +145,11 @@ def size_bytes(path: Path) -> int:
 def _mail(source: Source) -> Iterator[Item]:
     path = source.path
     if path.is_dir() and ((path / "cur").is_dir() or (path / "new").is_dir()):
-        maildir = mailbox.Maildir(path, create=False)
-        folders = [maildir, *(maildir.get_folder(name) for name in maildir.list_folders())]
-        for folder in folders:
-            for name in sorted(folder.keys()):
-                place = Path(str(folder._path), folder._lookup(name))  # type: ignore[attr-defined] # the library's own reading loads attachments whole
-                if not place.is_symlink():
+        boxes = [path, *sorted(place for place in path.glob(".[!.]*") if place.is_dir() and not place.is_symlink())]
+        # `new` of a folder that Hearth itself made is missing until something is delivered there.
+        for part in (box / name for box in boxes for name in ("cur", "new")):
+            for place in sorted(part.iterdir()) if part.is_dir() else ():
+                if place.is_file() and not place.is_symlink() and not place.name.startswith("."):
                     yield from _mail_file(place)
         return
     for found in files_of(path, "mail"):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import random
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -13,7 +14,9 @@ from hearth.errors import RequestError
 
 SPLIT_SEED = "answers-1"
 HELD_SHARE = 0.15
-"""Share of the documents that nothing is trained or tuned on."""
+"""Share of the documents that nothing is trained on."""
+TUNED_SHARE = 0.05
+"""Share of the documents, among the held ones, on which weights and thresholds are chosen."""
 Kind = Literal["extractive", "abstain", "yesno", "count", "abstractive"]
 
 
@@ -61,11 +64,33 @@ def read_questions(path: Path) -> list[DocumentQuestion]:
 
 
 def is_held(question: DocumentQuestion) -> bool:
-    """Return whether the question's document is held out from training and tuning."""
-    digest = hashlib.sha256(f"{SPLIT_SEED}\0{question.document}".encode(errors="replace")).digest()
-    return int.from_bytes(digest[:4], "big") / 2**32 < HELD_SHARE
+    """Return whether nothing is trained on the question's document."""
+    return _place(question) < HELD_SHARE
+
+
+def is_for_tuning(question: DocumentQuestion) -> bool:
+    """Return whether the question's document is one of the held ones on which thresholds are chosen."""
+    return _place(question) < TUNED_SHARE
 
 
 def held_out(questions: Iterable[DocumentQuestion]) -> list[DocumentQuestion]:
-    """Return the questions over documents that were held out."""
-    return [one for one in questions if is_held(one)]
+    """Return the questions over documents on which nothing was trained and nothing chosen."""
+    return [one for one in questions if is_held(one) and not is_for_tuning(one)]
+
+
+def drawn(questions: Sequence[DocumentQuestion], n: int, seed: int) -> list[DocumentQuestion]:
+    """Draw at most `n` questions by lot, in the file's order."""
+    if len(questions) <= n:
+        return list(questions)
+    chosen = set(random.Random(seed).sample(range(len(questions)), n))  # noqa: S311 - a lot, no secret
+    return [one for place, one in enumerate(questions) if place in chosen]
+
+
+def _place(question: DocumentQuestion) -> float:
+    digest = hashlib.sha256(f"{SPLIT_SEED}\0{question.document}".encode(errors="replace")).digest()
+    return int.from_bytes(digest[:4], "big") / 2**32
+
+
+def described(path: Path) -> dict[str, object]:
+    """Return a file's name and hash, for a result."""
+    return {"data": path.name, "data_sha256": hashlib.sha256(path.read_bytes()).hexdigest()}

@@ -1,0 +1,78 @@
+"""Questions over documents: the file's form, its split, and what counts as right."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hearth.cli.progress import Progress
+from hearth.errors import RequestError
+from hearth.memory.passages.answer_reading import AnswerReader
+from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth_bench.suites.reading.question_file import (
+    DocumentQuestion,
+    drawn,
+    held_out,
+    is_for_tuning,
+    is_held,
+    read_questions,
+)
+from hearth_bench.suites.reading.reading_suite import measure_reading, span_f1
+
+LEASE = "The rent of the studio is 380 pounds a month. The notice period of the studio is two months."
+
+
+def line(id: str, question: str, kind: str, *answers: str, context: str = LEASE) -> str:
+    given = [{"text": text, "start": context.find(text)} for text in answers]
+    return json.dumps({"id": id, "context": context, "question": question, "kind": kind, "answers": given})
+
+
+def written(path: Path, *lines: str) -> Path:
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_a_line_that_is_no_question_is_named(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl", line("1", "q", "extractive", "rent"), '{"id": "2", "kind": "x"}')
+    with pytest.raises(RequestError, match=r"line 2: context"):
+        read_questions(path)
+
+
+def test_the_split_keeps_a_document_on_one_side() -> None:
+    some = [DocumentQuestion(id=str(k), context=f"text {k // 5}", question="q", kind="abstain") for k in range(2000)]
+    held = {one.context for one in some if is_held(one)}
+    assert 0.1 < len(held) / 400 < 0.2
+    assert all((one.context in held) == is_held(one) for one in some)
+    assert {one.context for one in held_out(some)} == {o.context for o in some if is_held(o) and not is_for_tuning(o)}
+    assert drawn(some, 10, 1) == drawn(some, 10, 1) != drawn(some, 10, 2)
+
+
+@pytest.mark.parametrize(
+    ("said", "right", "f1"), [("the Blue Bowl", "blue bowl", 1.0), ("a bowl", "blue bowl", 2 / 3), ("x", "y", 0.0)]
+)
+def test_f1_is_over_plain_words(said: str, right: str, f1: float) -> None:
+    assert span_f1(said, right) == pytest.approx(f1)
+
+
+def test_every_question_is_asked_and_floors_stand_beside(tmp_path: Path) -> None:
+    table = "year | goals\n1989 | 4\n1991 | 7\n1995 | 12"
+    path = written(
+        tmp_path / "a.jsonl",
+        line("1", "how long is the notice period of the studio", "extractive", "two months"),
+        line("2", "how many goals altogether", "count", "23", context=table),
+        line("3", "why", "abstractive", "because"),
+    )
+    found = measure_reading(
+        read_questions(path), MiniLMEncoder.open(), AnswerReader(), is_whole=True, progress=Progress()
+    )
+    assert (found["n"], found["n_written_answers_not_asked"], found["count_accuracy"]) == (2, 1, 1.0)
+    assert {
+        "extractive_f1",
+        "refused_rightly",
+        "refused_wrongly",
+        "yesno_accuracy",
+        "whole_extractive_f1",
+    } <= found.keys()
+    assert found["floor_most_words_f1"] == pytest.approx(span_f1(LEASE.split(". ")[1], "two months"), abs=1e-3)
