@@ -161,6 +161,7 @@ THINGS: list[Row] = [
             ("delete_file", "documents/ideas.md", "documents/ideas.md", "ideas.md"),
             ("copy_file", "documents/tax/2024/.*", "documents/tax/2024/return.txt", "return.txt"),
             ("read_file", ".*return[.]txt", "documents/tax/2024/return.txt", "return.txt"),
+            ("read_text", "documents/tax/.*", "documents/tax/2025.txt", "2025.txt"),
         )
     ),
     *(

@@ -12,8 +12,7 @@ from typing import Literal
 from hearth.errors import ToolError
 from hearth.formats.tool_signature import tool
 from hearth.protocols import CallContext, Heard, Said, WrittenLine
-from hearth.tools.files import existing_document, size_text
-from hearth.types import FilePath
+from hearth.tools.files import ExistingFile, existing_document, size_text
 from hearth_video.tools.recorded_time import VideoId, footage_of, parts_of_id, room_meant
 
 SoundName = Literal["speech", "knock", "ring", "loud", "silence"]
@@ -88,7 +87,7 @@ def detect_sounds(call: CallContext, video: VideoId, sound: SoundName | None = N
     domain="files",
     timeout_s=120,
 )
-def read_text(call: CallContext, path: FilePath) -> list[WrittenLine]:
+def read_text(call: CallContext, path: ExistingFile) -> list[WrittenLine]:
     """Read the printed text in a photo or scan among the owner's documents, line by line.
 
     Args:
