@@ -43,7 +43,6 @@ MOST_WAITING_TO_PLAN_S = 3.0
 N_WITNESSES = 3
 _LEAST_OTHER = 0.5
 """Least probability, as a share of the best one's, at which another record's answer is told beside it."""
-_SURE_SIDE = 0.8
 _BY_STRANGERS = frozenset({"mail", "document", "event"})
 _AMOUNT = re.compile(r"(?:[€$£¥]\s?\d|\b\d[\d.,]*\s?(?:€|£|EUR|GBP|USD|CHF|euros?|pounds?|dollars?)\b)")
 _DATE = re.compile(
@@ -195,11 +194,9 @@ def _newest_like(best: Reading, readings: list[Reading]) -> Reading:
 def _answer(question: str, best: Reading, readings: list[Reading]) -> HomeAnswer:
     passage = best.candidate.passage
     if asks_yes_or_no(question):
+        # Whether it is yes or no is left to the owner: the reader is right about it hardly more often than by chance.
         quote = _sentence_with(best)
-        side = "Yes" if best.p_yes >= _SURE_SIDE else "No" if best.p_yes <= 1 - _SURE_SIDE else ""
-        return HomeAnswer(
-            "yesno" if side else "text", side or quote, "", (_witness(passage, quote),), round(best.chance, 4)
-        )
+        return HomeAnswer("text", quote, "", (_witness(passage, quote),), round(best.chance, 4))
     value = best.text.strip(" ,;:")
     others = [
         one
