@@ -174,6 +174,14 @@ def test_a_question_in_a_mail_answers_nothing(world: World) -> None:
     assert "vegetarian" in world.ask("is Ana vegetarian").witnesses[0].quote
 
 
+def test_of_a_bill_that_comes_each_month_the_newest_is_told(world: World) -> None:
+    early, late = (dt.datetime(2026, month, 12, 8, tzinfo=dt.UTC) for month in (9, 10))
+    for name, at, text in (("30", early, "The amount due is £71.05."), ("31", late, "The amount due is £79.90.")):
+        path = f"mail/cur/{name}.b:2,S"
+        world.workspace.write(path, mail("Water <w@water.example>", "Your water bill", text, at).encode())
+    assert world.ask("how much is the water bill").value == "£79.90"
+
+
 def test_how_much_is_answered_by_an_amount_alone(world: World) -> None:
     text = "Flight TP1334 Lisbon - Bristol 16 DEC. Total paid for the flights: 248.60 euros."
     world.workspace.write("mail/cur/8.f:2,S", mail("TAP <n@tap.example>", "Booking", text).encode())

@@ -16,6 +16,7 @@ import datetime as dt
 import re
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from hearth.errors import NotFound, StoreError, ToolError
 from hearth.memory.passages.answer_reading import (
@@ -31,6 +32,7 @@ from hearth.memory.passages.passage_store import Passage, PassageStore
 from hearth.memory.passages.record_answers import answer_from_records
 from hearth.memory.passages.table_counts import counted
 from hearth.memory.search.terms import STOP_WORDS, telling_words
+from hearth.memory.search.time_mentions import times_named
 from hearth.models.injection_classifier import Detector
 from hearth.protocols import CallContext, Encoder, HomeAnswer, ValueKind, Witness, Workspace
 from hearth.storage.database import Store
@@ -141,7 +143,8 @@ class HomeAnswers:
         if best is None or best.chance < least_chance():
             chance = best.chance if best is not None else 0.0
             return HomeAnswer("unknown", "", self.looked_at(), chance=round(chance, 4))
-        best = _newest_like(best, readings)
+        if not times_named(question, call.now):  # "the bill of September" names one of them
+            best = _newest_like(best, readings)
         passage = best.candidate.passage
         if "|" in passage.text:
             table = "\n".join(one.text for one in self.passages.of_record(passage.record))
@@ -181,14 +184,13 @@ def _newest_like(best: Reading, readings: list[Reading]) -> Reading:
     def is_like(one: Reading) -> bool:
         other = one.candidate.passage
         same = (other.title.casefold(), other.person) == (first.title.casefold(), first.person)
-        return same and other.kind == first.kind and one.chance >= 0.5 * best.chance and other.at is not None
+        return same and other.kind == first.kind and one.chance >= least_chance() and other.at is not None
 
     like = [one for one in readings if is_like(one)]
-    return (
-        max(like, key=lambda one: (one.candidate.passage.at or dt.datetime.min.replace(tzinfo=dt.UTC), one.chance))
-        if like
-        else best
-    )
+    if not like:
+        return best
+    newest = max(like, key=lambda one: (one.candidate.passage.at or dt.datetime.min.replace(tzinfo=dt.UTC), one.chance))
+    return replace(newest, chance=best.chance)
 
 
 def _answer(question: str, best: Reading, readings: list[Reading]) -> HomeAnswer:
