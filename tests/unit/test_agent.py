@@ -21,7 +21,7 @@ from hearth.guard.policy.approval import RefusingApprover, YesApprover
 from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.deferral.cascade import Cascade
 from hearth.protocols import CallContext, Tool
-from hearth.testing import FIXED_NOW, ScriptedPlanner
+from hearth.testing import FIXED_NOW, FixedApprover, ScriptedPlanner
 from hearth.types import Plan, Step
 
 
@@ -310,3 +310,18 @@ def test_what_cannot_be_taken_back_is_not_done_again(made_home: Path) -> None:
         assert answer.status == "denied"
         assert "could not be taken back" in answer.text
         assert note.read_text() == "the owner wrote on"
+
+
+def test_the_question_names_the_thing_that_is_meant_and_not_the_words(made_home: Path) -> None:
+    (made_home / "owner" / "documents" / "tax").mkdir()
+    (made_home / "owner" / "documents" / "tax" / "2025.txt").write_text("x")
+    approver = FixedApprover("no")
+    agent = Agent.open(made_home, approver, environ=os.environ, clock=lambda: FIXED_NOW, encoder=HashEncoder())
+    plan = Plan((Step("delete_file", {"path": "2025.txt"}),), 1.0, "scripted")
+    agent.planner = Cascade([ScriptedPlanner({"go": plan})], confident=0.0)
+    try:
+        assert agent.run(agent.request("go")).answer.status == "denied"
+    finally:
+        agent.close()
+    ((asked, _),) = approver.questions
+    assert 'path: "tax/2025.txt"' in asked
