@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
-import hashlib
 import json
 import random
 import re
@@ -167,23 +166,6 @@ def _told_or_left_out(parameter: Parameter, values: Sequence[Any], text: str) ->
     if told.kind == OPTION:
         return told if any(said(str(value), text) for value in kept) else Told(ABSENT)
     return told if told.spans else Told(ABSENT)
-
-
-def offered_folds(lines: Sequence[Mapping[str, Any]], n: int = 5) -> list[int]:
-    """Return a fold for each line, so that no function that is called in one fold is called in another."""
-    group: dict[str, str] = {}
-
-    def root(name: str) -> str:
-        while group.setdefault(name, name) != name:
-            name = group[name]
-        return name
-
-    called = [sorted({re.sub(r"__\d+$", "", node["task"]) for node in line["task_nodes"]}) for line in lines]
-    called = [names or [re.sub(r"__\d+$", "", line["tools"][0])] for names, line in zip(called, lines)]
-    for names in called:
-        for name in names[1:]:
-            group[root(name)] = root(names[0])
-    return [int(hashlib.sha256(root(names[0]).encode()).hexdigest(), 16) % n for names in called]
 
 
 def renumbered(sample: Sample, rng: random.Random) -> Sample:

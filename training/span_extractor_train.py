@@ -46,7 +46,7 @@ from hearth.planning.arguments.schema_filler import ADAPTER_FILE
 from hearth.planning.arguments.slot_questions import Likeness, match_text
 from hearth.registry import load_tools
 from hearth.types import ToolSpec
-from hearth_bench.measure.planning.nested_split import nested_split
+from hearth_bench.measure.planning.nested_split import nested_split, offered_folds
 from training.span_extractor_data import (
     PLAIN,
     Corpus,
@@ -55,7 +55,6 @@ from training.span_extractor_data import (
     Told,
     Variation,
     exercise,
-    offered_folds,
     offered_samples,
     other_tool,
     pool,

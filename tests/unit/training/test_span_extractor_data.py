@@ -13,14 +13,13 @@ import pytest
 from hearth.models.span_extractor import ABSENT, GIVEN, NO, OPTION, SPAN, YES
 from hearth.planning.arguments.schema_filler import ADAPTER_FILE
 from hearth.types import Parameter, ToolSpec
-from hearth_bench.measure.planning.nested_split import nested_split
+from hearth_bench.measure.planning.nested_split import nested_split, offered_folds
 from training.span_extractor_data import (
     Corpus,
     Sample,
     corrected,
     exercise,
     held_matters,
-    offered_folds,
     offered_samples,
     other_tool,
     plain_exercise,
