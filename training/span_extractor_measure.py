@@ -2,10 +2,11 @@
 
     python -m training.span_extractor_measure
 
-Writes packages/hearth-bench/results/arguments.json. Measured on SGD's development calls (gold tool given; then the tool
-chosen among all 30 by texts alone), on the held-back fifth of NesTools and NESTFUL (tools and order given), and on
-yes-or-no questions about matters that training left out. The floor is the typed finders without training; the oracle is
-the gold arguments. Values are compared as in `hearth_bench.metrics.argument_f1`.
+Writes packages/hearth-bench/results/arguments.json. Measured on SGD's development calls (gold tool given; then the
+tool chosen among all 30 by texts alone), on the held-back fifth of NesTools, NESTFUL and BFCL (tools and order given;
+the last also against the adapter before, with an interval), and on yes-or-no questions about matters that training
+left out. The floor is the typed finders without training; the oracle is the gold arguments. Values are compared as in
+`hearth_bench.metrics.argument_f1`.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from hearth.formats.plan_json import read_tools
+from hearth.formats.plan_json import read_jsonl, read_tools
 from hearth.models.span_extractor import NO, YES
 from hearth.planning.arguments.schema_filler import ADAPTER_FILE, Filler
 from hearth.types import Context, Step, ToolSpec
 from hearth_bench.data.datasets import PlanData, read_plans
-from hearth_bench.measure.planning.nested_split import nested_split
+from hearth_bench.measure.planning.nested_split import nested_split, offered_folds
 from hearth_bench.measure.result_file import write_result
 from hearth_bench.metrics.argument_f1 import GoldCall, argument_scores
 from training.span_extractor_data import held_matters, read_samples, with_yes_or_no
@@ -142,10 +143,44 @@ def read_held(folder: Path) -> PlanData:
     return data.subset([row for row, d in enumerate(data.demonstrations) if d.id in held])
 
 
+def offered(folder: Path, filler: Filler, before: Filler, seed: int) -> dict[str, object]:
+    """Compare two readers on functions offered to requests, whose held fifth neither was trained on: the share of
+    requests with all calls exact, and the difference with its 95 % interval over resampled requests."""
+    data = read_plans(folder / "dev.jsonl", read_tools(folder / "tool_desc.json"), skip_bad=True)
+    lines = [line for _, line in read_jsonl(folder / "dev.jsonl")]
+    is_held = {str(line["id"]): fold == 0 for line, fold in zip(lines, offered_folds(lines))}
+    rows = [row for row, d in enumerate(data.demonstrations) if is_held[d.id] and d.plan.steps]
+    held = data.subset(rows)
+    taught = [d for d in data.demonstrations if not is_held[d.id]]
+    exact = {}
+    made: dict[str, Calls] = {"": filled(filler.referring_like(taught), held)}
+    made["_before"] = filled(before.referring_like(taught), held)
+    for name, calls in made.items():
+        pairs = zip(calls, held.gold())
+        exact[name] = [argument_scores([mine], [g.calls], held.tools)["calls_exact"] or 0.0 for mine, g in pairs]
+    gains = [a - b for a, b in zip(exact[""], exact["_before"])]
+    rng = random.Random(seed)
+    means = sorted(statistics.fmean(rng.choices(gains, k=len(gains))) for _ in range(2000))
+    kinds = [str(one["kind"]) for one in held.unknown]
+    return {
+        **short(made[""], [g.calls for g in held.gold()], held.tools),
+        **{f"calls_exact{name}": statistics.fmean(values) for name, values in exact.items()},
+        **{
+            f"calls_exact_{kind}{name}": statistics.fmean(v for v, k in zip(values, kinds) if k == kind)
+            for kind in sorted(set(kinds))
+            for name, values in exact.items()
+        },
+        "gain": statistics.fmean(gains),
+        "gain_95": [means[50], means[1949]],
+        "n": len(rows),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the filling of arguments.")
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("HEARTH_DATA", "../shared/data")) / "plans")
     parser.add_argument("--adapter", type=Path, default=ADAPTER_FILE)
+    parser.add_argument("--before", type=Path, default=ADAPTER_FILE.with_name("reader.npz"))
     parser.add_argument("--dry", action="store_true", help="print only")
     given = parser.parse_args()
     cpu, wall = time.process_time(), time.monotonic()
@@ -175,6 +210,7 @@ def main() -> None:
             filled(floor.referring_like(nestools.demonstrations), nestools), nestools
         ),
         "nestful_held": scores(filled(filler, nestful), nestful),
+        "bfcl_held": offered(given.data / "bfcl", filler, Filler.open(adapter=given.before, n_threads=1), seed=0),
         "nestful_held_finders_alone": scores(filled(floor, nestful), nestful),
         **latency(filler, dev),
     }

@@ -18,7 +18,7 @@ from hearth.formats.plan_json import encode_argument
 from hearth.types import Argument, Parameter, Ref, Step, ToolSpec
 from hearth_bench.metrics.plan_metrics import pooled_set_f1
 
-_NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}(,\d{3})+)?(\.\d+)?(e[+-]?\d{1,2})?(?<=\d)")
+_NUMBER = re.compile(r"[+-]?(?=\.?\d)(\d+|\d{1,3}(,\d{3})+)?(\.\d+)?(e[+-]?\d{1,2})?(?<=\d)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,8 @@ def call(tool: str, **arguments: Argument) -> GoldCall:
         (None, ["none"], False),
         (Ref(0, ("id",)), [Ref(0, ("id",))], True),
         (Ref(0), [Ref(0, ("id",))], False),
+        ("e4", ["E4"], True),
+        ("e4", [4], False),
     ],
 )
 def test_values(value: Argument, accepted: list[Argument], wanted: bool) -> None:

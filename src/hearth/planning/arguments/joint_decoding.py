@@ -108,8 +108,10 @@ def _order(
 
 def n_calls(evidence: Sequence[Evidence]) -> int:
     """Return how many calls of the tool the text asks for: as many as its values come in turns, at least one."""
-    turns = [len(values) for values in _turns(evidence, choose(evidence)).values()]
-    return min(_MOST_CALLS, _n_of(turns))
+    telling = [one for one in evidence if one.parameter.is_required]
+    turns = _turns(telling, choose(evidence)).values()
+    # What is a list names several things in one call.
+    return min(_MOST_CALLS, _n_of([len(values) for values in turns if not isinstance(values[0].value, list)]))
 
 
 def _n_of(turns: Sequence[int]) -> int:

@@ -47,6 +47,8 @@ _EDGES = " \t\r\n.,;:!?…" + _QUOTES
 _OPENERS = {")": "(", "]": "[", "}": "{"}
 _JOINT = re.compile(r"\s*(?:,\s*(?:and|or|as well as)\s+|[,;\n]\s*|\s(?:and|or|as well as|plus|&)\s)\s*", re.IGNORECASE)
 _QUOTED = re.compile(r"[\"“«]([^\"”»\n]+)[\"”»]|(?<!\w)['‘]((?:[^'‘’\n]|(?<=\w)['’](?=\w))+)['’](?!\w)")
+_PLAIN_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.]*\w)")
+_LIST_JOINT = re.compile(r"\s*(?:,\s*(?:and\s+|or\s+)?|\s(?:and|or|&)\s|\n\s*[-*•]\s*)\s*", re.IGNORECASE)
 _BRACKETED = re.compile(r"\[([^\[\]\n]{1,2000})\]")
 _NUMBERS_ASKED = re.compile(
     r"\b(?:numbers?|integers?|floats?|limits?|coordinates?|coefficients?|values?)\b", re.IGNORECASE
@@ -101,13 +103,29 @@ class Saying:
 
     def _list(self, parameter: Parameter, start: int, end: int, kind: str) -> Argument | None:
         """Return the items of a stretch, or of the brackets it lies in."""
-        inside = next(((a, b) for a, b in self._brackets if a - 1 <= start and end <= b + 1), (start, end))
+        inside = next(((a, b) for a, b in self._brackets if a - 1 <= start and end <= b + 1), None)
+        inside = inside or self._with_neighbours(start, end)
         items = self.items(*inside, kind)
         is_numeric = kind in NUMBERS or (kind == "any" and _NUMBERS_ASKED.search(parameter.description) is not None)
         if is_numeric and not (items and all(isinstance(item, int | float) for item in items)):
             said = [one.value for one in self.numbers(replace(parameter, type="number")) if start <= one.start < end]
             return said or items
         return items
+
+    def _with_neighbours(self, start: int, end: int) -> tuple[int, int]:
+        """Return a stretch of numbers or quoted texts with those that stand beside it in the same list."""
+        quoted = [(a - 1, b + 1) for a, b in self._quoted]
+        for units in (quoted, [m.span() for m in _PLAIN_NUMBER.finditer(self.text)]):
+            mine = [k for k, (a, b) in enumerate(units) if a < end and b > start]
+            if not mine or re.search(r"[A-Za-z]{4,}", self.text[start : units[mine[0]][0]]):
+                continue
+            first, last = mine[0], mine[-1]
+            while first and _LIST_JOINT.fullmatch(self.text, units[first - 1][1], units[first][0]):
+                first -= 1
+            while last + 1 < len(units) and _LIST_JOINT.fullmatch(self.text, units[last][1], units[last + 1][0]):
+                last += 1
+            return min(start, units[first][0]), max(end, units[last][1])
+        return start, end
 
     def _person(self, start: int, end: int) -> str:
         slot = self._slot_at(start, end)

@@ -2,8 +2,8 @@
 
     python -m hearth_bench.measure.planning.nested_split --data FOLDER --out OUT
 
-FOLDER holds `nestools`, `nestful` and `bfcl`, each with `dev.jsonl`. OUT gets `NAME_train.jsonl` and `NAME_test.jsonl`: the
-held fifth is the one that the shipped reader never saw. Lines are copied unchanged; keep OUT out of the project.
+FOLDER holds `nestools`, `nestful` and `bfcl`, each with `dev.jsonl`. OUT gets `NAME_train.jsonl` and `NAME_test.jsonl`:
+the held fifth is the one that the shipped reader never saw. Lines are copied unchanged; keep OUT out of the project.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def main() -> None:
         lines = (given.data / name / "dev.jsonl").read_text(encoding="utf-8").splitlines()
         if name == "bfcl":
             folds = offered_folds([json.loads(line) for line in lines])
-            parts = [row for row, fold in enumerate(folds) if fold], [row for row, fold in enumerate(folds) if not fold]
+            parts = [k for k, fold in enumerate(folds) if fold], [k for k, fold in enumerate(folds) if not fold]
         else:
             parts = nested_split(len(lines))
         for part, rows in zip(("train", "test"), parts):
