@@ -107,8 +107,9 @@ class Saying:
         inside = inside or self._with_neighbours(start, end)
         items = self.items(*inside, kind)
         is_numeric = kind in NUMBERS or (kind == "any" and _NUMBERS_ASKED.search(parameter.description) is not None)
+        wanted = kind if kind in NUMBERS else "number"
         if is_numeric and not (items and all(isinstance(item, int | float) for item in items)):
-            said = [one.value for one in self.numbers(replace(parameter, type="number")) if start <= one.start < end]
+            said = [one.value for one in self.numbers(replace(parameter, type=wanted)) if start <= one.start < end]
             return said or items
         return items
 
