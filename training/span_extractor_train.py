@@ -115,6 +115,8 @@ class Options:
     fourth_layer: int = 2
     """First layer that the fourth stage changes."""
     fourth_batch_tokens: int = 2048
+    kept: float = 0.5
+    """Share of the weights before the fourth stage in those after it: their mean reads what either learnt."""
     held_fold: int = -1
     """Fifth of the requests with offered functions that is left out, to choose options by; -1 leaves none out."""
 
@@ -498,7 +500,19 @@ def train(
         "cpu_s": round(time.process_time() - cpu_began, 1),
         "torch": torch.__version__,
     }
-    return model.file(), record
+    data_after = model.file()
+    if start_from is not None and first_stage == len(stages_of(options)):
+        data_after = averaged(start_from, data_after, options.kept)
+    return data_after, record
+
+
+def averaged(before: bytes, after: bytes, kept: float) -> bytes:
+    """Return the file whose weights are the weighted mean of two adapters', `kept` of it of the first."""
+    (low, heads), (later_low, later_heads) = unpacked(before), unpacked(after)
+    return packed(
+        {name: (1 - kept) * value + kept * low[name] for name, value in later_low.items()},
+        {name: (1 - kept) * value + kept * heads[name] for name, value in later_heads.items()},
+    )
 
 
 def _run(

@@ -45,7 +45,7 @@ _MOST_OFFERED = 8
 _W_FIT, _W_ALIKE, _FIT_BIAS = 0.333, 6.14, -2.087
 """Weights of the reader's log-odds that a tool is asked for and of its likeness to the text, solved on requests whose
 functions the reader was never trained on."""
-_LEAST_FIT, _LEAST_BESIDE = 0.3, 1.0
+_LEAST_FIT, _LEAST_BESIDE = 0.5, 1.0
 """Least log-odds that a tool is asked for, of the likeliest and of a further one."""
 _MANY_PLANS = 20
 _SAID_GAIN = 1.5
