@@ -38,7 +38,7 @@ from hearth_bench.data.real_requests import RealRequest, is_held_out, read_real_
 SEED = 0
 N_COSINES = 512
 _COSINE_SCALE = 2.0
-_RIDGE = 0.5
+_RIDGE = 0.3
 _N_ROUNDS = 2
 _NOW = dt.datetime.fromisoformat("2026-11-20T09:30:00+01:00")
 

@@ -287,9 +287,12 @@ class Agent:
         return told_to_memory(request, found, tools) if facts_in(request.text, request.now) else None
 
     def _names_own(self, text: str) -> bool:
-        """Whether a request names one of the owner's things by its title; of none where the folder cannot be read."""
+        """Whether a request names one of the owner's things by its title, and one says something to it: "the weather in
+        Oslo" is no question about a mail on the weather. Of none where the folder cannot be read."""
+        call = self.call_context()
         with suppress(HearthError):
-            return self.home_answers.names_thing(text, self.folder.for_call(""), self.clock().tzinfo)
+            named = self.home_answers.names_thing(text, call.workspace, call.now.tzinfo)
+            return named and self.home_answers.find_answer(text, call).kind != "unknown"
         return False
 
     def _learn_facts(self, episode: Episode) -> None:
@@ -300,6 +303,28 @@ class Agent:
             people = [(e.name, *e.aliases) for e in self.context().entities if e.kind == "person"]
             known = known_from(self.facts, people, is_month_first=self.settings.owner.country == "US")
             learn_from(self.facts, Told(episode.id, request.text, "request", request.now, OWNER), known)
+
+    def taught_by(self, episode: Episode) -> bool:
+        """Learn from a request that was done otherwise in place of the last one ("no, as a reminder").
+
+        Other values for the same tools teach nothing: the owner has changed their mind, and was understood.
+
+        Returns:
+            Whether the request before teaches this plan now.
+        """
+        if not episode.request.revises or not episode.plan or not episode.plan.steps or episode.answer.status != "done":
+            return False
+        before = self.trace.episode(episode.request.revises)
+        if {step.tool for step in (before.plan or Plan(())).steps} == {step.tool for step in episode.plan.steps}:
+            return False
+        from hearth.learning.learned_state import State  # most requests need none of it
+        from hearth.learning.teaching.corrections import correct
+
+        with suppress(HearthError):  # a secret in it, say: then nothing is learnt
+            state = State.open(self.home, self.encoder, tools=self.tools.specs, store=self.store)
+            correct(state, self.recall, before, episode.plan, self.tools.specs)
+            return True
+        return False
 
     def tend(self) -> None:
         """Look after memory and footage for a moment, once the owner has the answer; what is not done now is left."""
@@ -321,11 +346,12 @@ class Agent:
         """A request said now, on its own."""
         return Request(text, self.clock(), id)
 
-    def request_after(self, text: str) -> Request:
+    def request_after(self, text: str, *, id: str = "") -> Request:
         """A request said now, in a conversation: "same for tomorrow" or "the second one" mean what was before."""
         now = self.clock()
         read = read_after(text, self.trace.episodes(limit=3), now, self.context(), self.tools.specs)
-        return Request(read.text, now, said=text if read.text != text else "", record=read.record, revises=read.revises)
+        said = text if read.text != text else ""
+        return Request(read.text, now, id, said=said, record=read.record, revises=read.revises)
 
     def context(self) -> Context:
         """What planners may see: the owner, the names the owner knows, the country; never contents."""

@@ -189,6 +189,7 @@ def conversation(text: str, request: pytest.FixtureRequest) -> None:
     hearth: Hearth = request.getfixturevalue("hearth")
     assert hearth("ask", "remind me to water the plants tomorrow at nine").code == 0
     assert "read as: remind me to water the plants Friday" in hearth("ask", "same for Friday").out
+    assert "Taken back: “same for Friday”" in hearth("ask", "no, on Sunday").out
 
 
 @check

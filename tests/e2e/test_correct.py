@@ -29,8 +29,24 @@ def planned(hearth: Hearth, text: str) -> list[str]:
     return [node["task"] for node in nodes]
 
 
+def test_a_correction_in_conversation_teaches_a_sibling_and_a_change_of_mind_does_not(hearth: Hearth) -> None:
+    first = "enter the boiler service for tomorrow at 3pm"
+    sibling = "enter the window cleaner for friday at 10am"
+    assert planned(hearth, sibling) == planned(hearth, first) == ["add_event"]
+    assert hearth("ask", "--yes", first).code == 0
+    moved = hearth("ask", "--yes", "no, on friday")
+    assert "Taken back: “enter the boiler" in moved.out
+    assert "learnt" not in moved.out
+    other = hearth("ask", "--yes", "no, as a reminder")
+    assert other.code == 0, other
+    assert "boiler service, Friday" in other.out
+    assert "learnt: “enter the boiler service for" in other.out
+    assert planned(hearth, sibling) == ["add_reminder"]
+    assert "No events found" in hearth("ask", "what is on my calendar on friday").out
+
+
 def test_what_should_have_been_said_teaches_the_request_and_near_ones(hearth: Hearth) -> None:
-    assert planned(hearth, REQUEST) == []
+    assert planned(hearth, REQUEST) != ["add_reminder"]
     corrected = hearth("correct", asked(hearth), "--say", f"remind me to {REQUEST}")
     assert corrected.code == 0, corrected
     assert "add_reminder" in corrected.out
@@ -155,10 +171,11 @@ def test_the_plan_opens_in_the_editor(hearth: Hearth, tmp_path: Path, monkeypatc
 def test_a_plan_that_cannot_be_run_is_refused(hearth: Hearth, tmp_path: Path, content: str, message: str) -> None:
     path = tmp_path / "plan.json"
     path.write_text(content)
+    before = planned(hearth, REQUEST)
     refused = hearth("correct", asked(hearth), "--plan", str(path))
     assert refused.code != 0
     assert message in refused.err
-    assert planned(hearth, REQUEST) == []
+    assert planned(hearth, REQUEST) == before
 
 
 def test_what_is_wrong_with_the_command_is_said(hearth: Hearth, tmp_path: Path) -> None:

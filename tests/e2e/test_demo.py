@@ -21,7 +21,7 @@ from hearth.agent import Agent
 from hearth.demo.demo_home import build_demo_home
 from hearth.demo.demo_report import write_report
 from hearth.guard.policy.approval import RefusingApprover
-from hearth.types import Episode, Request
+from hearth.types import Episode
 
 NOW = dt.datetime(2026, 11, 20, 10, 5, tzinfo=ZoneInfo("Europe/Berlin"))
 REQUESTS: list[dict[str, Any]] = [
@@ -64,7 +64,9 @@ def _changes(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[tu
 def test_request(case: dict[str, Any], agent: Agent, episodes: dict[str, Episode]) -> None:
     expected = case["expect"]
     before = _snapshot(agent.home)
-    episode = agent.run(Request(case["user_request"], NOW, case["id"]))
+    said = agent.request_after if case.get("follows") else agent.request
+    episode = agent.run(said(case["user_request"], id=case["id"]))
+    assert agent.taught_by(episode) is bool(case.get("follows"))
     episodes[case["id"]] = episode
     after = _snapshot(agent.home)
 
@@ -85,7 +87,7 @@ def test_request(case: dict[str, Any], agent: Agent, episodes: dict[str, Episode
     for wanted in expected["files"]:
         fitting = [name for change, name in changes if change == wanted["change"] and fnmatch(name, wanted["path"])]
         assert len(fitting) == 1, changes
-        text = after[fitting[0]].decode("utf-8")
+        text = {**before, **after}[fitting[0]].decode("utf-8")
         for words in wanted["contains"]:
             assert words in text
     assert episode.disclosures == ()

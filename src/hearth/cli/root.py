@@ -230,6 +230,7 @@ def ask(invocation: Invocation, text: tuple[str, ...], yes: bool, as_json: bool)
         if not as_json and (more := _missing(episode)):
             episode = _run(agent, f"{request} {more}")
             _show(agent, episode, as_json)
+        _teach(agent, episode, as_json)
         agent.tend()
     return STATUS_CODES[episode.answer.status]
 
@@ -246,7 +247,9 @@ def chat(invocation: Invocation, yes: bool) -> int:
             episode = _run(agent, text)
             _show(agent, episode, as_json=False)
             if more := _missing(episode):
-                _show(agent, _run(agent, f"{text} {more}"), as_json=False)
+                episode = _run(agent, f"{text} {more}")
+                _show(agent, episode, as_json=False)
+            _teach(agent, episode, as_json=False)
             agent.tend()
     return 0
 
@@ -479,6 +482,17 @@ def _show(agent: Agent, episode: Episode, as_json: bool) -> None:
     changed = any(r.status == "done" and agent.effect_of(episode, r) == "change" for r in episode.results)
     tail = " · take back: hearth undo" if changed else ""
     click.secho(f"  {left(episode)} · {episode.duration_ms / 1000:.2f} s{tail}", dim=True)
+
+
+def _teach(agent: Agent, episode: Episode, as_json: bool) -> None:
+    """Learn from what was done otherwise in place of the last request, and say so."""
+    if agent.taught_by(episode) and not as_json:
+        from hearth.terminal import short
+
+        before = agent.trace.episode(episode.request.revises)
+        click.secho(
+            f"  learnt: “{clean(short(before.request.text, 70))}” means this · hearth correct {before.id}", dim=True
+        )
 
 
 def _request_text(words: tuple[str, ...]) -> str:

@@ -44,6 +44,8 @@ class FileRequest:
     id: str
     text: str
     fault: str = ""
+    follows: bool = False
+    """True when it is said in conversation, after the one before: "no, as a reminder"."""
 
 
 AddScene: TypeAlias = Callable[[Agent, Path, dt.datetime, Path | None], tuple[str, tuple[FileRequest, ...]]]
@@ -100,7 +102,7 @@ def run_demo(
             _say("\nStopped; the report holds what was done so far.", as_json)
         meta = {
             "home": str(home),
-            "requests": str(requests or "the shipped dozen"),
+            "requests": str(requests or "the shipped ones"),
             "started": now,
             "wall_s": time.perf_counter() - started - waited_s,
             "n_demonstrations": agent.n_demonstrations,
@@ -161,7 +163,7 @@ def _request(raw: bytes, n_bytes: int, place: str) -> FileRequest:
         return FileRequest(place, "", f"not JSON: {error}; write one object per line, the whole of it on that line")
     for key in ("user_request", "request", "text", "instruction"):
         if isinstance(data.get(key), str):
-            return FileRequest(str(data.get("id") or place), data[key])
+            return FileRequest(str(data.get("id") or place), data[key], follows=data.get("follows") is True)
     return FileRequest(
         place, "", f"no 'user_request' in it; it has {', '.join(map(repr, list(data)[:5])) or 'nothing'}"
     )
@@ -236,7 +238,11 @@ def _work(agent: Agent, waiting: list[FileRequest], episodes: list[Episode], as_
 def _run(agent: Agent, request: FileRequest) -> Episode:
     if request.fault:
         return agent.refuse(agent.request("", id=request.id), f"{request.id}: {request.fault}")
-    return agent.run(agent.request(request.text, id=request.id))
+    if not request.follows:
+        return agent.run(agent.request(request.text, id=request.id))
+    episode = agent.run(agent.request_after(request.text, id=request.id))
+    agent.taught_by(episode)
+    return episode
 
 
 def _ask_person(agent: Agent, episodes: list[Episode]) -> float:

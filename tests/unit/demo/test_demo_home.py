@@ -157,7 +157,7 @@ def test_leap_days(tmp_path: Path) -> None:
 def test_the_requests_say_what_to_expect() -> None:
     lines = (files("hearth.demo") / "data" / "requests.jsonl").read_text(encoding="utf-8").splitlines()
     requests = [json.loads(line) for line in lines]
-    assert len(requests) == 12
+    assert len(requests) == 15
     assert {r["expect"]["status"] for r in requests} == {"done", "denied", "needs", "refused"}
     for r in requests:
         assert isinstance(r["expect"]["files"], list)

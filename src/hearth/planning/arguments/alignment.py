@@ -20,7 +20,7 @@ from hearth.language.text.tokens import listed
 from hearth.language.values.slots import Clause, Slot, clauses, find_slots
 from hearth.types import Argument, Context, Demonstration, Entity, Plain, Plan, Ref
 
-LESSON_VERSION = 6
+LESSON_VERSION = 5
 """Version stored beside each lesson; raised when the form of a lesson changes, so that old ones are aligned anew."""
 
 OUTSIDE = -1

@@ -106,7 +106,7 @@ class Opening:
 
 @dataclass(slots=True)
 class Bound:
-    """Steps with their arguments, and what the request left open."""
+    """Steps with their arguments, and how well the request filled them."""
 
     steps: list[Step]
     missing: tuple[tuple[str, str], ...] = ()
@@ -114,6 +114,8 @@ class Bound:
     openings: tuple[Opening, ...] = ()
     used: frozenset[int] = frozenset()
     """Tokens that went into arguments."""
+    scores: tuple[float, ...] = ()
+    """Log-odds of each stretch of words that was taken for free text."""
 
 
 @dataclass(slots=True)
@@ -127,6 +129,7 @@ class _Filling:
     """Token → steps that use it."""
     views_taken: set[tuple[int, str]] = field(default_factory=set)
     missing: list[tuple[str, str]] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
     runs: dict[int, list[Argument]] = field(default_factory=dict)
     """For a step that stands for several: the value of its argument for each."""
 
@@ -469,6 +472,7 @@ def _fill_texts(steps: Sequence[LessonStep], texts: Sequence[Wanted], filling: _
         if stretch is None:
             _fill_unsaid(one.step, one.tool, one.parameter, filling, manner)
             continue
+        filling.scores.append(stretch.score)
         filling.take(one.step, range(stretch.first, stretch.last))
         view = _text_view(filling, stretch, manner)
         if view is not None:
@@ -531,7 +535,7 @@ def _assembled(steps: Sequence[LessonStep], filling: _Filling, openings: tuple[O
                 mine[name] = filling.runs[index][number]
             result.append(Step(step.tool, mine, after, said))
     moved = tuple(replace(o, step=places[o.step][0]) for o in openings)
-    return Bound(result, tuple(filling.missing), moved, frozenset(filling.taken))
+    return Bound(result, tuple(filling.missing), moved, frozenset(filling.taken), tuple(filling.scores))
 
 
 def _placed(value: Argument, places: Mapping[int, list[int]]) -> Argument:

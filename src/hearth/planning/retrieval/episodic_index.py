@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.formats.plan_json import plan_from_json, plan_to_json
+from hearth.language.text.thesaurus import all_concepts
 from hearth.planning.adaptation.word_alignment import POLITE, words_of
 from hearth.planning.arguments.alignment import (
     LESSON_VERSION,
@@ -87,7 +88,7 @@ class Remembered:
         self._whole: tuple[tuple[str, ...], NDArray[np.int64], dict[str, int]] | None = None
         """Sources, the rows of their whole requests, and the row of each of their ids."""
         probe = np.round(encoder.encode([_PROBE])[0], 1).astype(np.int8).tobytes()
-        self.fingerprint = zlib.crc32(probe)
+        self.fingerprint = zlib.crc32(" ".join(all_concepts()).encode(), zlib.crc32(probe))
         self.is_long = np.zeros(0, dtype=np.bool_)
         """Per row, whether it is a whole request of several clauses."""
         self.refers = np.zeros(0, dtype=np.bool_)
@@ -304,6 +305,11 @@ class Remembered:
     def likenesses(self, forms: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the similarity of each row to each of `forms`, shape [rows, n]."""
         return self._matrix @ forms.T
+
+    def form(self, place: int) -> NDArray[np.float32]:
+        """Return the form of one row."""
+        form: NDArray[np.float32] = self._matrix[place]
+        return form
 
     def lesson(self, row: Row) -> Lesson:
         return self.lessons(row.id)[row.number]

@@ -16,11 +16,13 @@ from dataclasses import dataclass, replace
 from importlib.resources import files
 
 from hearth.formats.plan_validation import canonical
+from hearth.language.text.thesaurus import KNOWN_WORDS
 from hearth.language.text.tokens import listed
 from hearth.language.values.slots import Slot
-from hearth.planning.arguments.alignment import said_text
+from hearth.planning.arguments.alignment import FUNCTION_WORDS, said_text
 from hearth.planning.arguments.binding import Bound, Opening, Unit, bind, bind_alike
-from hearth.planning.arguments.context_counts import signs_of
+from hearth.planning.arguments.context_counts import HIDDEN, Manners, concepts_of, signs_of
+from hearth.planning.retrieval.similarity import Likeness
 from hearth.planning.retrieval.tool_index import Offered
 from hearth.planning.retrieval.voting import Ballot, Candidate
 from hearth.types import Argument, Parameter, Ref, Step, ToolSpec
@@ -36,25 +38,26 @@ READINGS = (
     "missing",
     "askable",
     "unused",
+    "strange",
+    "doubt",
     "idle",
     "doubled",
     "steps",
-    "changes",
-    "sends",
-    "queried",
+    "agreement",
+    "wording",
+    "lacking",
     "nothing",
     "alike",
 )
 """What is read of an option; its log-odds are the sum of these, each times its weight."""
 MOST_FOR_NOTHING = 0.35
 """Probability that nothing is asked for, above which a part is refused; the tools may share the rest."""
+_SURE = 1.0
+"""Log-odds above which a stretch of words raises no doubt."""
+_MAX_DOUBT, _MAX_WORDS, _MAX_LACKING = 4.0, 4, 5.0
 _ASKABLE = frozenset({"datetime", "date", "time", "duration", "number", "integer"})
 _THING_PRONOUNS = frozenset(listed("it that this them those these"))
 _PERSON_PRONOUNS = frozenset(listed("him her them he she they"))
-_OPENS_QUESTION = frozenset(
-    listed("what what's whats when when's where where's who who's whose which how why is are was were did does do")
-)
-"""A request that begins so asks how things are, mostly: what would change something is less likely meant."""
 _HOPELESS = 4.0
 """A candidate with so much less support than the best is not filled."""
 _NEAR = 0.1
@@ -114,11 +117,15 @@ class Part:
 class Proposal:
     """The proposal for one request."""
 
-    def __init__(self, ballot: Ballot, units: Sequence[Unit], offered: Offered) -> None:
+    def __init__(
+        self, ballot: Ballot, units: Sequence[Unit], offered: Offered, manners: Manners, likeness: Likeness
+    ) -> None:
         """Keep the parts; `units`: the whole request first, then its clauses when there are several."""
         self._ballot = ballot
         self._units = units
         self._tools = offered.tools
+        self._manners = manners
+        self._likeness = likeness
 
     def parts(self) -> list[Part]:
         """Return one part for a single clause; else one per clause, or one for all if such a request was taught."""
@@ -170,7 +177,7 @@ class Proposal:
             if (here > max(worth) - _HOPELESS or candidate.words == self._units[unit].words)
             and (option := self._option(candidate, unit, earlier)) is not None
         ]
-        if not any(option.readings.get("nothing") for option in options):
+        if not any(option.is_nothing for option in options):
             options.append(_option(Candidate((), 0.0), Bound([]), {"nothing": 1.0}))
         return sorted(options, key=lambda o: -o.score)
 
@@ -183,10 +190,8 @@ class Proposal:
         is_alike = candidate.words == words.words
         bound = (bind_alike if is_alike else bind)(candidate.steps, words, self._tools)
         self._narrow(bound, words)
-        if not self._connected(bound, earlier):
+        if not self._connected(bound, earlier) or (not is_alike and self._is_untimely(bound, words)):
             return None
-        if not is_alike and self._is_untimely(bound, words):  # meant, but it cannot be done: nothing else is meant
-            return _option(Candidate((), 0.0), Bound([]), {**for_it, **self._fit(candidate, bound, words)})
         self._reuse(bound, earlier)
         self._resolve_pronouns(bound, unit, earlier)
         if is_alike or _is_example(candidate):
@@ -199,19 +204,20 @@ class Proposal:
             token.slot is not None and place not in bound.used and token.word not in ("<number>", "<unit>")
             for place, token in enumerate(unit.tokens)
         )
-        effects = {self._tools[step.tool].effect for step in bound.steps} - {"none"}
         n_askable = sum(self._is_askable(tool, name) for tool, name in bound.missing)
         texts = [v for step in bound.steps for v in step.arguments.values() if isinstance(v, str) and " " in v]
         return {
             "missing": len(bound.missing) - n_askable,
             "askable": n_askable,
             "unused": unused,
+            "strange": min(self._n_strange(candidate, bound, unit), _MAX_WORDS),
+            "doubt": sum(min(_MAX_DOUBT, max(0.0, _SURE - score)) for score in bound.scores),
             "idle": self._n_idle(bound, unit),
             "doubled": len(texts) - len(set(texts)),
             "steps": len(candidate.steps) - 1,
-            "changes": float(bool(effects)),
-            "sends": float("send" in effects),
-            "queried": float(bool(effects) and unit.words[:1] != () and unit.words[0] in _OPENS_QUESTION),
+            "agreement": self._agreement(candidate, bound, unit),
+            "lacking": self._lacking(candidate, bound, unit),
+            "wording": self._manners.wording([step.tool for step in candidate.steps], _asking_words(bound, unit)),
         }
 
     def _narrow(self, bound: Bound, unit: Unit) -> None:
@@ -238,18 +244,40 @@ class Proposal:
         if all(spec.effect == "none" for spec in specs):
             return False
         rest = [token for place, token in enumerate(unit.tokens) if place not in bound.used]
-        times = {spec.name: {p.name for p in spec.parameters if canonical(p.type) in _TIMES} for spec in specs}
+        times = {spec.name: _time_parameters(spec) for spec in specs}
         is_timed = any(times[step.tool] & step.arguments.keys() for step in bound.steps)
-        if not is_timed and any(t.slot is not None and t.slot.kind == "time" and _is_later(t.slot) for t in rest):
+        if not is_timed and any(t.slot is not None and t.slot.kind == "time" and is_later(t.slot) for t in rest):
             return True
-        pairs = itertools.pairwise(rest)
-        takes_time = any(times.values())
-        return not takes_time and any(a.word in _WHEN and b.word in _WHO and a.end + 1 == b.start for a, b in pairs)
+        if any(times.values()):
+            return False
+        return any(a.word in _WHEN and b.word in _WHO and a.end + 1 == b.start for a, b in itertools.pairwise(rest))
 
     def _is_askable(self, tool: str, name: str) -> bool:
         """Return whether people often leave the value out (a time, a length, an amount) and can be asked for it."""
         parameter = self._tools[tool].parameter(name)
         return parameter is not None and canonical(parameter.type) in _ASKABLE
+
+    def _n_strange(self, candidate: Candidate, bound: Bound, unit: Unit) -> int:
+        """Count the unknown words outside all arguments."""
+        frames = [self._manners.frame(step.tool) for step in candidate.steps]
+        return sum(
+            word not in KNOWN_WORDS and word not in FUNCTION_WORDS and not any(frame[word] > 0 for frame in frames)
+            for word in _asking_words(bound, unit)
+        )
+
+    def _agreement(self, candidate: Candidate, bound: Bound, unit: Unit) -> float:
+        """Return the similarity of the words of asking alone, now that it is known which words are arguments."""
+        if candidate.form is None:
+            return 0.0
+        return self._likeness.of_words(_form_words(bound, unit), candidate.form)
+
+    def _lacking(self, candidate: Candidate, bound: Bound, unit: Unit) -> float:
+        """Return how unusual it is to ask for these changes without the concepts that are missing."""
+        signs = concepts_of(_form_words(bound, unit))
+        if bound.openings or any(ref.step < 0 for step in bound.steps for ref in step.refs()):
+            return 0.0  # what it is about was said in an earlier clause
+        leaves = [tool for tool in candidate.leaves if self._tools[tool].effect != "none"]
+        return min(_MAX_LACKING, max((self._manners.lacking(tool, signs) for tool in leaves), default=0.0))
 
     def _n_idle(self, bound: Bound, unit: Unit) -> int:
         """Count the look-ups that would run without a word of what to look for."""
@@ -366,9 +394,18 @@ def _bounds(slot: Slot | None) -> tuple[str, str] | None:
     return start, end
 
 
-def _is_later(slot: Slot) -> bool:
+def takes_time(spec: ToolSpec) -> bool:
+    """Return whether a tool can be told when."""
+    return bool(_time_parameters(spec))
+
+
+def _time_parameters(spec: ToolSpec) -> set[str]:
+    return {p.name for p in spec.parameters if canonical(p.type) in _TIMES}
+
+
+def is_later(slot: Slot) -> bool:
     """Return whether a time is other than this very day or part of it."""
-    return not set(slot.text.lower().split()) <= _THIS_DAY
+    return "repeat" in slot.views or not set(slot.text.lower().split()) <= _THIS_DAY
 
 
 def _chances(ranked: Sequence[Option]) -> list[float]:
@@ -409,6 +446,23 @@ def option_weights() -> Mapping[str, float]:
     """Return the weight of each reading; `training.option_weights_train` fits them."""
     weights: dict[str, float] = json.loads((files("hearth.data") / "option_weights.json").read_bytes())["weights"]
     return weights
+
+
+def _asking_words(bound: Bound, unit: Unit) -> list[str]:
+    """Return the words outside all arguments."""
+    return [
+        token.word
+        for place, token in enumerate(unit.tokens)
+        if place not in bound.used and (token.word.isalpha() or "'" in token.word)
+    ]
+
+
+def _form_words(bound: Bound, unit: Unit) -> tuple[str, ...]:
+    """Return the request's form with its arguments hidden."""
+    return tuple(
+        HIDDEN if place in bound.used and not token.word.startswith("<") else token.word
+        for place, token in enumerate(unit.tokens)
+    )
 
 
 def _one_of_list(path: tuple[str, ...], index: int, earlier: Sequence[Step], source: ToolSpec) -> tuple[str, ...]:

@@ -38,7 +38,16 @@ from hearth.planning.arguments.context_counts import Manners
 from hearth.planning.dialogue.clarification import question_about
 from hearth.planning.ranking.tool_heads import HeadPrior
 from hearth.planning.retrieval.episodic_index import Remembered
-from hearth.planning.retrieval.plan_assembly import Option, Part, Proposal, joined, rests_on_unserved, shifted
+from hearth.planning.retrieval.plan_assembly import (
+    Option,
+    Part,
+    Proposal,
+    is_later,
+    joined,
+    rests_on_unserved,
+    shifted,
+    takes_time,
+)
 from hearth.planning.retrieval.tool_index import Offered
 from hearth.planning.retrieval.voting import Ballot
 from hearth.protocols import Encoder
@@ -69,6 +78,8 @@ _LEAST_OF_SEVERAL = 0.6
 
 Below it none is done: on the development half of Q2A no such plan of 25 was right.
 """
+_SURELY_NOW = 0.9
+"""Least confidence that a request without its time means something that is done at once."""
 _SURE_BESIDE = 0.6
 """Least confidence of a plan for what is said beside the owner's own words."""
 
@@ -153,8 +164,26 @@ class RecallPlanner:
             holds_what_is_gone(answer, tools, slots, request.now) or does_the_opposite(answer, request, near, tools)
         ):
             answer = Refusal("out_of_scope", _UNSURE, planner=self.name)
+        if isinstance(answer, Plan) and len(units) == 1 and self._is_for_now_only(answer, request, slots, offered):
+            answer = Refusal("out_of_scope", _NOT_LATER, planner=self.name)
         answer = with_denials(answer, request.text) if isinstance(answer, Plan) else answer
         return self._repeated(again) if again is not None and _bears_out(answer, again) else answer
+
+    def _is_for_now_only(self, plan: Plan, request: Request, slots: Sequence[Slot], offered: Offered) -> bool:
+        """Return whether, without its time, the request surely means something else, which no time can be given.
+
+        "Turn the heating on at six" reads like something to write down; without "at six" it is the heating.
+        """
+        times = [slot for slot in slots if slot.kind == "time" and is_later(slot)]
+        if len(times) != 1 or all(offered.tools[step.tool].effect == "none" for step in plan.steps):
+            return False
+        text = request.text[: times[0].cue_start] + request.text[times[0].end :]
+        units, forms = self._units(text, find_slots(text, request.now, Context()))
+        part = self._proposal(units[:1], forms[:1], offered).parts()[0]
+        tools = [offered.tools[step.tool] for step in part.steps]
+        is_other = not {spec.name for spec in tools} & {step.tool for step in plan.steps}
+        changes = any(spec.effect != "none" for spec in tools)
+        return part.confidence >= _SURELY_NOW and is_other and changes and not any(map(takes_time, tools))
 
     def options(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> list[Option]:
         """Return ways to serve the whole request as one thing, best first, with what was read of each.
@@ -174,7 +203,7 @@ class RecallPlanner:
     def _proposal(self, units: Sequence[Unit], forms: NDArray[np.float32], offered: Offered) -> Proposal:
         words = [unit.words for unit in units]
         ballot = Ballot(self._remembered, offered, self._usable_rows(offered), forms, words)
-        return Proposal(ballot, units, offered)
+        return Proposal(ballot, units, offered, self._manners, self._remembered.likeness)
 
     def _near(self, request: Request, form: NDArray[np.float32]) -> list[tuple[Demonstration, NDArray[np.float32]]]:
         """Return the owner's demonstrations near a request; none for one about a record of the last answer."""
@@ -338,6 +367,7 @@ _FALLBACK = "add_reminder"
 _ABILITIES = "list_abilities"
 _CANNOT = "I can't do that yet."
 _NOT_TO = "You asked me not to, so I did nothing. If something else is to be done, say it by itself."
+_NOT_LATER = "I can do that only at once, not at a time you name. Say it again then, or ask me to remind you of it."
 _UNSURE = "I'm not sure what you mean, so I did nothing."
 
 

@@ -46,6 +46,8 @@ class Candidate:
     likeness: float
     """Likeness to the nearest demonstration, example or tool text it rests on."""
     rests_on: tuple[str, ...] = ()
+    form: NDArray[np.float32] | None = None
+    """Form of that demonstration or tool."""
     words: tuple[str, ...] = ()
     """Words of that demonstration's form."""
     votes: float = 0.0
@@ -208,11 +210,11 @@ class Ballot:
 
     def _of_row(self, row: int, likeness: float) -> Candidate:
         lesson = self._remembered.lesson(self._remembered.rows[row])
-        return Candidate(lesson.steps, likeness, (lesson.demonstration,), lesson.words)
+        return Candidate(lesson.steps, likeness, (lesson.demonstration,), self._remembered.form(row), lesson.words)
 
     def _of_tool(self, tool: str, likeness: float) -> Candidate | None:
         steps = steps_for(tool, self._offered.tools)
-        return Candidate(steps, likeness, (f"tool:{tool}",)) if steps else None
+        return Candidate(steps, likeness, (f"tool:{tool}",), self._offered.forms[self._place(tool)]) if steps else None
 
     def _best_of(self, tool: str, likeness: NDArray[np.float32]) -> Candidate | None:
         """Return the most similar demonstration that asked for `tool` alone."""
