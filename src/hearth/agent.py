@@ -47,6 +47,7 @@ from hearth.memory.facts.fact_store import FactStore
 from hearth.memory.maintenance import retention_of, tend_a_little
 from hearth.memory.passages.answer_reading import AnswerReader
 from hearth.memory.passages.home_answers import HomeAnswers
+from hearth.memory.passages.passage_store import EMBED_BATCH
 from hearth.memory.search.time_mentions import times_named
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.deferral.cascade import Cascade, cascade_of
@@ -330,6 +331,7 @@ class Agent:
         """Look after memory and footage for a moment, once the owner has the answer; what is not done now is left."""
         with suppress(HearthError, KeyboardInterrupt):
             tend_a_little(self.store, self.memory, retention_of(self.settings.memory), self.clock())
+            next(self.home_answers.passages.embed(EMBED_BATCH), None)
             if self.footage is not None:
                 self._tend(self.footage)
 
