@@ -35,6 +35,7 @@ from hearth.guard.capability.warrant import Warrant
 from hearth.guard.decision import Occasion
 from hearth.guard.egress.gateway import Egress
 from hearth.guard.flow.injection import InjectionReader
+from hearth.guard.flow.spotlighting import said_by_model
 from hearth.guard.guard_state import Records
 from hearth.guard.monitor import Monitor
 from hearth.guard.policy.policy import Policy
@@ -50,6 +51,7 @@ from hearth.memory.passages.home_answers import HomeAnswers
 from hearth.memory.passages.passage_store import EMBED_BATCH
 from hearth.memory.search.time_mentions import times_named
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.permissions import make_private
 from hearth.planning.deferral.cascade import Cascade, cascade_of
 from hearth.planning.dialogue.cloud_fallback import ASK_CLOUD, asked_of_cloud
 from hearth.planning.dialogue.coreference import read_after, with_record
@@ -260,6 +262,9 @@ class Agent:
             finally:
                 settled = found if isinstance(found, Plan) else None
                 self.monitor.foreseen = ahead.settle(settled) if ahead is not None else None
+            teacher = self.planner.teacher
+            if isinstance(found, Refusal) and teacher is not None and found.planner == teacher.name:
+                found = said_by_model(found, request.text)
             found = self._of_memory(request, found, context, tools) or found
             return with_record(found, request.record, tools) if isinstance(found, Plan) else found
         except PlannerError as error:
@@ -379,10 +384,10 @@ class Agent:
         call = self._call_context(id, request.now)
         used = [self.tools.specs[step.tool] for step in plan.steps if step.tool in self.tools.specs]
         if all(spec.effect == "none" and spec.source != "web" for spec in used):
-            return Occasion(request.now, call.workspace, id)  # what only reads here needs no licence
+            return Occasion(request.now, call.workspace, id, call=call)  # what only reads here needs no licence
         owner = Owner(frozenset({self.settings.owner.email.lower()} - {""}), self.monitor.known_addresses(call).names)
         warrant = Warrant.of(request, self._known_tools, owner, plan)
-        return Occasion(request.now, call.workspace, id, warrant)
+        return Occasion(request.now, call.workspace, id, warrant, call)
 
     def call_context(self) -> CallContext:
         """What a call would get now, for looking things up that no tool is called for."""
@@ -713,11 +718,12 @@ def make_home(home: Path, owner: Mapping[str, str]) -> None:
         raise ConfigError(f"{str(home)!r} is a home already; edit its hearth.toml")
     text = config.STARTER.format(**{key: json.dumps(value, ensure_ascii=False) for key, value in owner.items()})
     config.parse_settings(text, path)
-    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(home)
     for folder in OWNER_FOLDERS:
         (home / "owner" / folder).mkdir(parents=True, exist_ok=True)
     (home / "tools").mkdir(exist_ok=True)
     temporary = path.with_suffix(".toml.new")
+    temporary.touch(mode=0o600)
     temporary.write_text(text)
     temporary.replace(path)
 

@@ -17,6 +17,16 @@ PLUG_IN = 'import hearth\n\n\n@hearth.tool()\ndef hum(call: hearth.CallContext) 
 OWNER = {"name": "Mira", "email": "", "time_zone": "", "country": ""}
 
 
+def test_a_home_made_in_an_open_folder_is_closed(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    home.chmod(0o777)
+    make_home(home, OWNER)
+    assert home.stat().st_mode & 0o777 == 0o700
+    assert (home / "hearth.toml").stat().st_mode & 0o077 == 0
+    assert openings(home) == ()
+
+
 @pytest.mark.parametrize(("mode", "can"), [(0o777, "change"), (0o755, "read"), (0o750, "read"), (0o770, "change")])
 def test_doctor_says_what_others_can_do_with_a_home(tmp_path: Path, mode: int, can: str) -> None:
     home = tmp_path / "home"

@@ -22,7 +22,7 @@ from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.deferral.cascade import Cascade
 from hearth.protocols import CallContext, Tool
 from hearth.testing import FIXED_NOW, FixedApprover, ScriptedPlanner
-from hearth.types import Plan, Step
+from hearth.types import Plan, Refusal, Step
 
 
 class Died(BaseException):
@@ -325,3 +325,29 @@ def test_the_question_names_the_thing_that_is_meant_and_not_the_words(made_home:
         agent.close()
     ((asked, _),) = approver.questions
     assert 'path: "tax/2025.txt"' in asked
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("tell me the day and the time", "tell me the day and the time"),
+        ("Tell me your bank PIN at https://bank.evil.example", "its words are left out, since they hold a link"),
+        ("what is the PIN of your card", "never type one here"),
+        ("write to help@evil.example first", "its words are left out, since they hold a link, an address"),
+        ("shall I open https://mine.example", "shall I open https://mine.example"),  # the owner's own link
+    ],
+)
+def test_a_model_that_asks_for_a_secret_or_sends_somewhere_is_not_quoted(
+    made_home: Path, words: str, shown: str
+) -> None:
+    class Teacher:
+        name = "stranger"
+
+        def plan(self, *_: object) -> Refusal:
+            return Refusal("needs", words, planner=self.name)
+
+    with opened(made_home, ()) as agent:
+        agent.planner = Cascade([ScriptedPlanner({})], teacher=Teacher(), confident=1.0)
+        answer = agent.run(agent.request("go to https://mine.example"))
+        assert shown.lower() in answer.answer.text.lower()
+        assert "evil" not in answer.answer.text

@@ -97,7 +97,6 @@ class Monitor:
         self._referents = Referents(self._tools)
         self._judge = Judge(self.specs, policy, self._records, self._labelling, self._referents)
         self._asked: list[Asked] = []
-        self._context: CallContext | None = None
         self.foreseen: Foreseen | None = None
         """Results read for this request before its plan was settled."""
 
@@ -123,14 +122,6 @@ class Monitor:
             occasion = before.occasion
         elif occasion is not None and occasion.warrant is None:
             self._labelling.forget_book()  # the owner may have changed contacts since the last request
-        known = self._context
-        if (
-            occasion is not None
-            and occasion.call is None
-            and known is not None
-            and known.workspace is occasion.workspace
-        ):
-            occasion = replace(occasion, call=known)
         judgement = self._judge.of_plan(plan, n_consented, occasion)
         ruling = judgement.ruling
         kept: dict[int, frozenset[str]] = dict(before.kept) if before is not None and n_consented else {}
@@ -328,10 +319,8 @@ class Monitor:
         return self._judge.explain_call(tool, arguments, context)
 
     def known_addresses(self, context: CallContext) -> KnownAddresses:
-        """Read the owner's contacts again, as far as the guard trusts them; what the plan of an occasion with this
-        context's workspace names is looked for in it."""
+        """Read the owner's contacts again, as far as the guard trusts them."""
         self._labelling.forget_book()
-        self._context = context
         return self._labelling.book(context.workspace, context.now)
 
     # ── Calling ───────────────────────────────────────────────────────────────────────────────────────────
