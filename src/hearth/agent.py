@@ -310,28 +310,6 @@ class Agent:
             known = known_from(self.facts, people, is_month_first=self.settings.owner.country == "US")
             learn_from(self.facts, Told(episode.id, request.text, "request", request.now, OWNER), known)
 
-    def taught_by(self, episode: Episode) -> bool:
-        """Learn from a request that was done otherwise in place of the last one ("no, as a reminder").
-
-        Other values for the same tools teach nothing: the owner has changed their mind, and was understood.
-
-        Returns:
-            Whether the request before teaches this plan now.
-        """
-        if not episode.request.revises or not episode.plan or not episode.plan.steps or episode.answer.status != "done":
-            return False
-        before = self.trace.episode(episode.request.revises)
-        if {step.tool for step in (before.plan or Plan(())).steps} == {step.tool for step in episode.plan.steps}:
-            return False
-        from hearth.learning.learned_state import State  # most requests need none of it
-        from hearth.learning.teaching.corrections import correct
-
-        with suppress(HearthError):  # a secret in it, say: then nothing is learnt
-            state = State.open(self.home, self.encoder, tools=self.tools.specs, store=self.store)
-            correct(state, self.recall, before, episode.plan, self.tools.specs)
-            return True
-        return False
-
     def tend(self) -> None:
         """Look after memory and footage for a moment, once the owner has the answer; what is not done now is left."""
         with suppress(HearthError, KeyboardInterrupt):

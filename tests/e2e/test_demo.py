@@ -20,6 +20,7 @@ import pytest
 from hearth.agent import Agent
 from hearth.demo.demo_home import build_demo_home
 from hearth.demo.demo_report import write_report
+from hearth.demo.demo_run import FileRequest, run_one
 from hearth.guard.policy.approval import RefusingApprover
 from hearth.types import Episode
 
@@ -64,9 +65,7 @@ def _changes(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[tu
 def test_request(case: dict[str, Any], agent: Agent, episodes: dict[str, Episode]) -> None:
     expected = case["expect"]
     before = _snapshot(agent.home)
-    said = agent.request_after if case.get("follows") else agent.request
-    episode = agent.run(said(case["user_request"], id=case["id"]))
-    assert agent.taught_by(episode) is bool(case.get("follows"))
+    episode = run_one(agent, FileRequest(case["id"], case["user_request"], follows=bool(case.get("follows"))))
     episodes[case["id"]] = episode
     after = _snapshot(agent.home)
 

@@ -486,13 +486,17 @@ def _show(agent: Agent, episode: Episode, as_json: bool) -> None:
 
 def _teach(agent: Agent, episode: Episode, as_json: bool) -> None:
     """Learn from what was done otherwise in place of the last request, and say so."""
-    if agent.taught_by(episode) and not as_json:
-        from hearth.terminal import short
+    if not episode.request.revises:
+        return
+    from hearth.learning.learned_state import State
+    from hearth.learning.teaching.corrections import learn_revision
+    from hearth.terminal import short
 
-        before = agent.trace.episode(episode.request.revises)
-        click.secho(
-            f"  learnt: “{clean(short(before.request.text, 70))}” means this · hearth correct {before.id}", dim=True
-        )
+    before = agent.trace.episode(episode.request.revises)
+    state = State.open(agent.home, agent.encoder, tools=agent.tools.specs, store=agent.store)
+    if learn_revision(state, agent.recall, before, episode) and not as_json:
+        said = clean(short(before.request.text, 70))
+        click.secho(f"  learnt: “{said}” means this · hearth correct {before.id}", dim=True)
 
 
 def _request_text(words: tuple[str, ...]) -> str:

@@ -28,6 +28,8 @@ from hearth.demo.demo_home import build_demo_home
 from hearth.demo.demo_report import outcome, write_report
 from hearth.errors import RegistryError, RequestError
 from hearth.guard.policy.approval import RefusingApprover, TerminalApprover, YesApprover
+from hearth.learning.learned_state import State
+from hearth.learning.teaching.corrections import learn_revision
 from hearth.registry import INSTALL_COMMANDS, SCENES, blamed, load_parts
 from hearth.terminal import command_name, episode_lines, left, short, summary_lines
 from hearth.types import Episode
@@ -226,22 +228,25 @@ def _work(agent: Agent, waiting: list[FileRequest], episodes: list[Episode], as_
         out = sys.stderr if as_json else sys.stdout
         with click.progressbar(waiting, label=f"Working through {len(waiting)} requests", file=out) as bar:
             for request in bar:
-                episodes.append(_run(agent, request))
+                episodes.append(run_one(agent, request))
         return
     for number, request in enumerate(waiting, 1):
         click.echo()
         click.secho(f"{number}/{len(waiting)}  {short(request.text or request.fault)}", bold=True)
-        episodes.append(_run(agent, request))
+        episodes.append(run_one(agent, request))
         click.echo("\n".join(episode_lines(episodes[-1], agent.tools.specs)))
 
 
-def _run(agent: Agent, request: FileRequest) -> Episode:
+def run_one(agent: Agent, request: FileRequest) -> Episode:
+    """Do one request of a file; a line that holds none is recorded with its fault."""
     if request.fault:
         return agent.refuse(agent.request("", id=request.id), f"{request.id}: {request.fault}")
     if not request.follows:
         return agent.run(agent.request(request.text, id=request.id))
     episode = agent.run(agent.request_after(request.text, id=request.id))
-    agent.taught_by(episode)
+    if episode.request.revises:
+        state = State.open(agent.home, agent.encoder, tools=agent.tools.specs, store=agent.store)
+        learn_revision(state, agent.recall, agent.trace.episode(episode.request.revises), episode)
     return episode
 
 

@@ -8,9 +8,10 @@ plan did; `hearth undo` does that.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 
-from hearth.errors import RequestError
+from hearth.errors import HearthError, RequestError
 from hearth.formats.plan_validation import check_plan
 from hearth.learning import demonstration_store as rows
 from hearth.learning.demonstration_store import Entry, why_not
@@ -65,6 +66,26 @@ def correct(
     if plan is not None:
         student.learn([entry.demonstration])
     return entry
+
+
+def learn_revision(state: State, recall: RecallPlanner, before: Episode, revised: Episode) -> bool:
+    """Learn from a request that was done with other tools in place of the last one: "no, as a reminder".
+
+    Other values for the same tools teach nothing: the owner has changed their mind, and was understood.
+
+    Args:
+        before: What was asked first; it teaches the plan of `revised`.
+    Returns:
+        Whether anything was learnt; nothing is where `correct` refuses.
+    """
+    if revised.plan is None or not revised.plan.steps or revised.answer.status != "done":
+        return False
+    if before.plan and {step.tool for step in before.plan.steps} == {step.tool for step in revised.plan.steps}:
+        return False
+    with suppress(HearthError):  # a secret in it, say
+        correct(state, recall, before, revised.plan, state.tools)
+        return True
+    return False
 
 
 def _former(state: State, episode: Episode, own: str) -> list[str]:
