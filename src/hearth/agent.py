@@ -81,6 +81,8 @@ from hearth.types import (
 
 MAX_REPAIR_ROUNDS = 2
 """How often the rest of a plan is planned anew after a failed step, before it is reported plainly."""
+_LIKELY_OWN = 0.5
+"""Least chance of an answer in the owner's things at which a question that only names one of them is put to them."""
 LEARN_BATCH = 16
 """Demonstrations embedded at once while learning: small enough that progress moves, large enough to be quick."""
 UNDO_KEPT = dt.timedelta(days=30)
@@ -298,7 +300,8 @@ class Agent:
         call = self.call_context()
         with suppress(HearthError):
             named = self.home_answers.names_thing(text, call.workspace, call.now.tzinfo)
-            return named and self.home_answers.find_answer(text, call).kind != "unknown"
+            found = self.home_answers.find_answer(text, call) if named else None
+            return found is not None and found.kind != "unknown" and found.chance >= _LIKELY_OWN
         return False
 
     def _learn_facts(self, episode: Episode) -> None:
