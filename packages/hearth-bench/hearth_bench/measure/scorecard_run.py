@@ -54,8 +54,6 @@ QUICK = (
     _module("asking", "memory.memory_questions"),
     _module("start", "agent.cold_start"),
     _module("guard", "guard.guard_cost", "monitor", "judging", "rules", "provenance", "warrant"),
-    _module("planning", "planning.recall_at_size"),
-    _module("encoder", "planning.encoder_cost"),
     _bench("changed preferences", "bench_changed", "recall"),
     _bench("privacy", "privacy_messages", "privacy", "--data", _MESSAGES),
     _module("requests", "planning.requests"),
@@ -67,6 +65,8 @@ QUICK = (
 SLOW = (
     _bench("q2a, dev", "bench_q2a_quick", "q2a", "--split", "dev", "--recall-only", "--limit", "10", "--jobs", "2"),
     _bench("q2a", "bench_q2a", "q2a", "--split", "test"),
+    _module("encoder", "planning.encoder_cost"),
+    _module("planning", "planning.recall_at_size"),
     _module("plan_metrics", "planning.metric_speed"),
     _module("memory_years", "memory.memory_years"),
     _module("guard", "guard.guard_cost", "ledger"),
