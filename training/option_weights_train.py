@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 
 from hearth.agent import shipped_demonstrations
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.planning.ranking.tool_heads import PROBE, HeadPrior
+from hearth.planning.ranking.heads.tool_heads import PROBE, HeadPrior
 from hearth.planning.retrieval.plan_assembly import READINGS, Option
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.registry import load_tools
 from hearth.types import Context, Demonstration, Plan, Request, ToolSpec
-from hearth_bench.data.real_requests import RealRequest, is_held_out, read_real_requests
+from hearth_bench.data.request_corpus import RealRequest, is_held_out, read_real_requests
 from training.tool_heads_train import (
     Row,
     asked_rows,

@@ -29,11 +29,11 @@ from hearth.agent import shipped_demonstrations
 from hearth.language.values.slots import find_slots
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.arguments.alignment import explain, form_of, tokens_of
-from hearth.planning.ranking.request_sketch import request_features
-from hearth.planning.ranking.tool_heads import NOTHING, PROBE, TALK
+from hearth.planning.ranking.heads.request_sketch import request_features
+from hearth.planning.ranking.heads.tool_heads import NOTHING, PROBE, TALK
 from hearth.planning.retrieval.episodic_index import leaves_of
 from hearth.types import Context, Demonstration
-from hearth_bench.data.real_requests import RealRequest, is_held_out, read_real_requests
+from hearth_bench.data.request_corpus import RealRequest, is_held_out, read_real_requests
 
 SEED = 0
 N_COSINES = 512

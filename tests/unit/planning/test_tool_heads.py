@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearth.models.llm.scripted import HashEncoder
-from hearth.planning.ranking.request_sketch import N_SKETCH, request_features
-from hearth.planning.ranking.tool_heads import NOTHING, PROBE, HeadPrior, ToolHeads, read_prior, shipped_prior
+from hearth.planning.ranking.heads.request_sketch import N_SKETCH, request_features
+from hearth.planning.ranking.heads.tool_heads import NOTHING, PROBE, HeadPrior, ToolHeads, read_prior, shipped_prior
 
 DIM = 6
 TEXTS = ("turn on the lamp", "switch the lamp off", "remind me <time>", "play some jazz", "what time is it", "thanks")

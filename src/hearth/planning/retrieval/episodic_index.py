@@ -30,7 +30,7 @@ from hearth.planning.arguments.alignment import (
     lesson_from_json,
     lesson_to_json,
 )
-from hearth.planning.ranking.tool_heads import HeadPrior, ToolHeads, shipped_prior
+from hearth.planning.ranking.heads.tool_heads import HeadPrior, ToolHeads, shipped_prior
 from hearth.planning.retrieval.similarity import Likeness
 from hearth.protocols import Encoder
 from hearth.storage.database import Store

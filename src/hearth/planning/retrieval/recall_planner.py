@@ -36,7 +36,7 @@ from hearth.planning.arguments.alignment import tokens_of
 from hearth.planning.arguments.binding import Unit
 from hearth.planning.arguments.context_counts import Manners
 from hearth.planning.dialogue.clarification import question_about
-from hearth.planning.ranking.tool_heads import HeadPrior
+from hearth.planning.ranking.heads.tool_heads import HeadPrior
 from hearth.planning.retrieval.episodic_index import Remembered
 from hearth.planning.retrieval.plan_assembly import (
     Option,

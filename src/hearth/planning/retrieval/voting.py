@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hearth.formats.plan_validation import canonical, fits
 from hearth.planning.arguments.alignment import LessonStep, Result, Several, Source
-from hearth.planning.ranking.tool_heads import NOTHING, TALK
+from hearth.planning.ranking.heads.tool_heads import NOTHING, TALK
 from hearth.planning.retrieval.episodic_index import Remembered, leaves_of
 from hearth.planning.retrieval.tool_index import Offered
 from hearth.types import TYPE_NAMES, Parameter, ToolSpec

@@ -27,7 +27,7 @@ from hearth.agent import Agent
 from hearth.demo.demo_home import build_demo_home
 from hearth.testing import FixedApprover
 from hearth.types import Plan, Refusal, Request, ToolSpec
-from hearth_bench.data.real_requests import SOURCES, RealRequest, is_held_out, read_real_requests
+from hearth_bench.data.request_corpus import SOURCES, RealRequest, is_held_out, read_real_requests
 from hearth_bench.measure.result_file import write_result
 
 NOW = dt.datetime.fromisoformat("2026-11-20T09:30:00+01:00")

@@ -1,6 +1,6 @@
 """Measure what one correction changes: the request itself, its rephrasings, its siblings with other values, all else.
 
-    python -m hearth_bench.measure.planning.corrections
+    python -m hearth_bench.measure.planning.correction_reach
 
 Writes packages/hearth-bench/results/corrections.json. Twelve corrections (`measure/data/corrections.jsonl`), each
 taught alone to a planner that knows what ships. `right`: same tools, every argument right (leading articles forgiven).

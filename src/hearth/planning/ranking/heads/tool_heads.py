@@ -29,7 +29,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.planning.ranking.request_sketch import N_SKETCH, request_features
+from hearth.planning.ranking.heads.request_sketch import N_SKETCH, request_features
 from hearth.protocols import Encoder
 
 NOTHING = "<nothing>"
