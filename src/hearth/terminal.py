@@ -141,6 +141,19 @@ def left(episode: Episode) -> str:
     return f"{total} bytes to {', '.join(hosts)} (`hearth ledger show --episode {episode.id}` shows them)"
 
 
+def table_lines(episodes: Sequence[Episode]) -> list[str]:
+    """Return a table with a line for each episode: what was typed, how it ended, what it took, what left the device."""
+    lines = [f"  {'request':<52} {'status':<8} {'steps':>5} {'ms':>6}  left"]
+    for episode in episodes:
+        n_steps = len(episode.plan.steps) if episode.plan else 0
+        gone = left(episode) if episode.disclosures else "nothing"
+        lines.append(
+            f"  {short(episode.request.typed, 52):<52} {episode.answer.status:<8} {n_steps:>5} "
+            f"{episode.duration_ms:>6.0f}  {gone}"
+        )
+    return lines
+
+
 def summary_lines(episodes: Sequence[Episode]) -> list[str]:
     """Return a table of many episodes: counts by status and reason, and durations."""
     counts: Counter[str] = Counter(e.answer.status for e in episodes)

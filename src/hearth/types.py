@@ -149,6 +149,11 @@ class Request:
     revises: str = ""
     """Episode whose changes are taken back before this is done; with an empty `text`, that is all."""
 
+    @property
+    def typed(self) -> str:
+        """The words as the owner typed them."""
+        return self.said or self.text
+
 
 @dataclass(frozen=True, slots=True)
 class Entity:

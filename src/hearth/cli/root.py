@@ -361,11 +361,11 @@ def history(invocation: Invocation, id: str | None, limit: int, as_json: bool) -
         documents = [episode_to_json(episode) for episode in episodes]
         print_json(documents if id is None else documents[0])
     elif id is not None:
-        click.echo(f"{episodes[0].id}  {short(episodes[0].request.text)}")
+        click.echo(f"{episodes[0].id}  {short(episodes[0].request.typed)}")
         click.echo("\n".join(episode_lines(episodes[0], load_tools(invocation.home).specs)))
     else:
         for episode in episodes:
-            click.echo(f"{episode.id}  {episode.answer.status:<8} {short(episode.request.text, 70)}")
+            click.echo(f"{episode.id}  {episode.answer.status:<8} {short(episode.request.typed, 70)}")
         if not episodes:
             click.echo("Nothing was asked yet.")
 

@@ -140,7 +140,7 @@ def _summary(episodes: Sequence[Episode]) -> _Summary:
     )
     unfinished = [e for e in episodes if e.answer.status != "done"]
     reasons = Counter((e.answer.status, outcome(e)) for e in unfinished)
-    examples = {(e.answer.status, outcome(e)): short(e.request.text, 90) for e in reversed(unfinished)}
+    examples = {(e.answer.status, outcome(e)): short(e.request.typed, 90) for e in reversed(unfinished)}
     gone: dict[tuple[str, str], list[Disclosure]] = {}
     for episode in episodes:
         for disclosure in episode.disclosures:
@@ -246,6 +246,8 @@ class _Shown:
     number: int
     id: str
     request: str
+    reading: str
+    """The request in full, where what was typed meant more than it said."""
     status: str
     answer: str
     evidence: tuple[tuple[str, str, str], ...]
@@ -270,7 +272,8 @@ def _episode(number: int, episode: Episode, tools: Mapping[str, ToolSpec]) -> _S
     return _Shown(
         number=number,
         id=episode.id,
-        request=clean(episode.request.text)[:2000] or "(empty)",
+        request=clean(episode.request.typed)[:2000] or "(empty)",
+        reading=short(episode.request.text, 2000) if episode.request.said else "",
         status=episode.answer.status,
         answer=_cut(clean(episode.answer.text), MAX_ANSWER),
         evidence=tuple((mark(e.step), short(e.source, 120), short(e.text, 240)) for e in episode.answer.evidence[:20]),
@@ -401,7 +404,7 @@ def _row(number: int, episode: Episode, tools: Mapping[str, ToolSpec]) -> list[o
     plan = plan_lines(episode.plan, tools) if is_brief and episode.plan is not None else []
     return [
         number,
-        short(episode.request.text, MAX_TABLE_TEXT),
+        short(episode.request.typed, MAX_TABLE_TEXT),
         episode.answer.status,
         " ".join(step.tool for step in steps),
         round(episode.duration_ms, 1),

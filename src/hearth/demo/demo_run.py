@@ -31,7 +31,7 @@ from hearth.guard.policy.approval import RefusingApprover, TerminalApprover, Yes
 from hearth.learning.learned_state import State
 from hearth.learning.teaching.corrections import learn_revision
 from hearth.registry import INSTALL_COMMANDS, SCENES, blamed, load_parts
-from hearth.terminal import command_name, episode_lines, left, short, summary_lines
+from hearth.terminal import command_name, episode_lines, short, summary_lines, table_lines
 from hearth.types import Episode
 
 MAX_SHOWN = 30
@@ -299,7 +299,7 @@ def _finish(episodes: list[Episode], report: Path, wall_s: float, as_json: bool)
     else:
         click.echo()
         if 1 < len(episodes) <= MAX_SHOWN:
-            click.echo("\n".join(_table(episodes)) + "\n")
+            click.echo("\n".join(table_lines(episodes)) + "\n")
         click.echo("\n".join(summary_lines(episodes)))
         if reasons:
             click.echo("  why not:")
@@ -307,18 +307,6 @@ def _finish(episodes: list[Episode], report: Path, wall_s: float, as_json: bool)
         click.echo(f"  whole run: {wall_s:.1f} s")
         click.echo(f"\nReport: {report}")
     return 1 if counts["failed"] else 0
-
-
-def _table(episodes: list[Episode]) -> list[str]:
-    lines = [f"  {'request':<52} {'status':<8} {'steps':>5} {'ms':>6}  left"]
-    for episode in episodes:
-        n_steps = len(episode.plan.steps) if episode.plan else 0
-        gone = left(episode) if episode.disclosures else "nothing"
-        lines.append(
-            f"  {short(episode.request.text, 52):<52} {episode.answer.status:<8} {n_steps:>5} "
-            f"{episode.duration_ms:>6.0f}  {gone}"
-        )
-    return lines
 
 
 def _say(text: str, quiet: bool) -> None:

@@ -50,7 +50,7 @@ def compose(
     achieved = [r for r in done if r.step not in used or _spec(plan, r, tools).effect != "none"]
     lines = [_result(plan, r, tools, now) for r in achieved]
     lines += [_fault(plan, result, done, tools, now) for result in faults]
-    lines += [f"Note: {_sentence(notice)}" for r in current for notice in dict.fromkeys(r.notices)]
+    lines += [f"Note: {_sentence(notice)}" for notice in dict.fromkeys(n for r in current for n in r.notices)]
     told = {_words(plan.steps[r.step]) for r in faults}
     if is_stopped := any(r.error_kind == "CancelledError" for r in current):
         lines.insert(0, "You stopped this before it was over.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from hearth.demo.demo_report import MAX_FULL, milliseconds, outcome, render_report, write_report
 from hearth.errors import HearthError
+from hearth.terminal import table_lines
 from hearth.types import (
     Answer,
     Disclosure,
@@ -122,6 +124,17 @@ def test_an_episode_is_told_in_full() -> None:
         "Fri 20 Nov 2026, 09:05",
     ):
         assert said in words
+
+
+def test_a_revision_is_shown_as_it_was_typed_with_its_reading_below() -> None:
+    revised = replace(_done(), request=Request("add a reminder the boiler service", NOW, said="no, as a reminder"))
+    html = render_report([revised], TOOLS, {})
+    assert _rows(html)[0][1] == "no, as a reminder"
+    words = " ".join(_page(html).words)
+    assert words.index("no, as a reminder") < words.index("read as: add a reminder the boiler service")
+    line = table_lines([revised])[1]
+    assert "no, as a reminder" in line
+    assert "boiler" not in line
 
 
 def test_the_graph_has_its_boxes_and_arrows() -> None:

@@ -123,6 +123,17 @@ def test_what_a_tool_left_out_is_said() -> None:
     assert answer.text == "No events found.\nNote: 1 file could not be read: broken.ics."
 
 
+def test_a_notice_that_two_steps_give_is_told_once() -> None:
+    plan = Plan((Step("find_events"), Step("move_event", {"event": Ref(0, ("id",))})))
+    results = [
+        StepResult(0, "done", [EVENT], notices=("the mail gives orders.", "1 file was left out.")),
+        StepResult(1, "done", EVENT, notices=("the mail gives orders.",)),
+    ]
+    answer = compose(plan, None, ALLOW, results, TOOLS, NOW)
+    notes = [line for line in answer.text.splitlines() if line.startswith("Note: ")]
+    assert notes == ["Note: the mail gives orders.", "Note: 1 file was left out."]
+
+
 def test_ambiguity_is_a_question_and_unknown_is_said() -> None:
     ambiguous = StepResult(0, "failed", error="two events match; say which", error_kind="Ambiguous")
     assert compose(PLAN, None, ALLOW, [ambiguous], TOOLS, NOW).status == "needs"
