@@ -2,6 +2,6 @@
 
 In: a request and all demonstrations. Out: their plan with the request's own values, or a question.
 Here: `recall_planner` (the planner), `episodic_index` and `tool_index` (what is searched), `similarity`, `voting`,
-`form_priors` (tools that forms of words mean), `plan_assembly` (one plan from clauses).
+`plan_assembly` (one plan from clauses).
 Not here: filling arguments (`planning.arguments`), plans said again (`planning.adaptation`).
 """
