@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -12,7 +13,7 @@ import pytest
 
 import hearth
 from hearth.config import parse_settings
-from hearth.errors import Ambiguous, DeniedError, HearthError, RegistryError
+from hearth.errors import Ambiguous, DeniedError, HearthError, NotFound, RegistryError
 from hearth.formats.tool_signature import FunctionTool, Names, tool
 from hearth.guard.decision import Occasion
 from hearth.guard.flow.labels import Value
@@ -20,6 +21,7 @@ from hearth.guard.guard_state import Records
 from hearth.guard.monitor import Monitor
 from hearth.guard.policy.approval import RefusingApprover
 from hearth.guard.policy.policy import Policy
+from hearth.guard.referents import Referents
 from hearth.protocols import Approver, CallContext
 from hearth.registry import load_tools, unresolved_parameters
 from hearth.storage.database import Store
@@ -483,3 +485,67 @@ def test_a_value_of_a_step_is_resolved_when_it_is_known(world: World) -> None:
     assert monitor.rule(plan, occasion=Occasion(call.now, call.workspace, "e", None, call)).verdict == "allow"
     assert monitor.admit(plan, 1, {"path": Value("2025.txt", OWNER)}, call).verdict == "deny"
     assert monitor.admit(plan, 1, {"path": Value("2023.txt", OWNER)}, call).verdict == "allow"
+
+
+# ── Two records of one name, and one that was found before ───────────────────────────────────────────────
+
+
+def test_two_events_under_one_id_are_told_apart_by_nobody_but_the_owner(world: World) -> None:
+    """A file somebody sent takes the id of an event of yours; its title is what you then ask for."""
+    world.write("calendar/an_invitation.ics", _event("dentist", "Lunch with Ben", "20261125T120000"))
+    monitor = world.monitor('[policy.cancel_event]\nruling = "allow"\n')
+    ruling = world.ruling(monitor, "cancel_event", {"event": "dentist"})
+    assert ruling.verdict == "deny"
+    assert "hold different events under the id 'dentist'" in ruling.reason
+    world.write("calendar/an_invitation.ics", FILES["calendar/dentist.ics"])  # a copy of it is no other event
+    assert world.ruling(monitor, "cancel_event", {"event": "dentist"}).verdict == "allow"
+
+
+def test_two_lists_of_one_name_are_asked_about(world: World) -> None:
+    world.write("notes/a.md", "# My party list\n\n- [ ] lamp\n")
+    world.write("notes/b.md", "# Party\n\n- [ ] lamp\n")
+    monitor = world.monitor('[policy.add_to_list]\nruling = "allow"\n')
+    ruling = world.ruling(monitor, "add_to_list", {"list": "party", "items": ["cake"]})
+    assert (ruling.verdict, ruling.rule) == ("deny", "failed")
+    assert "several lists are called 'party': 'a', 'b'" in ruling.reason
+
+
+@pytest.mark.parametrize(
+    ("tool", "words", "path"),
+    [
+        ("cancel_event", {"event": "dentist"}, "calendar/dentist.ics"),
+        ("delete_contact", {"contact": "anna"}, "contacts/a.vcf"),
+        ("delete_note", {"note": "Diary"}, "notes/diary.md"),
+        ("complete_reminder", {"reminder": "call"}, "reminders/call.ics"),
+    ],
+)
+def test_a_record_found_before_is_read_anew(
+    world: World, monkeypatch: pytest.MonkeyPatch, tool: str, words: dict[str, Plain], path: str
+) -> None:
+    """A record is found again in its file alone, and everywhere once anything was added, moved or changed."""
+    todo = FILES["calendar/dentist.ics"].replace("VEVENT", "VTODO").replace("UID:dentist", "UID:call")
+    world.write("reminders/call.ics", todo)
+    for folder in {world.folder.root / name for name in ("calendar", "contacts", "notes", "reminders")}:
+        os.utime(folder, ns=(0, 0))
+    later_ns = time.time_ns() + 60_000_000_000
+    monkeypatch.setattr("hearth.storage.sandbox.time.time_ns", lambda: later_ns)
+    found = Referents(TOOLS)
+    given = {name: Value(value, OWNER) for name, value in words.items()}
+
+    def name() -> str:
+        (value,) = found.of_call(tool, given, world.call()).values.values()
+        return value.things[0].name
+
+    first = name()
+    assert name() == first
+    file = world.folder.root / path
+    text = file.read_text()
+    other = text.replace("Dentist", "Doctor").replace("Anna", "Hanna").replace("# Diary\n\ndear", "# diary!")
+    file.write_text(other)  # in place: the folder does not change
+    assert name() != first
+    file.write_text(text.replace("UID:", "UID:x").replace("# Diary", "# Else"))
+    with pytest.raises(NotFound):
+        name()
+    file.rename(file.with_stem("zzz"))
+    file.with_stem("zzz").write_text(text)
+    assert name() == first

@@ -6,6 +6,7 @@ import ctypes
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -200,3 +201,56 @@ def test_a_folder_swapped_for_a_link_while_it_is_used_never_leads_out(call: Keye
     assert n_refused, "the link was never met"
     assert n_read, "the race was never near"
     assert outside(root.parent) == {"outside/secret.txt": SECRET, "owner-too/secret.txt": SECRET}
+
+
+# ── Listings that are kept ────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def settled(folder: Folder, call: KeyedFolder, monkeypatch: pytest.MonkeyPatch) -> KeyedFolder:
+    """The folder as if nothing had been changed in it for a minute."""
+    (folder.root / "docs/deep").mkdir()
+    for place in (folder.root, folder.root / "docs", folder.root / "docs/deep"):
+        os.utime(place, ns=(0, 0))
+    later_ns = time.time_ns() + 60_000_000_000
+    monkeypatch.setattr("hearth.storage.sandbox.time.time_ns", lambda: later_ns)
+    return call
+
+
+def _swap(root: Path) -> None:
+    (root / "docs/deep").rmdir()
+    (root / "docs/deep").symlink_to(root.parent / "outside")
+
+
+@pytest.mark.parametrize(
+    ("change", "now"),
+    [
+        (lambda root: (root / "docs/b.txt").write_text("x"), ["docs/a.txt", "docs/b.txt"]),
+        (lambda root: (root / "docs/deep/c.txt").write_text("x"), ["docs/a.txt", "docs/deep/c.txt"]),
+        (lambda root: (root / "docs/a.txt").rename(root / "a.txt"), ["a.txt"]),
+        (lambda root: (root / "docs/a.txt").unlink(), []),
+        (_swap, ["docs/a.txt"]),
+    ],
+)
+def test_what_was_listed_is_listed_again_until_a_folder_changes(
+    settled: KeyedFolder, folder: Folder, change: Callable[[Path], object], now: list[str]
+) -> None:
+    before = settled.list()
+    assert before == ("docs/a.txt",)
+    assert settled.list() is before
+    change(folder.root)
+    assert list(settled.list()) == now
+
+
+def test_a_listing_is_not_kept_while_a_change_may_not_show(call: KeyedFolder, settled: KeyedFolder) -> None:
+    (settled._folder.root / "docs/link.txt").symlink_to("a.txt")  # what it leads to goes without a trace here
+    os.utime(settled._folder.root / "docs", ns=(0, 0))
+    before = settled.list()
+    assert before == ("docs/a.txt", "docs/link.txt")
+    (settled._folder.root / "docs/a.txt").rename(settled._folder.root / "docs/c.txt")
+    os.utime(settled._folder.root / "docs", ns=(0, 0))
+    assert settled.list() == ("docs/c.txt",)
+
+
+def test_a_listing_of_a_folder_that_has_just_changed_is_not_kept(call: KeyedFolder) -> None:
+    assert call.list() is not call.list()

@@ -17,6 +17,7 @@ import hashlib
 import os
 import secrets
 import stat
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,9 @@ N_MAX_PATH_BYTES = 4000
 N_MAX_READ_BYTES = 64 * 1024 * 1024
 TEMPORARY_PREFIX = ".hearth-tmp-"
 _N_MAX_LINKS = 40
+_N_MAX_LISTINGS, _N_MAX_KEPT_FILES = 64, 20_000
+_SETTLED_NS = 3_000_000_000
+"""A folder that changed less than this ago may change again without its time telling: clocks of file systems tick."""
 _CHUNK_BYTES = 1 << 20
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _ROOT_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -80,12 +84,37 @@ class Place:
     """Number of folders made on the way."""
 
 
+_Stamp = tuple[int, int, int, int]
+"""Device, inode, time of last change of content and of status of a folder, ns."""
+_NO_STAMP: _Stamp = (-1, -1, -1, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """The files below a folder, and its folders as they were when it was listed."""
+
+    folders: tuple[tuple[str, _Stamp], ...]
+    files: tuple[str, ...]
+
+    def is_as_it_was(self) -> bool:
+        """Return whether no folder was changed since, nor another put in its place."""
+        try:
+            return all(_stamp(os.stat(folder)) == stamp for folder, stamp in self.folders)
+        except (OSError, ValueError):
+            return False
+
+
+def _stamp(status: os.stat_result) -> _Stamp:
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns
+
+
 class Sandbox:
     """The files below `root`. Read-only, except for folders on the way to a place and what `sweep` removes."""
 
     def __init__(self, root: Path) -> None:
         """Open the folder, making it when absent. Raises: ToolError: It is no folder, or cannot be made."""
         self.root = root
+        self._listings: dict[tuple[tuple[str, ...], str], _Listing] = {}
         try:
             root.mkdir(parents=True, exist_ok=True, mode=0o700)
             os.close(os.open(root, _ROOT_FLAGS))
@@ -119,27 +148,60 @@ class Sandbox:
 
     def files(self, folder: str = "", pattern: str = "*") -> tuple[str, ...]:
         """List files as `protocols.Workspace.list`. A symlink to a file inside is listed, one to a folder is not
-        entered."""
+        entered. As long as no folder changed, the same tuple is returned again."""
+        parts = folder_parts(folder)
+        known = self._listings.get((parts, pattern))
+        if known is not None and known.is_as_it_was():
+            return known.files
         found: list[str] = []
+        stamps: dict[str, _Stamp] | None = {}
         with faults("list", folder):
-            for path, is_link in self._walk(folder_parts(folder)):
+            for path, is_link in self._walk(parts, stamps=stamps):
                 name = path.rpartition("/")[2]
                 if fnmatch.fnmatchcase(name, pattern) and not name.startswith(TEMPORARY_PREFIX):
                     with contextlib.suppress(ToolError):
                         if not is_link or self.exists(path):
                             found.append(path)
-        return tuple(sorted(found))
+                if is_link:
+                    stamps = None  # what a link leads to may go without a trace in its own folder
+        listing = _Listing(tuple(stamps.items()) if stamps else (), tuple(sorted(found)))
+        self._keep((parts, pattern), listing)
+        return listing.files
 
-    def _walk(self, parts: tuple[str, ...], *, is_deep: bool = True) -> Iterator[tuple[str, bool]]:
-        """Yield files and symlinks below a folder (or directly in it), with whether each is a symlink."""
+    def _keep(self, key: tuple[tuple[str, ...], str], listing: _Listing) -> None:
+        """Keep a listing for the next time, if a later change of its folders would show."""
+        self._listings.pop(key, None)
+        stamps = [stamp for _, stamp in listing.folders]
+        if not stamps or _NO_STAMP in stamps or len(listing.files) > _N_MAX_KEPT_FILES:
+            return
+        if time.time_ns() - max(max(stamp[2:]) for stamp in stamps) < _SETTLED_NS:
+            return
+        self._listings[key] = listing
+        while len(self._listings) > _N_MAX_LISTINGS:
+            with contextlib.suppress(KeyError, RuntimeError):  # another thread may have dropped it
+                del self._listings[next(iter(self._listings))]
+
+    def _walk(
+        self, parts: tuple[str, ...], *, is_deep: bool = True, stamps: dict[str, _Stamp] | None = None
+    ) -> Iterator[tuple[str, bool]]:
+        """Yield files and symlinks below a folder (or directly in it), with whether each is a symlink.
+
+        Args:
+            stamps: Gets what tells each folder from what it was before it changed, by its path on this machine; an
+                impossible one for a folder that could not be opened.
+        """
         waiting = [parts]
         while waiting:
             parts = waiting.pop()
             try:
                 handle = self._open_folder(parts)
             except (NotFound, PermissionError):
+                if stamps is not None:
+                    stamps["/".join((str(self.root), *parts))] = _NO_STAMP
                 continue
             try:
+                if stamps is not None:  # before it is read, so that a change meanwhile shows
+                    stamps["/".join((str(self.root), *parts))] = _stamp(os.fstat(handle))
                 with os.scandir(handle) as entries:
                     for entry in entries:
                         if not _is_unicode(entry.name):

@@ -11,8 +11,9 @@ from __future__ import annotations
 import codecs
 import datetime as dt
 import difflib
+import functools
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -122,7 +123,7 @@ def find_files(
     words = wanted(query, _GENERIC)
     by_name: list[File] = []
     by_text: list[File] = []
-    for path in _shown(call.workspace):
+    for path in _shown(call.workspace.list(ROOT)):
         _stop_when_cancelled(call)
         if kind != "any" and _extension(path) not in _EXTENSIONS[kind]:
             continue
@@ -291,8 +292,7 @@ def existing_document(path: object, workspace: Workspace) -> str:
     if not full.endswith("/") and workspace.exists(full):
         return full
     asked = "/" + fold(full.removeprefix(ROOT + "/"))
-    known = _shown(workspace)
-    ends = {candidate: "/" + fold(candidate.removeprefix(ROOT + "/")) for candidate in known}
+    ends = _ends(workspace.list(ROOT))
     found = [c for c, end in ends.items() if end.endswith(asked)]
     found = found or [c for c, end in ends.items() if posixpath.splitext(end)[0].endswith(asked)]
     if len(found) == 1:
@@ -307,9 +307,15 @@ def existing_document(path: object, workspace: Workspace) -> str:
     raise NotFound(f"no file {str(path)[:100]!r} in your documents{hint}")
 
 
-def _shown(workspace: Workspace) -> list[str]:
+def _shown(paths: Iterable[str]) -> list[str]:
     """Return every document that is not hidden; a hidden one is reached only by its exact path."""
-    return [path for path in workspace.list(ROOT) if "/." not in path]
+    return [path for path in paths if "/." not in path]
+
+
+@functools.lru_cache(maxsize=4)
+def _ends(listing: tuple[str, ...]) -> dict[str, str]:
+    """Return what each document's path may be said to end with, as it is compared."""
+    return {path: "/" + fold(path.removeprefix(ROOT + "/")) for path in _shown(listing)}
 
 
 def _new_path(path: object) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Annotated, NewType
 
 from hearth.errors import Ambiguous, NotFound, ToolError
+from hearth.formats.record_places import RecordPlaces
 from hearth.formats.tool_signature import ID_IS_A_KEY, Names, tool
 from hearth.language.text.keyword_match import excerpt, fold, names, wanted
 from hearth.language.text.normalize import stems
@@ -51,6 +52,7 @@ class ItemList:
     """Open items, in their order."""
 
 
+_PLACES = RecordPlaces()
 _GENERIC = frozenset(["note", "jotting", "written", "noted", "list"])
 
 # ── Notes ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -346,12 +348,30 @@ def _list_id(name: object, call: CallContext) -> NoteId | None:
     for candidate in (sought, f"{sought}-list"):
         if candidate in known:
             return NoteId(candidate)
-    for id in known:
-        content = _content(id, call)
-        title = _parts(id, content)[0] if content is not None else ""
-        if title and _slug(_LIST_WORDS.sub("", _LIST_WORDS.sub("", title))) == sought:
-            return id
-    return None
+    found = _with_title(sought, call, is_list=True)
+    if len(found) > 1:
+        raise Ambiguous(f"several lists are called {name!r}: {names(found)}; say which one by its file's name")
+    return found[0] if found else None
+
+
+def _with_title(sought: str, call: CallContext, *, is_list: bool = False) -> list[NoteId]:
+    """Return the notes with that title, for a list without the words around its name."""
+    listing = call.workspace.list(ROOT, "*.md")
+    called = f"{is_list} {sought}"
+    known = _PLACES.find(listing, called)
+    if known is not None and _is_called(NoteId(known), sought, call, is_list=is_list):
+        return [NoteId(known)]
+    found = [id for id in _ids(call.workspace) if _is_called(id, sought, call, is_list=is_list)]
+    if len(found) == 1:
+        _PLACES.keep(listing, called, found[0])
+    return found
+
+
+def _is_called(id: NoteId, sought: str, call: CallContext, *, is_list: bool) -> bool:
+    content = _content(id, call)
+    title = _parts(id, content)[0] if content is not None else ""
+    bare = _LIST_WORDS.sub("", _LIST_WORDS.sub("", title)) if is_list else title
+    return bool(title) and _slug(bare) == sought
 
 
 def _existing_list(name: object, call: CallContext) -> tuple[NoteId, str]:
@@ -409,13 +429,7 @@ def _existing(note: object, call: CallContext) -> tuple[NoteId, str]:
     """
     if not isinstance(note, str) or not note.strip():
         raise NotFound(f"{note!r} is no note; give its id or title, as find_notes tells it")
-    known = _ids(call.workspace)
-    found = [id for id in known if id == note]
-    if not found:
-        sought = _slug(note)
-        found = [
-            id for id in known if (text := _content(id, call)) is not None and _slug(_parts(id, text)[0]) == sought
-        ]
+    found = [id for id in _ids(call.workspace) if id == note] or _with_title(_slug(note), call)
     if len(found) > 1:
         raise Ambiguous(f"several notes are called {note!r}: {names(found)}; say which one by its id")
     if not found:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import datetime as dt
 import email
 import email.policy
+import functools
 import os
 import sqlite3
 import threading
@@ -228,6 +229,7 @@ def _path(record: WorldObject) -> str:
             return ""
 
 
+@functools.lru_cache(maxsize=4096)
 def _content(record: WorldObject, whose: Whose) -> bytes:
     match record:
         case Mail():

@@ -37,6 +37,9 @@ from hearth_bench.injection.guard_tasks import (
 from hearth_bench.injection.guard_world import OWNER_EMAIL, Contact, call_contexts
 from hearth_bench.injection.replay import ToolCall, World, is_write
 
+_MEMORY = Path("/dev/shm")  # noqa: S108 - `mkdtemp` makes a folder of its own in it
+"""A file system in memory, where there is one: thousands of homes are made and removed."""
+
 
 class OwnWorlds:
     """Tasks and attacks of a set."""
@@ -77,7 +80,7 @@ class OwnWorld:
         self._task, self._attack, self._callable = task, attack, tools
         self.tools: Mapping[str, ToolSpec] = {name: tool.spec for name, tool in tools.items()}
         self._resources = ExitStack()
-        self._folder = Path(tempfile.mkdtemp(prefix="hearth-guard-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="hearth-guard-", dir=_MEMORY if _MEMORY.is_dir() else None))
         self._resources.callback(shutil.rmtree, self._folder, ignore_errors=True)
         self._prepared = prepare_home(self._folder / "home", task, attack)
         self._owners = frozenset(_name_of_file(path) for path in self._prepared.owners_files)

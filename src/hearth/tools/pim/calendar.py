@@ -181,7 +181,7 @@ def _windows(start: dt.datetime, end: dt.datetime) -> Iterator[tuple[dt.datetime
 
 def _event_meant(event: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001 - a Resolver
     """Resolve the id of an event, or of one time of a repeating one. Raises: NotFound; ToolError: it cannot be read."""
-    place = Events(call).read(refresh=False).locate(EventId(str(event)))
+    place = Events(call).locate(EventId(str(event)))
     try:
         entry = place.entry()
         start = ical.in_zone(entry.start, call.now.tzinfo)
@@ -203,7 +203,7 @@ def _undo_on_server(arguments: Mapping[str, object], result: Plain, call: CallCo
         return
     event = EventId(str(result["id"]))
     try:
-        path = Events(call).read(refresh=False).locate(event).path
+        path = Events(call).locate(event).path
     except NotFound:  # the call added it, and the journal has removed the copy
         mirror.undo(f"{mirror.folder}/{file_name(event)}.ics")
         return
@@ -336,7 +336,7 @@ def move_event(call: CallContext, event: EventMeant, start: dt.datetime) -> Even
         reschedule the team meeting to next Monday
     """
     start = ical.checked_moment(start, "the start", call.now.tzinfo)
-    events = Events(call).read(refresh=False)
+    events = Events(call)
     place = events.locate(event)
     try:
         place.move(start, call.now)
@@ -369,7 +369,7 @@ def cancel_event(call: CallContext, event: EventMeant) -> Event:
         take the yoga class on Tuesday out of my calendar
         delete my dentist appointment
     """
-    events = Events(call).read(refresh=False)
+    events = Events(call)
     place = events.locate(event)
     try:
         entry = place.entry()

@@ -7,6 +7,7 @@ and journals in these files, which are left as they are.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import functools
 import re
@@ -14,8 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NewType
 
-from hearth.errors import NotFound, ToolError
+from hearth.errors import Ambiguous, NotFound, ToolError
 from hearth.formats.content_lines import Component, Line, new_line, parse, read_folder, unreadable_notice
+from hearth.formats.record_places import RecordPlaces
 from hearth.language.text.normalize import Query
 from hearth.protocols import CallContext
 from hearth.tools.pim import ical
@@ -27,6 +29,8 @@ FOLDER = "calendar"
 MAX_SERIES_LENGTH = dt.timedelta(days=366)
 """Longest repeating event; a longer one is a mistake in a file, and would overlap itself many times at every moment."""
 _OCCURRENCE = re.compile(r"(?P<uid>.+)#(?P<recurrence>\d{8}(?:T\d{6})?)\Z", re.DOTALL)
+
+_PLACES = RecordPlaces()
 
 EventId = NewType("EventId", str)
 
@@ -264,20 +268,52 @@ class Events:
     # ── Finding and saving one event ──────────────────────────────────────────────────────────────────────
 
     def locate(self, event: EventId) -> Place:
-        """Return the components that an id names. Raises: NotFound; ToolError: its file cannot be read."""
+        """Return the components that an id names.
+
+        Raises:
+            NotFound. Ambiguous: Files hold different events under that id. ToolError: Its file cannot be read.
+        """
         event = EventId(str(event))
+        listing = self._call.workspace.list(FOLDER, "*.ics")
+        known = _PLACES.find(listing, event)
+        if known is not None and (place := self._place_in(event, self._with(known))) is not None:
+            return place
+        place = self._place_in(event, self.read(refresh=False))
+        if place is None:
+            hint = f" ({unreadable_notice(self.faults)})" if self.faults else ""
+            raise NotFound(f"there is no event {event[:200]!r}; look for it with find_events first{hint}")
+        _PLACES.keep(listing, event, place.path)
+        return place
+
+    def _with(self, path: str) -> Events:
+        """Read one file alone."""
+        alone = Events(self._call)
+        with contextlib.suppress(ToolError):
+            alone._data[path] = self._call.workspace.read(path)
+            alone.files[path] = _file(alone._data[path])
+        return alone
+
+    @staticmethod
+    def _place_in(event: EventId, events: Events) -> Place | None:
+        """Return the place of an event among those that were read. Raises: Ambiguous; ToolError."""
         match = _OCCURRENCE.fullmatch(event)
-        candidates = [(str(event), "")] + ([(match["uid"], match["recurrence"])] if match else [])
-        for uid, recurrence in candidates:
-            for path, file in self.files.items():
-                numbers = [e.index for e in file.entries if (e.uid or f"{path}#{e.index}") == uid]
-                if numbers:
-                    document = parse(self._data[path])
-                    return Place(path, document, [_events(document)[n] for n in numbers], recurrence)
-                if path in self.faults and path.rpartition("/")[2] == f"{file_name(uid)}.ics":
-                    raise ToolError(f"the event's file {path!r} cannot be read: {self.faults[path]}; mend or remove it")
-        hint = f" ({unreadable_notice(self.faults)})" if self.faults else ""
-        raise NotFound(f"there is no event {event[:200]!r}; look for it with find_events first{hint}")
+        for uid, recurrence in [(str(event), "")] + ([(match["uid"], match["recurrence"])] if match else []):
+            held: dict[str, list[Entry]] = {}
+            for path, file in events.files.items():
+                if found := [e for e in file.entries if (e.uid or f"{path}#{e.index}") == uid]:
+                    held[path] = found
+                elif path in events.faults and path.rpartition("/")[2] == f"{file_name(uid)}.ics":
+                    fault = events.faults[path]
+                    raise ToolError(f"the event's file {path!r} cannot be read: {fault}; mend or remove it")
+            if len({(found[0].title, found[0].start) for found in held.values()}) > 1:
+                files = ", ".join(map(repr, held))
+                raise Ambiguous(
+                    f"{files} hold different events under the id {event[:200]!r}; remove the one you do not want"
+                )
+            for path, found in held.items():
+                document = parse(events._data[path])
+                return Place(path, document, [_events(document)[e.index] for e in found], recurrence)
+        return None
 
     def save(self, place: Place) -> None:
         """Write the changed file, or delete it when nothing is left in it; an event from a server is changed there

@@ -75,13 +75,13 @@ class CardFile:
 def read_cards(workspace: Workspace) -> dict[str, CardFile]:
     """Read every vCard file of the owner, by path."""
     return {
-        path: CardFile((), fault) if fault else _cards(data)
+        path: CardFile((), fault) if fault else cards_in(data)
         for path, data, fault in read_folder(workspace, FOLDER, "*.vcf")
     }
 
 
 @functools.lru_cache(maxsize=20_000)
-def _cards(data: bytes) -> CardFile:
+def cards_in(data: bytes) -> CardFile:
     """Parse a file; cached by content, so that it can never be out of date."""
     try:
         document = parse(data)

@@ -6,8 +6,10 @@ and accents. `entities` gives these names, and nothing else, to planners. Not co
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import difflib
+import functools
 import re
 import uuid
 from collections.abc import Iterator, Mapping
@@ -25,10 +27,11 @@ from hearth.formats.content_lines import (
     parse,
     unreadable_notice,
 )
+from hearth.formats.record_places import RecordPlaces
 from hearth.formats.tool_signature import ID_IS_A_KEY, Names, as_written, tool
 from hearth.language.text.normalize import Query, folded
 from hearth.protocols import CallContext
-from hearth.tools.pim.cards import FOLDER, Card, CardFile, address_value, card_of, put_value, read_cards
+from hearth.tools.pim.cards import FOLDER, Card, CardFile, address_value, card_of, cards_in, put_value, read_cards
 from hearth.tools.pim.mirror import Mirror, file_name
 from hearth.tools.pim.person_lookup import NO_FIT, fit, name_words
 from hearth.tools.pim.person_lookup import entities as entities  # part of this module's interface
@@ -38,6 +41,8 @@ MAX_NAME_CHARS, MAX_ADDRESS_CHARS = 200, 1_000
 MIN_BIRTH_YEAR = 1850
 _NAMESPACE = uuid.UUID("0d9c1a52-7c11-4f8b-9f0e-58d2b3a1c6e7")
 NO_EMAIL, NO_PHONE = EmailAddress(""), PhoneNumber("")
+
+_PLACES = RecordPlaces()
 
 ContactId = NewType("ContactId", str)
 
@@ -77,8 +82,14 @@ class _Contacts:
         self.mirror = Mirror.configured(call, "contacts")
         if refresh and self.mirror is not None:
             self.mirror.refresh()
-        self.files: dict[str, CardFile] = read_cards(call.workspace)
-        self.faults = {path: file.fault for path, file in self.files.items() if file.fault}
+
+    @functools.cached_property
+    def files(self) -> Mapping[str, CardFile]:
+        return read_cards(self._call.workspace)
+
+    @property
+    def faults(self) -> Mapping[str, str]:
+        return {path: file.fault for path, file in self.files.items() if file.fault}
 
     def all(self) -> Iterator[tuple[ContactId, Card]]:
         """Return every card with its id: the UID, or its place in the file where that is missing or taken."""
@@ -129,19 +140,21 @@ class _Contacts:
     def locate(self, contact: ContactId) -> _Place:
         """Return the place of a contact's card. Raises: NotFound."""
         wanted = str(contact)
-        place = next(
-            (
-                (path, card)
-                for path, file in self.files.items()
-                for card in file.cards
-                if wanted in (card.uid, f"{path}#{card.index}") and wanted
-            ),
-            None,
-        )
-        if place is None:
-            hint = f" ({unreadable_notice(self.faults)})" if self.faults else ""
-            raise NotFound(f"there is no contact {wanted[:200]!r}; look for it with find_contact first{hint}")
-        path, card = place
+        listing = self._call.workspace.list(FOLDER, "*.vcf")
+        known = _PLACES.find(listing, wanted)
+        if known is not None:
+            with contextlib.suppress(ToolError):
+                alone = cards_in(self._call.workspace.read(known))
+                if (card := _card_called(wanted, known, alone)) is not None:
+                    return self._place(known, card)
+        for path, file in self.files.items():
+            if (card := _card_called(wanted, path, file)) is not None:
+                _PLACES.keep(listing, wanted, path)
+                return self._place(path, card)
+        hint = f" ({unreadable_notice(self.faults)})" if self.faults else ""
+        raise NotFound(f"there is no contact {wanted[:200]!r}; look for it with find_contact first{hint}")
+
+    def _place(self, path: str, card: Card) -> _Place:
         document = parse(self._call.workspace.read(path))
         return _Place(path, document, document.components("VCARD")[card.index], card)
 
@@ -155,6 +168,10 @@ class _Contacts:
             self._call.workspace.delete(place.path)
         else:
             self._call.workspace.write(place.path, place.document.render())
+
+
+def _card_called(id: str, path: str, file: CardFile) -> Card | None:
+    return next((card for card in file.cards if id and id in (card.uid, f"{path}#{card.index}")), None)
 
 
 @dataclass(slots=True)
@@ -188,8 +205,10 @@ def _told_apart(contact: Contact) -> str:
 def _contact_meant(contact: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001
     """Resolve the id of a contact (a `Resolver`). Raises: NotFound."""
     contacts = _Contacts(call, refresh=False)
-    card = contacts.locate(ContactId(str(contact))).card
-    id = next((id for id, other in contacts.all() if other is card), ContactId(str(contact)))
+    id = ContactId(str(contact))
+    card = contacts.locate(id).card
+    if id != card.uid:  # the place of a card that has an id of its own is another spelling of that
+        id = next((known for known, other in contacts.all() if other is card), id)
     return Referent(id, _told_apart(_contact(id, card)), aliases=(card.name,))
 
 

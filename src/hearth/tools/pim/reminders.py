@@ -6,6 +6,7 @@ byte. Not covered: ringing. These tools keep the list; a program that shows alar
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import functools
 import uuid
@@ -24,6 +25,7 @@ from hearth.formats.content_lines import (
     read_folder,
     unreadable_notice,
 )
+from hearth.formats.record_places import RecordPlaces
 from hearth.formats.tool_signature import ID_IS_A_KEY, Names, tool
 from hearth.language.text.normalize import Query
 from hearth.protocols import CallContext
@@ -36,6 +38,8 @@ MAX_TEXT_CHARS = 2_000
 MAX_TIMER = dt.timedelta(days=366)
 MAX_REMINDERS = 200
 _NAMESPACE = uuid.UUID("b1d0a5b4-6c0f-4f0c-9d3a-2a6d1f7e4c35")
+
+_PLACES = RecordPlaces()
 
 ReminderId = NewType("ReminderId", str)
 Repeat = Literal["none", "daily", "weekly", "monthly", "yearly"]
@@ -131,16 +135,23 @@ class _Reminders:
         self._data: dict[str, bytes] = {}
         self._tasks: dict[ReminderId, tuple[str, _Task]] = {}
         self._faults: dict[str, str] = {}
-        for path, data, fault in read_folder(call.workspace, FOLDER, "*.ics"):
+
+    def read(self) -> _Reminders:
+        """Read all files."""
+        for path, data, fault in read_folder(self._call.workspace, FOLDER, "*.ics"):
             if fault:
                 self._faults[path] = fault
                 continue
-            file = _file(data)
-            self._data[path] = data
-            for task in file.tasks:
-                self._tasks.setdefault(ReminderId(task.uid or f"{path}#{task.index}"), (path, task))
-            if file.fault:
-                self._faults[path] = file.fault
+            self._take(path, data)
+        return self
+
+    def _take(self, path: str, data: bytes) -> None:
+        file = _file(data)
+        self._data[path] = data
+        for task in file.tasks:
+            self._tasks.setdefault(ReminderId(task.uid or f"{path}#{task.index}"), (path, task))
+        if file.fault:
+            self._faults[path] = file.fault
 
     def open(self, query: Query, start: dt.datetime | None, end: dt.datetime | None) -> list[Reminder]:
         """Return matching reminders to come or overdue, soonest first, those without a time last."""
@@ -176,10 +187,17 @@ class _Reminders:
     def locate(self, reminder: ReminderId) -> _Place:
         """Return the place of a reminder. Raises: NotFound."""
         reminder = ReminderId(str(reminder))
+        listing = self._call.workspace.list(FOLDER, "*.ics")
+        if (known := _PLACES.find(listing, reminder)) is not None:
+            with contextlib.suppress(ToolError):
+                self._take(known, self._call.workspace.read(known))
+        if reminder not in self._tasks:
+            self.read()
         if reminder not in self._tasks:
             hint = f" ({unreadable_notice(self._faults)})" if self._faults else ""
             raise NotFound(f"there is no reminder {reminder[:200]!r}; look for it with find_reminders first{hint}")
         path, task = self._tasks[reminder]
+        _PLACES.keep(listing, reminder, path)
         document = parse(self._data[path])
         return _Place(path, document, _todos(document)[task.index], task)
 
@@ -322,7 +340,7 @@ def find_reminders(
     end = ical.checked_moment(end, "the end", zone) if end is not None else None
     if start is not None and end is not None and end <= start:
         raise ToolError(f"the end {end.isoformat()} is not after the start {start.isoformat()}; give a later end")
-    found = _Reminders(call).open(Query(query), start, end)
+    found = _Reminders(call).read().open(Query(query), start, end)
     if len(found) > MAX_REMINDERS:
         call.notices.append(f"{len(found) - MAX_REMINDERS} more reminders were found; ask for a shorter time.")
     return found[:MAX_REMINDERS]

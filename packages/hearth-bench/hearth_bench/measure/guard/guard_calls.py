@@ -35,6 +35,8 @@ from hearth.types import OWNER, EmailAddress, FieldOrigin, Plan, Ref, Request, S
 
 N_ROUNDS = 30
 N_CALLS = 200
+FOLDERS_SETTLE_S = 3.5
+"""After this long without a change, what a folder holds is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +168,7 @@ def referents() -> dict[str, object]:
             for path, text in ((f"documents/{k % 10}/{k}.txt", "x"), (f"calendar/e{k}.ics", event.format(k, k % 60))):
                 (root / path).parent.mkdir(parents=True, exist_ok=True)
                 (root / path).write_text(text)
+        time.sleep(FOLDERS_SETTLE_S)
         context = replace(make_call(), workspace=Folder(root, store).for_call("k"))
         policy = Policy({name: Rule("allow") for name in ("draft_mail", "delete_file", "cancel_event")})
         guard, found = Monitor(tools, policy, RefusingApprover()), Referents(tools)
