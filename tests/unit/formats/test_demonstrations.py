@@ -14,7 +14,7 @@ import pytest
 from hearth.formats.plan_json import read_demonstrations
 from hearth.formats.plan_validation import faults
 from hearth.planning.arguments.alignment import Constant, explain, flat
-from hearth.planning.dialogue.memory_fallback import FIND
+from hearth.planning.dialogue.answer_steps import FIND
 from hearth.registry import load_tools
 from hearth.types import Argument, Demonstration, Ref, ToolSpec
 from tests import ROOT

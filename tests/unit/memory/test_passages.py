@@ -121,6 +121,20 @@ def test_what_stands_nowhere_is_not_known_and_says_where_it_looked(world: World)
     assert found.looked == "2 mails, 1 note and 2 documents"
 
 
+@pytest.mark.parametrize("question", ["do i have new likes", "is the studio haunted", "does Yusuf eat meat"])
+def test_a_sentence_that_speaks_of_something_else_is_told_for_no_yes_or_no(world: World, question: str) -> None:
+    text = "You have a new insurance policy. Your studio is insured against water."
+    world.workspace.write("mail/cur/4.i:2,S", mail("Insure <i@insure.example>", "New policy", text).encode())
+    assert world.ask(question).kind == "unknown"
+    assert "insured against water" in world.ask("is my studio insured against water").value
+
+
+def test_a_day_is_no_price(world: World) -> None:
+    text = "The ferry to Bilbao leaves on Sunday 6 December 2026."
+    world.workspace.write("mail/cur/4.f:2,S", mail("Ferry <f@ferry.example>", "Ferry to Bilbao", text).encode())
+    assert "2026" not in world.ask("how much is the ferry to Bilbao").value
+
+
 def test_a_changed_file_is_answered_anew_and_a_removed_one_leaves_nothing(world: World) -> None:
     assert "tulip" in world.ask("what is the wifi password").value
     world.workspace.write("notes/wifi.md", b"# Wifi\n\nThe wifi password is rose-9 now.\n")

@@ -22,17 +22,23 @@ from typing import Any
 
 import numpy as np
 
+from hearth.memory.passages.passage_cutting import sentence_at
 from hearth.memory.passages.passage_store import Candidate, Passage
 from hearth.memory.search.terms import telling_words
+from hearth.models.encoder.lora_encoder import Array
 from hearth.models.span_extractor import ABSENT, NO, SPAN, YES, Answer, Form, Question, SpanReader
 
 READER_FILE = "answer_reader.npz"
 N_READ = 6
 """Most passages that are read for one question; some 20 ms each."""
 N_MOST_TOKENS = 40
-SIGNS = ("bias", "margin", "kind", "span", "covered", "cosine", "words", "lead")
+SIGNS = ("bias", "margin", "span", "spread", "covered", "sentence", "unnamed", "cosine", "words", "lead")
 """What is weighed: see `_signs`."""
+MOST_UNNAMED = 3
+LEAST_SHARED = 0.5
+"""A sentence that is told for yes or no holds more than this share of the question's words, by their beginnings."""
 _FAR = 12.0
+_NAME = re.compile(r"(?<!^)\b(?:[A-Z][\w'-]*|\d[\d.,]*)\b")
 _YES_OR_NO = re.compile(
     r"\s*(?:is|are|am|was|were|do|does|did|has|have|had|can|could|will|would|should|may|might|must|isn't|aren't|doesn't"
     r"|don't|didn't|won't|hasn't|haven't)\b",
@@ -43,6 +49,7 @@ _YES_OR_NO = re.compile(
 _NUMBERS = (
     r"\d|\b(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred|thousand|half|none|no)\b"
 )
+_DAYS = r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b|day\b|\d:\d\d"
 _TIMES = (
     r"\d|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|today|tomorrow|yesterday|noon"
     r"|midnight|morning|evening|afternoon|night|spring|summer|autumn|winter|christmas|easter|week|month|year|day|centur"
@@ -53,7 +60,7 @@ _NEEDED = tuple(
     for asks, form in (
         (
             r"\s*how much (?:did|does|do|is|are|was|were|will|money)\b|\s*what.*\b(?:cost|price|total|amount|fee)\b",
-            r"(?<![A-Za-z\d])\d|\bfree\b",
+            rf"\A(?!.*(?:{_DAYS}))(?:.*(?<![A-Za-z\d])\d|.*\bfree\b)",
         ),
         (
             r"\s*how (?:many|much|old|long|far|tall|high|often)\b",
@@ -64,6 +71,9 @@ _NEEDED = tuple(
 )
 """What the words that answer must hold, by how the question begins."""
 N_MOST_SPANS = 300
+
+
+Signs = tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +87,7 @@ class Reading:
     """Place of the words in `candidate.passage.read`."""
     p_yes: float
     """That the answer is yes rather than no."""
-    signs: tuple[float, ...]
+    signs: Signs
     """One number for each of `SIGNS`."""
     chance: float
     """That the passage answers the question, in [0, 1]."""
@@ -106,17 +116,23 @@ def asks_yes_or_no(question: str) -> bool:
 def read_passages(question: str, candidates: Sequence[Candidate], reader: AnswerReader) -> list[Reading]:
     """Read the likeliest passages, and return what they say, the likeliest answer first."""
     chosen = ranked(question, candidates)[:N_READ]
-    is_polar = asks_yes_or_no(question)
     most_words = max((one.words for one in chosen), default=0.0)
     readings = []
     for place, one in enumerate(chosen):
         said = reader.read(question, one.passage.read)
         text, start, score = _span(question, said, one.passage)
-        signs = _signs(question, one, said, score, is_polar, one.words / most_words if most_words else 0.0, place)
+        signs = _signs(question, one, said, (start, score), (one.words / most_words if most_words else 0.0, place))
         kinds = np.exp(said.kinds)
         p_yes = float(kinds[YES] / max(1e-9, kinds[YES] + kinds[NO]))
-        readings.append(Reading(one, text, start, p_yes, signs, chance_of(signs)))
+        chance = chance_of(signs) if _is_near(question, one.passage, start) else 0.0
+        readings.append(Reading(one, text, start, p_yes, signs, chance))
     return sorted(readings, key=lambda reading: -reading.chance)
+
+
+def _is_near(question: str, passage: Passage, start: int) -> bool:
+    """Return whether the sentence at `start`, which would be told for yes or no, speaks of what is asked."""
+    told = f"{passage.title} {passage.person} {sentence_at(passage.read, start)}"
+    return not asks_yes_or_no(question) or covered(question, told) > LEAST_SHARED
 
 
 def ranked(question: str, candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -157,23 +173,34 @@ def _span(question: str, said: Answer, passage: Passage) -> tuple[str, int, floa
     return "", 0, -_FAR
 
 
-def _signs(
-    question: str, one: Candidate, said: Answer, span: float, is_polar: bool, words: float, place: int
-) -> tuple[float, ...]:
+def _signs(question: str, one: Candidate, said: Answer, span: tuple[int, float], rank: tuple[float, int]) -> Signs:
     """Compute the features by which a reading is weighed.
 
-    How much likelier an answer is than none; how likely the kind of answer is that the question asks for; how sure the
-    words are; the share of the question's words in the passage; its likeness of meaning; its words against the best
-    found; whether it was found first.
+    How much likelier an answer is than none; how sure the words are, and how spread their beginnings and ends; the
+    share of the question's words in the passage and in the answer's sentence; how many of the question's names and
+    numbers the passage lacks; its likeness of meaning; its words against the best found; whether it was found first.
+
+    Args:
+        span: Where the answer begins, and its log-probability.
+        rank: The passage's words against the best found, and its place in order.
     """
-    kinds = said.kinds
-    answers = np.logaddexp(kinds[YES], kinds[NO]) if is_polar else kinds[SPAN]
-    margin = float(np.clip(answers - kinds[ABSENT], -_FAR, _FAR))
-    text = one.passage.read
+    text, kinds = one.passage.read, said.kinds
+    is_polar = asks_yes_or_no(question)
+    # "Did we agree on a date" may be answered by yes or by the date.
+    answers = np.logaddexp.reduce([kinds[SPAN], kinds[YES], kinds[NO]]) if is_polar else kinds[SPAN]
+    held = text.casefold()
+    unnamed = sum(name.casefold() not in held for name in _NAME.findall(question))
     return (
-        *(1.0, margin, float(np.exp(answers)), max(-_FAR, 0.0 if is_polar else span)),
-        *(covered(question, text), one.cosine, words, float(place == 0)),
+        *(1.0, float(np.clip(answers - kinds[ABSENT], -_FAR, _FAR)), max(-_FAR, span[1])),
+        *(_spread(said.start) + _spread(said.end), covered(question, text)),
+        *(covered(question, sentence_at(text, span[0])), float(min(MOST_UNNAMED, unnamed))),
+        *(one.cosine, rank[0], float(rank[1] == 0)),
     )
+
+
+def _spread(logs: Array) -> float:
+    """The entropy of a distribution, from its natural logarithms."""
+    return float(-(np.exp(logs) * logs).sum())
 
 
 def chance_of(signs: Sequence[float]) -> float:

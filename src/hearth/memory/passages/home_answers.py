@@ -28,6 +28,7 @@ from hearth.memory.passages.answer_reading import (
 )
 from hearth.memory.passages.collecting import FOLDERS, is_indexed, passages_in, where_of
 from hearth.memory.passages.document_text import Unreadable
+from hearth.memory.passages.passage_cutting import sentence_at
 from hearth.memory.passages.passage_store import Passage, PassageStore
 from hearth.memory.passages.record_answers import answer_from_records
 from hearth.memory.passages.table_counts import counted
@@ -54,7 +55,6 @@ _DATE = re.compile(
 )
 _DEFINITE = re.compile(r"\b(?:the|this|that|our|my)\s+((?:[\w'’-]+\s+){0,2}[\w'’-]+)", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?\d[\d.,]*(?:\s?[\w%°]+)?")
-_SENTENCE = re.compile(r"(?:[^.!?\n]|[.](?=\w))+[.!?]*")
 _PLURALS = {"mail": "mails", "note": "notes", "document": "documents", "event": "events", "contact": "cards"}
 _PLURALS |= {"reminder": "reminders"}
 
@@ -225,11 +225,7 @@ def kind_of(value: str) -> ValueKind:
 
 def _sentence_with(one: Reading) -> str:
     """Return the sentence of the passage in which the answer stands."""
-    text, start = one.candidate.passage.read, one.start
-    for found in _SENTENCE.finditer(text):
-        if found.start() <= start < found.end():
-            return " ".join(found.group().split())
-    return " ".join(one.text.split())
+    return sentence_at(one.candidate.passage.read, one.start) or " ".join(one.text.split())
 
 
 def _witness(passage: Passage, quote: str) -> Witness:

@@ -1,4 +1,4 @@
-"""Cuts a text into passages: pieces that are found, read and quoted on their own.
+"""Cuts a text into passages and sentences: pieces that are found, read and quoted on their own.
 
 A passage ends at a blank line, else at the end of a line, else of a sentence, else between words; only a single word
 longer than a passage is cut. Where a table's rows fill several passages, each begins with the table's first row, so
@@ -17,6 +17,7 @@ N_MOST_CHARACTERS = 700
 _LEAST_FULL = 0.4
 """A passage is ended at a weaker boundary only if ending it at a stronger one would leave it emptier than this."""
 _BOUNDARIES = tuple(re.compile(form) for form in (r"\n[ \t]*\n\s*", r"\n\s*", r"(?<=[.!?…])[\"”’)\]]*\s+", r"\s+"))
+SENTENCE = re.compile(r"(?:[^.!?\n]|[.](?=\w))+[.!?]*")
 _ROW = re.compile(r"[^\n|]*(?:\|[^\n|]*){1,40}")
 
 
@@ -28,6 +29,12 @@ class Cut:
     end: int
     head: str = ""
     """The first row of the table that the stretch continues; empty: it continues none."""
+
+
+def sentence_at(text: str, place: int) -> str:
+    """Return the sentence that holds the character at a place; empty between sentences."""
+    found = next((one for one in SENTENCE.finditer(text) if one.start() <= place < one.end()), None)
+    return " ".join(found.group().split()) if found is not None else ""
 
 
 def passages_of(text: str, n_most: int = N_MOST_CHARACTERS) -> Iterator[Cut]:

@@ -24,6 +24,7 @@ from typing import Literal
 from hearth.language.text.normalize import Query, stems
 from hearth.memory.passages.asking_sentences import AskingSentences
 from hearth.memory.passages.collecting import is_indexed, said_date, unquoted, where_of
+from hearth.memory.passages.passage_cutting import SENTENCE
 from hearth.memory.passages.passage_store import Passage, PassageStore
 from hearth.memory.search.memory_ranking import Period
 from hearth.memory.search.time_mentions import times_named
@@ -88,7 +89,6 @@ _MONEY = re.compile(
 _CURRENCIES = {"EUR": "€", "GBP": "£", "USD": "$"} | {"euro": "€", "pound": "£", "dollar": "$"}
 _TOTAL = re.compile(r"\b(?:total|due|amount|to pay|payable|is|was|for|costs?|price|over)\b", re.I)
 _ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
-_SENTENCE = re.compile(r"(?:[^.!?\n]|[.](?=\w))+[.!?]*")
 _NOBODY = re.compile(r"(?:no-?reply|do-?not-?reply|noreply|mailer-daemon|newsletter|notifications?)\b", re.I)
 
 
@@ -293,7 +293,7 @@ def _in_text(one: Passage, wanted: frozenset[str]) -> Iterable[Amount]:
     is_titled = bool(wanted & stems(one.title))
     stated = [
         (value, currency, found.group(), bool(_TOTAL.search(found.group())), wanted <= stems(found.group()))
-        for found in _SENTENCE.finditer(one.text)
+        for found in SENTENCE.finditer(one.text)
         for value, currency, _ in money_in(found.group())
     ]
     stated = [row for row in stated if is_titled or row[4]]
@@ -350,7 +350,7 @@ def _waiting(call: CallContext, passages: PassageStore) -> HomeAnswer:
         if sender == owner or _NOBODY.search(sender):
             continue
         text = unquoted(seen.body(call).text)
-        asks = asking.asks([" ".join(found.group().split()) for found in _SENTENCE.finditer(text)])
+        asks = asking.asks([" ".join(found.group().split()) for found in SENTENCE.finditer(text)])
         if asks:
             rows.append((seen, asks))
     rows.sort(key=lambda row: row[0].received, reverse=True)

@@ -22,9 +22,10 @@ from hearth.formats.plan_validation import check_plan
 from hearth.memory.answers.questions import asked_of, believed_then, declares, said_by
 from hearth.memory.facts.fact_names import KIN_WORDS
 from hearth.memory.passages.record_answers import asked_of_records
+from hearth.planning.dialogue.answer_steps import FIND, with_answer
 from hearth.types import Context, Plan, Refusal, Request, Step, StepResult, ToolSpec
 
-SEARCH, REMEMBER, STATE, FIND = "search_memory", "remember", "device_state", "find_answer"
+SEARCH, REMEMBER, STATE = "search_memory", "remember", "device_state"
 NAME = "memory"
 _ASKED_OF_ANYONE = re.compile(
     r"\s*(?:(?:how|where|what|which \w+|who|when|why) )?(?:can|could|should|would|will|shall|might|may|must)\b"
@@ -68,21 +69,34 @@ def asked_of_memory(
     """
     if SEARCH not in tools:
         return None
-    if (by := said_by(request.text)) is not None and any(_spaced(by.name) == _spaced(name) for name in told_of):
+    told = {_spaced(name) for name in told_of if name.strip()}
+    if (by := said_by(request.text)) is not None and _spaced(by.name) in told:
         return _with_what_was_said(request, found, is_in_chat=by.is_in_chat, tools=tools)
-    names = {_spaced(name) for e in context.entities if e.kind == "person" for name in (e.name, *e.aliases)}
+    if (plan := with_answer(request, found, context, tools)) is not None:
+        return plan
     if _is_worked_out(request.text, found, tools):
         return _found_by(request, tools)
+    names = {_spaced(name) for e in context.entities if e.kind == "person" for name in (e.name, *e.aliases)}
     if isinstance(found, Plan):
         if [step.tool for step in found.steps] == [REMEMBER] and asked_of(request.text).is_question:
             return _found_by(request, tools)
-        if not _looks_up_nobody(found, names, {_spaced(name) for name in told_of}):
+        if not _looks_up_nobody(found, names, told):
             return None
-    elif found.kind == "needs":
-        if not {missing.partition(".")[0] for missing in found.missing} <= _MISPLACED:
-            return None
-    elif found.kind != "out_of_scope":
+    elif not _is_left_open(found):
         return None
+    return _asked_plainly(request, found, names | told, tools, names_own=names_own)
+
+
+def _is_left_open(refusal: Refusal) -> bool:
+    """Return whether a refusal leaves the question to memory: nothing serves it, or a tool that it does not mean."""
+    missing = {one.partition(".")[0] for one in refusal.missing}
+    return refusal.kind == "out_of_scope" or (refusal.kind == "needs" and missing <= _MISPLACED)
+
+
+def _asked_plainly(
+    request: Request, found: Plan | Refusal, known: Set[str], tools: Mapping[str, ToolSpec], *, names_own: bool
+) -> Plan | None:
+    """Plan a question about what was measured, about a person, or about the owner's things; None for any other."""
     asked = asked_of(request.text)
     if (measured := _measured(asked.text, request, found, tools)) is not None:
         return measured
@@ -90,11 +104,8 @@ def asked_of_memory(
         return _checked(Step(SEARCH, {"query": asked.text.rstrip(" ?.!")}, text=request.text), tools)
     if not asked.is_question or _ASKED_OF_ANYONE.match(asked.text):
         return None
-    words = _spaced(asked.text)
-    known = names | {_spaced(name) for name in told_of if name.strip()}
-    if not (names_own or _ABOUT_OWNER.search(asked.text) or any(name in words for name in known)):
-        return None
-    return _found_by(request, tools)
+    is_own = names_own or _ABOUT_OWNER.search(asked.text) or any(name in _spaced(asked.text) for name in known)
+    return _found_by(request, tools) if is_own else None
 
 
 _LISTED = frozenset({"count", "last", "first"})

@@ -1,10 +1,10 @@
 """Fit what weighs passages: `python -m hearth_bench.measure.memory.passage_weights --data QA.jsonl`.
 
-Questions over the documents kept for tuning (none of which the reader was trained on) are asked of all these documents
-together. Each passage read is a row: its signs (`answer_reading.SIGNS`), and whether it answers: its words have half of
-SQuAD's F1 with a right answer and it stands in the right document; for yes or no, that it is of the right document. A
-logistic regression with a ridge gives the weights; the least chance is the one at which the share `MOST_REFUSED` of the
-answerable questions is refused.
+Questions over the documents kept for tuning (none of which the reader was trained on) are asked of their own document,
+and of all these documents together. Each passage read is a row: its signs (`answer_reading.SIGNS`), and whether it
+answers: its words have half of SQuAD's F1 with a right answer and it stands in the right document; for yes or no, that
+it is of the right document. A logistic regression with a ridge gives the weights; the least chance is the one at which
+the share `MOST_REFUSED` of the answerable questions is refused.
 """
 
 from __future__ import annotations
@@ -13,18 +13,20 @@ import argparse
 import hashlib
 import json
 import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hearth.config import cache_folder
-from hearth.memory.passages.answer_reading import READER_FILE, SIGNS, AnswerReader, read_passages
+from hearth.memory.passages.answer_reading import READER_FILE, SIGNS, AnswerReader, Reading, read_passages
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.storage.database import Store
 from hearth_bench.measure.result_file import ROOT
-from hearth_bench.suites.reading.question_file import drawn, is_for_tuning, read_questions
-from hearth_bench.suites.reading.reading_suite import document_store, record_of, span_f1
+from hearth_bench.suites.reading.question_file import DocumentQuestion, drawn, is_for_tuning, read_questions
+from hearth_bench.suites.reading.reading_suite import document_store, own_candidates, record_of, span_f1
 
 WEIGHTS = ROOT / "src/hearth/data/passage_weights.json"
 MOST_REFUSED = 0.2
@@ -32,10 +34,23 @@ MOST_REFUSED = 0.2
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.3)
 RETRIEVAL = {"words": 1.0, "cosine": 1.0, "covered": 1.5}
 """Weights of the order in which passages are read, set once."""
-N_QUESTIONS = 700
+N_QUESTIONS = 1200
+KINDS = ("extractive", "abstain", "yesno")
 SEED = 1
 RIDGE = 1e-3
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What was read for one question."""
+
+    kind: str
+    signs: Floats
+    """Shape [n passages, n signs]."""
+    is_right: NDArray[np.bool_]
+    is_own: NDArray[np.bool_]
+    """Whether each passage is of the question's document."""
 
 
 def main() -> None:
@@ -43,48 +58,61 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--questions", type=int, default=N_QUESTIONS)
     given = parser.parse_args()
-    tuned = [
-        one
-        for one in read_questions(given.data)
-        if is_for_tuning(one) and one.kind in ("extractive", "abstain", "yesno")
-    ]
+    tuned = [one for one in read_questions(given.data) if is_for_tuning(one) and one.kind in KINDS]
     questions = drawn(tuned, given.questions, SEED)
     encoder, reader = MiniLMEncoder.open(), AnswerReader(cache_folder())
-    groups: list[tuple[bool, Floats, NDArray[np.bool_]]] = []
+    own: list[Looked] = []
+    whole: list[Looked] = []
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "a.db") as store:
         passages = document_store(questions, store, encoder)
         for one in questions:
-            readings = read_passages(one.question, passages.find(one.question), reader)
-            own = record_of(one)
-            is_right = [
-                reading.candidate.passage.record == own
-                and (
-                    one.kind == "yesno"
-                    or max((span_f1(reading.text, answer.text) for answer in one.answers), default=0.0) >= 0.5
-                )
-                for reading in readings
-            ]
-            groups.append((one.kind != "abstain", np.array([r.signs for r in readings]), np.array(is_right)))
-    looked = np.vstack([signs for _, signs, _ in groups if len(signs)])
-    target = np.concatenate([right for _, signs, right in groups if len(signs)]).astype(np.float64)
-    weights = _fitted(looked, target)
-    best = np.array([(_chance(signs, weights).max() if len(signs) else 0.0) for _, signs, _ in groups])
-    is_answerable = np.array([answerable for answerable, _, _ in groups])
-    least = float(np.quantile(best[is_answerable], MOST_REFUSED))
+            own.append(_looked(one, read_passages(one.question, own_candidates(one, encoder), reader)))
+            whole.append(_looked(one, read_passages(one.question, passages.find(one.question), reader)))
+    some = [one for one in (*own, *whole) if len(one.signs)]
+    target = np.concatenate([one.is_right for one in some]).astype(np.float64)
+    weights = _fitted(np.vstack([one.signs for one in some]), target)
+    least = float(np.quantile(_best(_answerable(whole), weights), MOST_REFUSED))
     document = {
         "retrieval": RETRIEVAL,
         "answers": {name: round(float(weight), 4) for name, weight in zip(SIGNS, weights, strict=True)},
         "least_chance": round(least, 4),
         "fitted_on": f"{len(questions)} questions over documents kept for tuning, seed {SEED}",
-        "refused_rightly_by_share_refused_wrongly": {
-            str(share): round(float((best[~is_answerable] < np.quantile(best[is_answerable], share)).mean()), 4)
-            for share in SHARES
-        },
+        "refused_rightly_by_share_refused_wrongly": _rates(whole, [o for o in whole if o.kind == "abstain"], weights),
+        "the_same_with_the_own_document_left_out": _rates(whole, list(map(_elsewhere, _answerable(whole))), weights),
         "reader": READER_FILE,
         "data_sha256": hashlib.sha256(given.data.read_bytes()).hexdigest(),
     }
     WEIGHTS.write_text(json.dumps(document, indent=1) + "\n")
     print(json.dumps(document, indent=1))
+
+
+def _looked(one: DocumentQuestion, readings: Sequence[Reading]) -> Looked:
+    is_own = np.array([reading.candidate.passage.record == record_of(one) for reading in readings], np.bool_)
+    is_said = [
+        one.kind == "yesno" or max((span_f1(r.text, answer.text) for answer in one.answers), default=0.0) >= 0.5
+        for r in readings
+    ]
+    signs = np.array([reading.signs for reading in readings], np.float64).reshape(-1, len(SIGNS))
+    return Looked(one.kind, signs, is_own & np.array(is_said, np.bool_), is_own)
+
+
+def _answerable(some: Sequence[Looked]) -> list[Looked]:
+    return [one for one in some if one.kind != "abstain"]
+
+
+def _elsewhere(one: Looked) -> Looked:
+    """Leave out what was read in the question's own document: so its answer stands nowhere."""
+    return Looked("abstain", one.signs[~one.is_own], one.is_right[~one.is_own], one.is_own[~one.is_own])
+
+
+def _best(some: Sequence[Looked], weights: Floats) -> Floats:
+    return np.array([_chance(one.signs, weights).max(initial=0.0) for one in some])
+
+
+def _rates(some: Sequence[Looked], nowhere: Sequence[Looked], weights: Floats) -> dict[str, float]:
+    """Of what stands nowhere, the share refused, by the share of the answerable that is refused."""
+    answerable, others = _best(_answerable(some), weights), _best(nowhere, weights)
+    return {str(share): round(float((others < np.quantile(answerable, share)).mean()), 4) for share in SHARES}
 
 
 def _fitted(looked: Floats, target: Floats) -> Floats:

@@ -33,14 +33,13 @@ from hearth.memory.passages.answer_reading import (
     least_chance,
     read_passages,
 )
-from hearth.memory.passages.passage_cutting import passages_of
+from hearth.memory.passages.passage_cutting import SENTENCE, passages_of
 from hearth.memory.passages.passage_store import Candidate, NewPassage, Passage, PassageStore
 from hearth.memory.passages.table_counts import counted
 from hearth.protocols import Encoder
 from hearth.storage.database import Store
 from hearth_bench.suites.reading.question_file import DocumentQuestion
 
-_SENTENCE = re.compile(r"(?:[^.!?\n]|[.](?=\w))+[.!?]*")
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 
 
@@ -212,7 +211,7 @@ def _floors(one: DocumentQuestion, found: Sequence[Candidate]) -> dict[str, str]
 
 
 def _best_sentence(question: str, text: str) -> str:
-    return max((found.group() for found in _SENTENCE.finditer(text)), key=lambda s: covered(question, s), default="")
+    return max((found.group() for found in SENTENCE.finditer(text)), key=lambda s: covered(question, s), default="")
 
 
 def _words(text: str) -> list[str]:
