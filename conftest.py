@@ -157,9 +157,9 @@ def _memory_given_back() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def warm(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmProcesses]:
+def warm(run_folder: Path) -> Iterator[WarmProcesses]:
     """Real processes of `hearth` without their 1.5 s of imports."""
-    processes = WarmProcesses(tmp_path_factory.mktemp("warm"), run_folder)
+    processes = WarmProcesses(run_folder / "warm", run_folder)
     yield processes
     processes.close()
 

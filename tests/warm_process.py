@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import fcntl
 import gc
 import importlib
 import io
@@ -64,21 +65,35 @@ _LEFT_OUT = ("__main__", ".migrations", "hearth_bench.measure", "hearth_bench.ia
 
 
 class WarmProcesses:
-    """A server with its commands; end it with `close`."""
+    """A server with its commands, shared by all workers of a run; end it with `close`."""
 
     def __init__(self, folder: Path, vectors: Path) -> None:
+        """Join the server of `folder`, started by the first who asks; it ends when all have closed, or died."""
         self.bin = folder / "bin"
         """To go first on `PATH`: holds `hearth`."""
+        folder.mkdir(exist_ok=True)
+        users = folder / "users"
+        self._starting: int | None = None
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # given back when the file is closed
+            if not self.bin.exists():
+                self._start(folder, users, vectors)
+            self._use = os.open(users, os.O_WRONLY)
+            if self._starting is not None:
+                os.close(self._starting)
+
+    def _start(self, folder: Path, users: Path, vectors: Path) -> None:
+        """Return once the server serves. It is no child of this process, which may end before others have."""
         path = str(folder / "warm.sock")
+        os.mkfifo(users)
+        reading = os.open(users, os.O_RDONLY | os.O_NONBLOCK)  # does not wait for a writer, who can only come after it
+        self._starting = os.open(users, os.O_WRONLY)
         command = [sys.executable, "-m", "tests.warm_process", path, str(vectors)]
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-        self._server = subprocess.Popen(
-            command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-        assert self._server.stdout is not None
-        if self._server.stdout.readline() != b"ready\n":
-            self.close()
-            raise RuntimeError("the server of warm processes did not start; what it said is above")
+        try:
+            subprocess.run(command, cwd=ROOT, env=environment, stdin=reading, stdout=subprocess.DEVNULL, check=True)
+        finally:
+            os.close(reading)
         self.bin.mkdir()
         for name, kind in (("hearth", '["hearth", *sys.argv]'), ("warm-python", '["code", *sys.argv[1:]]')):
             file = self.bin / name
@@ -86,11 +101,7 @@ class WarmProcesses:
             file.chmod(file.stat().st_mode | stat.S_IXUSR)
 
     def close(self) -> None:
-        assert self._server.stdin is not None
-        assert self._server.stdout is not None
-        self._server.stdin.close()
-        self._server.stdout.close()
-        self._server.wait()
+        os.close(self._use)
 
     def hearth(self, *arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[Any]:
         """`subprocess.run` of a command line."""
@@ -109,7 +120,13 @@ def main(path: str, vectors: str) -> None:
     with remembering(Path(vectors)):
         _plan_once(MiniLMEncoder.open())
         gc.freeze()  # what is shared with the children is not looked through in them, which would copy it
-        if (asked := _serve(path)) is not None:
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(path)
+            server.listen()
+            if os.fork():  # who waits for this process now knows that it serves
+                os._exit(0)
+            asked = _serve(server)
+        if asked is not None:
             _end(_code_of(*asked))
 
 
@@ -136,27 +153,23 @@ def _plan_once(encoder: MiniLMEncoder) -> None:
     )
 
 
-def _serve(path: str) -> tuple[list[str], str, dict[str, str]] | None:
+def _serve(server: socket.socket) -> tuple[list[str], str, dict[str, str]] | None:
     """Fork a child for each that asks; returns what is asked in a child, nothing at the end."""
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(path)
-        server.listen()
-        print("ready", flush=True)
-        while True:
-            ready, _, _ = select.select([server, sys.stdin], [], [], 1.0)
-            with contextlib.suppress(ChildProcessError):
-                while os.waitpid(-1, os.WNOHANG)[0]:
-                    pass
-            if sys.stdin in ready:
-                return None
-            if server not in ready:
-                continue
-            connection, _ = server.accept()
-            if os.fork():
-                connection.close()
-                continue
-            server.close()
-            return _minded(connection)
+    while True:
+        ready, _, _ = select.select([server, sys.stdin], [], [], 1.0)
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        if sys.stdin in ready:
+            return None
+        if server not in ready:
+            continue
+        connection, _ = server.accept()
+        if os.fork():
+            connection.close()
+            continue
+        server.close()
+        return _minded(connection)
 
 
 def _minded(connection: socket.socket) -> tuple[list[str], str, dict[str, str]]:

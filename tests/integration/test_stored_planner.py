@@ -19,6 +19,7 @@ from hearth.planning.stored_planner import StoredPlanner
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, ScriptedPlanner
 from hearth.types import Context, Demonstration, Plan, Refusal, Request, Step, ToolSpec
+from tests.small_world import OPTIONS
 
 TOOLS = {name: ToolSpec(name, f"{name} it.") for name in ("water", "play", "meter")}
 WORDS = ("kitchen", "bathroom", "cellar", "garden", "attic", "hall", "office", "balcony", "garage", "porch")
@@ -36,7 +37,7 @@ def encoder() -> HashEncoder:
 
 @pytest.fixture
 def taught(home: Path, store: Store, encoder: HashEncoder) -> State:
-    state = State.open(home, encoder, tools=TOOLS, store=store)
+    state = State.open(home, encoder, tools=TOOLS, store=store, options=OPTIONS)
     state.learn([shown(tool, word) for tool in FORMS for word in WORDS])
     return state
 

@@ -13,7 +13,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 import urllib.request
@@ -30,6 +29,7 @@ from hearth.formats.plan_json import plan_to_json, tool_to_json
 from hearth.storage.database import Store
 from tests import ROOT
 from tests.small_world import TOOLS, lessons, wrong_trains
+from tests.warm_process import WarmProcesses
 
 JOB = yaml.safe_load((ROOT / "deploy/kubeedge/sedna/lifelong.yaml").read_text())["spec"]
 JOINT = next(yaml.safe_load_all((ROOT / "deploy/kubeedge/sedna/joint.yaml").read_text()))["spec"]
@@ -38,7 +38,8 @@ JOINT = next(yaml.safe_load_all((ROOT / "deploy/kubeedge/sedna/joint.yaml").read
 class Node:
     """A node as Sedna sees it: its folders, mounted into workers below a prefix, and its local controller."""
 
-    def __init__(self, folder: Path, controller: str) -> None:
+    def __init__(self, folder: Path, controller: str, hearth: Path) -> None:
+        self.hearth = hearth
         self.mounts = folder / "home/data"
         self.folder = folder
         self.controller = controller
@@ -70,7 +71,7 @@ class Node:
 
     def start(self, args: list[str], **more: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "hearth", *args],
+            [str(self.hearth), *args],
             cwd=self.read_only,
             env=self.environment(**more),
             stdout=subprocess.PIPE,
@@ -120,8 +121,8 @@ def reports() -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 
 @pytest.fixture
-def node(tmp_path: Path, reports: tuple[str, list[dict[str, Any]]]) -> Node:
-    return Node(tmp_path, reports[0])
+def node(tmp_path: Path, reports: tuple[str, list[dict[str, Any]]], warm: WarmProcesses) -> Node:
+    return Node(tmp_path, reports[0], warm.bin / "hearth")
 
 
 def samples(path: Path, n: int, start: int = 0) -> None:

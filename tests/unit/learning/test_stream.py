@@ -24,6 +24,7 @@ from hearth.protocols import Teacher
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, ScriptedPlanner, ScriptedTeacher
 from hearth.types import Context, Plan, Refusal, Request, Step, ToolSpec
+from tests.small_world import OPTIONS
 from tests.unit.learning.test_harvest import LATER, NOTE, TOOLS, episode, record
 
 READ = Plan((Step("find_notes"),), confidence=0.9, planner="recall")
@@ -40,7 +41,7 @@ def encoder() -> HashEncoder:
 
 @pytest.fixture
 def state(home: Path, store: Store, encoder: HashEncoder) -> State:
-    return State.open(home, encoder, tools=TOOLS, store=store)
+    return State.open(home, encoder, tools=TOOLS, store=store, options=OPTIONS)
 
 
 def run(state: State, teacher: Teacher | None, options: LoopOptions = NONE) -> LoopReport:
