@@ -22,7 +22,7 @@ from hearth.errors import ConfigError, MissingExtraError
 from hearth.formats.plan_validation import canonical, fits
 from hearth.models.encoder.lora_encoder import Array
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.models.span_extractor import ABSENT, GIVEN, NO, OPTION, SPAN, TURN, YES, Answer, SpanReader
+from hearth.models.span_extractor import ABSENT, GIVEN, NO, OPTION, SPAN, TURN, YES, Answer, Reading, SpanReader
 from hearth.planning.arguments.joint_decoding import Choice, Chosen, Evidence, choose, choose_each, n_calls
 from hearth.planning.arguments.number_readings import NUMBERS
 from hearth.planning.arguments.slot_questions import (
@@ -42,10 +42,10 @@ ADAPTER_FILE = Path(__file__).parents[2] / "data" / "call_reader.npz"
 _VISIBLE_CHARACTERS = 8000
 _MOST_OFFERED = 8
 """Number of the tools offered that are read, the likeliest by their texts."""
-_W_FIT, _W_ALIKE, _FIT_BIAS = 0.333, 6.14, -2.087
-"""Weights of the reader's log-odds that a tool is asked for and of its likeness to the text, solved on requests whose
-functions the reader was never trained on."""
-_LEAST_FIT, _LEAST_BESIDE = 0.5, 1.0
+FIT_WEIGHTS = (0.151, 7.165, 0.616, -2.528)
+"""Weights of `fit_signs`, and a constant: the log-odds that a tool is asked for. Solved by `training.fit_weights_train`
+on requests whose functions the reader was never trained on."""
+_LEAST_FIT, _LEAST_BESIDE = 0.0, 1.0
 """Least log-odds that a tool is asked for, of the likeliest and of a further one."""
 _MANY_PLANS = 20
 _SAID_GAIN = 1.5
@@ -227,7 +227,7 @@ class Filler:
         calls: dict[str, tuple[int, int]] = {}
         for spec, alike in zip(tools, likeness):
             reading = self._reader.read(form(spec), saying.text)
-            fits[spec.name] = _W_FIT * reading.fit + _W_ALIKE * alike + _FIT_BIAS
+            fits[spec.name] = float(np.dot(FIT_WEIGHTS, (*fit_signs(spec, reading, alike), 1.0)))
             step = _Step(spec, saying, (), np.zeros((len(spec.parameters), 0, 1), np.float32), self._is_field_named)
             evidence = [_evidence(p, a, step) for p, a in zip(spec.parameters, reading.answers)]
             places = [c.place[0] for c in choose(evidence).values() if c is not None and c.place is not None]
@@ -249,6 +249,14 @@ class Filler:
         said = sum(math.log1p(-min(math.exp(float(a.kinds[ABSENT])), 0.9999)) for _, a in required)
         sure = sum(_sureness(p, a) for p, a in required)
         return (_W_ASKED * said + _W_SURE * sure) / len(required)
+
+
+def fit_signs(spec: ToolSpec, reading: Reading, alike: float) -> tuple[float, float, float]:
+    """Return what speaks for a tool being asked for: the reader's log-odds, the likeness of its texts to the request,
+    and the log-chance that the least sure of the values it requires is said at all."""
+    required = [answer for parameter, answer in zip(spec.parameters, reading.answers) if parameter.is_required]
+    said = (math.log1p(-min(math.exp(float(answer.kinds[ABSENT])), 0.9999)) for answer in required)
+    return float(reading.fit), float(alike), min(said, default=0.0)
 
 
 def _filled(spec: ToolSpec, chosen: Chosen) -> Filled:
