@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.memory.passages.asking_sentences import features
+from hearth.memory.inquiry.asking_sentences import features
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 
 OUT = Path(__file__).parents[1] / "src" / "hearth" / "data" / "asking_sentences.json"

@@ -45,9 +45,9 @@ from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
 from hearth.memory.facts.fact_extraction import Told, facts_in, known_from, learn_from
 from hearth.memory.facts.fact_store import FactStore
+from hearth.memory.inquiry.answer_reading import AnswerReader
+from hearth.memory.inquiry.home_answers import HomeAnswers
 from hearth.memory.maintenance import retention_of, tend_a_little
-from hearth.memory.passages.answer_reading import AnswerReader
-from hearth.memory.passages.home_answers import HomeAnswers
 from hearth.memory.passages.passage_store import EMBED_BATCH
 from hearth.memory.search.time_mentions import times_named
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder

@@ -22,7 +22,7 @@ from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
 from hearth.memory.facts.fact_store import FactStore
 from hearth.memory.holders import open_holders
-from hearth.memory.passages.home_answers import things_text
+from hearth.memory.inquiry.home_answers import things_text
 from hearth.memory.passages.passage_store import PassageStore
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.permissions import openings

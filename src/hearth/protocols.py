@@ -253,6 +253,8 @@ class Witness:
     source: str
     """Who may have written it, as a label's source."""
     at: dt.datetime | None = None
+    value: str = ""
+    """What it answers, where that is not what the answer says."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import NewType
 from hearth.errors import NotFound, ToolError
 from hearth.formats.content_lines import checked_text
 from hearth.formats.tool_signature import tool
-from hearth.protocols import CallContext, MemoryHit
+from hearth.protocols import CallContext, MemoryHit, Witness
 from hearth.types import Label, Plain
 
 MemoryId = NewType("MemoryId", str)
@@ -125,13 +125,15 @@ class FoundAnswer:
     """Words that the answer rests on."""
     doubt: str
     """Said before an answer that may well be wrong; else empty."""
+    elsewhere: str
+    """What other places say instead, the newest first; else empty."""
     rests_on: list[dict[str, str]]
     """Every place that was used, with its words; of an answer that was counted, the rows."""
 
 
 @tool(
     unconfirmed="memory",
-    answer="[{doubt} ]{value} ({source}[: “{quote}”]).",
+    answer="[{doubt} ]{value} ({source}[: “{quote}”]).[ Elsewhere: {elsewhere}.]",
     answer_none="I don't know: none of your things says that.",
     timeout_s=60,
 )
@@ -159,10 +161,17 @@ def _found_at_home(question: str, call: CallContext) -> FoundAnswer | None:
     sources = {one.source for one in found.witnesses}
     call.origins[id] = next((source for source in _LEAST_TRUSTED if source in sources), "device")
     source = first.where if first is not None else "your things"
-    if len(rows) > 1:
+    elsewhere = "; ".join(f"{one.value} ({_dated(one)})" for one in found.witnesses if one.value)
+    if len(rows) > 1 and not elsewhere:
         source += f" and {len(rows) - 1} more"
     quote, doubt = (_shortened(first.quote) if first else ""), (NOT_SURE if found.chance < LEAST_SURE else "")
-    return FoundAnswer(MemoryId(id), found.value, found.kind, source, quote, doubt, rows)
+    return FoundAnswer(MemoryId(id), found.value, found.kind, source, quote, doubt, elsewhere, rows)
+
+
+def _dated(one: Witness) -> str:
+    """Write a place with its date."""
+    day = f"{one.at:%A} {one.at.day} {one.at:%B} {one.at.year}" if one.at is not None else ""
+    return one.where if not day or day in one.where else f"{one.where}, {day}"
 
 
 NOT_SURE = "I am not sure, perhaps:"

@@ -13,11 +13,11 @@ from hearth.learning.unlearning import find, forget
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
 from hearth.memory.facts.fact_store import FactStore
-from hearth.memory.passages.answer_reading import AnswerReader
+from hearth.memory.inquiry.answer_reading import AnswerReader
+from hearth.memory.inquiry.home_answers import HomeAnswers
+from hearth.memory.inquiry.table_counts import counted
 from hearth.memory.passages.document_text import Unreadable, text_of
-from hearth.memory.passages.home_answers import HomeAnswers
 from hearth.memory.passages.passage_cutting import passages_of
-from hearth.memory.passages.table_counts import counted
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.protocols import CallContext, HomeAnswer
 from hearth.storage.database import Store
@@ -177,6 +177,21 @@ def test_the_tool_labels_an_answer_as_its_source(world: World, question: str, so
     found = find_answer(question, call)
     assert found is not None
     assert call.origins == {found.id: source}
+
+
+def test_the_tool_tells_what_other_places_say(world: World) -> None:
+    early, late = (dt.datetime(2026, month, 12, 8, tzinfo=dt.UTC) for month in (9, 10))
+    for name, who, at, text in (
+        ("30", "Tom <t@maes.example>", early, "The deposit for the tent is £40."),
+        ("31", "Ida <i@chen.example>", late, "The deposit for the tent is £55."),
+    ):
+        world.workspace.write(f"mail/cur/{name}.b:2,S", mail(who, f"Tent {name}", text, at).encode())
+    found = find_answer(
+        "how much is the deposit for the tent", make_call(workspace=world.workspace, memory=world.memory())
+    )
+    assert found is not None
+    assert found.value == "£55"
+    assert found.elsewhere == "£40 (mail “Tent 30” from Tom, Saturday 12 September 2026)"
 
 
 def test_a_question_in_a_mail_answers_nothing(world: World) -> None:

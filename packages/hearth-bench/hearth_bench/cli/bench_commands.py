@@ -258,7 +258,7 @@ def answers(data: Path, out: Path, questions: int | None, held_out: bool, given_
     from hearth import config
     from hearth.cli.progress import Progress
     from hearth.formats.run_record import Stopwatch, check_writable, origin, write_json
-    from hearth.memory.passages.answer_reading import AnswerReader
+    from hearth.memory.inquiry.answer_reading import AnswerReader
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
     from hearth_bench.suites.reading import question_file
     from hearth_bench.suites.reading.reading_suite import measure_reading, reading_lines

@@ -25,7 +25,7 @@ from hearth.memory.facts.fact_extraction import NEVER_FOUND
 from hearth.memory.facts.fact_store import ME, Fact, FactStore
 from hearth.memory.facts.relations import KIN, listed, said_of
 from hearth.memory.facts.statements import statements
-from hearth.memory.passages.home_answers import HomeAnswers
+from hearth.memory.inquiry.home_answers import HomeAnswers
 from hearth.memory.retention import SUMMARY
 from hearth.memory.search.recency import N_COMPARED, latest_first
 from hearth.memory.search.terms import STOP_WORDS, telling_words

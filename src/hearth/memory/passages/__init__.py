@@ -1,9 +1,7 @@
-"""Passages: everything in the owner's folder in pieces, and answers that stand on them.
+"""Passages: everything in the owner's folder in pieces, with their words and vectors.
 
-In: mails, notes, documents, events, cards, reminders; a question. Out: an answer with its witnesses, or none.
+In: mails, notes, documents, events, cards, reminders. Out: the pieces that may answer a question.
 Here: `collecting` (files as passages), `passage_cutting`, `document_text` and `document_worker` (formats of others, in
-a process of their own), `passage_store` (words and vectors), `answer_reading` (the words that answer),
-`record_answers` (what is worked out over records), `table_counts` (over one table), `asking_sentences`,
-`home_answers` (all of it, for one question), `passage_holder` (forgetting).
-Not here: what was told and is held true (`memory.facts`), what happened (`memory.event_memory`).
+a process of their own), `passage_store` (words and vectors), `passage_holder` (forgetting).
+Not here: what they answer (`memory.inquiry`), what was told and is held true (`memory.facts`).
 """

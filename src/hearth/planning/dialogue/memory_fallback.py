@@ -21,7 +21,7 @@ from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan
 from hearth.memory.answers.questions import asked_of, believed_then, declares, said_by
 from hearth.memory.facts.fact_names import KIN_WORDS
-from hearth.memory.passages.record_answers import asked_of_records
+from hearth.memory.inquiry.record_answers import asked_of_records
 from hearth.planning.dialogue.answer_steps import FIND, with_answer
 from hearth.types import Context, Plan, Refusal, Request, Step, StepResult, ToolSpec
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hearth.cli.progress import Progress
-from hearth.memory.passages.answer_reading import (
+from hearth.memory.inquiry.answer_reading import (
     AnswerReader,
     Reading,
     asks_yes_or_no,
@@ -33,9 +33,9 @@ from hearth.memory.passages.answer_reading import (
     least_chance,
     read_passages,
 )
+from hearth.memory.inquiry.table_counts import counted
 from hearth.memory.passages.passage_cutting import SENTENCE, passages_of
 from hearth.memory.passages.passage_store import Candidate, NewPassage, Passage, PassageStore
-from hearth.memory.passages.table_counts import counted
 from hearth.protocols import Encoder
 from hearth.storage.database import Store
 from hearth_bench.suites.reading.question_file import DocumentQuestion

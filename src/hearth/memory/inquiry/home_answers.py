@@ -16,26 +16,23 @@ import datetime as dt
 import re
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from hearth.errors import NotFound, StoreError, ToolError
-from hearth.memory.passages.answer_reading import (
+from hearth.memory.inquiry.answer_reading import (
     AnswerReader,
     Reading,
-    asks_yes_or_no,
     least_chance,
     read_passages,
 )
-from hearth.memory.passages.collecting import FOLDERS, is_indexed, passages_in, where_of
+from hearth.memory.inquiry.answer_telling import answer_of, sentence_of, witness_of
+from hearth.memory.inquiry.record_answers import answer_from_records
+from hearth.memory.inquiry.table_counts import counted
+from hearth.memory.passages.collecting import FOLDERS, is_indexed, passages_in
 from hearth.memory.passages.document_text import Unreadable
-from hearth.memory.passages.passage_cutting import sentence_at
-from hearth.memory.passages.passage_store import Passage, PassageStore
-from hearth.memory.passages.record_answers import answer_from_records
-from hearth.memory.passages.table_counts import counted
+from hearth.memory.passages.passage_store import PassageStore
 from hearth.memory.search.terms import STOP_WORDS, telling_words
-from hearth.memory.search.time_mentions import times_named
 from hearth.models.injection_classifier import Detector
-from hearth.protocols import CallContext, Encoder, HomeAnswer, ValueKind, Witness, Workspace
+from hearth.protocols import CallContext, Encoder, HomeAnswer, Workspace
 from hearth.storage.database import Store
 
 READING_VERSION = 2
@@ -43,18 +40,8 @@ READING_VERSION = 2
 MOST_WAITING_S = 20.0
 """How long a question waits for files that were never read; what is left is read before the next one."""
 MOST_WAITING_TO_PLAN_S = 3.0
-N_WITNESSES = 3
-_LEAST_OTHER = 0.5
-"""Least probability, as a share of the best one's, at which another record's answer is told beside it."""
 _BY_STRANGERS = frozenset({"mail", "document", "event"})
-_AMOUNT = re.compile(r"(?:[€$£¥]\s?\d|\b\d[\d.,]*\s?(?:€|£|EUR|GBP|USD|CHF|euros?|pounds?|dollars?)\b)")
-_DATE = re.compile(
-    r"\b(?:\d{1,2}(?:st|nd|rd|th)? )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\b|\b\d{4}-\d\d-\d\d\b"
-    r"|\b\d{1,2}[/.]\d{1,2}[/.]\d{2,4}\b|\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b|\b(?:19|20)\d\d\b",
-    re.IGNORECASE,
-)
 _DEFINITE = re.compile(r"\b(?:the|this|that|our|my)\s+((?:[\w'’-]+\s+){0,2}[\w'’-]+)", re.IGNORECASE)
-_NUMBER = re.compile(r"[+-]?\d[\d.,]*(?:\s?[\w%°]+)?")
 _PLURALS = {"mail": "mails", "note": "notes", "document": "documents", "event": "events", "contact": "cards"}
 _PLURALS |= {"reminder": "reminders"}
 
@@ -143,18 +130,16 @@ class HomeAnswers:
         if best is None or best.chance < least_chance():
             chance = best.chance if best is not None else 0.0
             return HomeAnswer("unknown", "", self.looked_at(), chance=round(chance, 4))
-        if not times_named(question, call.now):  # "the bill of September" names one of them
-            best = _newest_like(best, readings)
         passage = best.candidate.passage
         if "|" in passage.text:
             table = "\n".join(one.text for one in self.passages.of_record(passage.record))
             if (number := counted(question, table)) is not None:
-                return HomeAnswer("number", number, "", (_witness(passage, passage.text),), round(best.chance, 4))
-        return _answer(question, best, readings)
+                return HomeAnswer("number", number, "", (witness_of(passage, passage.text),), round(best.chance, 4))
+        return answer_of(question, readings, call.now)
 
     def _telling(self, readings: list[Reading]) -> list[Reading]:
         """Leave out sentences that only ask, and what strangers may have written that reads like an instruction."""
-        readings = [one for one in readings if not _sentence_with(one).endswith("?")]
+        readings = [one for one in readings if not sentence_of(one).endswith("?")]
         if self._encoder is None:
             return readings
         kept = []
@@ -175,58 +160,3 @@ def things_text(counts: Mapping[str, int]) -> str:
         f"{counts[kind]} {kind if counts[kind] == 1 else name}" for kind, name in _PLURALS.items() if kind in counts
     ]
     return " and ".join(filter(None, (", ".join(said[:-1]), *said[-1:])))
-
-
-def _newest_like(best: Reading, readings: list[Reading]) -> Reading:
-    """Of records with the same title and writer (a bill of each month), choose the newest that answers as well."""
-    first = best.candidate.passage
-
-    def is_like(one: Reading) -> bool:
-        other = one.candidate.passage
-        same = (other.title.casefold(), other.person) == (first.title.casefold(), first.person)
-        return same and other.kind == first.kind and one.chance >= least_chance() and other.at is not None
-
-    like = [one for one in readings if is_like(one)]
-    if not like:
-        return best
-    newest = max(like, key=lambda one: (one.candidate.passage.at or dt.datetime.min.replace(tzinfo=dt.UTC), one.chance))
-    return replace(newest, chance=best.chance)
-
-
-def _answer(question: str, best: Reading, readings: list[Reading]) -> HomeAnswer:
-    passage = best.candidate.passage
-    if asks_yes_or_no(question):
-        # Whether it is yes or no is left to the owner: the reader is right about it hardly more often than by chance.
-        quote = _sentence_with(best)
-        return HomeAnswer("text", quote, "", (_witness(passage, quote),), round(best.chance, 4))
-    value = best.text.strip(" ,;:")
-    others = [
-        one
-        for one in readings
-        if one is not best
-        and one.candidate.passage.record != passage.record
-        and one.chance >= max(least_chance(), _LEAST_OTHER * best.chance)
-    ][: N_WITNESSES - 1]
-    witnesses = (
-        _witness(passage, _sentence_with(best)),
-        *(_witness(o.candidate.passage, _sentence_with(o)) for o in others),
-    )
-    return HomeAnswer(kind_of(value), value, "", witnesses, round(best.chance, 4))
-
-
-def kind_of(value: str) -> ValueKind:
-    """Tell the type of a value by its form."""
-    if _AMOUNT.search(value) and len(value) < 40:
-        return "amount"
-    if _DATE.search(value) and len(value) < 60:
-        return "date"
-    return "number" if _NUMBER.fullmatch(value.strip()) else "text"
-
-
-def _sentence_with(one: Reading) -> str:
-    """Return the sentence of the passage in which the answer stands."""
-    return sentence_at(one.candidate.passage.read, one.start) or " ".join(one.text.split())
-
-
-def _witness(passage: Passage, quote: str) -> Witness:
-    return Witness(passage.record, where_of(passage), quote, passage.source, passage.at)

@@ -22,7 +22,8 @@ from itertools import combinations
 from typing import Literal
 
 from hearth.language.text.normalize import Query, stems
-from hearth.memory.passages.asking_sentences import AskingSentences
+from hearth.memory.inquiry.asking_sentences import AskingSentences
+from hearth.memory.inquiry.money import money_in, money_text
 from hearth.memory.passages.collecting import is_indexed, said_date, unquoted, where_of
 from hearth.memory.passages.passage_cutting import SENTENCE
 from hearth.memory.passages.passage_store import Passage, PassageStore
@@ -80,13 +81,6 @@ _SMALL = frozenset(
     appointment appointments birthday birthdays note notes contact contacts card cards document documents reminder
     reminders about with any come coming up received receive""".split()  # noqa: SIM905 - a list of words
 )
-_MONEY = re.compile(
-    r"(?P<sign>[€£$]|CHF|EUR|GBP|USD)\s?"
-    r"(?P<front>\d{1,3}(?:[ ,.’']\d{3})*(?:[.,]\d{1,2})?|\d+(?:[.,]\d{1,2})?)(?![\d%])"
-    r"|(?P<back>\d{1,3}(?:[ ,.’']\d{3})*(?:[.,]\d{1,2})?|\d+(?:[.,]\d{1,2})?)\s?(?P<unit>€|£|EUR|GBP|USD|CHF|euros?"
-    r"|pounds?|dollars?)(?!\w)"
-)
-_CURRENCIES = {"EUR": "€", "GBP": "£", "USD": "$"} | {"euro": "€", "pound": "£", "dollar": "$"}
 _TOTAL = re.compile(r"\b(?:total|due|amount|to pay|payable|is|was|for|costs?|price|over)\b", re.I)
 _ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
 _NOBODY = re.compile(r"(?:no-?reply|do-?not-?reply|noreply|mailer-daemon|newsletter|notifications?)\b", re.I)
@@ -300,28 +294,6 @@ def _in_text(one: Passage, wanted: frozenset[str]) -> Iterable[Amount]:
     if stated:
         value, currency, quote, *_ = max(stated, key=lambda row: (row[4], row[3]))
         yield Amount(value, currency, one, quote, one.at)
-
-
-def money_in(text: str) -> list[tuple[float, str, int]]:
-    """Find amounts of money: value, currency, and where each begins."""
-    found = []
-    for match in _MONEY.finditer(text):
-        sign = match["sign"] or match["unit"]
-        currency = _CURRENCIES.get(sign, _CURRENCIES.get(sign.casefold().removesuffix("s"), sign))
-        found.append((_number(match["front"] or match["back"]), currency, match.start()))
-    return found
-
-
-def _number(text: str) -> float:
-    """Read `1,234.50`, `1.234,50`, `1 234`, `12,40`: a last mark before one or two digits is the decimal one."""
-    decimal = re.search(r"[.,](\d{1,2})\Z", text)
-    whole = re.sub(r"\D", "", text[: decimal.start()] if decimal else text)
-    return float(f"{whole}.{decimal[1]}" if decimal else whole)
-
-
-def money_text(value: float, currency: str) -> str:
-    """Write an amount: `£187.50`."""
-    return f"{currency}{value:,.2f}" if len(currency) == 1 else f"{value:,.2f} {currency}"
 
 
 def _stated(row: Amount) -> Witness:

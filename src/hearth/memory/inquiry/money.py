@@ -1,0 +1,38 @@
+"""Finds amounts of money in texts, and writes them.
+
+Not covered: amounts in words, currencies other than euro, pound, dollar and franc.
+"""
+
+from __future__ import annotations
+
+import re
+
+_MONEY = re.compile(
+    r"(?P<sign>[€£$]|CHF|EUR|GBP|USD)\s?"
+    r"(?P<front>\d{1,3}(?:[ ,.’']\d{3})*(?:[.,]\d{1,2})?|\d+(?:[.,]\d{1,2})?)(?![\d%])"
+    r"|(?P<back>\d{1,3}(?:[ ,.’']\d{3})*(?:[.,]\d{1,2})?|\d+(?:[.,]\d{1,2})?)\s?(?P<unit>€|£|EUR|GBP|USD|CHF|euros?"
+    r"|pounds?|dollars?)(?!\w)"
+)
+_CURRENCIES = {"EUR": "€", "GBP": "£", "USD": "$"} | {"euro": "€", "pound": "£", "dollar": "$"}
+
+
+def money_in(text: str) -> list[tuple[float, str, int]]:
+    """Find amounts of money: value, currency, and where each begins."""
+    found = []
+    for match in _MONEY.finditer(text):
+        sign = match["sign"] or match["unit"]
+        currency = _CURRENCIES.get(sign, _CURRENCIES.get(sign.casefold().removesuffix("s"), sign))
+        found.append((_number(match["front"] or match["back"]), currency, match.start()))
+    return found
+
+
+def _number(text: str) -> float:
+    """Read `1,234.50`, `1.234,50`, `1 234`, `12,40`: a last mark before one or two digits is the decimal one."""
+    decimal = re.search(r"[.,](\d{1,2})\Z", text)
+    whole = re.sub(r"\D", "", text[: decimal.start()] if decimal else text)
+    return float(f"{whole}.{decimal[1]}" if decimal else whole)
+
+
+def money_text(value: float, currency: str) -> str:
+    """Write an amount: `£187.50`."""
+    return f"{currency}{value:,.2f}" if len(currency) == 1 else f"{value:,.2f} {currency}"

@@ -1,0 +1,77 @@
+"""What is told where several records answer: the newest of the same kind; where they disagree, all with their dates."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from hearth.memory.inquiry.answer_reading import Reading, least_chance
+from hearth.memory.inquiry.answer_telling import answer_of, kind_of
+from hearth.memory.passages.passage_store import Candidate, Passage
+from hearth.testing import FIXED_NOW
+
+QUESTION = "when is the parents evening"
+
+
+def reading(title: str, text: str, value: str, days_ago: int, chance: float = 0.8, kind: str = "note") -> Reading:
+    at = FIXED_NOW - dt.timedelta(days=days_ago)
+    passage = Passage(days_ago, title, f"{title} {days_ago}", kind, "file", title, "", at, text)
+    return Reading(Candidate(passage, 1.0, 0.5), value, passage.read.index(value), 0.5, (), chance)
+
+
+OLD = reading("School", "The parents evening is on 9 December.", "9 December", 30)
+NEW = reading("Moved", "The parents evening is on 11 December now.", "11 December", 2, 0.7)
+
+
+def test_sources_that_disagree_are_told_newest_first() -> None:
+    found = answer_of(QUESTION, [OLD, NEW], FIXED_NOW)
+    assert (found.value, found.kind) == ("11 December", "date")
+    assert [(one.value, one.quote) for one in found.witnesses] == [
+        ("", "The parents evening is on 11 December now."),
+        ("9 December", "The parents evening is on 9 December."),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_rival"),
+    [
+        ("9 December", "Wednesday 9 December", False),
+        ("9 December", "2026-12-09", False),
+        ("£84.20", "£84.20", False),
+        ("£84.20", "£79.90", True),
+        ("14", "15", True),
+        ("the gym", "the hall", False),
+    ],
+)
+def test_other_words_for_the_same_are_no_disagreement(first: str, second: str, is_rival: bool) -> None:
+    a = reading("A", f"The parents evening: {first}.", first, 30)
+    b = reading("B", f"The parents evening: {second}.", second, 2)
+    values = [one.value for one in answer_of(QUESTION, [a, b], FIXED_NOW).witnesses]
+    assert any(values) == is_rival
+
+
+def test_what_speaks_of_less_or_is_unlikely_contradicts_nothing() -> None:
+    other = reading("Concert", "The concert evening is on 12 December.", "12 December", 1)
+    unlikely = reading("Moved", "The parents evening is on 13 December.", "13 December", 1, least_chance() / 2)
+    found = answer_of(QUESTION, [OLD, other, unlikely], FIXED_NOW)
+    assert (found.value, len(found.witnesses)) == ("9 December", 1)
+
+
+def test_a_question_that_names_a_time_takes_the_likeliest() -> None:
+    assert answer_of("when was the parents evening of December 9", [OLD, NEW], FIXED_NOW).value == "9 December"
+
+
+def test_of_a_bill_that_comes_again_the_newest_counts() -> None:
+    bills = [reading("Water bill", f"The amount due is {v}.", v, d, c, "mail") for v, d, c in
+             (("£71.05", 60, 0.9), ("£79.90", 3, 0.6))]  # fmt: skip
+    found = answer_of("how much is the water bill", bills, FIXED_NOW)
+    assert (found.value, [one.value for one in found.witnesses]) == ("£79.90", [""])
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [("£84.20", "amount"), ("12 euros", "amount"), ("9 December", "date"), ("2026-12-09", "date"), ("14", "number")],
+)
+def test_a_value_has_the_type_of_its_form(value: str, kind: str) -> None:
+    assert kind_of(value) == kind
