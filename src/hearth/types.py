@@ -214,6 +214,8 @@ class Referent:
     """Other texts that name this thing and no other."""
     aliases: tuple[str, ...] = ()
     """Texts that name it and perhaps others, such as a file's name; a rule that allows does not heed them."""
+    text: str = ""
+    """What is sent or set with it and its name does not say, such as the text of a draft: shown in whole."""
 
     @property
     def said(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -13,7 +14,8 @@ import pytest
 
 import hearth
 from hearth.config import parse_settings
-from hearth.errors import Ambiguous, DeniedError, HearthError, NotFound, RegistryError
+from hearth.errors import Ambiguous, Conflict, DeniedError, HearthError, NotFound, RegistryError
+from hearth.formats.addresses import canonical_url
 from hearth.formats.tool_signature import FunctionTool, Names, tool
 from hearth.guard.decision import Occasion
 from hearth.guard.flow.labels import Value
@@ -549,3 +551,135 @@ def test_a_record_found_before_is_read_anew(
     file.rename(file.with_stem("zzz"))
     file.with_stem("zzz").write_text(text)
     assert name() == first
+
+
+# ── Between judging and calling, and after a crash ────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("tool", "words", "path", "other"),
+    [
+        ("delete_file", {"path": "documents/list.txt"}, "documents/list.txt", "documents/tax/list.txt"),
+        ("delete_note", {"note": "trip"}, "notes/trip.md", "notes/zzz.md"),
+    ],
+)
+def test_nothing_of_a_like_name_takes_the_place_of_what_is_gone(
+    world: World, tool: str, words: dict[str, Plain], path: str, other: str
+) -> None:
+    """The thing that was judged is gone when it is to be deleted: another one of its name stays."""
+    world.write("notes/trip.md", "# Holiday\n\nx\n")
+    world.write("notes/zzz.md", "# Trip\n\nx\n")
+    monitor, call = world.monitor("", FixedApprover("once")), world.call()
+    plan, given = Plan((Step(tool, dict(words)),), 1.0), {name: Value(value, OWNER) for name, value in words.items()}  # type: ignore[arg-type]
+    monitor.rule(plan, occasion=Occasion(call.now, call.workspace, "e", None, call))
+    assert monitor.admit(plan, 0, given, call).verdict == "allow"
+    (world.folder.root / path).unlink()
+    with pytest.raises(Conflict, match="is not there any more as it was a moment ago; nothing was done"):
+        monitor.call(plan, 0, given, call)
+    assert (world.folder.root / other).exists()
+
+
+@pytest.mark.parametrize(("said", "verdict"), [("2025.txt", "ask"), ("tax/2025.txt", "allow")])
+def test_after_a_crash_a_yes_to_words_is_no_yes_to_another_thing(world: World, said: str, verdict: str) -> None:
+    plan, call = Plan((Step("delete_file", {"path": said}),), 1.0), world.call()
+    occasion = Occasion(call.now, call.workspace, "e", None, call)
+    ruling = world.monitor("", FixedApprover("once")).rule(plan, occasion=occasion)
+    (world.folder.root / "documents/a.txt").unlink()
+    again = world.monitor("", FixedApprover("nobody"))
+    assert again.readmit(plan, ruling, occasion).verdict == "allow"
+    found = again.admit(plan, 0, {"path": Value(said, OWNER)}, call)
+    assert found.verdict == verdict
+    if verdict == "ask":
+        assert found.reason == "'path' turned out to be 'tax/2025.txt'"
+
+
+def test_a_resolver_that_hangs_is_waited_for_once_in_a_plan(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hearth.guard.referents.RESOLVE_S", 0.05)
+    n_asked, over = [0], threading.Event()
+
+    def hang(*_: object) -> object:
+        n_asked[0] += 1
+        over.wait(10)
+        return None
+
+    monitor = Monitor({"touch": _with_resolver(hang)}, Policy(), FixedApprover("once"))
+    plan, call = Plan(tuple(Step("touch", {"thing": f"x{k}"}) for k in range(20)), 1.0), world.call()
+    monitor.rule(plan, occasion=Occasion(call.now, call.workspace, "e", None, call))
+    over.set()
+    assert n_asked == [1]
+
+
+# ── What the question hid ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _asked(world: World, tool: str, arguments: Mapping[str, Plain]) -> str:
+    approver, call = FixedApprover("no"), world.call()
+    plan = Plan((Step(tool, dict(arguments)),), 1.0)  # type: ignore[arg-type]
+    world.monitor("", approver).rule(plan, occasion=Occasion(call.now, call.workspace, "e", None, call))
+    return approver.questions[-1][0]
+
+
+def test_a_draft_written_before_is_shown_whole_before_it_is_sent(world: World) -> None:
+    text = "Pay to DE89370400440532013000."
+    given: dict[str, object] = {"to": ["anna@berg.example"], "text": text, "attachments": ["documents/ideas.md"]}
+    draft = TOOLS["draft_mail"].call(given, world.call("d"))
+    asked = _asked(world, "send_mail", {"draft": draft.id})  # type: ignore[attr-defined]
+    assert "to anna@berg.example" in asked
+    assert f"| {text}" in asked
+    assert "with the files ideas.md" in asked
+
+
+def test_another_text_in_a_draft_is_asked_about_again(world: World) -> None:
+    given: dict[str, object] = {"to": ["anna@berg.example"], "text": "Hello", "subject": "Lunch"}
+    draft = TOOLS["draft_mail"].call(given, world.call("d")).id  # type: ignore[attr-defined]
+    monitor, call = world.monitor("", FixedApprover("once")), world.call()
+    plan = Plan((Step("send_mail", {"draft": draft}),), 1.0)
+    monitor.rule(plan, occasion=Occasion(call.now, call.workspace, "e", None, call))
+    (file,) = (world.folder.root / "mail/.Drafts/cur").iterdir()
+    file.write_bytes(file.read_bytes().replace(b"Hello", b"Goodbye"))
+    ruling = monitor.admit(plan, 0, {"draft": Value(draft, OWNER)}, call)
+    assert ruling.verdict == "ask"
+    assert "is not what it was when you agreed" in ruling.reason
+
+
+def test_a_scene_is_shown_with_what_it_sets(world: World) -> None:
+    assert "ceiling lamp: off" in _asked(world, "start_scene", {"scene": "film night"})
+
+
+def test_a_long_title_does_not_push_away_what_tells_a_thing_from_others(world: World) -> None:
+    world.write("calendar/long.ics", _event("long", "Lunch " * 500, "20261124T091500"))
+    assert "Tue 24 Nov 2026 09:15" in _asked(world, "cancel_event", {"event": "long"})
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '"anna"@berg.example',
+        "MAILTO:anna@berg.example",
+        'Anna <"anna"@berg.example>',
+        "anna(x)@berg.example",
+        "anna@[berg.example]",
+        "anna@berg.example?subject=x",
+        "an\u00adna@berg.example",
+        "anna\u200b@berg.example",
+        "anna@ber\u200bg.example",
+    ],
+)
+def test_no_way_to_write_an_address_passes_a_rule_about_it(world: World, said: str) -> None:
+    monitor = world.monitor(_rule("draft_mail", "to", "{ one_of = ['anna@berg.example'] }"))
+    assert world.ruling(monitor, "draft_mail", {"to": [said], "text": "hi"}).verdict == "deny"
+    assert world.ruling(monitor, "draft_mail", {"to": ["ben@ash.example"], "text": "hi"}).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    ("said", "one"),
+    [
+        ("HTTPS://Evil.example:443", "https://evil.example/"),
+        ("http://evil.example:80/a?b#c", "http://evil.example/a?b#c"),
+        ("https://evil.example.:8443/", "https://evil.example:8443/"),
+    ],
+)
+def test_a_web_address_has_one_spelling(said: str, one: str) -> None:
+    assert canonical_url(said) == one
+    with pytest.raises(ValueError, match="is no host"):
+        canonical_url("https://%65vil.example/")

@@ -11,6 +11,13 @@ import unicodedata
 from urllib.parse import urlsplit, urlunsplit
 
 MAX_CHARS = 500
+_SCHEME = re.compile(r"\Amailto:", re.IGNORECASE)
+_QUOTED = re.compile(r'"([^"\\]+)"')
+"""A quoted name before the `@` is the mailbox of that name without the quotes (RFC 5321, 4.1.2)."""
+_IN_NONE = frozenset(' <>,;:()[]"\\')
+"""What no address has that is written plainly."""
+_HOST = re.compile(r"[a-z0-9_.:-]+")
+_PORTS = {"http": 80, "https": 443}
 _NAMED = re.compile(r"[^<>]*<([^<>]+)>\s*")
 
 
@@ -25,8 +32,10 @@ def canonical_address(text: str) -> str:
     """
     plain = unicodedata.normalize("NFKC", text[:MAX_CHARS]).strip()
     named = _NAMED.fullmatch(plain)
-    local, at, host = (named[1].strip() if named else plain).removeprefix("mailto:").rpartition("@")
-    if not at or not local or len(text) > MAX_CHARS or any(c.isspace() or c in "<>,;" for c in local + host):
+    local, at, host = _SCHEME.sub("", named[1].strip() if named else plain).rpartition("@")
+    if quoted := _QUOTED.fullmatch(local):
+        local = quoted[1]
+    if not at or not local or len(text) > MAX_CHARS or any(c in _IN_NONE or not c.isprintable() for c in local):
         raise ValueError(f"{text[:60]!r} is no address")
     return f"{local}@{canonical_host(host)}"
 
@@ -34,18 +43,22 @@ def canonical_address(text: str) -> str:
 def canonical_host(host: str) -> str:
     """Return a host's name in lower case and ASCII. Raises: ValueError: It can be no name of a host."""
     try:
-        return host.strip().rstrip(".").encode("idna").decode("ascii").lower()
+        name = host.strip().rstrip(".").encode("idna").decode("ascii").lower()
     except UnicodeError:
-        raise ValueError(f"{host[:60]!r} is no host") from None
+        name = ""
+    if not _HOST.fullmatch(name):
+        raise ValueError(f"{host[:60]!r} is no host")
+    return name
 
 
 def canonical_url(text: str) -> str:
     """Return a web address with scheme and host in one spelling; the rest is the server's. Raises: ValueError."""
     parts = urlsplit(unicodedata.normalize("NFKC", text.strip()) if not text.isascii() else text.strip())
-    port = f":{parts.port}" if parts.port is not None else ""
+    scheme = parts.scheme.lower()
+    port = f":{parts.port}" if parts.port not in (None, _PORTS.get(scheme)) else ""
     account = f"{parts.netloc.rpartition('@')[0]}@" if "@" in parts.netloc else ""
     netloc = f"{account}{canonical_host(parts.hostname or '')}{port}"
-    return urlunsplit((parts.scheme.lower(), netloc, parts.path, parts.query, parts.fragment))
+    return urlunsplit((scheme, netloc, parts.path or "/", parts.query, parts.fragment))
 
 
 def in_letters(address: str) -> str:

@@ -131,12 +131,8 @@ class Judge:
         """Resolve what the literals of a plan name."""
         if occasion is None or occasion.call is None:
             return {}
-        found = {
-            index: self._referents.of_step(step, occasion.call)
-            for index, step in enumerate(plan.steps)
-            if index >= n_consented
-        }
-        return {index: things for index, things in found.items() if things}
+        steps = {index: step for index, step in enumerate(plan.steps) if index >= n_consented}
+        return self._referents.of_steps(steps, occasion.call)
 
     def _circumstances(self, plan: Plan, occasion: Occasion | None) -> dict[str, Circumstances]:
         """Facts that rules need besides the arguments, by tool; only for tools with such rules."""

@@ -144,7 +144,8 @@ class Monitor:
         return ruling
 
     def readmit(self, plan: Plan, recorded: Ruling, occasion: Occasion | None = None) -> Ruling:
-        """Readmit a plan that was allowed before a crash; nobody is asked twice, but rules that now deny do deny.
+        """Readmit a plan that was allowed before a crash; rules that now deny do deny. Nobody is asked twice, except
+        about words that are not a thing's own name: what they meant then is not on record.
 
         Args:
             recorded: The ruling in the trace.
@@ -154,6 +155,8 @@ class Monitor:
         judgement = self._policy.judge(plan, self.specs)
         if judgement.ruling.verdict == "deny":
             return judgement.ruling
+        words = {index: self._referents.words_of(step) for index, step in enumerate(plan.steps)}
+        judgement = replace(judgement, things={index: things for index, things in words.items() if things})
         self._remember(plan, judgement, frozenset(range(len(plan.steps))), occasion, {})
         return recorded
 
@@ -352,6 +355,8 @@ class Monitor:
                 context.notices.extend(known[1])
                 return self._observed(allowed, tool.spec, arguments, known[0])
         resolved = self._resolved(allowed, index, arguments, context)
+        if tool.spec.effect != "none":
+            self._referents.check_still(tool.spec.name, resolved, context)
         decoded = self._decoded(tool.spec, resolved.received, context)
         self._before(allowed, index, tool.spec, resolved.values, context)
         cause = Cause(
@@ -488,8 +493,11 @@ def _unseen_strangers(spec: ToolSpec, step: Step, resolved: Mapping[str, Value])
 
 
 def _agreed_to(things: Mapping[str, Value]) -> dict[str, Plain]:
-    """What the owner agrees to: the values, and the names of the things they are."""
-    return {name: [value.data, *(one.name for one in value.things)] for name, value in things.items()}
+    """What the owner agrees to: the values, and the names and texts of the things they are."""
+    return {
+        name: [value.data, *(text for one in value.things for text in (one.name, one.text))]
+        for name, value in things.items()
+    }
 
 
 def _now_other(allowed: _Allowed, index: int, things: Mapping[str, Value]) -> str:
@@ -504,10 +512,12 @@ def _now_other(allowed: _Allowed, index: int, things: Mapping[str, Value]) -> st
             if value.things and not names.issuperset(map(str, said)):
                 return f"{name!r} turned out to be {', '.join(repr(one.said) for one in value.things)}"
             continue
-        old, new = ([(one.id, one.name) for one in both.things] for both in (before, value))
-        is_own_change = [id for id, _ in old] == [id for id, _ in new] and {id for id, _ in new} <= allowed.touched
-        if old != new and not is_own_change:
+        old, new = ([(one.id, one.name, one.text) for one in both.things] for both in (before, value))
+        ids, were = [one[0] for one in new], [one[0] for one in old]
+        if old != new and not (ids == were and allowed.touched.issuperset(ids)):
             was, now = (", ".join(repr(one.said) for one in both.things) for both in (before, value))
+            if was == now:
+                return f"what goes with {now} is not what it was when you agreed"
             return f"{name!r} was {was} when you agreed, and is {now or 'not known'} now"
     return ""
 

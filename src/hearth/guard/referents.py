@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hearth.config import OrderedRule
-from hearth.errors import HearthError, NotFound, SandboxError, ToolCrashed, ToolTimeout
+from hearth.errors import Conflict, HearthError, NotFound, SandboxError, ToolCrashed, ToolError, ToolTimeout
 from hearth.formats.addresses import canonical_address, canonical_url, in_letters
 from hearth.formats.tool_signature import from_plain
 from hearth.guard.egress.speculative_reads import ShutEgress
@@ -77,31 +77,69 @@ class Referents:
             _named(tool, lambda: _resolve(tool, with_own, values, received, quiet))
         return Resolved(values, received)
 
-    def of_step(self, step: Step, context: CallContext) -> Mapping[str, Value]:
-        """Resolve the literals of a planned step, as far as that can be done before it runs; the rest stays open."""
-        found: dict[str, Value] = {}
-        for parameter, _ in self._resolvers.get(step.tool, ()):
-            argument = step.arguments.get(parameter.name)
-            if refs_in(argument):
-                continue
-            known = {name: value for name, value in found.items() if not value.is_open}
-            if argument is not None:
-                known[parameter.name] = Value(_plain(argument), OWNER)
-            try:
-                values = self.of_call(step.tool, known, context).values
-                found |= {name: value for name, value in values.items() if value.things or value.is_open}
-            except HearthError:
-                if argument is not None:
-                    found[parameter.name] = Value(_plain(argument), OWNER, is_open=True)
+    def of_steps(self, steps: Mapping[int, Step], context: CallContext) -> dict[int, Mapping[str, Value]]:
+        """Resolve the literals of planned steps, as far as that can be done before they run; the rest stays open.
+
+        Where a tool's resolver hung once, it is not waited for again.
+        """
+        found: dict[int, Mapping[str, Value]] = {}
+        hung: set[str] = set()
+        for index, step in steps.items():
+            things: dict[str, Value] = {}
+            for parameter, _ in self._resolvers.get(step.tool, ()):
+                self._of_literal(step, parameter, things, context, hung)
+            if things:
+                found[index] = things
         return found
 
+    def _of_literal(
+        self, step: Step, parameter: Parameter, found: dict[str, Value], context: CallContext, hung: set[str]
+    ) -> None:
+        """Add to `found` what one argument of a step names, or that it is not known yet."""
+        argument = step.arguments.get(parameter.name)
+        if refs_in(argument):
+            return
+        known = {name: value for name, value in found.items() if not value.is_open}
+        if argument is not None:
+            known[parameter.name] = Value(_plain(argument), OWNER)
+        try:
+            values = self.of_call(step.tool, known, context).values if step.tool not in hung else {}
+            found |= {name: value for name, value in values.items() if value.things or value.is_open}
+        except HearthError as error:
+            if isinstance(error, ToolTimeout):
+                hung.add(step.tool)
+        if argument is not None and parameter.name not in found:
+            found[parameter.name] = Value(_plain(argument), OWNER, is_open=True)
+
+    def words_of(self, step: Step) -> dict[str, Value]:
+        """Return the literals of a step that name things, as what is not known yet."""
+        return {
+            parameter.name: Value(_plain(step.arguments[parameter.name]), OWNER, is_open=True)
+            for parameter, resolver in self._resolvers.get(step.tool, ())
+            if resolver and parameter.name in step.arguments and not refs_in(step.arguments[parameter.name])
+        }
+
+    def check_still(self, tool: str, resolved: Resolved, context: CallContext) -> None:
+        """Check that what a tool is about to be handed still is what was judged. Raises: Conflict: It is not."""
+        handed = {name: Value(data, OWNER) for name, data in resolved.received.items()}
+        try:
+            now = self.of_call(tool, handed, context).values
+        except ToolError:
+            now = {}
+        for name, value in resolved.values.items():
+            if value.things and [one.id for one in value.things] != [
+                one.id for one in (now[name].things if name in now else ())
+            ]:
+                said = ", ".join(repr(one.said) for one in value.things)
+                raise Conflict(f"{said} is not there any more as it was a moment ago; nothing was done; ask again")
+
     def absent(self, rules: Sequence[OrderedRule], context: CallContext) -> tuple[str, ...]:
-        """Say which files, devices and lists that rules name by `one_of` are not there (any more)."""
+        """Say which files, devices, notes and lists that rules name by `one_of` are not there (any more)."""
         found: dict[str, None] = {}
         for place, rule in enumerate(rules):
             for tool, (name, when) in itertools.product(rule.tools, rule.when.items()):
                 parameter = next((p for p, own in self._resolvers.get(tool, ()) if own and p.name == name), None)
-                if parameter is None or item_type(parameter.type) not in ("FilePath", "text"):
+                if parameter is None or item_type(parameter.type) not in ("FilePath", "NoteId", "text"):
                     continue  # other things are named by their titles, too
                 for choice in when.one_of or ():
                     try:
@@ -146,10 +184,10 @@ def _things(
     decoded = from_plain(data, parameter.type, context.now.tzinfo)
     things: list[Referent] = []
     for item in decoded if isinstance(decoded, list) else [decoded]:
-        if resolver is None:
-            things.append(_spelled(item_type(parameter.type), str(item)))
+        if resolver is None and not str(item).strip():
+            things.append(Referent(str(item)))
             continue
-        found = resolver(item, context, given)
+        found = resolver(item, context, given) if resolver else _spelled(item_type(parameter.type), str(item))
         if found is None:
             return None
         several = found if isinstance(found, tuple) else (found,)
@@ -159,11 +197,12 @@ def _things(
     return tuple(things)
 
 
-def _spelled(kind: str, text: str) -> Referent:
+def _spelled(kind: str, text: str) -> Referent | None:
+    """Bring an address to its one spelling; None, which passes no rule, where it is none."""
     try:
         id = _SPELLED[kind](text)
     except ValueError:
-        return Referent(text)
+        return None
     return Referent(id, in_letters(id) if kind == "EmailAddress" else id)
 
 

@@ -96,7 +96,8 @@ def _heatings(devices: Devices, device: str) -> list[Known]:
 
 
 def _scene_meant(scene: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001 - a Resolver
-    return Referent(_scene(str(scene), call))
+    name = _scene(str(scene), call)
+    return Referent(name, text="\n".join(f"{device}: {value}" for device, value in scenes_in(call)[name].items()))
 
 
 def _scene(said: str, call: CallContext) -> str:

@@ -28,6 +28,8 @@ from hearth.types import WORDING, Argument, Effect, Label, Plain, Plan, Ref, Ref
 
 MAX_TEXT_CHARS = 2_000
 """Most characters of one value that are shown; more than most mails have."""
+MAX_NAME_CHARS = 300
+"""Most characters of a thing's name that are shown: its beginning and its end."""
 MAX_NAMED = 100
 """Most things that are listed of steps that do the same to many."""
 MAX_LIFTED = 20
@@ -197,6 +199,7 @@ def _details(
         known = behind.get(value) if is_sink and isinstance(value, str) else None
         if known is not None:
             said = f"to {_said_value(known, name, book)}{_said_files(known)}"
+            said += f", {_said_value(thing, name, book)}" if thing is not None and thing.things else ""
         elif thing is not None:
             said = _said_value(thing, name, book)
         else:
@@ -240,7 +243,12 @@ def _said_value(value: Value, name: str, book: KnownAddresses | None) -> str:
 
 
 def _said_thing(thing: Referent, book: KnownAddresses | None) -> str:
-    return said_address(thing.id, book) if "@" in thing.id and " " not in thing.said else quoted(thing.said)
+    if "@" in thing.id and " " not in thing.said:
+        return said_address(thing.id, book)
+    said = thing.said
+    if len(said) > MAX_NAME_CHARS:  # what tells it from others, a time or a place, stands behind its title
+        said = f"{said[: MAX_NAME_CHARS // 2]} … {said[-MAX_NAME_CHARS // 2 :]}"
+    return quoted(said) + (f": {_whole(thing.text)}" if thing.text else "")
 
 
 def _said_plain(value: Plain, name: str, book: KnownAddresses | None) -> str:

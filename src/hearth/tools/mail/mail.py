@@ -113,8 +113,14 @@ def _mail_meant(mail: object, call: CallContext, given: Mapping[str, object]) ->
 def _draft_meant(draft: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001 - a Resolver
     """Resolve the id of a draft. Raises: NotFound; ToolError."""
     seen = look_at(place_of(draft, call.workspace, (DRAFTS,)), call)
-    to = ", ".join([*seen.head.to, *seen.head.bcc][:N_MAX_SHOWN_RECIPIENTS]) or "nobody"
-    return Referent(seen.place.id, f"“{seen.head.subject or 'no subject'}” to {to}")
+    recipients = [*seen.head.to, *seen.head.bcc]
+    n_more = len(recipients) - N_MAX_SHOWN_RECIPIENTS
+    to = ", ".join(recipients[:N_MAX_SHOWN_RECIPIENTS]) or "nobody"
+    body = seen.body(call)
+    carried = f"\nwith the files {', '.join(body.attachments)}" if body.attachments else ""
+    others = f"\nto {', '.join(recipients[N_MAX_SHOWN_RECIPIENTS:])}, too" if n_more > 0 else ""
+    name = f"“{seen.head.subject or 'no subject'}” to {to}" + (f" and {n_more} more" if n_more > 0 else "")
+    return Referent(seen.place.id, name, text=body.text + carried + others)
 
 
 MailMeant = Annotated[MailId, Names(_mail_meant)]
