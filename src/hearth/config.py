@@ -464,7 +464,7 @@ class Edge(_Table):
     """Exchange with the cloud this device joined (`hearth edge join`)."""
 
     teaches: bool = Field(default=False, strict=True)
-    """Ask the cloud, masked, for plans that nobody here is sure of: while you wait, and in `hearth learn`."""
+    """Ask the cloud, masked, for plans that no planner here is sure of: while you wait, and in `hearth learn`."""
     share: tuple[Shared, ...] = ()
     """Data that `hearth edge sync` sends without asking you: masked `demonstrations`, `statistics` of the student."""
     take: tuple[Taken, ...] = ()

@@ -320,9 +320,7 @@ def test_the_device_runs_on_when_a_listener_fails(faulty: Path, home: Path) -> N
                 child.send_signal(signal.SIGTERM)
         assert child.wait(30) == 0
     assert f"without `hearth edge point`: {OTHER_VERSION}\n" in said
-    assert any(
-        line.startswith("no longer listened: 'fail' of acme 1.0 (acme_parts:fail) failed: Zero") for line in said
-    )
+    assert any(line.startswith("stopped listening: 'fail' of acme 1.0 (acme_parts:fail) failed: Zero") for line in said)
 
 
 # ── Gone ──────────────────────────────────────────────────────────────────────────────────────────────────

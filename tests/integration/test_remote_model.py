@@ -215,7 +215,7 @@ def drawn(*texts: str) -> Step:
 
 def test_several_answers_are_drawn_at_once(server: Server, model: RemoteModel) -> None:
     server.steps = [drawn("{}", "", "[]")]
-    assert model.sample(ASK, SCHEMA, 3) == ("{}", "[]"), "one that is empty is passed over"
+    assert model.sample(ASK, SCHEMA, 3) == ("{}", "[]"), "one that is empty is skipped"
     body = server.received[0][2]
     assert body["n"] == 3
     assert body["temperature"] > 0

@@ -14,7 +14,7 @@ hold for all three.
   several bodies to a frame: the nearest one counts.
 * A line of annotations is an activity's name (or its number, 1 to 7 as in `DAHLIA`) with its first and last frame, in
   any order of columns, separated by blanks, commas or semicolons. What is between is neutral. Lines that begin with
-  `#` or hold no numbers are passed over.
+  `#` or hold no numbers are skipped.
 
 Covered: several encodings of the same, bad lines (reported with file and line), sequences without skeletons or labels.
 Not covered: videos and depth maps of the set (skeletons are what is learnt from); any layout that does not name
@@ -131,7 +131,7 @@ def read_dahlia(folder: Path, views: Sequence[int] = (1, 2, 3)) -> Dahlia:
         if view not in views:
             continue
         if label is None:
-            faults.append(f"{path}: no annotations for S{person:02d}A{take}K{view}; passed over")
+            faults.append(f"{path}: no annotations for S{person:02d}A{take}K{view}; skipped")
             continue
         stretches = _read_stretches(label, faults)
         if stretches:

@@ -74,17 +74,17 @@ def run_batch(requests: Path, out: Path, folder: Path, tools_file: Path | None, 
     """Plan a file of requests with what was learnt in `folder`, and print a summary.
 
     Returns:
-        Exit code: 0, or 6 when lines were passed over.
+        Exit code: 0, or 6 when lines were skipped.
     """
     if not (folder / "hearth.db").exists():
-        raise ConfigError(f"nothing was learnt in {str(folder)!r} yet; `hearth learn --state` does")
+        raise ConfigError(f"nothing was learnt in {str(folder)!r} yet; teach it with `hearth learn --state DIR`")
     check_writable(out)
     given = read_tools(tools_file) if tools_file else None
     progress = Progress(sys.stderr)
     with opened_state(folder) as (state, _):
         tools = given if given is not None else dict(state.tools)
         batch = read_batch(requests, tools)
-        for line in (*batch.notes, *(f"passed over: {fault}" for fault in batch.faults)):
+        for line in (*batch.notes, *(f"skipped: {fault}" for fault in batch.faults)):
             progress.say(clean(line))
         has_parameters = any(spec.parameters for spec in tools.values())
         taught = [entry.demonstration for entry in state.buffer.all()]
@@ -95,7 +95,7 @@ def run_batch(requests: Path, out: Path, folder: Path, tools_file: Path | None, 
         print_json({**asdict(summary), "out": str(out), "passed_over": list(batch.faults), "notes": list(batch.notes)})
     else:
         left = [f"{summary.n_without_plan} without a plan"] if summary.n_without_plan else []
-        left += [f"{summary.n_passed_over} lines passed over"] if summary.n_passed_over else []
+        left += [f"{summary.n_passed_over} lines skipped"] if summary.n_passed_over else []
         click.echo(clean(f"{summary.n_planned:,} plans{''.join(f', {one}' for one in left)} → {out}"))
     return _PARTLY if batch.faults else 0
 

@@ -43,7 +43,7 @@ class Number(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         found = super().convert(value, param, ctx)
         if not math.isfinite(found):
-            self.fail(f"{value!r} is no number to count with; expected {self._describe_range()}.", param, ctx)
+            self.fail(f"{value!r} is not a usable number; expected {self._describe_range()}.", param, ctx)
         return found
 
 

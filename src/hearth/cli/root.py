@@ -279,7 +279,7 @@ def plan(
     """Show the plan for TEXT without running anything.
 
     --batch FILE plans every line with a `user_request`, each with the tools it lists, else with all; plans are written
-    in the same order with their confidence, also unsure ones. Stopped, the same command carries on.
+    in the same order with their confidence, unsure ones too. After a stop, the same command carries on.
     """
     if batch is not None:
         from hearth.cli.batch_commands import run_batch

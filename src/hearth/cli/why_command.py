@@ -164,9 +164,9 @@ def _plan_says(plan: Plan, known: Mapping[str, tuple[str, str]]) -> list[str]:
     by = f"It was made by {plan.planner}" if plan.planner else "Who made it was not recorded"
     says = [f"{by}, with a confidence of {plan.confidence:.2f}."]
     if plan.expected_f1 is not None:
-        says.append(f"So much of its tools was expected to be right: {plan.expected_f1:.2f}.")
+        says.append(f"Expected share of its tools that is right: {plan.expected_f1:.2f}.")
     for tools, share in plan.considered:
-        says.append(f"Of the plans the teacher gave, {share:.0%} were: {', '.join(tools) or 'none'}.")
+        says.append(f"Of the plans that the teacher gave, {share:.0%} called {', '.join(tools) or 'no tool'}.")
     for id in plan.rests_on:
         if id in known:
             request, source = known[id]
@@ -174,7 +174,7 @@ def _plan_says(plan: Plan, known: Mapping[str, tuple[str, str]]) -> list[str]:
         else:
             says.append(f"It rests on demonstration {id}, which is not held any more.")
     if not plan.rests_on:
-        says.append("No demonstration is recorded that it rests on.")
+        says.append("No demonstration is on record for it.")
     says += [f"Not planned, as no tool serves it: “{short(part)}”." for part in plan.unserved]
     return says
 
@@ -217,7 +217,7 @@ def _origin(record: Record, value: Argument, bound: Plain, label: Label | None) 
     elif _is_said(value, record.episode.request.text):
         says = "your own words"
     else:
-        says = "read in your request by the planner, not word for word"
+        says = "taken from your request by the planner, though not word for word"
     if label is not None and label.sources - {"owner"}:
         said = ", ".join(_SOURCES.get(source, source) for source in sorted(label.sources))
         says += f" (made from {said})"
@@ -260,7 +260,7 @@ def _repairs(episode: Episode) -> list[str]:
         says.append(f"The rest was planned anew {episode.rounds} time{'' if episode.rounds == 1 else 's'}.")
     for index, step in enumerate(episode.plan.steps):
         if step.replaces is not None:
-            says.append(f"Step {index + 1} ({step.tool}) does the work of step {step.replaces + 1}, which ended badly.")
+            says.append(f"Step {index + 1} ({step.tool}) replaces step {step.replaces + 1}, which failed.")
     return says
 
 
@@ -301,7 +301,7 @@ def _undo_says(record: Record) -> list[str]:
         if call.is_undone:
             says.append(f"{name}: you took it back.")
         elif call.started.effect == "change":
-            says.append(f"{name}: `hearth undo {id}` takes it back, as long as its before-image is kept (30 days).")
+            says.append(f"{name}: `hearth undo {id}` takes it back, for 30 days.")
         elif call.started.effect == "send":
             says.append(f"{name}: what was sent cannot be called back.")
     return [said[0].upper() + said[1:] for said in says] or ["Nothing was changed or sent."]

@@ -89,9 +89,9 @@ def test_a_request_is_explained_whole() -> None:
         "Asked": ["You asked this on Fri 20 Nov 2026 09:30."],
         "The plan": [
             "It was made by student, with a confidence of 0.93.",
-            "So much of its tools was expected to be right: 0.90.",
-            "Of the plans the teacher gave, 80% were: find_contact, send_mail.",
-            "Of the plans the teacher gave, 20% were: none.",
+            "Expected share of its tools that is right: 0.90.",
+            "Of the plans that the teacher gave, 80% called find_contact, send_mail.",
+            "Of the plans that the teacher gave, 20% called no tool.",
             "It rests on “tell Ann that it rains” (demonstration d-1, from a teacher).",
             "It rests on demonstration gone, which is not held any more.",
             "Not planned, as no tool serves it: “and sing a song”.",
@@ -114,24 +114,24 @@ def test_a_request_is_explained_whole() -> None:
             'to = "ben@x.example": the field email of what step ① (find_contact) found, in “Ben Ode” '
             "(made from your contacts, your request).",
             'text = "the roof is done": your own words.',
-            "at = Sat 21 Nov 2026 09:00: read in your request by the planner, not word for word.",
+            "at = Sat 21 Nov 2026 09:00: taken from your request by the planner, though not word for word.",
             "It was tried 2 times.",
             "The server was slow.",
         ],
         "Step 3: add_to_list": [
             "It was done in 9 ms.",
             "It changes your data.",
-            'items = "milk": read in your request by the planner, not word for word.',
+            'items = "milk": taken from your request by the planner, though not word for word.',
             "It waited for step 2, without taking data from it.",
         ],
         "Repaired": [
             "The rest was planned anew 1 time.",
-            "Step 3 (add_to_list) does the work of step 1, which ended badly.",
+            "Step 3 (add_to_list) replaces step 1, which failed.",
         ],
         "What left this device": ["Nothing: the ledger has no entry for this request."],
         "Taking it back": [
             "Step 2 (send_mail): what was sent cannot be called back.",
-            "Step 3 (add_to_list): `hearth undo e1` takes it back, as long as its before-image is kept (30 days).",
+            "Step 3 (add_to_list): `hearth undo e1` takes it back, for 30 days.",
         ],
     }
 

@@ -60,7 +60,7 @@ def planning(
     """Learn from one file, plan another, compare.
 
     Prints a table and writes flat JSON. Where a test request lists its `tools`, only those are offered. Lines that
-    cannot be used are named, passed over and counted.
+    cannot be used are named, skipped and counted.
     """
     from hearth.cli.progress import Progress
     from hearth.formats.run_record import check_writable, write_json

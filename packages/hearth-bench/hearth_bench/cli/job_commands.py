@@ -53,7 +53,7 @@ def run_job(
     """Run a benchmarking job of KubeEdge-Ianvs; neither it nor sedna is needed.
 
     Each case runs in a process of its own and keeps its settings, log, predictions and outcome; the ranking is written
-    after each. Exit code 0: all is well; 6: some cases failed, a metric gave no number, or lines were passed over; 1:
+    after each. Exit code 0: all is well; 6: some cases failed, a metric gave no number, or lines were skipped; 1:
     all cases failed; 130: stopped by Ctrl-C.
     """
     import gc
@@ -87,9 +87,9 @@ def _run(
     if n_passed_over and strict:
         raise RequestError(checked.faults[0])
     for fault in checked.faults[:_N_NAMED]:
-        click.echo(clean(f"passed over: {fault}"), err=True)
+        click.echo(clean(f"skipped: {fault}"), err=True)
     if n_passed_over > _N_NAMED:
-        click.echo(f"passed over: {n_passed_over - _N_NAMED:,} more lines", err=True)
+        click.echo(f"skipped: {n_passed_over - _N_NAMED:,} more lines", err=True)
     if dry_run:
         _say_plan(job, checked)
         return 6 if n_passed_over else 0
@@ -186,6 +186,6 @@ def score(
     faults = document["faults"]
     assert isinstance(faults, list)
     for fault in faults[:_N_NAMED]:
-        click.echo(clean(f"passed over: {fault}"), err=True)
+        click.echo(clean(f"skipped: {fault}"), err=True)
     click.echo(clean("\n".join([*score_lines(document), "", f"written to {out}"])))
     return 6 if faults else 0

@@ -75,7 +75,7 @@ class Files:
         taught = read_plans(train, {**specs, **taught_specs}, skip_bad=not is_strict)
         asked = read_plans(test, specs, skip_bad=not is_strict)
         for fault in (*taught.faults, *asked.faults):
-            progress.say(f"passed over: {fault}")
+            progress.say(f"skipped: {fault}")
         with_plan = [row for row, d in enumerate(asked.demonstrations) if d.plan.steps]
         if not with_plan:
             raise RequestError(f"{test}: no line has a plan to compare with; a benchmark needs task_nodes")

@@ -180,9 +180,9 @@ def test_bad_lines_are_named_passed_over_and_counted(run: Run, tmp_path: Path) -
     code, _, said = planning(run, tmp_path / "out.json", test=test)
     found = json.loads((tmp_path / "out.json").read_text())
     assert code == 0
-    assert f"passed over: {test}:13: the id 'test-0' is used twice, first on line 1" in said
-    assert f"passed over: {test}:14: demonstration 'test-14' uses the unknown tool 'fly_to'" in said
-    assert f"passed over: {test}:16: not a JSON object" in said
+    assert f"skipped: {test}:13: the id 'test-0' is used twice, first on line 1" in said
+    assert f"skipped: {test}:14: demonstration 'test-14' uses the unknown tool 'fly_to'" in said
+    assert f"skipped: {test}:16: not a JSON object" in said
     assert "left out: 1 test requests without a plan" in said
     assert (found["n"], found["n_test_passed_over"], found["n_test_without_plan"]) == (12, 3, 1)
     code, _, said = planning(run, tmp_path / "strict.json", "--strict", test=test)
@@ -364,7 +364,7 @@ def test_a_batch_is_planned_in_order(run: Run, learnt: Path, tmp_path: Path) -> 
 
 
 def test_odd_lines_of_a_batch(run: Run, learnt: Path, tmp_path: Path) -> None:
-    """Not JSON and unknown tools are passed over; an id twice, an empty and an endless request get their line."""
+    """Not JSON and unknown tools are skipped; an id twice, an empty and an endless request get their line."""
     rows: list[dict[str, Any]] = [
         {"id": "a", "user_request": "Water the tomatoes."},
         {"id": "a", "user_request": "Order leek seeds."},
@@ -380,8 +380,8 @@ def test_odd_lines_of_a_batch(run: Run, learnt: Path, tmp_path: Path) -> None:
     code, said, noted = plan_all(run, learnt, requests, out, "--json")
     assert code == 6
     assert f"{requests}:2: the id 'a' stands on line 1 already; both planned" in noted
-    assert f"passed over: {requests}:3: it lists the tool 'fly_to', which is not in the tool file" in noted
-    assert f"passed over: {requests}:7: not a JSON object" in noted
+    assert f"skipped: {requests}:3: it lists the tool 'fly_to', which is not in the tool file" in noted
+    assert f"skipped: {requests}:7: not a JSON object" in noted
     plans = lines_of(out)
     assert [plan["id"] for plan in plans] == ["a", "a", "c", "requests-5", "d"]
     assert plans[2]["refusal"]["kind"] == "unreadable"

@@ -255,8 +255,8 @@ def test_bad_lines_are_named_and_passed_over_or_fatal(folder: Path, run: Run) ->
         file.write("{not json\n\n")
     code, _, told = run("job_no-inference.yaml")
     assert code == 6
-    assert "passed over: train.jsonl:61: not a JSON object in UTF-8" in told
-    assert "passed over: test.jsonl:2: the line has 'questio', 'answer', 'user'; expected the field 'question'" in told
+    assert "skipped: train.jsonl:61: not a JSON object in UTF-8" in told
+    assert "skipped: test.jsonl:2: the line has 'questio', 'answer', 'user'; expected the field 'question'" in told
     assert record_of(folder / "workspace/no-inference")["passed_over"] == {"train.jsonl": 1, "test.jsonl": 1}
     code, _, told = run("job_no-inference.yaml", "--strict", "--workspace", "strict")
     assert (code, "train.jsonl:61" in told, (folder / "strict").exists()) == (3, True, False)

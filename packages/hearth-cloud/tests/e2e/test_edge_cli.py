@@ -56,7 +56,7 @@ def test_a_home_joins_is_taught_shares_and_leaves(hearth: Hearth, home: Path, cl
     joined = hearth("edge", "join", cloud.url, token, "--yes", "--teaches")
     assert joined.code == 0, joined.err
     assert fingerprint(cloud.cloud.public_key) in joined.err
-    assert "is sent   requests nobody here is sure of, masked" in joined.err
+    assert "is sent   requests that no planner here is sure of, masked" in joined.err
     assert token not in joined.out + joined.err + (home / "hearth.toml").read_text()
     assert cloud.url.removeprefix("http://") in (home / "hearth.toml").read_text()
     with (home / "owner" / "contacts" / "anna.vcf").open("w") as file:
@@ -71,7 +71,7 @@ def test_a_home_joins_is_taught_shares_and_leaves(hearth: Hearth, home: Path, cl
     corrected = hearth("correct", episode["id"], "--say", "add a note: the moon is done")
     assert corrected.code == 0, corrected.err
     waits = hearth("edge", "sync")
-    assert (waits.code, "1 of kind demonstration wait for your word" in waits.err) == (0, True)
+    assert (waits.code, "demonstration: 1 waiting until you agree" in waits.err) == (0, True)
     status = json.loads(hearth("edge", "status", "--json").out)
     assert status["kinds"]["demonstration"]["waiting"] == 1
     sent = hearth("edge", "sync", "--share", "demonstrations", "--json")

@@ -58,7 +58,7 @@ def train_activity(
 @as_json
 @click.pass_obj
 def activities(invocation: Invocation, name: str, as_json: bool) -> None:
-    """Which activities are told, and which of them you taught."""
+    """List the activities that are recognised, and which of them you taught."""
     from hearth_video.experts.activity import FALL, NEUTRAL, load_weights, shipped_weights
     from hearth_video.footage.activities import Activities
 
@@ -110,7 +110,7 @@ def _train_dahlia(
                     f"cannot keep the weights in {str(file)!r}: {error.strerror}; the ones before are as they were"
                 ) from None
     for fault in done.faults[:10]:
-        click.echo(f"passed over: {clean(fault)}", err=True)
+        click.echo(f"skipped: {clean(fault)}", err=True)
     if as_json:
         print_json(_json(done, kept=not dry_run))
         return
@@ -121,7 +121,7 @@ def _train_dahlia(
         )
     for line in _table(done.measured):
         click.echo(line)
-    click.echo("Kept; its activities are told from now on." if not dry_run else "Nothing was kept.")
+    click.echo("Kept: its activities are recognised from now on." if not dry_run else "Nothing was kept.")
 
 
 def _table(measured: Measured) -> Iterator[str]:
@@ -178,7 +178,7 @@ def _teach_clips(invocation: Invocation, folder: Path, dry_run: bool, as_json: b
         for name, movements in shown.items():
             for path, seen in zip(clips[name], movements):
                 if seen is None:
-                    click.echo(f"passed over: {clean(str(path))} shows nobody", err=True)
+                    click.echo(f"skipped: {clean(str(path))} shows nobody", err=True)
         n_windows: dict[str, int] = {}
         for name, found in given.items():
             if not found:
@@ -191,7 +191,7 @@ def _teach_clips(invocation: Invocation, folder: Path, dry_run: bool, as_json: b
         return
     for name, found in given.items():
         click.echo(f"{clean(name)}: {len(found)} clip{'s' * (len(found) != 1)}")
-    click.echo("Learnt; they are told from now on." if not dry_run else "Nothing was kept.")
+    click.echo("Learnt: they are recognised from now on." if not dry_run else "Nothing was kept.")
 
 
 def _movement(path: Path) -> Movement | None:

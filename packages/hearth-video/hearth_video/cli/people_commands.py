@@ -71,7 +71,7 @@ def enroll(invocation: Invocation, name: str, photos: tuple[Path, ...], consent_
     n = done.person.n_photos
     click.echo(f"{clean(done.person.name)} is enrolled with {n} photo{'s' * (n != 1)}; {clean(consent_by)} agreed.")
     if n < 3:
-        click.echo("More photos, from other days and lights, make it surer.")
+        click.echo("More photos, from other days and in other light, would make it surer.")
     for other in done.looks_like:
         click.echo(f"Looks like {clean(other)}: where the face does not decide, neither is named.")
 
@@ -80,7 +80,7 @@ def enroll(invocation: Invocation, name: str, photos: tuple[Path, ...], consent_
 @as_json
 @click.pass_obj
 def list_people(invocation: Invocation, as_json: bool) -> None:
-    """Who is enrolled, and who agreed when."""
+    """List who is enrolled, and who agreed when."""
     from hearth_video.footage.people import People
 
     with _opened(invocation.home) as store:

@@ -120,13 +120,15 @@ def list_(invocation: Invocation, room: str, as_json: bool) -> None:
 @video.command()
 @click.argument("ids", nargs=-1)
 @click.option("--room", default="", help="Only the cameras of this room.")
-@click.option("--activities", "tells_anew", is_flag=True, help="Tell anew what everyone did, by what was taught since.")
+@click.option(
+    "--activities", "tells_anew", is_flag=True, help="Work out again what everyone did, with what was taught since."
+)
 @as_json
 @click.pass_obj
 def index(invocation: Invocation, ids: tuple[str, ...], room: str, tells_anew: bool, as_json: bool) -> int:
     """Look at recordings (all, or those with these IDs) ahead of being asked.
 
-    Stopped, what is done is kept, and the same command carries on.
+    If you stop it, what is done is kept, and the same command carries on.
     """
     faults: dict[str, str] = {}
     with _library(invocation) as (at, library):

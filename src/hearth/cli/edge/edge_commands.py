@@ -58,7 +58,7 @@ edge.add_command(give)
 @as_json
 @click.pass_obj
 def status(invocation: Invocation, as_json: bool) -> int:
-    """What was joined, what waits for it and why, what it would not take, what was dropped."""
+    """Show which cloud was joined, what waits for it and why, what it refused, what was dropped."""
     from hearth.edge import enrolment
     from hearth.edge.outbox import Outbox
 
@@ -120,7 +120,7 @@ def _kinds(box: Outbox, now: dt.datetime) -> dict[Kind, dict[str, Any]]:
 
 def _show_kinds(settings: Settings, kinds: dict[Kind, dict[str, Any]], dead: Sequence[DeadLetter]) -> None:
     for kind, said in kinds.items():
-        share = "sent by itself" if _may_go(settings, kind) else "asks"
+        share = "sent without asking" if _may_go(settings, kind) else "asks first"
         why = clean(short(str(said["reason"]), 100))
         later = f", next try in {said['next_try_s']:.0f} s ({why})" if said["reason"] else ""
         click.echo(f"  {kind:<14} {said['waiting']} waiting ({share}), {said['delivered']} delivered{later}")
@@ -157,7 +157,7 @@ def _token_state(store: Store, home: Path) -> str:
 
 
 @edge.command()
-@click.option("--watch", is_flag=True, help="Go on until Ctrl-C: whenever something is due.")
+@click.option("--watch", is_flag=True, help="Go on until Ctrl-C; send whenever something is due.")
 @click.option(
     "--share", multiple=True, type=click.Choice(["demonstrations", "statistics"]), help="Send these this once."
 )
@@ -170,7 +170,7 @@ def _token_state(store: Store, home: Path) -> str:
     default=300.0,
     show_default=True,
     metavar="SECONDS",
-    help="With --watch: at least so often.",
+    help="With --watch: send at least this often.",
 )
 @as_json
 @click.pass_obj
@@ -270,13 +270,13 @@ def _agreed_kinds(
         if not n or kind == "question":
             continue
         if not is_asked or not sys.stdin.isatty():
-            click.echo(f"{n} of kind {kind} wait for your word: --share, or `share` under [edge]", err=True)
+            click.echo(f"{kind}: {n} waiting until you agree (--share, or `share` under [edge])", err=True)
             continue
         for message in box.head(kind, 1):
             found = sharer.shareable(message.id, message.about, message.digest) if message.about else None
             if isinstance(found, Shareable):
                 click.echo(f"  for example: {clean(short(found.payload.decode(), 400))}", err=True)
-        if click.confirm(f"Send {n} of kind {kind}, masked like that?", default=False, err=True):
+        if click.confirm(f"Send {n} ({kind}), masked like that?", default=False, err=True):
             agreed.append(kind)
     return tuple(agreed)
 
@@ -322,6 +322,6 @@ def _show_turn(turn: Turn, n_waiting: int, n_dropped: int, fetched: list[dict[st
         click.echo(f"  {kind} waits: {clean(short(reason, 300))}", err=True)
     for one in fetched:
         outcome = one["fault"] or (
-            f"{one['sha256'][:12]}… lies here; `{_APPLIES[one['kind']]}` takes it" if one["sha256"] else "none yet"
+            f"{one['sha256'][:12]}… fetched; `{_APPLIES[one['kind']]}` puts it to use" if one["sha256"] else "none yet"
         )
         click.echo(f"  {one['kind']}: {clean(short(outcome, 300))}")

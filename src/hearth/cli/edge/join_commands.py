@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 TOKEN_VARIABLE = "HEARTH_EDGE_TOKEN"  # noqa: S105 - the name of a variable
 _WHAT_LEAVES = {
-    "teaches": "requests nobody here is sure of, masked, with the time and the descriptions of your tools",
-    "demonstrations": "what you taught and what was done and stood, masked: request, words and arguments of the plan",
-    "statistics": "sums that your student was made of, no request among them",
+    "teaches": "requests that no planner here is sure of, masked, with the time and the descriptions of your tools",
+    "demonstrations": "what you taught, and what was done and not taken back, masked: requests with their plans",
+    "statistics": "sums from which your student was made; no request is among them",
 }
 
 
@@ -39,7 +39,7 @@ _WHAT_LEAVES = {
 @click.argument("token", required=False)
 @click.option("--token-file", type=click.Path(path_type=Path, dir_okay=False), help="Read the token from this file.")
 @click.option("--fingerprint", "expected", default="", help="Join only a service whose key has this fingerprint.")
-@click.option("--teaches/--no-teaches", default=None, help="Let it plan what nobody here is sure of.")
+@click.option("--teaches/--no-teaches", default=None, help="Let it plan requests that no planner here is sure of.")
 @click.option(
     "--share", multiple=True, type=click.Choice(["demonstrations", "statistics"]), help="Send these without asking."
 )
@@ -137,7 +137,7 @@ def _try_token(address: str, door: Egress, secret: str, name: str) -> None:
 
 
 def _show_service(address: str, hello: Hello, shown: str, edge_table: dict[str, Any]) -> None:
-    click.echo(f"At {address} answers {clean(short(hello.server, 80)) or 'a service without a name'}.", err=True)
+    click.echo(f"The service at {address} calls itself {clean(short(hello.server, 80)) or 'nothing'}.", err=True)
     click.echo(f"  key       {shown}", err=True)
     click.echo(f"  offers    {clean(short(', '.join(hello.features), 120)) or 'nothing'}", err=True)
     kinds = [*(["teaches"] if edge_table["teaches"] else []), *edge_table["share"]]
@@ -153,8 +153,8 @@ def _check_key(shown: str, expected: str, yes: bool) -> None:
     if expected:
         if "".join(expected.lower().split()).replace(":", "") != shown.replace(" ", ""):
             raise errors.DeniedError(
-                f"the service's key has the fingerprint {shown}, expected was {expected!r}; the token was not sent and "
-                "nothing was joined; ask its keeper"
+                f"the service's key has the fingerprint {shown}, but {expected!r} was expected; the token was not sent "
+                "and nothing was joined; ask its keeper"
             )
         return
     if not agreed("Is this the fingerprint that the service's keeper told you?", yes):

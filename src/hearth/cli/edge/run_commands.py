@@ -34,7 +34,7 @@ health_option = click.option(
     "health_file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Where it says how it is (default: $HEARTH_HEALTH, else health.json in the home).",
+    help="Where it reports its state (default: $HEARTH_HEALTH, else health.json in the home).",
 )
 
 
@@ -49,26 +49,26 @@ health_option = click.option(
     default=600.0,
     show_default=True,
     metavar="SECONDS",
-    help="Learn only when nothing was asked for so long.",
+    help="Learn only when nothing was asked for this long.",
 )
 @click.option(
     "--join",
     "cloud_url",
     envvar="HEARTH_EDGE_URL",
     metavar="URL",
-    help="Join this cloud first, where none was joined; the token is taken from $HEARTH_EDGE_TOKEN.",
+    help="Join this cloud first if none was joined; the token is taken from $HEARTH_EDGE_TOKEN.",
 )
 @click.option(
     "--fingerprint",
     envvar="HEARTH_EDGE_FINGERPRINT",
     default="",
-    help="Of the key of that cloud, as its keeper told you: another one is not joined.",
+    help="Fingerprint of that cloud's key, as its keeper told you; no other is joined.",
 )
 @click.option(
     "--node", envvar="HEARTH_EDGE_NODE", help="KubeEdge's name of this node: tell its EventBus how much waits, too."
 )
 @click.option("--init", "makes_home", is_flag=True, help="Make the home first when there is none.")
-@click.option("--once", is_flag=True, help="Each task once, in order, then end: for a timer instead of a service.")
+@click.option("--once", is_flag=True, help="Run each task once, in order, then end: for a timer instead of a service.")
 @health_option
 @click.pass_obj
 def run(
@@ -173,7 +173,7 @@ def _listen(part: Part, *given: object) -> None:
     try:
         part.invoke(*given)
     except HearthError as error:
-        _say(f"no longer listened: {error}")
+        _say(f"stopped listening: {error}")
 
 
 def _finish_joining(home: Path) -> None:
@@ -211,9 +211,9 @@ def _has_broker(home: Path) -> bool:
     default=120.0,
     show_default=True,
     metavar="SECONDS",
-    help="How old its last word may be.",
+    help="How old its last report may be.",
 )
-@click.option("--ready", is_flag=True, help="Also whether its pieces ended without a fault that somebody must mend.")
+@click.option("--ready", is_flag=True, help="Also fail if a task ended with a fault that somebody must mend.")
 @health_option
 @as_json
 @click.pass_obj

@@ -30,7 +30,7 @@ def adapters() -> None:
 @as_json
 @click.pass_obj
 def list_versions(invocation: Invocation, state_folder: Path | None, as_json: bool) -> None:
-    """Every adapter: on which model, from how much, how good; `*` is the one in use."""
+    """List the adapters: on which model, from how much, how good; `*` is the one in use."""
     versions = _adapters(folder_of(invocation, state_folder)).versions()
     if as_json:
         print_json([_version_json(version) for version in versions])
@@ -102,7 +102,7 @@ def distil(
             entries, faults = read_entries(source_file)
             checked = state.buffer.check(entries, state.tools)
             for fault in (*faults, *checked.refused):
-                click.echo(f"passed over: {clean(fault.reason)}", err=True)
+                click.echo(f"skipped: {clean(fault.reason)}", err=True)
             new = [entry.demonstration for entry in checked.entries]
         if not new:
             raise errors.RequestError("every demonstration was taught already; give new ones with --from")
@@ -215,7 +215,9 @@ def _fetched(state: State, folder: Path) -> Path:
 
     found = taken(state.store, folder, "adapter")
     if found is None:
-        raise errors.NotFound("no adapter was fetched yet; `hearth edge sync --take adapter` does, or name a file")
+        raise errors.NotFound(
+            "no adapter was fetched yet; fetch one with `hearth edge sync --take adapter`, or name a file"
+        )
     return found.path
 
 

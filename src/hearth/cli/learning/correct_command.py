@@ -119,7 +119,7 @@ def _parsed(text: str, where: str) -> Plan:
 
 _HELP = """\
 # Request {id}: {request}
-# Make this the plan it should have had, save and close. Lines that begin with # are passed over.
+# Make this the plan it should have had, save and close. Lines that begin with # are skipped.
 # A value from an earlier call is "<node-0.field>". Tools and their arguments: hearth tools
 """
 
@@ -255,7 +255,7 @@ def gathered_lines(report: LoopReport) -> list[str]:
     """Format what gathering did, for a person."""
     lines = []
     if report.n_done:
-        lines.append(f"{report.n_done} of your requests were done and stood: learnt from")
+        lines.append(f"{report.n_done} of your requests were done and not taken back: learnt from")
     if report.n_asked:
         agreed = f", who agreed with {report.n_agreed} of {report.n_compared} plans" if report.n_compared else ""
         lines.append(f"{report.n_answered} of {report.n_asked} questions were answered by the teacher{agreed}")

@@ -88,7 +88,7 @@ def opened_store(folder: Path) -> Iterator[Store]:
     from hearth.storage.database import Store
 
     if not (folder / "hearth.db").exists() and not (folder / "hearth.toml").exists():
-        raise errors.ConfigError(f"nothing was learnt in {str(folder)!r} yet; `hearth learn` does")
+        raise errors.ConfigError(f"nothing was learnt in {str(folder)!r} yet; `hearth learn` makes the first version")
     with Store.open(folder / "hearth.db") as store:
         yield store
 
@@ -342,7 +342,7 @@ def _folder(ctx: click.Context, state_folder: Path | None) -> Path:
 @as_json
 @click.pass_context
 def status(ctx: click.Context, state_folder: Path | None, show_all: bool, as_json: bool) -> None:
-    """What plans now: the version, what waits, the tasks with their scores."""
+    """Show what plans now: the version, what waits, the tasks with their scores."""
     from hearth.learning import tier_files
     from hearth.learning.demonstration_store import Buffer
     from hearth.learning.versions.lineage import Lineage
@@ -408,7 +408,7 @@ def status(ctx: click.Context, state_folder: Path | None, show_all: bool, as_jso
 @as_json
 @click.pass_context
 def history(ctx: click.Context, state_folder: Path | None, picture: Path | None, as_json: bool) -> None:
-    """Every version: when, why, from how much, how good, with which trained second tier."""
+    """List the versions: when, why, from how much, how good, with which trained second tier."""
     from hearth.learning.llm.adapter_versions import Adapters
     from hearth.learning.versions.lineage import Lineage
     from hearth.models.llm.from_settings import ADAPTERS
@@ -491,7 +491,7 @@ def rollback(ctx: click.Context, version: int, state_folder: Path | None, as_jso
 @as_json
 @click.pass_context
 def compare(ctx: click.Context, a: int, b: int, state_folder: Path | None, as_json: bool) -> None:
-    """How version B differs from version A: demonstrations and scores by task."""
+    """Compare version B with version A: demonstrations and scores by task."""
     from hearth.learning.versions.lineage import Lineage
 
     with opened_store(_folder(ctx, state_folder)) as store:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--remove", is_flag=True, help="Know no longer what others learnt; what was taught here stays.")
+@click.option("--remove", is_flag=True, help="Remove what others learnt; what was taught here stays.")
 @click.option("--force", is_flag=True, help="Take it whatever the gate says.")
 @state_option
 @as_json
@@ -60,7 +60,7 @@ def prior(
                 f"({wanted.n_demonstrations:,} demonstrations, {len(wanted.tools)} tools)."
             )
         elif report.version is not None:
-            click.echo(f"Version {report.version} knows what was taught here, and nothing of others.")
+            click.echo(f"Version {report.version} holds only what was taught here.")
         elif report.verdict is not None:
             click.echo(f"It was not taken: {clean(report.verdict.reason)}. --force takes it all the same.")
     return 0 if report.version is not None or report.notes else 3
@@ -75,6 +75,8 @@ def _wanted(state: State, folder: Path, file: Path | None) -> Statistics:
     if file is None:
         found = taken(state.store, folder, "prior")
         if found is None:
-            raise errors.NotFound("no prior was fetched yet; `hearth edge sync --take prior` does, or name a file")
+            raise errors.NotFound(
+                "no prior was fetched yet; fetch one with `hearth edge sync --take prior`, or name a file"
+            )
         file = found.path
     return prior_file.read(file).seen_by(state.student.options.reading)

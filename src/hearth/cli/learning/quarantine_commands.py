@@ -44,7 +44,7 @@ def quarantine(ctx: click.Context, state_folder: Path | None, as_json: bool) -> 
 @as_json
 @click.pass_context
 def list_(ctx: click.Context, state_folder: Path | None, as_json: bool) -> None:
-    """Every one, with its plan and the reason."""
+    """List them, each with its plan and the reason."""
     _show(_folder(ctx, state_folder), as_json)
 
 
@@ -101,7 +101,7 @@ def release(ctx: click.Context, id: str, yes: bool, state_folder: Path | None) -
             click.echo("It stays in quarantine.", err=True)
             return 1
         Quarantine(state.store).release(id, state.tools)
-    click.echo("It waits for the next `hearth learn`.")
+    click.echo("The next `hearth learn` learns it.")
     return 0
 
 

@@ -91,7 +91,7 @@ def remove(invocation: Invocation, name: str) -> None:
     folder = folder_of(invocation, None)
     with HomeLock(folder), opened_store(folder) as store:
         skill = remove_skill(store, name)
-    click.echo(f"“{clean(skill.name)}” is no skill any more.")
+    click.echo(f"“{clean(skill.name)}” is not a skill any more.")
 
 
 def _show(skill: Skill, specs: dict[str, ToolSpec]) -> None:

@@ -112,7 +112,7 @@ def backup(invocation: Invocation, target: Path, key_file: Path | None, new_key:
 @as_json
 @click.pass_obj
 def restore(invocation: Invocation, archive: Path, key_file: Path | None, as_json: bool) -> None:
-    """Make the home again from an archive; the home named by --home must be empty.
+    """Restore a home from an archive; the home named by --home must be empty.
 
     Everything is checked before anything is put in place.
     """

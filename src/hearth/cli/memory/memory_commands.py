@@ -117,8 +117,8 @@ def add(
 def import_(invocation: Invocation, path: Path, kind: str | None, with_facts: bool, as_json: bool) -> int:
     """Bring in mail (mbox, Maildir), calendars (.ics), notes, chat exports or photos' times and places.
 
-    The same import twice adds nothing. Stopped, what is done is kept, and the same command carries on. What cannot be
-    read is counted and named.
+    The same import twice adds nothing. If you stop it, what is done is kept, and the same command carries on. What
+    cannot be read is counted and named.
     """
     from hearth.memory.event_memory import EventMemory
     from hearth.memory.facts.fact_extraction import Told, learn_from
