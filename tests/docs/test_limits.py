@@ -165,7 +165,9 @@ def recalled(text: str, request: pytest.FixtureRequest) -> None:
 def share_right(text: str, request: pytest.FixtureRequest) -> None:
     blind = tenths(measured("requests.json", "results", "blind_requests", "recall", "right"))
     assert number(text, "demonstrations, N in 10 came out right") == blind
-    assert number(text, "words, N in 10 did") == tenths(measured("bench_q2a.json", "personal.right"))
+    assert number(text, "of these instructions N in 10 came out right") == tenths(
+        measured("bench_q2a.json", "personal.right")
+    )
 
 
 @check
@@ -322,7 +324,7 @@ def labels(text: str, request: pytest.FixtureRequest) -> None:
 def masked(text: str, request: pytest.FixtureRequest) -> None:
     row = "kinds of the settings: forms, tagger"
     whole = measured("privacy_messages.json", "rows", row, "documents_fully_masked")
-    assert number(text, "have it, N in 10") == tenths(1 - whole)
+    assert number(text, "default settings, N in 10") == tenths(1 - whole)
 
 
 @check

@@ -428,7 +428,7 @@ def undo(invocation: Invocation, id: str | None, as_json: bool) -> int:
 @click.option("--limit", type=click.IntRange(min=1), help="Work through the first N only.")
 @click.option("--report", type=click.Path(path_type=Path), help="Where to write the HTML report.")
 @click.option("--keep", type=click.Path(path_type=Path), help="Make the demo home here and keep it.")
-@click.option("--footage", type=click.Path(path_type=Path), help="A recording of yours, asked about as the hall's.")
+@click.option("--footage", type=click.Path(path_type=Path), help="A recording of yours, taken to be of the hall.")
 @yes_option
 @as_json
 def demo(

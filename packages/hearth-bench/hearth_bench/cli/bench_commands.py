@@ -32,7 +32,7 @@ def bench() -> None:
 @click.option("--train", type=_FILE, required=True, metavar="JSONL", help="Demonstrations to learn from.")
 @click.option("--test", type=_FILE, required=True, metavar="JSONL", help="Requests with their right plans.")
 @click.option("--tools", type=_FILE, required=True, metavar="JSON", help="The tools of the test requests.")
-@click.option("--train-tools", type=_FILE, metavar="JSON", help="The tools of the demonstrations, where others.")
+@click.option("--train-tools", type=_FILE, metavar="JSON", help="The tools of the demonstrations, if different.")
 @click.option("--graph", type=_FILE, metavar="JSON", help="Links that are possible; others are not planned.")
 @click.option("--json", "out", type=_FILE, required=True, metavar="OUT", help="Where the result goes.")
 @click.option(
@@ -165,8 +165,8 @@ def continual(
 def bipia(attacks: Path, contexts: Path, out: Path, pairs: int, seed: int) -> None:
     """Tell texts that hold an instruction from texts that do not.
 
-    Each attack is put at the begin, in the middle and at the end of some contexts; the contexts alone are the ordinary
-    texts. Prints a table and writes flat JSON, with the same by type of attack and by position below.
+    Each attack is put at the beginning, in the middle and at the end of some contexts; the contexts alone are the
+    ordinary texts. Prints a table and writes flat JSON, with the same by type of attack and by position below.
     """
     from hearth.formats.run_record import check_writable, write_json
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
@@ -188,7 +188,7 @@ def bipia(attacks: Path, contexts: Path, out: Path, pairs: int, seed: int) -> No
 @click.option("--tasks", type=_FILE, metavar="JSONL", help="With own: another set than the shipped one.")
 @click.option("--json", "out", type=_FILE, required=True, metavar="OUT", help="Where the result goes.")
 def injection(suite: str, tasks: Path | None, out: Path) -> None:
-    """Replay tasks and attacks past the guard, planner fully hijacked.
+    """Replay tasks and attacks past the guard, as if the planner were hijacked.
 
     Prints a table between a floor (every write asks) and no guard, and writes flat JSON. No language model is asked.
     AgentDojo is an extra: `pip install --no-deps -r requirements-agentdojo.lock`.
@@ -244,7 +244,7 @@ def privacy(data: Path, out: Path, privacylens: Path | None, no_tagger: bool, se
     "--data", type=_FILE, required=True, metavar="FILE", help="Questions, each with its document, one a line."
 )
 @click.option("--json", "out", type=_FILE, required=True, metavar="OUT", help="Where the result goes.")
-@click.option("--questions", type=click.IntRange(min=1), metavar="N", help="At most so many, drawn by lot.")
+@click.option("--questions", type=click.IntRange(min=1), metavar="N", help="At most this many, drawn at random.")
 @click.option("--held-out", is_flag=True, help="Only documents that nothing was trained or tuned on, of our own split.")
 @click.option("--given-only", is_flag=True, help="Ask each question of its own document alone.")
 @seed_option
@@ -348,9 +348,9 @@ def q2a(
 ) -> None:
     """Plan what six invented owners ask, on the first day and after each two weeks of learning.
 
-    Untaught, taught by everybody's stream and by each owner's own are compared, above the nearest plan copied as it is.
-    Prints a table and writes flat JSON. Each owner has a process: how many at once (--jobs), and whether here or on a
-    Ray cluster (--engine ray; its machines must see DIR), changes no number but milliseconds.
+    Compares the planner untaught, taught by everybody's requests, and taught by each owner's own. The floor is the
+    nearest plan, copied unchanged. Prints a table and writes flat JSON. Each owner has a separate process; --jobs and
+    --engine ray (on a cluster whose machines see DIR) change nothing but the times.
     """
     import tempfile
 

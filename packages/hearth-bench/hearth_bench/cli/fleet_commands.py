@@ -33,7 +33,9 @@ def fleet() -> None:
 @click.option("--workspace", type=_FILE, default=Path("fleet"), show_default=True, metavar="DIR", help="For its parts.")
 @click.option("--resume", is_flag=True, help="Carry on with what is in the workspace.")
 @click.option("--ways", default=",".join(_WAYS), show_default=True, metavar="LIST", help="Ways of learning.")
-@click.option("--requests", type=Number(1, 40), default=7.0, show_default=True, help="A day, in the mean.")
+@click.option(
+    "--requests", type=Number(1, 40), default=7.0, show_default=True, help="Requests per owner and day, on average."
+)
 @click.option(
     "--habit", type=Number(0, 3), default=1.0, show_default=True, help="Exponent of Zipf's law over requests."
 )
@@ -42,11 +44,21 @@ def fleet() -> None:
     type=click.Choice(["own", "persona"]),
     default="own",
     show_default=True,
-    help="Whether an owner's phrases mean what no other's do.",
+    help="Whether each owner's phrases have meanings of their own.",
 )
-@click.option("--teacher-errors", type=Number(0, 1), default=0.0, show_default=True, help="Share of its wrong plans.")
-@click.option("--sure", type=Number(0, 1), default=0.5, show_default=True, help="From here on nobody is asked.")
-@click.option("--corrected", type=Number(0, 1), default=0.5, show_default=True, help="Share of wrong plans, by owners.")
+@click.option(
+    "--teacher-errors",
+    type=Number(0, 1),
+    default=0.0,
+    show_default=True,
+    help="Share of the teacher's plans that are wrong.",
+)
+@click.option(
+    "--sure", type=Number(0, 1), default=0.5, show_default=True, help="Confidence from which nobody is asked."
+)
+@click.option(
+    "--corrected", type=Number(0, 1), default=0.5, show_default=True, help="Share of wrong plans that owners correct."
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--json", "out", type=_FILE, metavar="OUT", help="Where the result goes (default: in the workspace).")
 def simulate(

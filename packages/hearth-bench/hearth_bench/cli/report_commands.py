@@ -50,9 +50,9 @@ def compare(
 ) -> None:
     """Compare two runs: which is better, where, and how sure that is.
 
-    Samples are matched by what was asked, and differences drawn again from the pairs (paired bootstrap): A or B is
-    better where the middle 95 % leave out zero, of ten pairs or more. Cases of the same name and hyperparameters are
-    compared; where there are none, the best of each. RUNs are what `hearth bench report` takes.
+    Samples are matched by what was asked, and differences are resampled from the pairs (paired bootstrap): A or B is
+    better if the middle 95 % leave out zero, with ten pairs or more. Cases of the same name and hyperparameters are
+    compared; if there are none, the best of each. RUNs are what `hearth bench report` takes.
     """
     from hearth.formats.run_record import check_writable, origin, write_bytes, write_json
     from hearth_bench.report.run_comparison import compare_runs, comparison_document, comparison_lines

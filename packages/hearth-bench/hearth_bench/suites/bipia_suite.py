@@ -1,7 +1,7 @@
 """Measure how well instructions inside data are detected: texts with attacks inserted, beside the same texts without.
 
 The form is BIPIA's (Yi et al. 2023, https://arxiv.org/abs/2312.14197): a file of attacks by type, one of contexts.
-Each attack is put at the begin, in the middle and at the end of contexts drawn by seed; every context alone is an
+Each attack is put at the beginning, in the middle and at the end of contexts drawn by seed; every context alone is an
 ordinary text. No language model is asked: the detector alone is measured. On the attacks and contexts that the shipped
 head was fitted to (BIPIA's training files) the numbers show fit, not generalisation: measure on others.
 """

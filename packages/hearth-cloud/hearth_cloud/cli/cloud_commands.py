@@ -73,7 +73,7 @@ def init(chosen: Path, folder: Path | None) -> None:
 @cloud.command()
 @click.pass_obj
 def check(folder: Path) -> None:
-    """Check the settings, the key, the database and the teacher, without serving; say the key's fingerprint."""
+    """Check the settings, the key, the database and the teacher, without serving; print the key's fingerprint."""
     _needs_extra()
     from hearth_cloud.cloud_settings import read_cloud_settings
     from hearth_cloud.service.service import create_app
@@ -92,7 +92,7 @@ def check(folder: Path) -> None:
 @cloud.command()
 @click.pass_obj
 def fingerprint(folder: Path) -> None:
-    """Say the fingerprint of the key, and nothing else: what a device's owner compares, or gives to --fingerprint."""
+    """Print the fingerprint of the key alone, for a device's owner to compare or give to --fingerprint."""
     _needs_extra()
     from hearth_cloud.cloud_settings import read_cloud_settings
 
@@ -235,7 +235,7 @@ def _url(address: tuple[Any, ...], is_tls: bool) -> str:
 
 @cloud.group()
 def token() -> None:
-    """Make, list and revoke the tokens that devices come with."""
+    """Make, list and revoke devices' tokens."""
 
 
 @token.command("new")
@@ -244,7 +244,7 @@ def token() -> None:
 @click.option("--replace", is_flag=True, help="Revoke the token this device has.")
 @click.pass_obj
 def new(folder: Path, name: str, days: int | None, replace: bool) -> None:
-    """Make a token for the device NAME. It is shown this once; only its hash is kept."""
+    """Make a token for the device NAME. It is shown only now; only its hash is kept."""
     _needs_extra()
     from hearth_cloud.cloud_settings import read_cloud_settings
     from hearth_cloud.storage.access_tokens import issue
@@ -261,7 +261,7 @@ def new(folder: Path, name: str, days: int | None, replace: bool) -> None:
 @as_json
 @click.pass_obj
 def list_(folder: Path, as_json: bool) -> None:
-    """Every token: whose, since when, until when, and whether it holds."""
+    """List the tokens: whose, since when, until when, and whether each is valid."""
     _needs_extra()
     from hearth_cloud.cloud_settings import read_cloud_settings
     from hearth_cloud.storage.access_tokens import state_of
@@ -297,7 +297,7 @@ def list_(folder: Path, as_json: bool) -> None:
 @click.argument("name")
 @click.pass_obj
 def revoke(folder: Path, name: str) -> None:
-    """Revoke the token of the device NAME: within seconds it is let in no more."""
+    """Revoke the token of the device NAME; it is refused within seconds."""
     _needs_extra()
     from hearth_cloud.cloud_settings import read_cloud_settings
 
@@ -319,8 +319,8 @@ def revoke(folder: Path, name: str) -> None:
 def offer(folder: Path, adapter: Path, profiles: tuple[Profile, ...]) -> None:
     """Offer the language ADAPTER (a folder of `hearth adapters`) to devices, signed.
 
-    It takes the place of the one before; a device that goes on with an older one is offered this at its next sync, and
-    takes it only where its owner says so. To go back, offer the older one again.
+    It replaces the one before. A device with an older one is offered this one at its next sync, and takes it only if
+    its owner says so. To go back, offer the older one again.
     """
     _needs_extra()
     from typing import get_args
@@ -349,7 +349,7 @@ def offer(folder: Path, adapter: Path, profiles: tuple[Profile, ...]) -> None:
 def forget(folder: Path, name: str) -> None:
     """Forget the device NAME: its demonstrations, its statistics that wait, its tokens.
 
-    What was merged of it stays in priors that were made; those made from now on are without it.
+    Earlier priors keep what was merged of it; later ones are made without it.
     """
     _needs_extra()
     from hearth_cloud.cloud_settings import read_cloud_settings

@@ -119,7 +119,7 @@ def infer(follow_s: float, as_json: bool) -> int:
 @as_json
 @click.pass_obj
 def little_model(invocation: Invocation, follow_s: float, as_json: bool) -> int:
-    """Plan the requests of infer_dataset_url with MODEL_URL; put those it is unsure of, masked, to the big model.
+    """Plan the requests of infer_dataset_url with MODEL_URL; ask the big model, masked, about those it is unsure of.
 
     HEM_NAME and HEM_PARAMETERS say what is unsure, BIG_MODEL_IP and BIG_MODEL_PORT who is asked. Results go to
     RESULT_SAVED_URL; what left is in the ledger of the home.
@@ -154,7 +154,7 @@ def little_model(invocation: Invocation, follow_s: float, as_json: bool) -> int:
 def big_model(check: bool) -> int:
     """Serve MODEL_URL as Sedna's big model: POST /SERVICE_NAME/predict on BIG_MODEL_BIND_PORT.
 
-    The protocol has no tokens: let none but the edge workers reach it (deploy/ has the network policy).
+    The protocol has no tokens: let only the edge workers reach it (deploy/ has the network policy).
     """
     from hearth.cli.learning.learn_commands import open_encoder
     from hearth_cloud.sedna.big_model import serve

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 @click.group()
 def devices() -> None:
-    """Devices of the home, and what speaks on the broker under [home.mqtt]."""
+    """Show the devices of the home, and listen to those on the broker of [home.mqtt]."""
 
 
 @devices.command("list")
 @as_json
 @click.pass_obj
 def list_devices(invocation: Invocation, as_json: bool) -> int:
-    """Every device with its state; those on the broker with their ids, and what of it was not taken, and why."""
+    """List the devices with their states; those on the broker with their ids, and which were left out and why."""
     from hearth_home.mqtt_settings import configured
     from hearth_home.tools.devices import Devices, connected_home
 
@@ -79,16 +79,16 @@ def list_devices(invocation: Invocation, as_json: bool) -> int:
     "--seconds",
     type=Number(min=0, max=31_536_000),
     default=0.0,
-    help="End after so long; default: when stopped (Ctrl-C).",
+    help="Stop after this time (default: on Ctrl-C).",
 )
 @click.option("--quiet", is_flag=True, help="Remember, and print nothing.")
 @as_json
 @click.pass_obj
 def watch(invocation: Invocation, seconds: float, quiet: bool, as_json: bool) -> int:
-    """Listen to sensors and devices, print what they say, and remember what is worth it.
+    """Listen to sensors and devices, print what they report, and remember what matters.
 
-    What is remembered answers questions such as "what was the temperature in the cellar this morning". Where the
-    connection ends, it is made anew.
+    What is remembered answers questions such as "what was the temperature in the cellar this morning". If the
+    connection breaks, it is opened again.
     """
     from hearth_home.sensor_memory import Recorder
 

@@ -19,7 +19,7 @@ def point(invocation: Invocation, node: str, as_json: bool) -> int:
     """Publish the number of waiting messages, not their contents.
 
     Over KubeEdge's EventBus: to NODE/user/hearth/waiting of the broker in [home.mqtt], in messages below 512 bytes,
-    for a rule that passes them on. What waits is sent by `hearth edge sync` alone.
+    for a rule that passes them on. Only `hearth edge sync` sends the messages themselves.
     """
     from hearth import config, errors
     from hearth.edge.enrolment import joined

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def people() -> None:
     """The people who are recognised in home video.
 
-    Nobody is recognised who was not enrolled, and nobody is enrolled without a yes. Of a photo stays only what tells
-    the face from others; it never leaves this device.
+    Nobody is recognised who was not enrolled, and nobody is enrolled without a yes. Of a photo, Hearth keeps only what
+    tells the face from others; that never leaves this device.
     """
 
 
@@ -37,7 +37,7 @@ def people() -> None:
 def enroll(invocation: Invocation, name: str, photos: tuple[Path, ...], consent_by: str, as_json: bool) -> None:
     """Recognise NAME from photos that each show their face alone; three to five from different days do best.
 
-    Without --consent it is asked who agreed. Further photos of somebody enrolled are added to theirs.
+    Without --consent you are asked who agreed. Further photos of somebody enrolled are added to theirs.
     """
     from hearth_video.experts.identity import IdentityExpert
     from hearth_video.footage.people import Consent, People

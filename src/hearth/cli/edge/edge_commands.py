@@ -39,8 +39,8 @@ _APPLIES = {"prior": "hearth learn prior", "adapter": "hearth adapters take"}
 def edge() -> None:
     """Join a cloud that teaches, see what waits for it, send it, leave it.
 
-    Nothing leaves before you joined one, and then only masked and of the kinds you agreed to; `hearth ledger` shows
-    every byte. Without the cloud, everything goes on here.
+    Nothing leaves before you join one, and then only what you agreed to, masked; `hearth ledger` shows every byte.
+    Without the cloud, everything here goes on working.
     """
 
 

@@ -22,8 +22,8 @@ from hearth.terminal import clean
 def give(invocation: Invocation, withdraw: bool, minutes: float, yes: bool, as_json: bool) -> int:
     """Give the joined cloud sums of what was learnt here, for a prior that new devices begin with.
 
-    Requests are masked before they are summed, plans with tools of your own stay out, and with fewer than 30
-    demonstrations nothing leaves. A service in mode "secret" sees the sum over several devices alone.
+    Requests are masked before they are summed, and plans with tools of your own stay out. With fewer than 30
+    demonstrations nothing leaves. A service in mode "secret" sees only the sum over several devices.
     """
     from hearth.cli.learning.learn_commands import open_encoder
     from hearth.edge.federation import contribution

@@ -61,9 +61,10 @@ def join(
 ) -> int:
     """Join the cloud at URL with the TOKEN its keeper gave you.
 
-    Without TOKEN it is asked for, or taken from --token-file, $HEARTH_EDGE_TOKEN or standard input: other users of this
-    machine see a command line. It is kept in the file edge/token of the home, which only you can read. The service's
-    key is shown before the token is sent; compare its fingerprint with what the keeper says.
+    Better leave TOKEN out, since other users of this machine can see a command line: it is then asked for, or taken
+    from --token-file, $HEARTH_EDGE_TOKEN or standard input. It is kept in the file edge/token of the home, which only
+    you can read. The service's key is shown before the token is sent; compare its fingerprint with what the keeper
+    says.
     """
     import httpx
 

@@ -25,14 +25,14 @@ MAX_BYTES = 50_000_000
     metavar="LIST",
     help="Which kinds, with commas between; `all` for every one (default: `kinds` under [mask] in hearth.toml).",
 )
-@click.option("--no-tagger", is_flag=True, help="By form and the owner's own names alone.")
+@click.option("--no-tagger", is_flag=True, help="Find by form and the owner's own names only.")
 @as_json
 @click.pass_obj
 def mask(invocation: Invocation, text: tuple[str, ...], kinds: str | None, no_tagger: bool, as_json: bool) -> None:
     """Show what would leave of TEXT, and what each stand-in stands for.
 
-    `-` or no TEXT reads standard input. Nothing is sent. With a home its contacts, calendar and settings count; without
-    one only what is found by form, and by the tagger where it is installed.
+    `-` or no TEXT reads standard input. Nothing is sent. In a home, its contacts, calendar and settings are used;
+    without one, only what is found by form, and by the tagger if it is installed.
     """
     said = " ".join(text)
     if said in ("", "-"):

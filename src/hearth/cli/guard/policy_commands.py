@@ -215,7 +215,7 @@ def consents(ctx: click.Context, as_json: bool) -> None:
 @click.argument("number", type=click.IntRange(1, 2**62))
 @click.pass_obj
 def revoke(invocation: Invocation, number: int) -> None:
-    """Take answer NUMBER back: from now on it is asked again."""
+    """Take answer NUMBER back: from now on you are asked again."""
     with _opened_consents(invocation) as known:
         consent = known.revoke(number)
     click.echo(f"Taken back: {clean(consent.said())}; I will ask again.")
@@ -227,7 +227,7 @@ def revoke(invocation: Invocation, number: int) -> None:
 @as_json
 @click.pass_obj
 def contacts(invocation: Invocation, confirmed: tuple[str, ...], confirm_all: bool, as_json: bool) -> int:
-    """List cards in your contacts that turned up without you: what is sent there is asked about."""
+    """List cards in your contacts that you did not add: you are asked before anything is sent there."""
     from hearth.guard.flow.provenance import Provenance
     from hearth.guard.flow.trusted_contacts import AddressBook
 

@@ -85,7 +85,7 @@ def distil(
 ) -> int:
     """Teach a model what the home's demonstrations show; the result is used only if the gate finds it no worse.
 
-    New is what no adapter was taught yet (or what a file holds); the rest is replayed beside it.
+    It teaches what no adapter was taught yet (or what a file holds), and replays some of the rest.
     """
     from hearth.learning.demonstration_store import read_entries
     from hearth.learning.llm.prompts import LanguageOptions

@@ -175,8 +175,8 @@ def learn(
 ) -> int:
     """Learn from demonstrations; a new version plans only if the gate finds it no worse.
 
-    A demonstration is one line of JSON: a request with its plan (docs/reference/plan-format.md). Stopped with Ctrl-C,
-    nothing is lost: what was given waits, and `hearth learn` carries on.
+    A demonstration is one line of JSON: a request with its plan (docs/reference/plan-format.md). Ctrl-C loses nothing:
+    what was given waits, and `hearth learn` carries on.
     """
     if ctx.invoked_subcommand is not None:
         ctx.obj = (ctx.obj, state_folder)

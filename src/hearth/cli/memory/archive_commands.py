@@ -54,13 +54,13 @@ def export(invocation: Invocation, target: Path, as_json: bool) -> None:
 
 @click.command()
 @click.argument("source", metavar="FILE", type=click.File("rb"))
-@click.option("--mine", is_flag=True, help="You wrote this file: believe what it says of where things came from.")
+@click.option("--mine", is_flag=True, help="You wrote this file: believe what it says about its sources.")
 @as_json
 @click.pass_obj
 def load(invocation: Invocation, source: IO[bytes], mine: bool, as_json: bool) -> None:
     """Take in what `memory export` wrote; what is there already is not added twice.
 
-    Without --mine all of it counts as found in a file: facts wait for your word.
+    Without --mine all of it counts as found in a file: facts wait until you confirm them.
     """
     from hearth.memory.event_memory import EventMemory
     from hearth.memory.facts.fact_store import FactStore

@@ -33,7 +33,7 @@ _N_SHOWN = 8
 @click.option("--since", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]), help="Memories from this day on.")
 @click.option("--until", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]), help="Memories before this day.")
 @click.option("--topic", default="", metavar="WORDS", help="Memories with these words, or near their meaning.")
-@click.option("--keep-record", is_flag=True, help="Leave the recorded requests; waiting questions go.")
+@click.option("--keep-record", is_flag=True, help="Keep the recorded requests; questions that wait for the cloud go.")
 @state_option
 @click.option("--yes", is_flag=True, help="Forget without asking.")
 @as_json
@@ -56,10 +56,10 @@ def forget(
 ) -> int:
     """Forget demonstrations or memories for good.
 
-    Of --person, --since, --until and --topic, all that are given must hold. What goes leaves the weights (which then
-    equal those of a student that never saw it), the memory, every version and the files' bytes, and takes along the
-    facts, sentences of summaries and kept files that rest on it alone. It is shown first. A receipt, which repeats
-    nothing of it, is written to `receipts/`.
+    Of --person, --since, --until and --topic, all that are given must hold. What is forgotten is shown first. It is
+    removed from the weights (which then equal those of a student that never saw it), the memory, every version and the
+    files' bytes, together with facts, sentences of summaries and kept files that rest on it alone. A receipt, which
+    repeats nothing of it, is written to `receipts/`.
     """
     from hearth.learning.unlearning import find
     from hearth.learning.unlearning import forget as forget_found

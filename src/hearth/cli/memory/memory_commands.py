@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 def memory() -> None:
     """See, correct and extend what is remembered and held true.
 
-    Events are what happened; facts are what is held true, each with since when and from where. What strangers wrote is
+    Events are what happened; facts are what is held true, each with its start and its source. What strangers wrote is
     only proposed, until you confirm it.
     """
 
@@ -109,7 +109,7 @@ def add(
     "--as",
     "kind",
     type=click.Choice(["mail", "calendar", "notes", "whatsapp", "telegram", "lines", "photos"]),
-    help="What it is; found out by itself where it can be.",
+    help="What FILE is (default: found out, if possible).",
 )
 @click.option("--facts", "with_facts", is_flag=True, help="Also propose the facts it states; each waits for your word.")
 @as_json
@@ -204,7 +204,7 @@ def search(
 @as_json
 @click.pass_obj
 def ask(invocation: Invocation, question: tuple[str, ...], as_json: bool) -> int:
-    """Answer QUESTION from memory, with who said it and when; or say that memory does not.
+    """Answer QUESTION from memory, with who said it and when; or say that memory has none.
 
     Every word of an answer was said, is held true, or is a date worked out from what was said. Nothing is changed.
     """
@@ -281,7 +281,7 @@ def stats(invocation: Invocation, as_json: bool) -> None:
 def share(invocation: Invocation, id: str, target: Path, as_json: bool) -> None:
     """Give one fact or event, by its ID, to another home on this device.
 
-    A copy: what it rests on stays here. There it is your word, not the owner's: a fact waits until it is confirmed.
+    The other home gets a copy without the evidence, as your word: a fact waits there until its owner confirms it.
     """
     from hearth.memory.event_memory import EventMemory, NewEvent
     from hearth.memory.facts.fact_store import ME, NewFact
