@@ -158,3 +158,17 @@ def test_without_the_tools_nothing_changes() -> None:
 )
 def test_what_was_said_is_put_right(before: str, text: str, expected: str | None) -> None:
     assert corrected(before, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("give me a rundown of my week", "give me a rundown of my week"),
+        ("summarise the mail from Ben about the roof.", "summarise the mail from Ben about the roof"),
+        ("summarise world history", None),
+    ],
+)
+def test_a_summary_is_asked_of_the_owners_things(text: str, question: str | None) -> None:
+    assert asked(text) == question
+    sends = Plan((Step("send_mail", {"draft": "1"}),))
+    assert asked(text, sends) is None

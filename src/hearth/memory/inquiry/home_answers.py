@@ -26,6 +26,7 @@ from hearth.memory.inquiry.answer_reading import (
 )
 from hearth.memory.inquiry.answer_telling import answer_of, sentence_of, witness_of
 from hearth.memory.inquiry.record_answers import answer_from_records
+from hearth.memory.inquiry.summaries import asked_for_summary, summary_of
 from hearth.memory.inquiry.table_counts import counted
 from hearth.memory.passages.collecting import FOLDERS, is_indexed, passages_in
 from hearth.memory.passages.document_text import Unreadable
@@ -123,6 +124,9 @@ class HomeAnswers:
                 call.notices.append(f"{n_left:,} files are not read yet; ask again for what they say")
         except StoreError as error:
             call.notices.append(f"The newest files could not be read: {error}")
+        if (wanted := asked_for_summary(question)) is not None:
+            summed = summary_of(wanted, self.passages, call, self._is_instruction)
+            return summed or HomeAnswer("unknown", "", self.looked_at(), chance=0.0)
         if (computed := answer_from_records(question, self.passages, call)) is not None:
             return computed
         readings = self._telling(read_passages(question, self.passages.find(question), self._reader))
@@ -139,19 +143,23 @@ class HomeAnswers:
 
     def _telling(self, readings: list[Reading]) -> list[Reading]:
         """Leave out sentences that only ask, and what strangers may have written that reads like an instruction."""
-        readings = [one for one in readings if not sentence_of(one).endswith("?")]
+        return [
+            one
+            for one in readings
+            if not sentence_of(one).endswith("?")
+            and (
+                one.chance < least_chance()
+                or one.candidate.passage.kind not in _BY_STRANGERS
+                or not self._is_instruction(one.candidate.passage.text)
+            )
+        ]
+
+    def _is_instruction(self, text: str) -> bool:
         if self._encoder is None:
-            return readings
-        kept = []
-        for one in readings:
-            passage = one.candidate.passage
-            if passage.kind in _BY_STRANGERS and one.chance >= least_chance():
-                if self._detector is None:
-                    self._detector = Detector.open(self._encoder)
-                if any(map(self._detector.is_flagged, self._detector.judge([passage.text]))):
-                    continue
-            kept.append(one)
-        return kept
+            return False
+        if self._detector is None:
+            self._detector = Detector.open(self._encoder)
+        return any(map(self._detector.is_flagged, self._detector.judge([text])))
 
 
 def things_text(counts: Mapping[str, int]) -> str:

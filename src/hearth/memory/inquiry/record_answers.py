@@ -25,7 +25,7 @@ from hearth.language.text.normalize import Query, stems
 from hearth.memory.inquiry.asking_sentences import AskingSentences
 from hearth.memory.inquiry.money import money_in, money_text
 from hearth.memory.passages.collecting import is_indexed, said_date, unquoted, where_of
-from hearth.memory.passages.passage_cutting import SENTENCE
+from hearth.memory.passages.passage_cutting import SENTENCE, sentences_of
 from hearth.memory.passages.passage_store import Passage, PassageStore
 from hearth.memory.search.memory_ranking import Period
 from hearth.memory.search.time_mentions import times_named
@@ -149,35 +149,40 @@ def answer_from_records(question: str, passages: PassageStore, call: CallContext
 # ── Events ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _events(call: CallContext, start: dt.datetime, end: dt.datetime, matter: str = "") -> list[Event]:
+def events_in(call: CallContext, start: dt.datetime, end: dt.datetime, matter: str = "") -> list[Event]:
+    """Return the events of a period that hold the words of a matter; of any matter, those that take up time."""
     found = Events(call).read(refresh=False).find(Search(Query(matter), start, end))
     return [event for entry, event in found if entry.is_busy or matter]
 
 
 def _clashes(period: Period, call: CallContext) -> HomeAnswer:
-    events = _events(call, max(period.start, call.now.replace(hour=0, minute=0)), period.end)
+    events = events_in(call, max(period.start, call.now.replace(hour=0, minute=0)), period.end)
     pairs = [(a, b) for a, b in combinations(events, 2) if a.start < b.end and b.start < a.end]
     if not pairs:
         said = f"No: none of {len(events)} events overlap" if len(events) > 1 else "No: there are not two events"
-        return HomeAnswer("yesno", said, "", tuple(map(_seen, events[:N_ROWS])))
+        return HomeAnswer("yesno", said, "", tuple(map(witness_of_event, events[:N_ROWS])))
     clashing = list(dict.fromkeys(event for pair in pairs for event in pair))
-    said = "; ".join(f"{a.title} ({_hours(a)}) and {b.title} ({_hours(b)})" for a, b in pairs[:N_ROWS])
-    return HomeAnswer("yesno", f"Yes: {said}", "", tuple(map(_seen, clashing[:N_ROWS])))
+    said = "; ".join(f"{a.title} ({hours_of(a)}) and {b.title} ({hours_of(b)})" for a, b in pairs[:N_ROWS])
+    return HomeAnswer("yesno", f"Yes: {said}", "", tuple(map(witness_of_event, clashing[:N_ROWS])))
 
 
 def _last_event(asked: Asked, call: CallContext) -> HomeAnswer | None:
-    events = [e for e in _events(call, call.now - dt.timedelta(days=3660), call.now, asked.matter) if e.end <= call.now]
+    events = [
+        e for e in events_in(call, call.now - dt.timedelta(days=3660), call.now, asked.matter) if e.end <= call.now
+    ]
     if not events:
         return None
     chosen = events[-1 if asked.operation == "last" else 0]
-    return HomeAnswer("date", f"{said_date(chosen.start)} at {chosen.start:%H:%M}", "", (_seen(chosen),))
+    return HomeAnswer("date", f"{said_date(chosen.start)} at {chosen.start:%H:%M}", "", (witness_of_event(chosen),))
 
 
-def _hours(event: Event) -> str:
+def hours_of(event: Event) -> str:
+    """Write when an event is: `Wednesday 18:00–20:00`."""
     return f"{event.start:%A} {event.start:%H:%M}–{event.end:%H:%M}"
 
 
-def _seen(event: Event) -> Witness:
+def witness_of_event(event: Event) -> Witness:
+    """Return an event as what an answer rests on."""
     at = f", at {event.place}" if event.place else ""
     return Witness(
         event.id,
@@ -194,27 +199,28 @@ def _seen(event: Event) -> Witness:
 def _count(asked: Asked, period: Period | None, passages: PassageStore, call: CallContext) -> HomeAnswer | None:
     what = asked.things
     if what.startswith("birthday"):
-        return _birthdays(period or Period(call.now, call.now + dt.timedelta(days=365)), call)
+        return _counted(birthdays_in(period or Period(call.now, call.now + dt.timedelta(days=365)), call), "birthday")
     if what.startswith(("event", "meeting", "appointment")):
         start = period.start if period else call.now
         end = period.end if period else call.now + LOOKED_AHEAD
-        events = _events(call, start, end, asked.matter)
-        return _counted([(_seen(event), event.title) for event in events], what)
+        events = events_in(call, start, end, asked.matter)
+        return _counted(list(map(witness_of_event, events)), what)
     kind = {"no": "note", "co": "contact", "ca": "contact", "do": "document", "re": "reminder"}.get(what[:2], "mail")
     rows: dict[str, Passage] = {}
     for one in passages.all((kind,), asked.matter):
         is_within = period is None or (one.at is not None and period.start <= one.at < period.end)
         if is_within and not (kind == "mail" and one.record.startswith(f"{SENT}/")):
             rows.setdefault(one.record, one)
-    return _counted([(_of(one), one.title) for one in rows.values()], what)
+    return _counted(list(map(_of, rows.values())), what)
 
 
-def _counted(rows: Sequence[tuple[Witness, str]], what: str) -> HomeAnswer:
+def _counted(rows: Sequence[Witness], what: str) -> HomeAnswer:
     noun = what.removesuffix("s") + ("" if len(rows) == 1 else "s")
-    return HomeAnswer("number", f"{len(rows)} {noun}", "", tuple(row for row, _ in rows[:N_ROWS]))
+    return HomeAnswer("number", f"{len(rows)} {noun}", "", tuple(rows[:N_ROWS]))
 
 
-def _birthdays(period: Period, call: CallContext) -> HomeAnswer:
+def birthdays_in(period: Period, call: CallContext) -> list[Witness]:
+    """Return the birthdays of a period, the first first."""
     rows = []
     for path, file in read_cards(call.workspace).items():
         for card in file.cards:
@@ -225,8 +231,8 @@ def _birthdays(period: Period, call: CallContext) -> HomeAnswer:
                 if period.start.date() <= day < period.end.date():
                     moment = dt.datetime.combine(day, dt.time(), call.now.tzinfo)
                     said = f"{card.name}: {said_date(moment)}"
-                    rows.append((Witness(card.uid or path, f"card “{card.name}”", said, "file", moment), card.name))
-    return _counted(sorted(rows, key=lambda row: (row[0].at or call.now, row[1])), "birthday")
+                    rows.append(Witness(card.uid or path, f"card “{card.name}”", said, "file", moment))
+    return sorted(rows, key=lambda row: (row.at or call.now, row.quote))
 
 
 # ── Money ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -307,7 +313,14 @@ def _stated(row: Amount) -> Witness:
 
 
 def _waiting(call: CallContext, passages: PassageStore) -> HomeAnswer:
-    """Find the mails of the last weeks that ask the owner something and that nothing was answered to."""
+    mails = waiting_for(call, passages)
+    names = list(dict.fromkeys(one.where.partition("” from ")[2].partition(",")[0] for one in mails))
+    value = ", ".join(names[:N_ROWS]) if mails else "Nobody: no mail of the last weeks asks for an answer"
+    return HomeAnswer("list" if mails else "text", value, "", tuple(mails[:N_ROWS]))
+
+
+def waiting_for(call: CallContext, passages: PassageStore) -> list[Witness]:
+    """Return the mails of the last weeks that ask the owner something and that were not answered, newest first."""
     owner = str(call.settings.get("owner", {}).get("email") or "").casefold()
     answered = _answered_ids(call)
     rows: list[tuple[Seen, str]] = []
@@ -322,24 +335,19 @@ def _waiting(call: CallContext, passages: PassageStore) -> HomeAnswer:
         if sender == owner or _NOBODY.search(sender):
             continue
         text = unquoted(seen.body(call).text)
-        asks = asking.asks([" ".join(found.group().split()) for found in SENTENCE.finditer(text)])
+        asks = asking.asks(sentences_of(text))
         if asks:
             rows.append((seen, asks))
     rows.sort(key=lambda row: row[0].received, reverse=True)
-    names = list(dict.fromkeys(seen.head.sender_name or seen.head.sender for seen, _ in rows))
-    witnesses = []
-    for seen, sentence in rows[:N_ROWS]:
-        at = seen.received.astimezone(call.now.tzinfo)
-        due = _due(sentence, at)
-        name = seen.head.sender_name or seen.head.sender
-        where = f"mail “{seen.head.subject}” from {name}, {said_date(at)}"
-        witnesses.append(
-            Witness(
-                seen.place.id, where, sentence + (f" (by {said_date(due)})" if due is not None else ""), "message", at
-            )
-        )
-    value = ", ".join(names[:N_ROWS]) if rows else "Nobody: no mail of the last weeks asks for an answer"
-    return HomeAnswer("list" if rows else "text", value, "", tuple(witnesses))
+    return [_asking(seen, sentence, call) for seen, sentence in rows]
+
+
+def _asking(seen: Seen, sentence: str, call: CallContext) -> Witness:
+    at = seen.received.astimezone(call.now.tzinfo)
+    due = _due(sentence, at)
+    where = f"mail “{seen.head.subject}” from {seen.head.sender_name or seen.head.sender}, {said_date(at)}"
+    quote = sentence + (f" (by {said_date(due)})" if due is not None else "")
+    return Witness(seen.place.id, where, quote, "message", at)
 
 
 def _due(sentence: str, at: dt.datetime) -> dt.datetime | None:

@@ -18,6 +18,7 @@ _LEAST_FULL = 0.4
 """A passage is ended at a weaker boundary only if ending it at a stronger one would leave it emptier than this."""
 _BOUNDARIES = tuple(re.compile(form) for form in (r"\n[ \t]*\n\s*", r"\n\s*", r"(?<=[.!?…])[\"”’)\]]*\s+", r"\s+"))
 SENTENCE = re.compile(r"(?:[^.!?\n]|[.](?=\w))+[.!?]*")
+_WRAPPED = re.compile(r"(?m)^([^\n|]{40,}[^\s.!?:|])\n(?=[a-z(\d][^\n|:]*$)")
 _ROW = re.compile(r"[^\n|]*(?:\|[^\n|]*){1,40}")
 
 
@@ -31,9 +32,19 @@ class Cut:
     """The first row of the table that the stretch continues; empty: it continues none."""
 
 
+def unwrapped(text: str) -> str:
+    """Return a text of the same length in which a line broken in the middle of a sentence goes on with a blank."""
+    return _WRAPPED.sub(lambda found: f"{found[1]} ", text)
+
+
+def sentences_of(text: str) -> list[str]:
+    """Return the sentences of a text in order, their blanks made single."""
+    return [said for found in SENTENCE.finditer(unwrapped(text)) if (said := " ".join(found.group().split()))]
+
+
 def sentence_at(text: str, place: int) -> str:
     """Return the sentence that holds the character at a place; empty between sentences."""
-    found = next((one for one in SENTENCE.finditer(text) if one.start() <= place < one.end()), None)
+    found = next((one for one in SENTENCE.finditer(unwrapped(text)) if one.start() <= place < one.end()), None)
     return " ".join(found.group().split()) if found is not None else ""
 
 

@@ -22,6 +22,7 @@ from hearth.formats.plan_validation import check_plan
 from hearth.memory.answers.questions import asked_of, believed_then, declares, said_by
 from hearth.memory.facts.fact_names import KIN_WORDS
 from hearth.memory.inquiry.record_answers import asked_of_records
+from hearth.memory.inquiry.summaries import asked_for_summary
 from hearth.planning.dialogue.answer_steps import FIND, with_answer
 from hearth.types import Context, Plan, Refusal, Request, Step, StepResult, ToolSpec
 
@@ -115,8 +116,12 @@ _ASKS_WHAT = re.compile(r"\s*(?:what|who|whom|whose|where|when|which|how)\b", re
 
 def _is_worked_out(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> bool:
     """Return whether a question has to be worked out over records, where what was found only lists some, or nothing."""
+    if FIND not in tools:
+        return False
+    if asked_for_summary(text) is not None:
+        return isinstance(found, Refusal) or all(tools[step.tool].effect == "none" for step in found.steps)
     asked = asked_of_records(text)
-    if asked is None or FIND not in tools:
+    if asked is None:
         return False
     if isinstance(found, Refusal):
         return found.kind == "out_of_scope"
@@ -126,7 +131,8 @@ def _is_worked_out(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpe
 
 def _found_by(request: Request, tools: Mapping[str, ToolSpec]) -> Plan | None:
     """Plan to ask everything the owner has; memory alone where nothing else is offered."""
-    words = asked_of(request.text).text.rstrip(" ?.!")
+    words = request.text if asked_for_summary(request.text) else asked_of(request.text).text
+    words = words.rstrip(" ?.!")
     step = Step(FIND, {"question": words}) if FIND in tools else Step(SEARCH, {"query": words})
     return _checked(replace(step, text=request.text), tools)
 
