@@ -1,7 +1,7 @@
 """The demo: a believable owner with files in real formats, and a run that shows Hearth at work on them.
 
 In: requests, shipped or the caller's own. Out: a worked-through home and one HTML report.
-Here: `demo_home` (the invented owner's files), `demo_run` (`hearth demo`), `demo_report` (the HTML file),
-`plan_layout` (boxes and arrows of a plan). Plug-ins add scenes: video of the home is one, by `hearth-video`.
+Here: `demo_home` (the invented owner's files), `demo_run` (`hearth demo`). Plug-ins add scenes: video of the home is
+one, by `hearth-video`. The report is `serve.episode_report`.
 Not here: measurement; the demo shows, `hearth-bench` counts.
 """

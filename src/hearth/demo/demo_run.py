@@ -25,12 +25,12 @@ import click
 
 from hearth.agent import Agent
 from hearth.demo.demo_home import build_demo_home
-from hearth.demo.demo_report import outcome, write_report
 from hearth.errors import RegistryError, RequestError
 from hearth.guard.policy.approval import RefusingApprover, TerminalApprover, YesApprover
 from hearth.learning.learned_state import State
 from hearth.learning.teaching.corrections import learn_revision
 from hearth.registry import INSTALL_COMMANDS, SCENES, blamed, load_parts
+from hearth.serve.episode_report import outcome, write_report
 from hearth.terminal import command_name, episode_lines, short, summary_lines, table_lines
 from hearth.types import Episode
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 
-from hearth.demo.plan_layout import Arrow, layout
 from hearth.errors import HearthError, MissingExtraError
 from hearth.formats.plan_text import argument_text, mark, plan_lines
+from hearth.serve.plan_layout import Arrow, layout
 from hearth.terminal import MEANINGS, clean, short
 from hearth.types import Disclosure, Episode, Plain, Plan, StepResult, ToolSpec
 
@@ -67,19 +67,20 @@ def render_report(episodes: Sequence[Episode], tools: Mapping[str, ToolSpec], me
     except ModuleNotFoundError:
         raise MissingExtraError("the report of the demo", "pip install 'hearth-agent[demo]'") from None
 
-    folder = files("hearth.demo") / "templates"
-    parts = {name: (folder / name).read_text(encoding="utf-8") for name in ("report.html", "report.css", "report.js")}
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    folder = files("hearth.serve") / "templates"
+    parts = {name: (folder / name).read_text(encoding="utf-8") for name in ("report.css", "report.js")}
+    loader = jinja2.PackageLoader("hearth.serve")
+    environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     script_hash = base64.b64encode(hashlib.sha256(parts["report.js"].encode()).digest()).decode()
-    return environment.from_string(
-        parts["report.html"]
+    return environment.get_template(
+        "report.html"
     ).render(
         style=Markup(parts["report.css"]),  # noqa: S704 the package's own file
         script=Markup(parts["report.js"]),  # noqa: S704 the package's own file
         script_hash=script_hash,
         summary=_summary(episodes),
         facts=_facts(meta),
-        shown=[_episode(number, episode, tools) for number, episode in enumerate(episodes[:MAX_FULL], 1)],
+        shown=[shown_episode(number, episode, tools) for number, episode in enumerate(episodes[:MAX_FULL], 1)],
         rows=Markup(_embedded([_row(k, e, tools) for k, e in enumerate(episodes, 1)])),  # noqa: S704 `<` is escaped
         n_all=len(episodes),
         n_full=MAX_FULL,
@@ -209,7 +210,9 @@ class _Node:
 
 
 @dataclass(frozen=True, slots=True)
-class _Picture:
+class Picture:
+    """A plan as boxes and arrows, sizes in pixels."""
+
     width: float
     height: float
     nodes: tuple[_Node, ...]
@@ -240,8 +243,8 @@ class _Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
-    """One episode in the form that the template uses."""
+class ShownEpisode:
+    """One episode in the form that the templates use."""
 
     number: int
     id: str
@@ -251,7 +254,7 @@ class _Shown:
     status: str
     answer: str
     evidence: tuple[tuple[str, str, str], ...]
-    picture: _Picture | None
+    picture: Picture | None
     plan_text: str
     planner: str
     ruling: str
@@ -266,10 +269,11 @@ class _Shown:
     unserved: tuple[str, ...] = field(default=())
 
 
-def _episode(number: int, episode: Episode, tools: Mapping[str, ToolSpec]) -> _Shown:
+def shown_episode(number: int, episode: Episode, tools: Mapping[str, ToolSpec]) -> ShownEpisode:
+    """Return what the page shows of an episode: texts cleaned and cut, the plan laid out, results as tables."""
     plan, refusal, ruling = episode.plan, episode.refusal, episode.ruling
     is_drawn = plan is not None and len(plan.steps) <= MAX_DRAWN_STEPS
-    return _Shown(
+    return ShownEpisode(
         number=number,
         id=episode.id,
         request=clean(episode.request.typed)[:2000] or "(empty)",
@@ -277,7 +281,7 @@ def _episode(number: int, episode: Episode, tools: Mapping[str, ToolSpec]) -> _S
         status=episode.answer.status,
         answer=_cut(clean(episode.answer.text), MAX_ANSWER),
         evidence=tuple((mark(e.step), short(e.source, 120), short(e.text, 240)) for e in episode.answer.evidence[:20]),
-        picture=_picture(plan, episode.results, tools) if plan is not None and is_drawn else None,
+        picture=picture_of(plan, episode.results, tools) if plan is not None and is_drawn else None,
         plan_text="\n".join(clean(line) for line in plan_lines(plan, tools)) if plan is not None else "",
         planner=f"{plan.planner or 'unknown'}, confidence {plan.confidence:.2f}" if plan is not None else "",
         ruling=ruling.verdict if ruling else "",
@@ -293,7 +297,7 @@ def _episode(number: int, episode: Episode, tools: Mapping[str, ToolSpec]) -> _S
     )
 
 
-def _picture(plan: Plan, results: Sequence[StepResult], tools: Mapping[str, ToolSpec]) -> _Picture | None:
+def picture_of(plan: Plan, results: Sequence[StepResult], tools: Mapping[str, ToolSpec]) -> Picture | None:
     """Lay out boxes and arrows; None for a plan whose steps are not in order of their needs."""
     needs = [step.needs() for step in plan.steps]
     if any(not 0 <= source < index for index, sources in enumerate(needs) for source in sources):
@@ -327,7 +331,7 @@ def _picture(plan: Plan, results: Sequence[StepResult], tools: Mapping[str, Tool
         )
         for box in drawing.boxes
     )
-    return _Picture(drawing.width, drawing.height, nodes, drawing.arrows)
+    return Picture(drawing.width, drawing.height, nodes, drawing.arrows)
 
 
 def _outcome(episode: Episode, result: StepResult) -> _Outcome:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from hearth.demo.demo_report import MAX_FULL, milliseconds, outcome, render_report, write_report
 from hearth.errors import HearthError
+from hearth.serve.episode_report import MAX_FULL, milliseconds, outcome, render_report, write_report
 from hearth.terminal import table_lines
 from hearth.types import (
     Answer,
