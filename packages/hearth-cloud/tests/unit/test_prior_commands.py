@@ -436,7 +436,7 @@ def test_the_command_takes_a_file_and_removes_it(tmp_path: Path, monkeypatch: py
     taken = run(str(path), "--json")
     assert json.loads(taken.output)["n_edges"] == 3
     assert "used already" in run(str(path)).output
-    assert "nothing of others" in run("--remove").output
+    assert "only what was taught here" in run("--remove").output
     assert isinstance(run(str(path), "--remove").exception, Exception)
     assert "no prior was fetched" in str(run().exception)
     path.write_bytes(b"?")
