@@ -123,6 +123,7 @@ ELSEWHERE = {
     "correct": "hearth.cli.learning.correct_command:correct",
     "edge": "hearth.cli.edge.edge_commands:edge",
     "forget": "hearth.cli.memory.forget_command:forget",
+    "import": "hearth.cli.memory.import_command:import_",
     "learn": "hearth.cli.learning.quarantine_commands:learn",  # a command of it; loads the others
     "ledger": "hearth.cli.guard.ledger_commands:ledger",
     "mask": "hearth.cli.guard.mask_command:mask",

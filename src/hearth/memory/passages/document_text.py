@@ -47,7 +47,9 @@ def text_of(name: str, data: bytes) -> str:
         return _by_worker("pdf", data)
     if data.startswith(_PACKED):
         if ending not in _WORKED:
-            raise Unreadable("a packed file; unpack it, or save it as PDF, DOCX, ODT or XLSX")
+            raise Unreadable(
+                "a packed file; bring an archive in with `hearth import`, or save it as PDF, DOCX, ODT or XLSX"
+            )
         return _by_worker(_WORKED[ending], data)
     text = decoded(data)
     if text is None:

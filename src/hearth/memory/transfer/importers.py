@@ -20,7 +20,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from hearth.errors import MissingExtraError, RequestError
 from hearth.formats.content_lines import parse, unescape
@@ -165,24 +165,33 @@ def _mail_file(path: Path) -> Iterator[Item]:
 
 
 def _mbox(path: Path) -> Iterator[Item]:
-    """Yield the messages between `From ` lines that follow a blank one."""
+    with path.open("rb") as file:
+        for n_bytes, raw, n_line in mbox_messages(file, MAX_RECORD_BYTES):
+            yield n_bytes, _mail_event(raw, f"{path}, line {n_line}")
+
+
+def mbox_messages(file: IO[bytes], n_most: int) -> Iterator[tuple[int, bytes, int]]:
+    """Yield the messages between `From ` lines that follow a blank one: bytes read, the message, its first line.
+
+    Args:
+        n_most: Bytes of a longer message that are kept, by a line more.
+    """
     raw = bytearray()
     n_read, n_line, began_line, was_blank = 0, 0, 1, True
-    with path.open("rb") as file:
-        while line := file.readline(1_000_000):
-            n_line += 1
-            if line.startswith(b"From ") and was_blank:
-                if raw.strip():
-                    yield n_read, _mail_event(bytes(raw), f"{path}, line {began_line}")
-                    n_read = 0
-                raw.clear()
-                began_line = n_line
-            elif len(raw) < MAX_RECORD_BYTES:
-                raw += line[1:] if line.startswith(b">From ") else line
-            n_read += len(line)
-            was_blank = not line.strip()
+    while line := file.readline(1_000_000):
+        n_line += 1
+        if line.startswith(b"From ") and was_blank:
+            if raw.strip():
+                yield n_read, bytes(raw), began_line
+                n_read = 0
+            raw.clear()
+            began_line = n_line
+        elif len(raw) < n_most:
+            raw += line[1:] if line.startswith(b">From ") else line
+        n_read += len(line)
+        was_blank = not line.strip()
     if raw.strip():
-        yield n_read, _mail_event(bytes(raw), f"{path}, line {began_line}")
+        yield n_read, bytes(raw), began_line
 
 
 def _mail_event(raw: bytes, where: str) -> NewEvent | Bad:

@@ -1,0 +1,218 @@
+"""Looks through what somebody hands over (a file, a folder, a ZIP archive, a folder of those) and says what is in it.
+
+Every file is a piece with a kind: `mbox`, `mail`, `calendar`, `contacts`, `note`, `document`, `chat`, or a reason why
+it is left out. Kinds are told by names and first bytes, so that a Google Takeout, an Apple archive, a Thunderbird or
+Apple Mail folder, a Maildir, an Obsidian vault, and exports of Notion, Keep, WhatsApp, Telegram and Signal need no
+option.
+
+Covered: encrypted, damaged and too tightly packed archives, links, names that lead elsewhere (a piece's name is never
+a place to write to). Not covered: archives in archives, other packers than ZIP, pictures, sound.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from hearth.errors import RequestError
+from hearth.memory.transfer.chat_exports import CHAT_LINE, plain
+from hearth.memory.transfer.import_sources import lines_of
+
+MAX_FILE_BYTES = 25_000_000
+MOST_PACKED = 200
+"""A larger file that was packed to a smaller share than 1/200 is no text of anybody's."""
+_MOST_UNPACKED_BYTES = 50_000_000
+_HEAD_BYTES = 20_000
+_DOCUMENTS = frozenset("pdf docx odt xlsx csv tsv html htm txt rtf".split())  # noqa: SIM905 - a list of words
+_LEFT_OUT = {
+    "pictures": "jpg jpeg png gif webp tif tiff heic svg bmp",
+    "sound and video": "mp3 m4a wav ogg opus flac mp4 mov avi mkv webm 3gp aac",
+    "archives inside an archive": "zip tar tgz gz 7z rar",
+    "indexes and settings of other programs": "msf dat db sqlite sqlite3 plist ini log css js xml lock",
+}
+_WHY = {ending: why for why, endings in _LEFT_OUT.items() for ending in endings.split()}
+_NOT_OWN = re.compile(
+    r"(?:^|/)(?:trash|deleted[ \w]*|junk|spam|drafts?|papierkorb|entw[uü]rfe)(?:\.mbox)?(?:/|$)", re.I
+)
+_ID = re.compile(r"[ _-][0-9a-f]{32}(?=\.\w+$)")
+"""What Notion puts behind each title."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One file of what was handed over."""
+
+    kind: str
+    """One of the module's kinds; empty: left out."""
+    name: str
+    """Its place below what was handed over, for people and for the names of what is made of it."""
+    n_bytes: int
+    path: Path
+    """The file, or the archive that holds it."""
+    member: str = ""
+    why: str = ""
+    """Why it is left out."""
+
+    def open(self) -> IO[bytes]:
+        """Open the file to read. Raises: OSError, zipfile.BadZipFile."""
+        if not self.member:
+            return self.path.open("rb")
+        with zipfile.ZipFile(self.path) as archive:
+            return archive.open(self.member)
+
+    def read(self) -> bytes:
+        """Read at most `MAX_FILE_BYTES`. Raises: OSError, zipfile.BadZipFile."""
+        with self.open() as file:
+            return file.read(MAX_FILE_BYTES)
+
+    @property
+    def title(self) -> str:
+        """The file's name without its ending, and without what Notion adds."""
+        return PurePosixPath(_ID.sub("", self.name)).stem
+
+
+def pieces_of(path: Path) -> list[Piece]:
+    """Look through a path; files in the order of their names.
+
+    Raises:
+        RequestError: There is nothing there, or it is a damaged archive.
+    """
+    if not path.exists():
+        raise RequestError(f"there is no file or folder {str(path)!r}; give one that an export or a program made")
+    if path.is_file():
+        found = _members(path, "") if _is_archive(path) else [_piece(path, path.name)]
+    else:
+        found = [piece for file in _files(path) for piece in _of_file(file, file.relative_to(path).as_posix())]
+    html = {_without_ending(piece.name) for piece in found if piece.kind == "note" and piece.name.endswith(".json")}
+    return sorted((_without_page(piece, html) for piece in found), key=lambda piece: piece.name)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for place, names, files in os.walk(folder):
+        names[:] = sorted(name for name in names if name not in (".git", ".obsidian", "__MACOSX", "node_modules"))
+        yield from (Path(place, name) for name in sorted(files))
+
+
+def _of_file(path: Path, name: str) -> list[Piece]:
+    if path.is_symlink() or not path.is_file():
+        return [Piece("", name, 0, path, why="links and what is no plain file")]
+    return _members(path, name) if _is_archive(path) else [_piece(path, name)]
+
+
+def _is_archive(path: Path) -> bool:
+    return path.suffix.lower() == ".zip"
+
+
+def _members(path: Path, within: str) -> list[Piece]:
+    """Return the pieces of an archive."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return [_member(archive, path, one, within) for one in archive.infolist() if not one.is_dir()]
+    except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
+        if not within:
+            raise RequestError(
+                f"{str(path)!r} is no ZIP archive that can be read: {error}; download it again"
+            ) from None
+        return [Piece("", within, 0, path, why="damaged archives")]
+
+
+def _member(archive: zipfile.ZipFile, path: Path, one: zipfile.ZipInfo, within: str) -> Piece:
+    name = "/".join(part for part in (within, one.filename) if part)
+    is_bomb = one.file_size > _MOST_UNPACKED_BYTES and one.file_size > MOST_PACKED * max(1, one.compress_size)
+    why = "encrypted files" if one.flag_bits & 1 else "files packed too tightly to be real" if is_bomb else ""
+    if "__MACOSX/" in name or (one.external_attr >> 16) & 0o170000 == 0o120000:
+        why = "links and what is no plain file"
+    if why:
+        return Piece("", name, one.file_size, path, one.filename, why)
+    try:
+        with archive.open(one) as file:
+            head = file.read(_HEAD_BYTES)
+    except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError, ValueError):
+        return Piece("", name, one.file_size, path, one.filename, "damaged files")
+    return _told(Piece("", name, one.file_size, path, one.filename), head)
+
+
+def _piece(path: Path, name: str) -> Piece:
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError as error:
+        return Piece("", name, 0, path, why=f"files that cannot be opened ({error.strerror})")
+    return _told(Piece("", name, path.stat().st_size, path), head)
+
+
+def _told(piece: Piece, head: bytes) -> Piece:
+    """Return the piece with its kind, by its name and first bytes."""
+    kind, why = _kind(piece.name, head)
+    if not why and kind != "mbox" and kind != "chat" and piece.n_bytes > MAX_FILE_BYTES:
+        kind, why = "", f"files over {MAX_FILE_BYTES // 1_000_000} MB"
+    return Piece(kind, piece.name, piece.n_bytes, piece.path, piece.member, why)
+
+
+def _kind(name: str, head: bytes) -> tuple[str, str]:
+    """Return a kind, or none and why."""
+    place = PurePosixPath(name)
+    ending = place.suffix.lower().removeprefix(".")
+    is_mail = place.parent.name in ("cur", "new") or ending in ("eml", "emlx", "mbox") or head.startswith(b"From ")
+    if place.name.startswith(".") or not head:
+        return "", "hidden and empty files"
+    if is_mail:
+        return (
+            ("", "mail that was deleted, not sent or junk") if _NOT_OWN.search(name) else (_mail_kind(ending, head), "")
+        )
+    if ending in ("ics", "vcf"):
+        return ("calendar" if ending == "ics" else "contacts"), ""
+    if ending in ("json", "jsonl", "ndjson"):
+        return _json_kind(ending, head)
+    if ending == "txt" and any(CHAT_LINE.match(plain(line)) for line in lines_of(head)[:5]):
+        return "chat", ""
+    if ending in ("md", "markdown"):
+        return "note", ""
+    return ("document", "") if ending in _DOCUMENTS else ("", _WHY.get(ending, "files of other kinds"))
+
+
+def _mail_kind(ending: str, head: bytes) -> str:
+    return "mbox" if head.startswith(b"From ") and ending != "eml" else "mail"
+
+
+def _json_kind(ending: str, head: bytes) -> tuple[str, str]:
+    if ending != "json":
+        return "chat", ""
+    if b'"textContent"' in head or b'"listContent"' in head:
+        return "note", ""
+    return ("chat", "") if b'"messages"' in head and b'"type"' in head else ("", "data of other programs (JSON)")
+
+
+def _without_page(piece: Piece, notes: set[str]) -> Piece:
+    """Return the piece; of a note that is there twice, the page is left out."""
+    if piece.kind == "document" and piece.name.endswith(".html") and _without_ending(piece.name) in notes:
+        return Piece("", piece.name, piece.n_bytes, piece.path, piece.member, "pages of notes that are taken")
+    return piece
+
+
+def _without_ending(name: str) -> str:
+    return name.rpartition(".")[0]
+
+
+def keep_note(data: bytes) -> tuple[str, str]:
+    """Read a note of Google Keep: its title and text. Raises: ValueError: It is none, or was deleted."""
+    said = json.load(io.BytesIO(data))
+    if not isinstance(said, dict) or said.get("isTrashed"):
+        raise ValueError("a deleted note" if isinstance(said, dict) else "no note of Keep")
+    rows = said.get("listContent")
+    lines = [
+        f"- [{'x' if row.get('isChecked') else ' '}] {row.get('text', '')}"
+        for row in (rows if isinstance(rows, list) else ())
+        if isinstance(row, dict)
+    ]
+    text = str(said.get("textContent") or "\n".join(lines))
+    if not text.strip():
+        raise ValueError("an empty note")
+    return str(said.get("title") or "").strip(), text

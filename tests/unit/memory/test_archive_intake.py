@@ -1,0 +1,179 @@
+"""What is handed over is told apart, put into the home once, and what is left out is said with its reason."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hearth.errors import RequestError
+from hearth.memory.event_memory import EventMemory
+from hearth.memory.transfer import archive_contents
+from hearth.memory.transfer.archive_contents import pieces_of
+from hearth.memory.transfer.archive_intake import Intake, Taken, safe_name
+from hearth.memory.transfer.import_sources import Source
+from hearth.storage.database import Store
+
+
+def mail(n: int, sender: str = "Tom <tom@x.example>", extra: str = "") -> str:
+    head = f"From: {sender}\nTo: me@home.example\nSubject: Mail {n}\nMessage-ID: <{n}@x>\n{extra}"
+    return f"{head}Date: Mon, 23 Nov 2026 08:00:0{n % 10} +0000\n\nText {n}.\n"
+
+
+SPAM = "X-Gmail-Labels: Opened,Spam\n"
+CALENDAR = (
+    "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VTIMEZONE\r\nTZID:Europe/Berlin\r\nEND:VTIMEZONE\r\n"
+    "BEGIN:VEVENT\r\nUID:a\r\nDTSTART;TZID=Europe/Berlin:20261125T180000\r\nSUMMARY:Choir\r\nEND:VEVENT\r\n"
+    "BEGIN:VEVENT\r\nUID:a\r\nRECURRENCE-ID;TZID=Europe/Berlin:20261202T180000\r\nSUMMARY:Choir late\r\nEND:VEVENT\r\n"
+    "BEGIN:VTODO\r\nUID:t\r\nSUMMARY:Water\r\nEND:VTODO\r\nEND:VCALENDAR\r\n"
+)
+CARD = "BEGIN:VCARD\r\nVERSION:3.0\r\n{}FN:Ana\r\nEND:VCARD\r\n"
+FILES: dict[str, bytes] = {
+    "Takeout/Mail/All mail.mbox": (
+        f"From a Mon\n{mail(1)}\n\nFrom b Mon\n{mail(2, 'Me <me@home.example>')}\n\nFrom c Mon\n{mail(3, extra=SPAM)}\n"
+    ).encode(),
+    "Takeout/Calendar/home.ics": CALENDAR.encode(),
+    "Takeout/Contacts/all.vcf": (CARD.format("UID:u\r\n") + CARD.format("")).encode(),
+    "Takeout/Keep/List.json": json.dumps(
+        {"title": "Camping", "listContent": [{"text": "tent", "isChecked": True}]}
+    ).encode(),
+    "Takeout/Keep/List.html": b"<html>Camping</html>",
+    "Takeout/Activity.json": b'{"x": 1}',
+    "Takeout/Chat/messages.json": b'{"messages": [{"text": "of a form that is not known"}]}',
+    "Local Folders/Inbox": f"From a Mon\n{mail(4)}".encode(),
+    "Local Folders/Inbox.msf": b"// index",
+    "Local Folders/Trash": f"From a Mon\n{mail(5)}".encode(),
+    "Maildir/cur/1.x:2,S": mail(6).encode(),
+    "Apple/7.emlx": f"{len(mail(7))}\n{mail(7)}<plist/>".encode(),
+    "Notion/Roof 0123456789abcdef0123456789abcdef.md": b"# Roof\n\nThe felt is brittle.\n",
+    "papers/lease.txt": b"The notice period is two months.",
+    "papers/photo.jpg": b"\xff\xd8\xff",
+    "WhatsApp Chat with Ana.txt": b"23/11/2026, 09:15 - Ana: I bought the tent\n23/11/2026, 09:16 - Me: great\n",
+}
+EXPECTED = {"mail": 5, "event": 1, "reminder": 1, "card": 2, "note": 2, "document": 1, "message": 2}
+
+
+@pytest.fixture
+def handed(tmp_path: Path) -> Path:
+    for name, data in FILES.items():
+        path = tmp_path / "handed" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return tmp_path / "handed"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "hearth.db") as store:
+        yield store
+
+
+def take(path: Path, owner: Path, store: Store, n_most: int = 10_000) -> Taken:
+    source = Source(path, "", dt.UTC)
+    intake = Intake(owner, EventMemory(store), store, source, "me@home.example")
+    for piece in pieces_of(path)[:n_most]:
+        for _ in intake.take(piece):
+            pass
+    return intake.taken
+
+
+def zipped(folder: Path, path: Path) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in sorted(folder.rglob("*")):
+            if file.is_file():
+                archive.write(file, file.relative_to(folder))
+    return path
+
+
+@pytest.mark.parametrize("is_zipped", [False, True])
+def test_each_form_is_known_and_twice_is_once(handed: Path, tmp_path: Path, store: Store, is_zipped: bool) -> None:
+    given = zipped(handed, tmp_path / "all.zip") if is_zipped else handed
+    owner = tmp_path / "owner"
+    taken = take(given, owner, store)
+    assert (dict(taken.new), taken.faults) == (EXPECTED, [])
+    assert set(taken.left_out) == {
+        "mail that was deleted, not sent or junk",
+        "pages of notes that are taken",
+        "data of other programs (JSON)",
+        "indexes and settings of other programs",
+        "pictures",
+    }
+    sent = [one.read_text().rstrip() for one in (owner / "mail/.Sent/cur").iterdir()]
+    assert sent == [mail(2, "Me <me@home.example>").rstrip()]
+    assert (owner / "notes/Roof.md").exists()
+    assert (owner / "notes/Camping.md").read_text() == "# Camping\n\n- [x] tent\n"
+    event = next((owner / "calendar").iterdir()).read_text()
+    assert event.count("BEGIN:VEVENT") == 2
+    assert "VTIMEZONE" in event
+    again = take(given, owner, store)
+    assert (again.new.total(), again.known.total()) == (0, sum(EXPECTED.values()))
+
+
+def test_an_import_that_was_stopped_carries_on(handed: Path, tmp_path: Path, store: Store) -> None:
+    first = take(handed, tmp_path / "owner", store, 5)
+    rest = take(handed, tmp_path / "owner", store)
+    assert first.new.total() > 0
+    assert first.new + rest.new == EXPECTED
+
+
+def test_what_the_home_has_already_is_not_brought_in(handed: Path, tmp_path: Path, store: Store) -> None:
+    own = tmp_path / "owner/mail/new/99.fetched"
+    own.parent.mkdir(parents=True)
+    own.write_text(mail(1).replace("\n", "\r\n"))
+    (tmp_path / "owner/calendar").mkdir()
+    (tmp_path / "owner/calendar/mine.ics").write_text(
+        "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:a\nEND:VEVENT\nEND:VCALENDAR\n"
+    )
+    taken = take(handed, tmp_path / "owner", store)
+    assert (taken.known["mail"], taken.known["event"]) == (1, 1)
+
+
+def test_a_changed_document_stands_beside_the_old_one(tmp_path: Path, store: Store) -> None:
+    lease = tmp_path / "lease.txt"
+    for text in ("Two months.", "Three months.", "Three months."):
+        lease.write_text(text)
+        taken = take(lease, tmp_path / "owner", store)
+    assert taken.known["document"] == 1
+    assert len(list((tmp_path / "owner/documents").iterdir())) == 2
+
+
+def test_pieces_that_break_are_named_and_the_rest_goes_on(handed: Path, tmp_path: Path, store: Store) -> None:
+    (handed / "broken.ics").write_bytes(b"BEGIN:VCALENDAR\nEND:VEVENT\n")
+    (handed / "none.eml").write_bytes(b"\n\nno head")
+    (handed / "Takeout/Keep/bad.json").write_bytes(b'{"textContent": ')
+    (handed / "broken.zip").write_bytes(b"PK\x03\x04 broken")
+    (handed / "link.txt").symlink_to("/etc/passwd")
+    taken = take(handed, tmp_path / "owner", store)
+    assert dict(taken.new) == EXPECTED
+    assert [fault.partition(":")[0] for fault in taken.faults] == ["Takeout/Keep/bad.json", "broken.ics", "none.eml"]
+    assert taken.left_out["damaged archives"] == taken.left_out["links and what is no plain file"] == 1
+
+
+def test_a_file_packed_too_tightly_is_left_out(tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive_contents, "_MOST_UNPACKED_BYTES", 1_000)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("bomb.txt", "a" * 3_000_000)
+        archive.writestr("../../note.md", "# Up\n\nA name that leads elsewhere.\n")
+    taken = take(tmp_path / "a.zip", tmp_path / "owner", store)
+    assert dict(taken.left_out) == {"files packed too tightly to be real": 1}
+    assert [path.name for path in tmp_path.rglob("note.md")] == ["note.md"]
+    assert (tmp_path / "owner/notes/note.md").exists()
+
+
+def test_nothing_there_and_no_archive_are_said(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match="there is no file or folder"):
+        pieces_of(tmp_path / "absent")
+    (tmp_path / "a.zip").write_bytes(b"no archive")
+    with pytest.raises(RequestError, match="download it again"):
+        pieces_of(tmp_path / "a.zip")
+
+
+@pytest.mark.parametrize(
+    ("name", "safe"), [("../a/b.txt", "a b.txt"), (".hidden", "hidden"), ("", "unnamed"), ("x" * 300 + ".pdf", "x" * 80 + ".pdf")]
+)  # fmt: skip
+def test_names_of_files_are_plain(name: str, safe: str) -> None:
+    assert safe_name(name) == safe
