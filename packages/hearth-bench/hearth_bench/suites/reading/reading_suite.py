@@ -3,7 +3,8 @@
 Each question is asked twice: of its own document ("given"), and of all documents of the file together ("whole"),
 where the right one has to be found first. A span counts by SQuAD's F1 over its words (Rajpurkar et al. 2016: lower
 case, without articles and punctuation, the best of the right answers; a refusal counts 0), yes or no and counts by
-being equal, a question without answer by being refused.
+being equal, a question without answer by being refused ("rightly"). "Elsewhere" is the share of the answerable ones that
+is refused among what was found in other documents than the question's own.
 
 Covered: floors by the sentence that shares most words with the question, by words alone and by meaning alone (the best
 passage's best sentence).
@@ -60,6 +61,8 @@ class Asked:
     question: DocumentQuestion
     given: Said
     whole: Said | None
+    elsewhere: Said | None
+    """Of all documents but the question's own, where nothing answers."""
     floors: Mapping[str, str]
     ms: float
 
@@ -146,6 +149,8 @@ def measure_reading(
     document: dict[str, object] = {**_figures(asked, lambda one: one.given)}
     if is_whole:
         document |= {f"whole_{name}": value for name, value in _figures(asked, lambda one: one.whole).items()}
+        nowhere = [one.elsewhere for one in asked if one.elsewhere is not None and one.question.kind == "extractive"]
+        document["whole_refused_elsewhere"] = _mean([float(not said.value) for said in nowhere])
         document["whole_p50_ms"] = round(statistics.median(one.ms for one in asked), 1) if asked else None
     spans = [one for one in asked if one.question.kind == "extractive"]
     for name in ("most_words", "words", "meaning"):
@@ -162,16 +167,25 @@ def _ask(one: DocumentQuestion, passages: PassageStore | None, encoder: Encoder,
     own = own_candidates(one, encoder)
     given = said_of(one, read_passages(one.question, own, reader))
     if passages is None:
-        return Asked(one, given, None, _floors(one, own), 0.0)
+        return Asked(one, given, None, None, _floors(one, own), 0.0)
     began = time.perf_counter()
     found = passages.find(one.question)
-    whole = said_of(one, read_passages(one.question, found, reader))
-    return Asked(one, given, whole, _floors(one, found), (time.perf_counter() - began) * 1000)
+    readings = read_passages(one.question, found, reader)
+    ms = (time.perf_counter() - began) * 1000
+    others = [reading for reading in readings if reading.candidate.passage.record != record_of(one)]
+    return Asked(one, given, said_of(one, readings), said_of(one, others), _floors(one, found), ms)
 
 
 def reading_lines(document: Mapping[str, object]) -> list[str]:
     """Write the figures as a table: given the document, found among all, and the floors."""
-    names = ("extractive_f1", "refused_rightly", "refused_wrongly", "yesno_accuracy", "count_accuracy")
+    names = (
+        "extractive_f1",
+        "refused_rightly",
+        "refused_elsewhere",
+        "refused_wrongly",
+        "yesno_accuracy",
+        "count_accuracy",
+    )
     lines = [f"{'':<18}{'given':>9}{'whole':>9}"]
     for name in names:
         values = (document.get(name), document.get(f"whole_{name}"))
