@@ -60,6 +60,11 @@ def faults(plan: Plan, tools: Mapping[str, ToolSpec]) -> tuple[PlanError, ...]:
     return tuple(_examine(plan, tools)[0])
 
 
+def only_reads(plan: Plan, tools: Mapping[str, ToolSpec]) -> bool:
+    """Return whether every step is of a known tool that changes nothing and sends nothing."""
+    return all(step.tool in tools and tools[step.tool].effect == "none" for step in plan.steps)
+
+
 def _examine(plan: Plan, tools: Mapping[str, ToolSpec]) -> tuple[list[PlanError], list[Step]]:
     """Return all faults, and the steps with their values normalised."""
     if not plan.steps:

@@ -24,6 +24,7 @@ from typing import Any
 
 from hearth.errors import NotFound, RequestError
 from hearth.formats.plan_json import plan_from_json, plan_to_json
+from hearth.formats.plan_validation import only_reads
 from hearth.learning.demonstration_store import Entry
 from hearth.learning.learned_state import State
 from hearth.learning.teaching.harvest import judge
@@ -161,9 +162,8 @@ def _stood(episode: Episode, trace: Trace, tools: Mapping[str, ToolSpec], now: d
     verdict = judge(episode, calls, tools, now, dt.timedelta(0))
     if verdict.kind in ("success", "teacher"):
         return True
-    only_reads = all(tools[step.tool].effect == "none" for step in plan.steps)
     is_whole = not plan.unserved and not episode.rounds and episode.answer.status == "done"
-    return verdict.kind == "question" and only_reads and is_whole
+    return verdict.kind == "question" and is_whole and only_reads(plan, tools)
 
 
 Occurrence = tuple[int, tuple[int, ...]]

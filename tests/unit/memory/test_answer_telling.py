@@ -16,7 +16,7 @@ QUESTION = "when is the parents evening"
 
 def reading(title: str, text: str, value: str, days_ago: int, chance: float = 0.8, kind: str = "note") -> Reading:
     at = FIXED_NOW - dt.timedelta(days=days_ago)
-    passage = Passage(days_ago, title, f"{title} {days_ago}", kind, "file", title, "", at, text)
+    passage = Passage(f"{title} {days_ago}", kind, "file", title, "", at, text, days_ago, title)
     return Reading(Candidate(passage, 1.0, 0.5), value, passage.read.index(value), 0.5, (), chance)
 
 

@@ -23,6 +23,7 @@ from typing import Literal
 
 from hearth.errors import PlanError
 from hearth.formats.plan_json import plan_to_json
+from hearth.formats.plan_validation import only_reads
 from hearth.guard.flow.labels import origins, predict
 from hearth.guard.flow.spotlighting import INJECTION
 from hearth.learning.demonstration_store import Entry
@@ -151,7 +152,7 @@ def judge(
         return verdict("question", "a part of it was not served")
     if episode.answer.status != "done" or any(result.status != "done" for result in episode.results):
         return verdict("question", "it did not end well")
-    if all(tools[step.tool].effect == "none" for step in plan.steps):
+    if only_reads(plan, tools):
         return verdict("question", ONLY_READ)
     again = next((e for e in later if words_of(e.request.text) == words_of(episode.request.text)), None)
     if again is not None and again.plan is not None and _nodes(again.plan) != _nodes(plan):

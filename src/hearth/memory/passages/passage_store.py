@@ -52,18 +52,11 @@ class NewPassage:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(NewPassage):
     """A passage as it is kept."""
 
     number: int
     path: str
-    record: str
-    kind: str
-    source: str
-    title: str
-    person: str
-    at: dt.datetime | None
-    text: str
 
     @property
     def read(self) -> str:
@@ -276,6 +269,6 @@ def _plain(text: str) -> str:
 
 def _passage(row: sqlite3.Row) -> Passage:
     return Passage(
-        *(row["number"], row["path"], row["record"], row["kind"], row["source"], row["title"], row["person"]),
-        *(parse_moment(row["at"]) if row["at"] else None, row["text"]),
+        *(row["record"], row["kind"], row["source"], row["title"], row["person"]),
+        *(parse_moment(row["at"]) if row["at"] else None, row["text"], row["number"], row["path"]),
     )

@@ -155,6 +155,13 @@ class EventIndex:
             self._n_all_terms = int(self._thread_terms.sum())
         self.n_live = n
 
+    def _slots_of(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Find where events of these numbers are kept, and which are."""
+        slots = np.searchsorted(self.numbers[: self._n], numbers)
+        is_known = slots < self._n
+        is_known[is_known] = self.numbers[slots[is_known]] == numbers[is_known]
+        return slots, is_known
+
     def _read_vectors(self) -> None:
         rows = self._store.query(
             "SELECT number, vector FROM event_vector WHERE length(vector) = ? ORDER BY number", (VECTOR_BYTES,)
@@ -163,9 +170,7 @@ class EventIndex:
             return
         raw = np.frombuffer(b"".join(row[1] for row in rows), np.uint8).reshape(len(rows), -1)
         numbers = np.fromiter((row[0] for row in rows), np.int64, len(rows))
-        slots = np.searchsorted(self.numbers[: self._n], numbers)
-        is_known = slots < self._n
-        is_known[is_known] = self.numbers[slots[is_known]] == numbers[is_known]
+        slots, is_known = self._slots_of(numbers)
         slots, raw = slots[is_known], raw[is_known]
         self._codes[slots] = raw[:, 4 : 4 + DIM].view(np.int8)
         self._halves[slots] = raw[:, 4 + DIM :]
@@ -349,9 +354,7 @@ class EventIndex:
             rows = self._store.query("SELECT doc, count(*) FROM temp.event_terms WHERE term = ? GROUP BY doc", (stem,))
             numbers = np.fromiter((row[0] for row in rows), np.int64, len(rows))
             counts = np.fromiter((row[1] for row in rows), np.float32, len(rows))
-            slots = np.searchsorted(self.numbers[: self._n], numbers)
-            is_known = slots < self._n
-            is_known[is_known] = self.numbers[slots[is_known]] == numbers[is_known]
+            slots, is_known = self._slots_of(numbers)
             known = self._postings[stem] = Postings(slots[is_known], counts[is_known], self._n_removed)
         elif known.n_removed != self._n_removed:
             is_there = self.is_live[known.slots]

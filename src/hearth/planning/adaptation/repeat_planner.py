@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.errors import PlanError
-from hearth.formats.plan_validation import check_plan
+from hearth.formats.plan_validation import check_plan, only_reads
 from hearth.language.values.slots import Slot, find_slots
 from hearth.planning.adaptation.case_adaptation import SIGNS, Repeat, Repeats, exchanged, moment_later, moved, values_of
 from hearth.planning.adaptation.templates import is_moment
@@ -172,7 +172,7 @@ def does_the_opposite(
 
     Heads and votes find a long request almost the same although one word of it says the contrary.
     """
-    if all(tools[step.tool].effect == "none" for step in answer.steps):
+    if only_reads(answer, tools):
         return False
     done = [(step.tool, dict(step.arguments)) for step in answer.steps]
     said = set(_telling(request.text))

@@ -18,6 +18,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from hearth.formats.plan_validation import only_reads
 from hearth.language.text.tokens import Slot, listed
 from hearth.language.values.slots import find_slots
 from hearth.planning.dialogue.memory_fallback import REMEMBER, SEARCH, corrected
@@ -127,7 +128,7 @@ def read_after(
         return Reading(right)
     asked = last
     if _ASKS.match(text):
-        asked = next((e for e in recent if e.plan is not None and _only_reads(e.plan, tools)), last)
+        asked = next((e for e in recent if e.plan is not None and only_reads(e.plan, tools)), last)
     ellipsis = _ELLIPSIS.fullmatch(text)
     if ellipsis and (full := _filled(asked.request, ellipsis["rest"], now, context)) is not None:
         return Reading(full, revises=changed)
@@ -192,10 +193,6 @@ def _exchanged(said: str, rest: str) -> str:
     else:
         return ""
     return " ".join([*old[:first], *new, *old[last + 1 :]])
-
-
-def _only_reads(plan: Plan, tools: Mapping[str, ToolSpec]) -> bool:
-    return all(step.tool in tools and tools[step.tool].effect == "none" for step in plan.steps)
 
 
 # ── Ellipsis ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
 from hearth.errors import PlanError
-from hearth.formats.plan_validation import check_plan
+from hearth.formats.plan_validation import check_plan, only_reads
 from hearth.memory.answers.questions import asked_of, believed_then, declares, said_by
 from hearth.memory.facts.fact_names import KIN_WORDS
 from hearth.memory.inquiry.record_answers import asked_of_records
@@ -119,14 +119,15 @@ def _is_worked_out(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpe
     if FIND not in tools:
         return False
     if asked_for_summary(text) is not None:
-        return isinstance(found, Refusal) or all(tools[step.tool].effect == "none" for step in found.steps)
+        return isinstance(found, Refusal) or only_reads(found, tools)
     asked = asked_of_records(text)
     if asked is None:
         return False
     if isinstance(found, Refusal):
         return found.kind == "out_of_scope"
-    reads = all(step.tool in tools and tools[step.tool].effect == "none" for step in found.steps)
-    return reads and (asked.operation not in _LISTED or {step.tool for step in found.steps} == {SEARCH})
+    return only_reads(found, tools) and (
+        asked.operation not in _LISTED or {step.tool for step in found.steps} == {SEARCH}
+    )
 
 
 def _found_by(request: Request, tools: Mapping[str, ToolSpec]) -> Plan | None:
@@ -153,8 +154,7 @@ def asked_elsewhere(
     step = plan.steps[left[0].step]
     is_sought = any(isinstance(value, str) and value for name, value in step.arguments.items() if name in _BY_WORDS)
     is_empty = left[0].error_kind == "NotFound" or (left[0].status == "done" and left[0].value in (None, []))
-    reads = all(one.tool in tools and tools[one.tool].effect == "none" for one in plan.steps)
-    if not (is_sought and is_empty and reads) or step.tool == FIND:
+    if not (is_sought and is_empty and only_reads(plan, tools)) or step.tool == FIND:
         return None
     question = Step(FIND, {"question": request.text.strip(" ?.!")}, text=request.text, replaces=left[0].step)
     try:

@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from hearth.errors import PlannerError
 from hearth.formats.plan_text import plan_lines
+from hearth.formats.plan_validation import only_reads
 from hearth.planning.deferral.agreement_log import agrees
 from hearth.protocols import Planner
 from hearth.types import Context, Plan, Refusal, Request, ToolSpec
@@ -68,7 +69,7 @@ class ConsistentPlanner:
         best = groups[0][0]
         if len(groups) == 1:
             return replace(best, confidence=UNANIMOUS) if isinstance(best, Plan) and n_answers > 1 else best
-        is_harmless = all(isinstance(group[0], Refusal) or _only_reads(group[0], tools) for group in groups)
+        is_harmless = all(isinstance(group[0], Refusal) or only_reads(group[0], tools) for group in groups)
         if is_harmless and 2 * len(groups[0]) > n_answers:
             return replace(best, confidence=DISPUTED) if isinstance(best, Plan) else best
         return self._which(groups, tools)
@@ -91,10 +92,6 @@ def _is_same(one: Plan | Refusal, other: Plan | Refusal, tools: Mapping[str, Too
     if isinstance(one, Refusal) or isinstance(other, Refusal):
         return isinstance(one, Refusal) and isinstance(other, Refusal) and one.kind == other.kind
     return agrees(one, other, tools) or (one.steps, one.unserved) == (other.steps, other.unserved)
-
-
-def _only_reads(plan: Plan, tools: Mapping[str, ToolSpec]) -> bool:
-    return all(step.tool in tools and tools[step.tool].effect == "none" for step in plan.steps)
 
 
 def _in_words(answer: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> str:

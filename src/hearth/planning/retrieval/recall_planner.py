@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.errors import PlanError
-from hearth.formats.plan_validation import check_plan
+from hearth.formats.plan_validation import check_plan, only_reads
 from hearth.language.acts.admissibility import why_unreadable
 from hearth.language.acts.negation import forbids, with_denials
 from hearth.language.values.slots import Slot, clauses, find_slots
@@ -175,7 +175,7 @@ class RecallPlanner:
         "Turn the heating on at six" reads like something to write down; without "at six" it is the heating.
         """
         times = [slot for slot in slots if slot.kind == "time" and is_later(slot)]
-        if len(times) != 1 or all(offered.tools[step.tool].effect == "none" for step in plan.steps):
+        if len(times) != 1 or only_reads(plan, offered.tools):
             return False
         text = request.text[: times[0].cue_start] + request.text[times[0].end :]
         units, forms = self._units(text, find_slots(text, request.now, Context()))

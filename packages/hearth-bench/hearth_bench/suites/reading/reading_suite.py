@@ -3,8 +3,8 @@
 Each question is asked twice: of its own document ("given"), and of all documents of the file together ("whole"),
 where the right one has to be found first. A span counts by SQuAD's F1 over its words (Rajpurkar et al. 2016: lower
 case, without articles and punctuation, the best of the right answers; a refusal counts 0), yes or no and counts by
-being equal, a question without answer by being refused ("rightly"). "Elsewhere" is the share of the answerable ones that
-is refused among what was found in other documents than the question's own.
+being equal, a question without answer by being refused ("rightly"). "Elsewhere" is the share of the answerable ones
+that is refused among what was found in other documents than the question's own.
 
 Covered: floors by the sentence that shares most words with the question, by words alone and by meaning alone (the best
 passage's best sentence).
@@ -102,7 +102,7 @@ def own_candidates(one: DocumentQuestion, encoder: Encoder) -> list[Candidate]:
     """Return the passages of a question's own document, scored by shared words and meaning."""
     texts = cut_texts(one.context)
     found = [
-        Passage(k, "", record_of(one), "document", "file", one.context_title, "", None, text)
+        Passage(record_of(one), "document", "file", one.context_title, "", None, text, k, "")
         for k, text in enumerate(texts)
     ]
     vectors = encoder.encode([one.question, *(passage.read for passage in found)])
