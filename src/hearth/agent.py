@@ -155,12 +155,14 @@ class Agent:
 
     # ── The one flow ──────────────────────────────────────────────────────────────────────────────────────
 
-    def run(self, request: Request) -> Episode:
+    def run(self, request: Request, plan: Plan | None = None) -> Episode:
         """Plan a request, rule on the plan, run it, repair it, answer, remember.
 
         Everything that happens is recorded as it happens: a process killed anywhere leaves a record from which
         `recover` carries on.
 
+        Args:
+            plan: What the owner chose by a button, say; nothing is planned then.
         Raises:
             KeyboardInterrupt, CancelledError: The owner stopped it; it is closed and not carried on later.
             StoreError: The home's disk is full, say; nothing was done without a record.
@@ -168,7 +170,7 @@ class Agent:
         """
         episode_id = self._new_id(request.now)
         try:
-            return self._run(request, episode_id)
+            return self._run(request, episode_id, plan)
         except (KeyboardInterrupt, CancelledError):
             self._close_stopped(episode_id)
             raise
@@ -179,11 +181,15 @@ class Agent:
         finally:
             self.monitor.foreseen = None
 
-    def _run(self, request: Request, episode_id: str) -> Episode:
+    def _run(self, request: Request, episode_id: str, chosen: Plan | None) -> Episode:
         started = time.perf_counter()
         self.trace.begin(request, episode_id)
         self.egress.purpose = episode_id
-        proposal = self.plan(request, self.tools.specs, reads_ahead=self.settings.planning.reads_ahead)
+        proposal: Plan | Refusal
+        if chosen is not None:
+            proposal = check_plan(chosen, self.tools.specs)
+        else:
+            proposal = self.plan(request, self.tools.specs, reads_ahead=self.settings.planning.reads_ahead)
         planning_ms = (time.perf_counter() - started) * 1000
         plan, refusal = (proposal, None) if isinstance(proposal, Plan) else (None, proposal)
         ruling, undone = self._ruled(request, plan, episode_id) if plan else (None, "")

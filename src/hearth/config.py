@@ -558,6 +558,21 @@ class Home(_Table):
         return self
 
 
+class Serve(_Table):
+    """What `hearth up` offers: a page for browsers, reminders that ring."""
+
+    host: str = "127.0.0.1"
+    """Address it listens on; anything but a loopback address can be reached by others in the network."""
+    port: int = Field(default=8470, ge=0, le=65535)
+    """0 takes a free one."""
+    names: tuple[str, ...] = ()
+    """Further names by which browsers may ask for the page, `hearth.home` say; an unknown name is turned away."""
+    desktop: bool = Field(default=True, strict=True)
+    """Reminders are also shown by the desktop (`notify-send`), where there is one."""
+    quiet_hours: str = Field(default="", pattern=r"^$|^\d\d:\d\d-\d\d:\d\d$")
+    """Like `22:00-07:00`: in these hours nothing rings that is late. What was set for a time in them rings."""
+
+
 class Settings(_Table):
     """The whole of `hearth.toml`."""
 
@@ -577,6 +592,7 @@ class Settings(_Table):
     contacts: Collection = Collection()
     home: Home = Home()
     edge: Edge = Edge()
+    serve: Serve = Serve()
     tools: Mapping[str, Mapping[str, object]] = Field(default_factory=dict)
     """Settings of plug-in tools, one table each."""
     _lines: Mapping[str, int] = PrivateAttr(default_factory=dict)

@@ -119,6 +119,8 @@ def _named_home(arguments: list[str]) -> Path:
 
 
 ELSEWHERE = {
+    "clients": "hearth.cli.serve.client_commands:clients",
+    "up": "hearth.cli.serve.up_command:up",
     "adapters": "hearth.cli.learning.adapter_commands:adapters",
     "correct": "hearth.cli.learning.correct_command:correct",
     "edge": "hearth.cli.edge.edge_commands:edge",

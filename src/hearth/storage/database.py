@@ -45,6 +45,7 @@ _TABLES = (
     *("listened_chunk", "utterance", "sound_event"),
     "passage_forgotten",  # the passages themselves are read anew from the owner's folder
     *("edge_link", "edge_taken", "outbox", "outbox_pace", "outbox_dropped", "cloud_answer", "statistics_given"),
+    "ring",
 )
 _N_MAX_PROBES = 20_000
 

@@ -590,6 +590,20 @@ MIGRATIONS: tuple[str, ...] = (
         digest BLOB NOT NULL UNIQUE
     );
     """,
+    # 12: reminders that rang: each due time once, whatever happens to the process or the clock
+    """
+    CREATE TABLE ring (
+        number INTEGER PRIMARY KEY,
+        reminder TEXT NOT NULL,
+        due TEXT NOT NULL,
+        text TEXT NOT NULL,
+        rings_at TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('ringing', 'snoozed', 'over')),
+        is_late INTEGER NOT NULL DEFAULT 0,
+        UNIQUE (reminder, due)
+    );
+    CREATE INDEX ring_open ON ring (state) WHERE state <> 'over';
+    """,
 )
 """Schema changes, first to last; a file's `user_version` is the number applied. Never edit one that was released."""
 

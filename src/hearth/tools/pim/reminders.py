@@ -1,7 +1,7 @@
 """Tools for reminders and timers: iCalendar tasks (VTODO with an alarm) in `reminders/`, from any program.
 
 A repeating reminder is one task; completing it moves it to its next time. The unchanged parts of a file stay byte for
-byte. Not covered: ringing. These tools keep the list; a program that shows alarms reads the same files.
+byte. Not covered: ringing. These tools keep the list; `hearth up` rings, and so does any program that shows alarms.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import contextlib
 import datetime as dt
 import functools
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal, NewType
 
@@ -117,6 +117,10 @@ def _task(index: int, todo: Component, document: Component) -> _Task:
     )
 
 
+_WHOLE_DAY_AT = dt.timedelta(hours=9)
+"""When a reminder for a whole day is due, from the midnight that stands for it."""
+
+
 @dataclass(slots=True)
 class _Place:
     """The place of a reminder in its file."""
@@ -161,7 +165,7 @@ class _Reminders:
                 if task.is_done or not (query.matches_loosely(task.words) if is_loose else query.matches(task.words)):
                     continue
                 try:
-                    at = self._next(path, task, start or self._call.now)
+                    at = self.next_time(path, task, start or self._call.now)
                 except ValueError as error:
                     self._faults[path] = str(error)
                     continue
@@ -174,7 +178,11 @@ class _Reminders:
         latest = dt.datetime.max.replace(tzinfo=dt.UTC)
         return sorted(found, key=lambda reminder: (reminder.at or latest, reminder.text, reminder.id))
 
-    def _next(self, path: str, task: _Task, start: dt.datetime) -> dt.datetime | None:
+    def tasks(self) -> Iterable[tuple[ReminderId, tuple[str, _Task]]]:
+        """Return every task with its id and its file."""
+        return self._tasks.items()
+
+    def next_time(self, path: str, task: _Task, start: dt.datetime) -> dt.datetime | None:
         """Return when a task is due; for a repeating one, the first time from `start` on."""
         if task.due is None:
             return None
@@ -200,6 +208,20 @@ class _Reminders:
         _PLACES.keep(listing, reminder, path)
         document = parse(self._data[path])
         return _Place(path, document, _todos(document)[task.index], task)
+
+
+def due_between(call: CallContext, start: dt.datetime, end: dt.datetime) -> list[Reminder]:
+    """Return the open reminders that are due from `start` until before `end`, soonest first: one for a whole day at
+    nine, of a repeating one the first time. What cannot be read is left out."""
+    reminders = _Reminders(call).read()
+    found = []
+    for id_, (path, task) in reminders.tasks():
+        later = dt.timedelta(0) if isinstance(task.due, dt.datetime) else _WHOLE_DAY_AT
+        with contextlib.suppress(ValueError):  # a rule that cannot be read; `find_reminders` says so
+            at = reminders.next_time(path, task, start - later)
+            if not task.is_done and at is not None and start <= at + later < end:
+                found.append(Reminder(id_, task.text, at + later, task.repeat, is_done=False))
+    return sorted(found, key=lambda reminder: (reminder.at or end, reminder.text, reminder.id))
 
 
 def _is_within(at: dt.datetime | None, start: dt.datetime | None, end: dt.datetime | None) -> bool:

@@ -1,0 +1,65 @@
+"""`hearth clients`: the tokens of programs that may ask this home."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from hearth.cli.invocation import Invocation, as_json, print_json
+from hearth.errors import ConfigError
+from hearth.terminal import clean
+
+if TYPE_CHECKING:
+    from hearth.serve.door import Keys
+
+
+@click.group()
+def clients() -> None:
+    """Give other programs tokens, and take them back.
+
+    A program with a token may ask through the OpenAI protocol while `hearth up` runs. It reads; with --may-change it
+    may also ask for changes, which you then allow or refuse on the page.
+    """
+
+
+@clients.command()
+@click.argument("name")
+@click.option("--may-change", is_flag=True, help="It may ask for changes; each is put to you.")
+@click.pass_obj
+def add(invocation: Invocation, name: str, may_change: bool) -> None:
+    """Make a token for the program NAME, and print it once."""
+    click.echo(_keys(invocation).add(name, may_change=may_change))
+    click.echo("It is not shown again; only its digest is kept.", err=True)
+
+
+@clients.command("list")
+@as_json
+@click.pass_obj
+def list_clients(invocation: Invocation, as_json: bool) -> None:
+    """List the programs that have a token."""
+    known = _keys(invocation).clients
+    if as_json:
+        print_json([{"name": client.name, "may_change": client.may_change} for client in known])
+        return
+    for client in known:
+        click.echo(f"{clean(client.name)}  {'may ask for changes' if client.may_change else 'reads'}")
+    if not known:
+        click.echo("No program has a token; `hearth clients add NAME` makes one.")
+
+
+@clients.command()
+@click.argument("name")
+@click.pass_obj
+def revoke(invocation: Invocation, name: str) -> None:
+    """Take the token of the program NAME back; it is let in no more, also by a `hearth up` that runs."""
+    _keys(invocation).revoke(name)
+    click.echo(f"{clean(name)} is let in no more.")
+
+
+def _keys(invocation: Invocation) -> Keys:
+    from hearth.serve.door import KEYS_FILE, Keys
+
+    if not (invocation.home / "hearth.toml").exists():
+        raise ConfigError(f"no home in {str(invocation.home)!r}; make one with `hearth init`")
+    return Keys(invocation.home / KEYS_FILE)

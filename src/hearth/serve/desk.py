@@ -1,0 +1,271 @@
+"""Owns the agent in one thread, so that a page, programs and a terminal share one conversation.
+
+A home has one agent and an agent one caller at a time: what is asked waits in line. A question is put to whoever looks;
+the first answer counts, and a request from one place may be approved at another. Nobody answering is no.
+
+Covered: requests in order, questions with one answer, undoing, correcting, a question left standing, ending in the
+middle. Not covered: who may ask (`serve.door`); what is allowed (`guard`).
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from hearth.agent import Agent, UndoReport
+from hearth.errors import RequestError
+from hearth.learning.learned_state import State
+from hearth.learning.teaching import corrections
+from hearth.protocols import Encoder, Reply
+from hearth.types import Episode, Plan, Request, Ruling
+
+ANSWER_WITHIN_S = 1800.0
+"""How long a question stands; then nobody answered, and nothing is done."""
+MAX_WAITING = 20
+"""Most requests that wait in line; more are turned away, so that no program can fill the queue."""
+MAX_REQUEST_CHARACTERS = 20_000
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: a browser, the command line, or a program with a token."""
+
+    name: str
+    may_change: bool = True
+    """False is never asked about a change, and so never makes one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question that waits for its answer."""
+
+    id: str
+    request: str
+    text: str
+    caller: str
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A request on its way."""
+
+    number: int
+    text: str
+    caller: Caller
+    state: Literal["waiting", "working", "asked"]
+    plan: Plan | None = None
+    """What is done, where the owner chose it by a button: the press is the yes."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is going on now; `version` grows with every change of it."""
+
+    version: int
+    turns: tuple[Turn, ...] = ()
+    """The first is worked on, the others wait."""
+    asked: Asked | None = None
+
+
+class _DeskApprover:
+    """Puts questions on the desk and waits for the answer (a `protocols.Approver`)."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def approve(self, question: str, ruling: Ruling) -> Reply:  # noqa: ARG002 - the question holds the reason
+        return self._desk.put(question)
+
+
+class Desk:
+    """One agent for many surfaces. Safe to call from any thread; end it with `close`."""
+
+    def __init__(self) -> None:
+        """Make a desk without an agent; `open` gives it one."""
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="hearth-desk")
+        self._changed = threading.Condition()
+        self._view = View(0)
+        self._replies: dict[str, Reply] = {}
+        self._n_turns = 0
+        self._is_closing = False
+        self._agent: Agent | None = None
+
+    @classmethod
+    def open(cls, home: Path, environ: Mapping[str, str], *, encoder: Encoder | None = None) -> Desk:
+        """Open the home's agent in the desk's own thread.
+
+        Raises:
+            HearthError: As `Agent.open`; nothing is left open.
+        """
+        desk = cls()
+        try:
+            desk._thread.submit(desk._open_agent, home, environ, encoder).result()
+        except BaseException:
+            desk.close()
+            raise
+        return desk
+
+    def _open_agent(self, home: Path, environ: Mapping[str, str], encoder: Encoder | None) -> None:
+        self._agent = Agent.open(home, _DeskApprover(self), environ=environ, encoder=encoder)
+        for _ in self._agent.learn_shipped() if self._agent.n_to_learn else ():
+            pass
+        self._agent.recover()
+
+    # ── What callers do ───────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def view(self) -> View:
+        """What is going on now."""
+        return self._view
+
+    def ask(self, text: str, caller: Caller) -> Future[Episode]:
+        """Put a request in line, read after what was said before.
+
+        Raises:
+            RequestError: It is empty or too long, or too many wait; nothing was asked.
+        """
+        return self._put_in_line(text, caller, None)
+
+    def carry_out(self, text: str, plan: Plan, caller: Caller) -> Future[Episode]:
+        """Put a plan in line that the owner chose by a button; `text` says it in words. Raises: As `ask`."""
+        return self._put_in_line(text, caller, plan)
+
+    def _put_in_line(self, text: str, caller: Caller, plan: Plan | None) -> Future[Episode]:
+        said = text.strip()
+        if not said or len(said) > MAX_REQUEST_CHARACTERS:
+            raise RequestError(
+                f"a request has 1 to {MAX_REQUEST_CHARACTERS:,} characters, not {len(said):,}; say it in fewer words"
+            )
+        with self._changed:
+            if len(self._view.turns) >= MAX_WAITING:
+                raise RequestError(f"{MAX_WAITING} requests wait already; ask again when some are done")
+            self._n_turns += 1
+            turn = Turn(self._n_turns, said, caller, "waiting", plan)
+            self._show(replace(self._view, turns=(*self._view.turns, turn)))
+        return self._thread.submit(self._run, turn)
+
+    def answer(self, id: str, reply: Reply) -> bool:
+        """Answer a question; False when it was answered already, or is gone."""
+        with self._changed:
+            if self._view.asked is None or self._view.asked.id != id:
+                return False
+            self._replies[id] = reply
+            self._show(replace(self._view, asked=None))
+            return True
+
+    def undo(self, id: str | None) -> Future[UndoReport]:
+        """Take back what an episode changed, as `Agent.undo`."""
+        return self.use(lambda agent: agent.undo(id))
+
+    def correct(self, id: str, say: str) -> Future[Plan]:
+        """Teach what should have been said in place of an episode's request; the plan of `say` becomes its own.
+
+        With `say` empty, that nothing should have been done.
+        """
+        return self.use(lambda agent: _corrected(agent, id, say.strip()))
+
+    def use(self, work: Callable[[Agent], _Result]) -> Future[_Result]:
+        """Do a piece of work with the agent, after what waits before it."""
+        return self._thread.submit(self._with_agent, work)
+
+    def touch(self) -> None:
+        """Let those who look know that something changed."""
+        with self._changed:
+            self._show(self._view)
+
+    def close(self) -> None:
+        """Answer what is asked with nobody, finish the request that runs, drop those that wait, free the home."""
+        with self._changed:
+            self._is_closing = True
+            self._changed.notify_all()
+        self._thread.submit(self._close_agent)
+        self._thread.shutdown(wait=True)
+
+    # ── What the desk's thread does ───────────────────────────────────────────────────────────────────────
+
+    def _run(self, turn: Turn) -> Episode:
+        agent = self._opened()
+        self._now(replace(turn, state="working"))
+        try:
+            if self._is_closing:
+                raise RequestError("Hearth is going down; ask again when it is up")
+            request = agent.request_after(turn.text) if turn.plan is None else agent.request(turn.text)
+            episode = agent.run(request, turn.plan)
+            self._learn(agent, episode)
+        finally:
+            with self._changed:
+                self._show(replace(self._view, turns=self._view.turns[1:], asked=None))
+        agent.tend()
+        return episode
+
+    def _learn(self, agent: Agent, episode: Episode) -> None:
+        if episode.request.revises:
+            before = agent.trace.episode(episode.request.revises)
+            corrections.learn_revision(_state(agent), agent.recall, before, episode)
+
+    def put(self, question: str) -> Reply:
+        """Show a question, and wait for its answer; `nobody` for callers that may not change anything."""
+        turn = self._view.turns[0] if self._view.turns else None
+        if turn is None or not turn.caller.may_change:
+            return "nobody"
+        if turn.plan is not None:
+            return "once"
+        asked = Asked(secrets.token_hex(8), turn.text, question, turn.caller.name)
+        ends = time.monotonic() + ANSWER_WITHIN_S
+        with self._changed:
+            waiting = (replace(turn, state="asked"), *self._view.turns[1:])
+            self._show(replace(self._view, turns=waiting, asked=asked))
+            while asked.id not in self._replies and not self._is_closing and (left := ends - time.monotonic()) > 0:
+                self._changed.wait(left)
+            reply = self._replies.pop(asked.id, "nobody")
+            self._show(replace(self._view, turns=(turn, *self._view.turns[1:]), asked=None))
+        return reply
+
+    def _now(self, turn: Turn) -> None:
+        with self._changed:
+            self._show(replace(self._view, turns=(turn, *self._view.turns[1:])))
+
+    def _show(self, view: View) -> None:
+        """Take a new view; the caller holds the lock."""
+        self._view = replace(view, version=self._view.version + 1)
+        self._changed.notify_all()
+
+    def _opened(self) -> Agent:
+        if self._agent is None:
+            raise RequestError("no home is open at this desk; start it with `hearth up`")
+        return self._agent
+
+    def _with_agent(self, work: Callable[[Agent], _Result]) -> _Result:
+        found = work(self._opened())
+        self.touch()
+        return found
+
+    def _close_agent(self) -> None:
+        if self._agent is not None:
+            self._agent.close()
+
+
+def _state(agent: Agent) -> State:
+    return State.open(agent.home, agent.encoder, tools=agent.tools.specs, store=agent.store)
+
+
+def _corrected(agent: Agent, id: str, say: str) -> Plan:
+    """Raises: NotFound, RequestError, PlanError: Nothing was learnt."""
+    episode = agent.trace.episode(id)
+    plan: Plan | None = None
+    if say:
+        proposal = agent.plan(Request(say, episode.request.now), agent.tools.specs)
+        if not isinstance(proposal, Plan) or proposal.unserved:
+            reason = "a part of it is not served" if isinstance(proposal, Plan) else proposal.reason
+            raise RequestError(f"{say!r} is not planned either ({reason}); say it in other words")
+        plan = proposal
+    entry = corrections.correct(_state(agent), agent.recall, episode, plan, agent.tools.specs)
+    return entry.demonstration.plan

@@ -1,0 +1,250 @@
+"""Lets in who belongs here: browsers with the home's key, programs with a token; others see nothing.
+
+Every request passes `Door` before any page. It turns away names that are not this home's (DNS rebinding), changes that
+another site's page sends (CSRF), bodies that are too large, and guessing. What goes out may not run scripts of others,
+be framed, or be kept in caches.
+
+Covered: names, origins, keys, tokens with rights, sizes, guessing slowed. Not covered: encryption (put a proxy with TLS
+before it, or use the loopback address); several owners on one home.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
+from typing import Any
+
+from hearth.atomic_files import replacing
+from hearth.errors import ConfigError, NotFound
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+COOKIE = "hearth"
+KEYS_FILE = "serve.keys"
+"""In the home: the key and the digests of tokens."""
+MOST_BODY_BYTES = 1_000_000
+MOST_GUESSES = 20
+"""Wrong keys in a minute, beyond which nobody is let in until it is over: a key of 256 bits is not found that way."""
+_GUESS_S = 60.0
+_HEADERS = (
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        b"manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
+_SAFE = ("GET", "HEAD", "OPTIONS")
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A program that was given a token."""
+
+    name: str
+    may_change: bool
+    """True: what it asks for may change things, once you agree on the page; False: it only reads."""
+    digest: str
+
+
+class Keys:
+    """The home's key for browsers and the tokens of programs, in a file that only the owner may read."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the file, or make it with a new key. Raises: ConfigError: It is damaged."""
+        self._path = path
+        if not path.exists():
+            self._write(secrets.token_urlsafe(32), ())
+        self.key, self.clients = self._read()
+
+    def _read(self) -> tuple[str, tuple[Client, ...]]:
+        try:
+            found = json.loads(self._path.read_text())
+            clients = tuple(Client(str(c["name"]), c["may_change"] is True, str(c["digest"])) for c in found["clients"])
+            return str(found["key"]), clients
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ConfigError(
+                f"{str(self._path)!r} cannot be read ({error}); delete it, and `hearth up` makes a new key: browsers "
+                "and programs then need the new one"
+            ) from None
+
+    def _write(self, key: str, clients: tuple[Client, ...]) -> None:
+        rows = [{"name": c.name, "may_change": c.may_change, "digest": c.digest} for c in clients]
+        self._path.touch(mode=0o600)
+        with replacing(self._path, keeps_mode=True) as file:
+            file.write(json.dumps({"key": key, "clients": rows}, indent=1).encode())
+
+    def add(self, name: str, *, may_change: bool) -> str:
+        """Give a program a token, and return it; only its digest is kept. Raises: ConfigError: The name is taken."""
+        if not name.strip() or any(client.name == name for client in self.clients):
+            raise ConfigError(f"the name {name!r} is empty or taken; choose another, or revoke that one first")
+        token = f"hearth-{secrets.token_urlsafe(32)}"
+        self.clients = (*self.clients, Client(name, may_change, _digest(token)))
+        self._write(self.key, self.clients)
+        return token
+
+    def revoke(self, name: str) -> None:
+        """Take a program's token back; it is let in no more. Raises: NotFound."""
+        kept = tuple(client for client in self.clients if client.name != name)
+        if len(kept) == len(self.clients):
+            names = ", ".join(repr(client.name) for client in self.clients) or "none"
+            raise NotFound(f"no program is called {name!r}; known are {names}")
+        self.clients = kept
+        self._write(self.key, kept)
+
+    def client_of(self, token: str) -> Client | None:
+        """Return the program that a token belongs to, as the file is now: a revoked one is none at once."""
+        self.key, self.clients = self._read()
+        digest = _digest(token)
+        return next((one for one in self.clients if hmac.compare_digest(one.digest, digest)), None)
+
+    @property
+    def cookie(self) -> str:
+        """What a browser keeps once it showed the key: it does not give the key away."""
+        return hmac.new(self.key.encode(), b"cookie", hashlib.sha256).hexdigest()
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+class Door:
+    """The application behind its door (ASGI)."""
+
+    def __init__(self, application: Application, keys: Keys, hosts: frozenset[str], clock: Callable[[], float]) -> None:
+        """Guard an application.
+
+        Args:
+            hosts: Names with port by which it may be asked for, `127.0.0.1:8470`.
+            clock: Seconds, for counting guesses.
+        """
+        self._application = application
+        self._keys = keys
+        self._hosts = hosts
+        self._clock = clock
+        self._guesses: list[float] = []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request in, or answer why not."""
+        if scope["type"] == "lifespan":
+            await self._application(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return
+        headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope["headers"]}
+        why = self._why_not(scope, headers)
+        if why is not None:
+            await _say(send, *why)
+            return
+        await self._application(scope, _bounded(receive), _hardened(send))
+
+    def _why_not(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
+        if headers.get("host", "").lower() not in self._hosts:
+            return 421, "This name is not mine. Add it to `names` under [serve] in hearth.toml if it should be."
+        try:
+            size = int(headers.get("content-length", "0"))
+        except ValueError:
+            return 400, "The content-length is no number."
+        if not 0 <= size <= MOST_BODY_BYTES:
+            return 413, f"At most {MOST_BODY_BYTES:,} bytes are taken."
+        if scope["path"].startswith("/static/"):
+            return None
+        now = self._clock()
+        self._guesses = [at for at in self._guesses if now - at < _GUESS_S]
+        if len(self._guesses) >= MOST_GUESSES:
+            return 429, "Too many wrong keys; try again in a minute."
+        if headers.get("authorization"):
+            return self._why_no_program(scope, headers["authorization"])
+        if scope["method"] not in _SAFE and not self._is_own_page(headers):
+            return 403, "Only this page itself may change something here."
+        if scope["path"] == "/enter":
+            return None
+        return self._why_no_browser(headers, now)
+
+    def _why_no_program(self, scope: Scope, authorization: str) -> tuple[int, str] | None:
+        scheme, _, token = authorization.partition(" ")
+        if scheme.lower() == "bearer" and hmac.compare_digest(_digest(token), _digest(self._keys.key)):
+            scope["hearth.client"] = Client("hearth ask", may_change=True, digest="")  # the owner's own command line
+            return None
+        client = self._keys.client_of(token) if scheme.lower() == "bearer" else None
+        if client is None or not scope["path"].startswith("/v1/"):
+            self._guesses.append(self._clock())
+            return 401, "This token is not known here; `hearth clients add NAME` makes one."
+        scope["hearth.client"] = client
+        return None
+
+    def _why_no_browser(self, headers: dict[str, str], now: float) -> tuple[int, str] | None:
+        cookies = SimpleCookie()
+        try:
+            cookies.load(headers.get("cookie", ""))
+        except CookieError:
+            cookies.clear()
+        given = cookies[COOKIE].value if COOKIE in cookies else ""
+        if hmac.compare_digest(given.encode(), self._keys.cookie.encode()):
+            return None
+        if given:
+            self._guesses.append(now)
+        return 401, "Open the link that `hearth up` prints: it holds the key of this home."
+
+    def _is_own_page(self, headers: dict[str, str]) -> bool:
+        """A change comes from a page of this origin: browsers send where it comes from, and cannot be made to lie."""
+        origin = headers.get("origin", "")
+        is_same_site = headers.get("sec-fetch-site", "same-origin") == "same-origin"
+        return is_same_site and origin.partition("://")[2].lower() in self._hosts
+
+    def is_key(self, given: str) -> bool:
+        """Return whether a browser shows the home's key; a wrong one counts as a guess."""
+        is_right = hmac.compare_digest(given.encode("utf-8", "replace"), self._keys.key.encode())
+        if not is_right:
+            self._guesses.append(self._clock())
+        return is_right
+
+    @property
+    def cookie(self) -> str:
+        """What a browser that showed the key keeps."""
+        return self._keys.cookie
+
+
+def _bounded(receive: Receive) -> Receive:
+    """A body in pieces may not be larger than one that says its size."""
+    taken = 0
+
+    async def bounded() -> Message:
+        nonlocal taken
+        message = await receive()
+        taken += len(message.get("body", b""))
+        return message if taken <= MOST_BODY_BYTES else {"type": "http.disconnect"}
+
+    return bounded
+
+
+def _hardened(send: Send) -> Send:
+    async def hardened(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            own = {key.lower() for key, _ in message.get("headers", [])}
+            more = [(key, value) for key, value in _HEADERS if key not in own]
+            message = {**message, "headers": [*message.get("headers", []), *more]}
+        await send(message)
+
+    return hardened
+
+
+async def _say(send: Send, status: int, text: str) -> None:
+    hardened = _hardened(send)
+    head = [(b"content-type", b"text/plain; charset=utf-8")]
+    await hardened({"type": "http.response.start", "status": status, "headers": head})
+    await hardened({"type": "http.response.body", "body": f"{text}\n".encode()})

@@ -1,0 +1,161 @@
+"""One process for a home: its agent, its page, its ring.
+
+The socket is taken before anything else, so that a second process says at once that the first is there. Ending it, by
+Ctrl-C or a signal, finishes the step that runs, answers an open question with no, and frees the home.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import functools
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from hearth import config
+from hearth.config import Settings
+from hearth.errors import ConfigError, StoreError
+from hearth.permissions import make_private
+from hearth.serve.desk import Desk
+from hearth.serve.door import KEYS_FILE, Door, Keys
+from hearth.serve.openai_api import OpenAi
+from hearth.serve.page import Home, Page
+from hearth.serve.ringing import DesktopNotifier, Ringing
+from hearth.storage.database import Store
+from hearth.storage.fault_log import note_fault
+from hearth.tools.pim.reminders import FOLDER
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_MOST_CONNECTIONS = 200
+_TICK_S = 1.0
+_LOOK_EVERY_S = 15
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """What runs; made by `opened`."""
+
+    home: Path
+    address: str
+    """Where the page is: `http://127.0.0.1:8470`."""
+    link: str
+    """The same with the key, for the owner's browser."""
+    door: Door
+    desk: Desk
+    listening: socket.socket
+
+    def serve(self) -> None:
+        """Serve until the process is told to end. Raises: KeyboardInterrupt."""
+        options = uvicorn.Config(
+            self.door,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=_MOST_CONNECTIONS,
+            timeout_graceful_shutdown=2,
+            ws="none",
+        )
+        uvicorn.Server(options).run(sockets=[self.listening])
+
+
+@contextlib.contextmanager
+def opened(home: Path, environ: Mapping[str, str], *, host: str = "", port: int | None = None) -> Iterator[House]:
+    """Open a home's agent with its page and its ring; both end with the block.
+
+    Args:
+        host, port: Instead of those in the settings.
+    Raises:
+        ConfigError: The address is taken or is none; no home there. HomeBusyError: Another process has it.
+    """
+    settings = config.read_settings(home / "hearth.toml")
+    zone = settings.zone()
+    now = functools.partial(dt.datetime.now, zone)
+    with contextlib.ExitStack() as stack:
+        listening = stack.enter_context(_listening(host or settings.serve.host, port, settings))
+        make_private(home)
+        keys = Keys(home / KEYS_FILE)
+        desk = Desk.open(home, environ)
+        stack.callback(desk.close)
+        store = stack.enter_context(Store.open(home / "hearth.db"))
+        specs = desk.use(lambda agent: agent.tools.specs).result()
+        page = Page(desk, Home(home, store, specs, environ, now))
+        names, address = _names(listening, settings)
+        application = page.application(OpenAi(desk).routes())
+        door = Door(application, keys, names, time.monotonic)
+        page.behind(door)
+        stack.enter_context(_ringing(home, settings, desk))
+        yield House(home, address, f"{address}/enter?key={keys.key}", door, desk, listening)
+
+
+def _listening(host: str, port: int | None, settings: Settings) -> socket.socket:
+    wanted = settings.serve.port if port is None else port
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, wanted))
+        listening.listen(128)
+    except OSError as error:
+        listening.close()
+        raise ConfigError(
+            f"cannot listen at {host}:{wanted}: {error.strerror or error}; end the program that does, or choose "
+            "another with --port (0 takes a free one)"
+        ) from None
+    return listening
+
+
+def _names(listening: socket.socket, settings: Settings) -> tuple[frozenset[str], str]:
+    """Return the names by which a browser may ask for the page, and the page's address."""
+    host, port = listening.getsockname()[:2]
+    own = {f"[{host}]" if ":" in host else host, *settings.serve.names}
+    if host in (*LOOPBACK, "0.0.0.0", "::"):  # noqa: S104 - compared, not listened at
+        own |= {"127.0.0.1", "localhost", "[::1]"}
+    names = frozenset(f"{name}:{port}".lower() for name in own) | frozenset(n.lower() for n in settings.serve.names)
+    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host  # noqa: S104
+    return names, f"http://{shown}:{port}"
+
+
+@contextlib.contextmanager
+def _ringing(home: Path, settings: Settings, desk: Desk) -> Iterator[None]:
+    """Ring reminders in a thread of its own until the block ends."""
+    stopped = threading.Event()
+    call = desk.use(lambda agent: agent.call_context()).result()
+    zone = settings.zone()
+
+    def ring() -> None:
+        with Store.open(home / "hearth.db") as store:
+            notifiers = [DesktopNotifier()] if settings.serve.desktop else []
+            look = functools.partial(_last_changed, home / "owner" / FOLDER)
+            ringing = Ringing(store, call, look, notifiers, settings.serve.quiet_hours)
+            while not stopped.wait(_TICK_S):
+                try:
+                    if ringing.tick(dt.datetime.now(zone)):
+                        desk.touch()
+                except StoreError:
+                    continue  # a full disk, say: what did not ring rings once there is room
+                except Exception as error:
+                    note_fault(home, error)
+
+    thread = threading.Thread(target=ring, name="hearth-ringing")
+    thread.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        thread.join()
+
+
+def _last_changed(folder: Path) -> tuple[int, int]:
+    """Return what differs once a reminder was changed: the folder's time, which a file put in place moves, and every
+    some seconds anything, as other programs may write into a file where it stands."""
+    with contextlib.suppress(OSError):
+        return os.stat(folder).st_mtime_ns, int(time.time()) // _LOOK_EVERY_S
+    return 0, 0
