@@ -217,3 +217,29 @@ def test_two_contacts_of_one_name_ask(known: KnownTools) -> None:
     clear = Warrant.of(Request("Email Anna Berg that I am late", NOW), known, two)
     assert clear.judge("draft_mail", _values(_draft("anna@b.example"))).verdict == "allow"
     assert clear.judge("draft_mail", _values(_draft("anna@a.example"))).verdict == "ask"
+
+
+def test_what_the_plan_wrote_is_no_evidence_for_what_it_writes_next(known: KnownTools) -> None:
+    """A card that the plan changed, read again, names a recipient; so does a note it wrote."""
+    request = Request("change the number of Max Lind to 0151 5550199 and email Max Lind that I am late", NOW)
+    made = Warrant.of(request, known, OWNER_OF_HOME)
+    change = {"contact": "c9", "phone": "0151 5550199"}
+    card = {**_card("c9", "Max Lind", "max@evil.example"), "phone": "0151 5550199"}
+    mail = {"to": ["max@evil.example"], "text": "I am late", "subject": "Late"}
+
+    def observe(tool: str, arguments: Mapping[str, Plain]) -> None:
+        spec, given = SPECS[tool], {name: Value(value, OWNER) for name, value in arguments.items()}
+        labels = result_labels(spec, dict.fromkeys(arguments, OWNER), frozenset({spec.source}))
+        made.observe(tool, given, Value(card, labels.whole, labels.fields))  # type: ignore[arg-type]
+
+    def rule() -> str:
+        return made.judge("draft_mail", {name: Value(value, OWNER) for name, value in mail.items()}).rule  # type: ignore[arg-type]
+
+    observe("change_contact", change)
+    assert rule() == "warrant.recipient"
+    observe("find_contact", {"name": "Max Lind"})
+    assert rule() == "warrant.recipient"
+    twin = Warrant.of(request, known, OWNER_OF_HOME)
+    made = twin  # the same card, there before anything was changed
+    observe("find_contact", {"name": "Max Lind"})
+    assert rule() == "warrant"

@@ -5,6 +5,8 @@ is the only result of a call whose arguments are the request's own words, when a
 from a list ("the largest file"), or when the request says all of them ("everyone in the channel"). When two records fit
 equally well, neither counts.
 
+What this request's own calls made or changed is evidence of nothing: a plan could write down what it then "finds".
+
 Covered: every record that `guard.capability.record_extraction` finds in the results.
 Not covered: prose (a body, a page, a file's text): no value in it is evidence for anything.
 """
@@ -110,12 +112,16 @@ class Evidence:
         self.words = frozenset(words(_THAN.sub(" ", self.text)))
         self.amounts = frozenset(amounts(said))
         self.results: list[Result] = []
+        """What was there before: results of calls that read."""
+        self.made: list[Result] = []
+        """What this request's own calls made or changed, also where it was read again: evidence of nothing."""
         self._best: dict[str, frozenset[tuple[str, str]]] = {}
         self._meant: dict[tuple[int, str, str], bool] = {}
         """Cache of `is_meant`, cleared when a result comes in."""
 
-    def add(self, spec: ToolSpec, arguments: Mapping[str, Plain], result: Value) -> None:
-        self.results.append(Result(spec, arguments, result, self.owner))
+    def add(self, spec: ToolSpec, arguments: Mapping[str, Plain], result: Value, *, is_made: bool) -> None:
+        """Add the result of a call; `is_made` if it is, or tells of, something that this request made or changed."""
+        (self.made if is_made else self.results).append(Result(spec, arguments, result, self.owner))
         self._best.clear()
         self._meant.clear()
 
@@ -136,9 +142,10 @@ class Evidence:
 
     # ── Which records are meant ───────────────────────────────────────────────────────────────────────────
 
-    def holding(self, value: str) -> Iterator[tuple[Result, Record, Atom]]:
+    def holding(self, value: str, *, is_made: bool = False) -> Iterator[tuple[Result, Record, Atom]]:
+        """Yield where a value stands in what was there before, or in what this request made."""
         low = folded(value)
-        for result in self.results:
+        for result in self.made if is_made else self.results:
             for record, atom in result.holders.get(low, ()):
                 yield result, record, atom
 

@@ -48,7 +48,7 @@ from hearth.guard.capability.parameter_roles import (
     sensitive_values,
 )
 from hearth.guard.capability.quantities import all_numbers, figures
-from hearth.guard.capability.record_extraction import Owner, Record
+from hearth.guard.capability.record_extraction import Owner, Record, flat
 from hearth.guard.capability.request_words import content_words, folded, has_invisible, stem, word_set, words
 from hearth.guard.flow.labels import Value
 from hearth.types import Argument, Plain, Plan, Ref, Request, Ruling, Step, ToolSpec
@@ -160,10 +160,12 @@ class Warrant:
         spec = self._tools.specs.get(tool)
         if spec is None:
             return
-        self._evidence.add(spec, {name: value.data for name, value in arguments.items()}, result)
+        ids, given = _ids_in(spec, result.data), {name: value.data for name, value in arguments.items()}
+        is_again = any(folded(str(value)) in self._created for value in flat(given)) or bool(ids & self._created)
+        self._evidence.add(spec, given, result, is_made=spec.effect != "none" or is_again)
         if spec.effect != "none":
             self._n_called[tool] += 1
-            self._created |= _ids_in(spec, result.data)
+            self._created |= ids
 
     def _beyond_licence(self, tool: str) -> str:
         allowed = self.licence.limits.get(tool, 0)
@@ -223,7 +225,7 @@ class Warrant:
         low = folded(str(value)) if not isinstance(value, list) else folded(" ".join(map(str, value)))
         pieces = (
             folded(str(piece)).strip()
-            for result in self._evidence.results
+            for result in (*self._evidence.results, *self._evidence.made)
             if result.spec.name in tools
             for piece in result.texts
         )
@@ -233,10 +235,12 @@ class Warrant:
         """Return whether a value comes from where the plan takes it; if it decides where data goes, a trusted field."""
         wanted = ref.path[-1] if ref.path else None
         is_key = one.role in ("target", "place")
+        holders = [*self._evidence.holding(str(one.value))]
+        if one.role != "recipient":
+            holders += self._evidence.holding(str(one.value), is_made=True)
         return any(
             result.spec.name == tool and (atom.is_trusted or is_key) and wanted in (None, atom.field)
-            for result, _, atom in self._evidence.holding(str(one.value))
-            if one.role != "recipient" or result.spec.effect == "none"
+            for result, _, atom in holders
         )
 
     def _fault(self, case: _Case) -> str:
@@ -292,7 +296,6 @@ class Warrant:
             (atom.is_trusted or (atom.is_author and self._is_back and not self._is_in_anothers_name(record, low)))
             and self._evidence.is_meant(result, record)
             for result, record, atom in self._evidence.holding(low)
-            if result.spec.effect == "none"  # what this plan made shows nothing of whom the owner means
         )
 
     def _is_in_anothers_name(self, record: Record, low: str) -> bool:
@@ -320,8 +323,6 @@ class Warrant:
             if not any(map(self._owner.is_self, given)) or len(given) < 2:
                 continue
             for result, record, atom in self._evidence.holding(next(iter(given))):
-                if result.spec.effect != "none":
-                    continue
                 taken = {a.value for a in record.atoms if a.field == atom.field}
                 if given <= taken and self._evidence.is_meant(result, record):
                     return True
@@ -417,9 +418,7 @@ class Warrant:
             low = folded(str(arguments.get(parameter.name, "")))
             if not parameter.is_sink or low not in self._created:
                 continue
-            for result, record, _ in self._evidence.holding(low):
-                if result.spec.effect == "none":
-                    continue
+            for _, record, _ in self._evidence.holding(low, is_made=True):
                 for atom in record.atoms:
                     if atom.kind in ADDRESS_TYPES and not atom.is_author:
                         case = _Case(spec, Sensitive(atom.field, "recipient", atom.value), arguments)
