@@ -230,7 +230,7 @@ def test_what_the_plan_wrote_is_no_evidence_for_what_it_writes_next(known: Known
     def observe(tool: str, arguments: Mapping[str, Plain]) -> None:
         spec, given = SPECS[tool], {name: Value(value, OWNER) for name, value in arguments.items()}
         labels = result_labels(spec, dict.fromkeys(arguments, OWNER), frozenset({spec.source}))
-        made.observe(tool, given, Value(card, labels.whole, labels.fields))  # type: ignore[arg-type]
+        made.observe(tool, given, Value(card, labels.whole, labels.fields))
 
     def rule() -> str:
         return made.judge("draft_mail", {name: Value(value, OWNER) for name, value in mail.items()}).rule  # type: ignore[arg-type]

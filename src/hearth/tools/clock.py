@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from hearth.errors import Ambiguous, NotFound
 from hearth.formats.tool_signature import tool
 from hearth.language.text.normalize import folded
+from hearth.language.values.public_names import LARGE_CITIES
 from hearth.protocols import CallContext
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -26,60 +27,6 @@ MONTHS = (
     *("August", "September", "October", "November", "December"),
 )
 
-_CITIES: Mapping[str, str] = {
-    "Africa/Algiers": "oran",
-    "Africa/Cairo": "alexandria, giza",
-    "Africa/Casablanca": "rabat, marrakesh, marrakech, fez",
-    "Africa/Johannesburg": "cape town, durban, pretoria, soweto",
-    "Africa/Lagos": "abuja, ibadan, kano",
-    "Africa/Nairobi": "mombasa",
-    "America/Bogota": "medellin, cali",
-    "America/Chicago": "dallas, houston, austin, san antonio, new orleans, minneapolis, st louis, milwaukee, "
-    "nashville, memphis, kansas city, oklahoma city, cst, cdt, central time",
-    "America/Denver": "salt lake city, colorado springs, albuquerque, mst, mdt, mountain time",
-    "America/Edmonton": "calgary",
-    "America/Los_Angeles": "san francisco, san diego, san jose california, seattle, portland, las vegas, sacramento, "
-    "oakland, silicon valley, la, sf, pst, pdt, pacific time",
-    "America/Mexico_City": "guadalajara, puebla",
-    "America/New_York": "nyc, boston, washington, washington dc, miami, atlanta, philadelphia, orlando, pittsburgh, "
-    "baltimore, charlotte, cleveland, tampa, est, edt, eastern time",
-    "America/Sao_Paulo": "rio de janeiro, rio, brasilia, belo horizonte, porto alegre, curitiba",
-    "America/Toronto": "montreal, ottawa, quebec",
-    "America/Vancouver": "victoria",
-    "Asia/Dubai": "abu dhabi, sharjah",
-    "Asia/Ho_Chi_Minh": "hanoi, da nang, hue",
-    "Europe/Istanbul": "turkey, ankara, izmir, antalya",
-    "Asia/Jakarta": "bandung, surabaya",
-    "Asia/Karachi": "lahore, islamabad",
-    "Asia/Kolkata": "mumbai, bombay, delhi, new delhi, bangalore, bengaluru, chennai, hyderabad, pune, calcutta, ist",
-    "Asia/Makassar": "bali, denpasar",
-    "Asia/Riyadh": "jeddah, mecca, medina",
-    "Asia/Seoul": "busan",
-    "Asia/Shanghai": "china, beijing, peking, shenzhen, guangzhou, chengdu, wuhan, xian, hangzhou, nanjing",
-    "Asia/Jerusalem": "haifa",
-    "Asia/Tokyo": "osaka, kyoto, yokohama, nagoya, sapporo, kobe, fukuoka, hiroshima, jst",
-    "Atlantic/Canary": "tenerife, las palmas, gran canaria",
-    "Australia/Brisbane": "gold coast, cairns",
-    "Australia/Sydney": "canberra, newcastle, aest",
-    "Europe/Berlin": "munich, muenchen, hamburg, cologne, koeln, koln, frankfurt, stuttgart, dusseldorf, duesseldorf, "
-    "leipzig, dresden, hanover, hannover, nuremberg, bremen, bonn, dortmund, essen, cet, cest",
-    "Europe/Brussels": "antwerp, ghent, bruges",
-    "Europe/Amsterdam": "rotterdam, the hague, utrecht, eindhoven",
-    "Europe/Lisbon": "portugal, porto",
-    "Europe/London": "manchester, edinburgh, glasgow, birmingham, liverpool, leeds, bristol, cardiff, oxford, "
-    "cambridge, uk, britain, england, scotland, wales, bst",
-    "Europe/Madrid": "spain, barcelona, valencia, seville, sevilla, malaga, bilbao, palma",
-    "Europe/Moscow": "st petersburg, saint petersburg",
-    "Europe/Paris": "lyon, marseille, nice, toulouse, bordeaux, strasbourg, lille, nantes",
-    "Europe/Rome": "milan, milano, naples, napoli, florence, venice, turin, bologna, palermo, genoa, pisa",
-    "Europe/Stockholm": "gothenburg, malmo",
-    "Europe/Vienna": "salzburg, graz, linz, innsbruck",
-    "Europe/Warsaw": "krakow, cracow, gdansk, wroclaw, poznan",
-    "Europe/Zurich": "geneva, basel, bern, lausanne",
-    "Pacific/Auckland": "new zealand, wellington, christchurch, queenstown",
-    "Europe/Kyiv": "ukraine",
-    "Pacific/Honolulu": "hawaii, maui",
-}
 _WIDE_COUNTRIES: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("usa", "us", "america", "united states"), ("New York", "Chicago", "Denver", "Los Angeles")),
     "canada": ("Toronto", "Winnipeg", "Edmonton", "Vancouver"),
@@ -122,7 +69,7 @@ def _places() -> Mapping[str, str]:
     places = {_key(name.rpartition("/")[2]): name for name in cities}
     places |= _countries()
     places |= {_key(name): name for name in names}
-    for zone, listed in _CITIES.items():
+    for zone, listed in LARGE_CITIES.items():
         places |= {_key(city): zone for city in listed.split(",")}
     return places
 

@@ -20,13 +20,20 @@ TOLD = [
     ("refill the atorvastatin", "health", "atorvastatin"),
     ("book a colonoscopy", "health", "colonoscopy"),
     ("he has bronchitis again", "health", "bronchitis"),
-    ("my therapist moved the hour", "health", "my therapist"),
+    ("my therapist moved the hour", "health", "therapist"),
     ("when does Ramadan begin, I want to fast", "religion", "Ramadan"),
     ("plan my daughter's bat mitzvah", "religion", "bat mitzvah"),
     ("the union meeting is at six", "union", "union meeting"),
     ("I vote for the greens", "politics", "I vote for"),
     ("he came out as gay", "sexuality", "gay"),
     ("my grandparents were Sinti", "ethnicity", "Sinti"),
+    ("my salary is 52,000 euros", "finance", "52,000"),
+    ("I owe Tom €1,350 for the car", "finance", "€1,350"),
+    ("the mortgage runs out", "finance", "mortgage"),
+    ("we have tax arrears", "finance", "tax arrears"),
+    ("the custody hearing is at ten", "children", "custody"),
+    ("Emil is bullied in class", "children", "bullied"),
+    ("our foster child comes on Monday", "children", "foster child"),
 ]
 HARMLESS = [
     "cancel my dentist appointment",
@@ -43,6 +50,12 @@ HARMLESS = [
     "how many periods does an ice hockey game have",
     "what is the status of my parcel",
     "make the presentation orange",
+    "it costs 1,350 euros",
+    "what are the benefits of daylight saving",
+    "they adopted the motion",
+    "grant me access to the folder",
+    "wake me at seven, it is 2031",
+    "put the baby pictures into the album",
 ]
 
 

@@ -24,6 +24,7 @@ from hearth.config import MASKED_KINDS
 from hearth.errors import PlannerError
 from hearth.guard.deidentify.contact_names import OwnerNames
 from hearth.guard.deidentify.cued_names import find_cued_names
+from hearth.guard.deidentify.harmless_names import without_harmless
 from hearth.guard.deidentify.pattern_finders import find_identifiers
 from hearth.guard.deidentify.postal_addresses import find_postal
 from hearth.guard.deidentify.pseudonyms import StandIns, cores_in
@@ -41,7 +42,8 @@ _RANKS = {
     for rank, kind in enumerate(
         "iban card email url mac ip coordinates national_id document birth_date address phone secret account plate "
         "file "
-        "person organisation health religion politics sexuality union ethnicity place date age group title".split()
+        "person organisation health religion politics sexuality union ethnicity finance children "
+        "place date age group title".split()
     )
 }
 """Rank of each kind: of overlapping spans, the kind that comes first here names the joined span."""
@@ -200,7 +202,8 @@ class Masker:
         if self._names:
             found += self._names.find(read.text, said)
         if self._tag is not None:
-            found += _without_numbers_known_better(self._tag([read.text])[0], found)
+            tagged = _without_numbers_known_better(self._tag([read.text])[0], found)
+            found += without_harmless(read.text, tagged, found)
         kept = [one for one in found if one.kind in self.kinds and one.end > one.start]
         if self._keep:
             kept = [

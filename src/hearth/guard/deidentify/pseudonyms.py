@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from hearth.language.text.confusables import fold, plain
+from hearth.language.values.special_categories import KINDS as SPECIAL
 
 DOMAIN = "masked.example"
 """Reserved for examples (RFC 2606)."""
@@ -38,7 +39,7 @@ _WORDS = {
     "coordinates": "Coordinates",
     "file": "File",
     "group": "Group",
-    **dict.fromkeys(("health", "religion", "politics", "sexuality", "union", "ethnicity"), "Matter"),
+    **dict.fromkeys(SPECIAL, "Matter"),
     "title": "Job",
     "age": "Age",
     "date": "Date",

@@ -1,10 +1,11 @@
-"""Finds what tells of somebody's health, belief, politics, love, union or origin: the special categories of the law.
+"""Finds what tells of somebody's health, belief, politics, love, union or origin, of their means or of a child.
 
 By words of the field: conditions, symptoms, medicines (by name and by the endings that the INN gives them), treatments,
-faiths and their feasts, parties and convictions, orientations, unions, ethnic groups (GDPR article 9). Only what is
-told of somebody counts, not the field itself: a doctor, an appointment, a church as a building stay.
+faiths and their feasts, parties and convictions, orientations, unions, ethnic groups (GDPR article 9); income, debt
+and the sums named in the same sentence; care, school and custody of children. Only what is told of somebody counts,
+not the field itself: a doctor, an appointment, a church as a building, a price stay.
 Covered: English; plurals; two-word conditions. Not covered: what is told between the lines ("I can't keep food down"),
-typing errors, other languages, sums of money, what is told of children as such.
+typing errors, other languages, a sum without a word of income or debt beside it.
 """
 
 # ruff: noqa: SIM905 - lists of words read best as words
@@ -12,12 +13,13 @@ typing errors, other languages, sums of money, what is told of children as such.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 from hearth.language.text.confusables import Words
 from hearth.language.text.span import Found
 
-KINDS = ("health", "religion", "politics", "sexuality", "union", "ethnicity")
+KINDS = ("health", "religion", "politics", "sexuality", "union", "ethnicity", "finance", "children")
 
 _WORDS: Mapping[str, str] = {
     "health": "abortion abscess acne adderall addicted addiction adhd advil aids alcoholic alcoholism allergic "
@@ -52,12 +54,21 @@ _WORDS: Mapping[str, str] = {
     "islam islamic jew jewish jews judaism kosher lutheran mass methodist mormon mosque mosques muslim "
     "muslims orthodox pentecostal prayer prayers protestant quaker quran rabbi ramadan rosary sabbath "
     "scientologist scientology shabbat shia sikh sikhism sunni synagogue torah yom zen",
-    "politics": "anarchist brexiteer cdu communism communist conservatives csu democrat democrats fascist fdp "
+    "politics": "afd fidesz podemos psoe snp syriza "
+    "anarchist brexiteer cdu communism communist conservatives csu democrat democrats fascist fdp "
     "feminist gop labour leftist liberals libertarian maga marxist monarchist nationalist republican "
     "republicans socialist socialists spd tories tory ukip",
     "sexuality": "asexual bisexual bisexuality cisgender gay gays hetero heterosexual homosexual homosexuality "
     "intersex lesbian lesbians lgbt lgbtq nonbinary pansexual polyamorous queer transgender transsexual",
-    "union": "picketing shop-steward strike-fund unionised unionist unionized unison usdaw verdi",
+    "union": "union strike picketing shop-steward strike-fund unionised unionist unionized unison usdaw verdi",
+    "finance": "alimony arrears bailiff bankrupt bankruptcy benefits bursary creditor creditors creditworthiness "
+    "debt debts dividend dividends earnings evicted eviction foreclosure garnished garnishment inheritance "
+    "inherited insolvency insolvent jobseeker lender loan loans mortgage mortgages overdraft overdrawn payday payslip "
+    "payslips pension pensions redundancy remortgage salaries salary savings severance stipend wage wages welfare",
+    "children": "adopted adoption bedwetting breastfeed breastfeeding bullied bullying childcare childminder custody "
+    "daycare detention expelled fostering creche crèche kindergarten newborn nursery paediatrician "
+    "paediatric pediatrician pediatric potty preschool preschooler stepchild stepdaughter stepson toddler "
+    "toddlers truancy truant",
     "ethnicity": "aboriginal afro-american arab arabs ashkenazi biracial black-british caucasian chicano hispanic "
     "inuit kurd kurdish latina latino latinx maori mixed-race native-american roma romani sinti tamil "
     "tutsi uyghur zulu",
@@ -69,15 +80,32 @@ _PHRASES: Mapping[str, str] = {
     r"down syndrome|burn(?:ed)? out|in labou?r|birth control|morning-after pill|c-section|hot flushes|"
     r"sick leave|test(?:ed)? positive|therapy session|psychiatric (?:ward|clinic|hospital)|"
     r"hearing aids?|wheelchair|"
-    r"my (?:period|cycle|psychiatrist|therapist|oncologist|gyn(?:a)?ecologist|urologist)",
+    r"(?<=my )(?:period|cycle|psychiatrist|therapist|oncologist|gyn(?:a)?ecologist|urologist)|"
+    r"diagnos(?:ed|is)|on medication",
     "religion": r"bar mitzvah|bat mitzvah|holy communion|first communion|jehovah'?s witness(?:es)?|born[- ]again|"
-    r"yom kippur|rosh hashanah|eid al-\w+|sunday school|bible (?:study|group)|prayer (?:group|meeting)",
+    r"yom kippur|rosh hashanah|(?:friday|morning|evening) prayers?|"
+    r"eid al-\w+|sunday school|bible (?:study|group)|prayer (?:group|meeting)",
     "politics": r"(?:green|labour|pirate|conservative|communist|democratic|republican) party|left[- ]wing|"
-    r"right[- ]wing|far[- ](?:left|right)|pro-life|pro-choice|party conference|(?:i|we) vote(?:d)? for",
-    "sexuality": r"coming out (?:as|to)|came out as|same-sex|gender dysphoria|sex life|pride (?:march|parade)|"
+    r"right[- ]wing|far[- ](?:left|right)|pro-life|pro-choice|party conference|(?:i|we) vote(?:d)? for|"
+    r"(?:lib dems?|sinn f[ée]in|plaid cymru|die linke|the greens)|"
+    r"(?<=vote )(?:labour|green|left)|(?<=votes )(?:labour|green|left)|(?<=voted )(?:labour|green|left)",
+    "sexuality": r"coming out (?=as|to)|same-sex|gender dysphoria|sex life|pride (?:march|parade)|"
     r"non-binary",
-    "union": r"(?:trade|labou?r|teachers'?|nurses'?|workers'?) union|union (?:dues|rep|meeting|member(?:ship)?)|"
+    "union": r"(?:trade|labou?r|teachers'?|nurses'?|workers'?) union|"
+    r"(?<=join the )union|(?<=joined the )union|(?<=left the )union|(?<=leave the )union|(?<=in the )union|"
+    r"union (?:dues|rep|meeting|member(?:ship)?)|"
     r"shop steward|works council|strike (?:fund|ballot|vote)|on strike",
+    "finance": r"credit (?:score|rating|check|history)|child (?:benefit|support|maintenance)|housing benefit|"
+    r"unemployment benefits?|universal credit|income support|minimum wage|bank balance|net worth|student loan|"
+    r"tax (?:arrears|debt)|(?:monthly|annual|yearly|gross|net|take-home) (?:income|pay)|"
+    r"(?<=my )(?:income|pay|earnings)|debt collectors?|food bank|pawn shop|laid off",
+    "children": r"foster (?:child|care|parents?|son|daughter|family)|parents' evening|"
+    r"school (?:report|nurse|counsellor)|"
+    r"special needs|learning difficulties|(?<=in )(?:year|grade|class) \d{1,2}|"
+    r"(?:first|second|third|fourth|fifth|sixth)[- ]grader?|nursery school|play ?group|"
+    r"social services|youth welfare|wets? the bed|"
+    r"(?:\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)[- ]years?[- ]old "
+    r"(?=son|daughter|boy|girl)",
     "ethnicity": r"(?:ethnic|racial) (?:minority|origin|group)|native american|african[- ]american|mixed race|"
     r"jewish descent",
 }
@@ -94,9 +122,18 @@ _NO_DISEASE = frozenset("academia bohemia epidemia".split())
 _KIND_OF = {word: kind for kind, words in _WORDS.items() for word in words.split()}
 _PHRASE = re.compile("|".join(f"(?P<{kind}>\\b(?:{form})\\b)" for kind, form in _PHRASES.items()), re.IGNORECASE)
 _OFTEN_ELSE = frozenset(
-    "mono prep zen mass confirmed periods bleeding kidney stroke roma labour trump black liberals".split()
+    "mono prep zen mass confirmed periods bleeding kidney stroke roma labour trump black liberals union strike "
+    "benefits savings redundancy welfare dividend dividends adopted expelled detention".split()
 )
 """Words that mean something else as often; they count beside another word of their field only."""
+_AMOUNT = re.compile(
+    r"(?:[€$£¥]|\b(?:EUR|USD|GBP|CHF)) ?\d(?:[\d.,' ]*\d)?k?\b|\b\d{1,3}(?:[.,' ]\d{3})+(?:[.,]\d\d)?\b|"
+    r"\b\d+(?:[.,]\d+)?k?(?= ?(?:[€$£¥]|euros?|dollars?|pounds?|francs?|quid|grand|EUR|USD|GBP|CHF)(?!\w))|"
+    r"\b(?!(?:19|20)\d\d\b)\d{3,}\b",
+    re.IGNORECASE,
+)
+_OWING = re.compile(r"\bow(?:e|es|ed|ing)\b|\bearn(?:s|ed)?\b|\bborrow(?:s|ed)?\b|\blent\b|\bpays? me\b", re.IGNORECASE)
+_SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?=\d)[^.!?\n]*)*")
 
 
 def find_special(text: str, words: Words) -> list[Found]:
@@ -114,7 +151,21 @@ def find_special(text: str, words: Words) -> list[Found]:
     for match in _PHRASE.finditer(text):
         found.append(Found(match.start(), match.end(), str(match.lastgroup)))
     sure = {one.kind for one in found}
-    return sorted([*found, *(one for one in unsure if one.kind in sure)], key=lambda one: one.start)
+    n_unsure = Counter(one.kind for one in unsure)
+    found += [one for one in unsure if one.kind in sure or n_unsure[one.kind] > 1]
+    found += _sums(text, found)
+    return sorted(found, key=lambda one: one.start)
+
+
+def _sums(text: str, found: Sequence[Found]) -> Iterator[Found]:
+    """Find the sums in sentences that speak of income or debt."""
+    told = [one.start for one in found if one.kind == "finance"]
+    if not told and not _OWING.search(text):
+        return
+    for sentence in _SENTENCE.finditer(text):
+        if _OWING.search(sentence[0]) or any(sentence.start() <= place < sentence.end() for place in told):
+            for amount in _AMOUNT.finditer(text, sentence.start(), sentence.end()):
+                yield Found(amount.start(), amount.end(), "finance")
 
 
 def _kind_of(word: str) -> str:
