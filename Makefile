@@ -120,7 +120,7 @@ bench-agentdojo: $(VENV)/.dev  ## AgentDojo past the guard (installs it without 
 
 PIN := uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 OURS := $(foreach name,agent bench cloud home video,--no-emit-package hearth-$(name))
-WHOLE := --extra backup --extra demo --extra documents --extra home --extra mail --extra photos --extra plots --extra video
+WHOLE := --extra backup --extra demo --extra documents --extra home --extra mail --extra mcp --extra photos --extra plots --extra serve --extra video --extra wyoming
 
 lock:  ## pin again (needs uv)
 	$(PIN) $(OURS) $(WHOLE) pyproject.toml -o requirements.lock
