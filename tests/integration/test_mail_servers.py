@@ -155,8 +155,10 @@ class OrderlyController(Controller):
                 assert isinstance(server.transport, asyncio.Transport)
                 server.transport.abort()
         await end_tasks()
-        while any(server.transport is not None for server in self._served):  # until the loop has said so to each
-            await asyncio.sleep(0)
+        for _ in range(200):  # until the loop has said so to each; one whose handshake failed is never told
+            if all(server.transport is None for server in self._served):
+                break
+            await asyncio.sleep(0.005)
 
 
 async def end_tasks() -> None:

@@ -46,8 +46,8 @@ def port(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture(autouse=True)
 def _shorter_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connected_module, "QUIET_S", 0.1)
-    monkeypatch.setattr(connected_module, "ALREADY_S", 0.4)
+    monkeypatch.setattr(connected_module, "QUIET_S", 0.25)
+    monkeypatch.setattr(connected_module, "ALREADY_S", 2.0)
 
 
 on_every_broker = pytest.mark.parametrize("port", BROKERS, indirect=True)
