@@ -150,7 +150,10 @@ class Door:
         if why is not None:
             await _say(send, *why)
             return
-        await self._application(scope, _bounded(receive), _hardened(send))
+        try:
+            await self._application(scope, _bounded(receive), _hardened(send))
+        except _TooLargeError:  # before an answer was begun: applications here read the body first
+            await _say(send, 413, f"At most {MOST_BODY_BYTES:,} bytes are taken.")
 
     def _why_not(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
         if headers.get("host", "").lower() not in self._hosts:
@@ -219,6 +222,10 @@ class Door:
         return self._keys.cookie
 
 
+class _TooLargeError(Exception):
+    """More came than is taken."""
+
+
 def _bounded(receive: Receive) -> Receive:
     """A body in pieces may not be larger than one that says its size."""
     taken = 0
@@ -227,7 +234,9 @@ def _bounded(receive: Receive) -> Receive:
         nonlocal taken
         message = await receive()
         taken += len(message.get("body", b""))
-        return message if taken <= MOST_BODY_BYTES else {"type": "http.disconnect"}
+        if taken > MOST_BODY_BYTES:
+            raise _TooLargeError
+        return message
 
     return bounded
 

@@ -113,6 +113,8 @@ class Ringing:
         rung = [ring for one in due if one not in waiting for ring in self._ring(*one, now)]
         rung += self._again(now)
         self._ahead = [*waiting, *(one for one in self._ahead if one[0] > now)]
+        if rung:
+            self._read_until = None  # one that repeats may come again before the next reading
         if not waiting and (rung or now - until > dt.timedelta(minutes=1)):
             self._remember(now)
         for ring in rung:
@@ -135,7 +137,9 @@ class Ringing:
             cursor.execute("DELETE FROM ring WHERE state = 'over' AND rings_at < ?", (old,))
 
     def _read(self, until: dt.datetime, now: dt.datetime) -> None:
-        start = min(until, now)  # a clock set back: what rang already is known by its row
+        # From the next second on: what was due until then has rung, and due times are whole seconds. A clock set back:
+        # what rang already is known by its row.
+        start = min(until.replace(microsecond=0) + dt.timedelta(seconds=1), now)
         end = now + AHEAD
         found = due_between(replace(self._call, now=now), start, end)
         self._ahead = sorted((one.at, str(one.id), one.text) for one in found if one.at is not None)
