@@ -20,6 +20,8 @@ from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Any
 
+from starlette.exceptions import HTTPException
+
 from hearth.atomic_files import replacing
 from hearth.errors import ConfigError, NotFound
 
@@ -150,10 +152,7 @@ class Door:
         if why is not None:
             await _say(send, *why)
             return
-        try:
-            await self._application(scope, _bounded(receive), _hardened(send))
-        except _TooLargeError:  # before an answer was begun: applications here read the body first
-            await _say(send, 413, f"At most {MOST_BODY_BYTES:,} bytes are taken.")
+        await self._application(scope, _bounded(receive), _hardened(send))
 
     def _why_not(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
         if headers.get("host", "").lower() not in self._hosts:
@@ -222,10 +221,6 @@ class Door:
         return self._keys.cookie
 
 
-class _TooLargeError(Exception):
-    """More came than is taken."""
-
-
 def _bounded(receive: Receive) -> Receive:
     """A body in pieces may not be larger than one that says its size."""
     taken = 0
@@ -235,7 +230,7 @@ def _bounded(receive: Receive) -> Receive:
         message = await receive()
         taken += len(message.get("body", b""))
         if taken > MOST_BODY_BYTES:
-            raise _TooLargeError
+            raise HTTPException(413, f"At most {MOST_BODY_BYTES:,} bytes are taken.")
         return message
 
     return bounded
