@@ -1,0 +1,142 @@
+"""One conversation for many surfaces, over a real agent."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import wait
+from pathlib import Path
+
+import pytest
+
+from hearth.errors import HomeBusyError, NotFound, RequestError
+from hearth.serve import desk as desk_module
+from hearth.serve.desk import MAX_WAITING, Asked, Caller, Desk
+from hearth.types import Plan, Step
+
+PAGE = Caller("page")
+READER = Caller("cook book", may_change=False)
+
+
+@pytest.fixture
+def desk(home: Path) -> Iterator[Desk]:
+    opened = Desk.open(home, {})
+    yield opened
+    opened.close()
+
+
+def until(is_so: Callable[[], object]) -> None:
+    """Wait for another thread, a minute at most."""
+    ends = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < ends
+        time.sleep(0.005)
+
+
+def asked(desk: Desk) -> Asked:
+    until(lambda: desk.view.asked)
+    assert desk.view.asked is not None
+    return desk.view.asked
+
+
+def n_notes(home: Path) -> int:
+    return len(list((home / "owner" / "notes").glob("*.md")))
+
+
+NOTE = "take a note: the boiler was serviced"
+
+
+def test_a_question_is_shown_and_the_first_answer_counts(desk: Desk, home: Path) -> None:
+    done = desk.ask(NOTE, PAGE)
+    question = asked(desk)
+    assert "add_note" in question.text
+    assert (question.request, question.caller, desk.view.turns[0].state) == (NOTE, "page", "asked")
+    assert desk.answer(question.id, "once")
+    assert not desk.answer(question.id, "no")
+    assert done.result(60).answer.status == "done"
+    assert n_notes(home) == 1
+    assert (desk.view.turns, desk.view.asked) == ((), None)
+    assert not desk.answer(question.id, "once")
+
+
+def test_a_no_changes_nothing(desk: Desk, home: Path) -> None:
+    done = desk.ask(NOTE, PAGE)
+    assert desk.answer(asked(desk).id, "no")
+    assert (done.result(60).answer.status, n_notes(home)) == ("denied", 0)
+
+
+def test_who_may_only_read_is_never_asked(desk: Desk, home: Path) -> None:
+    assert desk.ask(NOTE, READER).result(60).answer.status == "denied"
+    assert n_notes(home) == 0
+    assert desk.ask("what is 15% of 80", READER).result(60).answer.text == "15% of 80 = 12."
+
+
+def test_requests_wait_in_line_and_too_many_are_turned_away(desk: Desk) -> None:
+    first = desk.ask(NOTE, PAGE)
+    question = asked(desk)
+    rest = [desk.ask("what is 2 + 3", READER) for _ in range(MAX_WAITING - 1)]
+    assert [turn.state for turn in desk.view.turns] == ["asked", *["waiting"] * (MAX_WAITING - 1)]
+    with pytest.raises(RequestError, match="20 requests wait already"):
+        desk.ask("what is 2 + 3", PAGE)
+    desk.answer(question.id, "no")
+    assert wait([first, *rest], 60).not_done == set()
+    assert desk.view.turns == ()
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "x" * 20_001])
+def test_what_is_no_request_is_said(desk: Desk, text: str) -> None:
+    with pytest.raises(RequestError, match="1 to 20,000 characters"):
+        desk.ask(text, PAGE)
+    assert desk.view.turns == ()
+
+
+def test_undone_and_corrected_from_another_place(desk: Desk, home: Path) -> None:
+    done = desk.ask(NOTE, PAGE)
+    desk.answer(asked(desk).id, "once")
+    episode = done.result(60)
+    assert desk.undo(episode.id).result(60).episode == episode.id
+    assert n_notes(home) == 0
+    with pytest.raises(NotFound):
+        desk.undo(episode.id).result(60)
+    odd = desk.ask("tidy the garage shelves on sunday at 5", READER).result(60)
+    plan = desk.correct(odd.id, "remind me to tidy the garage shelves on sunday at 5").result(60)
+    assert [step.tool for step in plan.steps] == ["add_reminder"]
+    again = desk.use(lambda agent: agent.plan(agent.request(odd.request.text), agent.tools.specs)).result(60)
+    assert isinstance(again, Plan)
+    assert [step.tool for step in again.steps] == ["add_reminder"]
+    with pytest.raises(RequestError, match="is not planned either"):
+        desk.correct(odd.id, "sing me the ballad of the lost sock").result(60)
+
+
+def test_a_button_is_the_yes_to_its_own_plan(desk: Desk, home: Path) -> None:
+    added = desk.ask("remind me to water the plants tomorrow at nine", PAGE).result(60)
+    reminder = json.loads(json.dumps(added.results[0].value))["id"]
+    done = desk.carry_out("watered", Plan((Step("complete_reminder", {"reminder": reminder}),)), PAGE).result(60)
+    assert (done.answer.status, done.request.text) == ("done", "watered")
+    assert "COMPLETED" in next((home / "owner" / "reminders").glob("*.ics")).read_text()
+
+
+def test_a_question_that_nobody_answers_ends_with_nothing_done(
+    desk: Desk, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk_module, "ANSWER_WITHIN_S", 0.0)
+    assert desk.ask(NOTE, PAGE).result(60).answer.status == "denied"
+    assert n_notes(home) == 0
+
+
+def test_closing_answers_no_and_frees_the_home(home: Path) -> None:
+    desk = Desk.open(home, {})
+    with pytest.raises(HomeBusyError):
+        Desk.open(home, {})
+    first, second = desk.ask(NOTE, PAGE), desk.ask("what is 2 + 3", PAGE)
+    asked(desk)
+    closing = threading.Thread(target=desk.close)
+    closing.start()
+    assert first.result(60).answer.status == "denied"
+    with pytest.raises(RequestError, match="going down"):
+        second.result(60)
+    closing.join(60)
+    assert n_notes(home) == 0
+    Desk.open(home, {}).close()
