@@ -51,6 +51,10 @@ class Asked:
     request: str
     text: str
     caller: str
+    turn: int
+    """Number of the request that it is about."""
+    rule: str = ""
+    """Name of the rule that asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,14 @@ class Turn:
     state: Literal["waiting", "working", "asked"]
     plan: Plan | None = None
     """What is done, where the owner chose it by a button: the press is the yes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """A request in line, for whoever follows it to its end."""
+
+    number: int
+    done: Future[Episode]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +93,8 @@ class _DeskApprover:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
-    def approve(self, question: str, ruling: Ruling) -> Reply:  # noqa: ARG002 - the question holds the reason
-        return self._desk.put(question)
+    def approve(self, question: str, ruling: Ruling) -> Reply:
+        return self._desk.put(question, ruling.rule)
 
 
 class Desk:
@@ -132,13 +144,14 @@ class Desk:
         Raises:
             RequestError: It is empty or too long, or too many wait; nothing was asked.
         """
-        return self._put_in_line(text, caller, None)
+        return self.begin(text, caller).done
 
-    def carry_out(self, text: str, plan: Plan, caller: Caller) -> Future[Episode]:
-        """Put a plan in line that the owner chose by a button; `text` says it in words. Raises: As `ask`."""
-        return self._put_in_line(text, caller, plan)
+    def begin(self, text: str, caller: Caller, plan: Plan | None = None) -> Errand:
+        """Put a request in line, with its plan where it is chosen already, and return what follows it.
 
-    def _put_in_line(self, text: str, caller: Caller, plan: Plan | None) -> Future[Episode]:
+        Raises:
+            RequestError: As `ask`.
+        """
         said = text.strip()
         if not said or len(said) > MAX_REQUEST_CHARACTERS:
             raise RequestError(
@@ -150,7 +163,13 @@ class Desk:
             self._n_turns += 1
             turn = Turn(self._n_turns, said, caller, "waiting", plan)
             self._show(replace(self._view, turns=(*self._view.turns, turn)))
-        return self._thread.submit(self._run, turn)
+        done = self._thread.submit(self._run, turn)
+        done.add_done_callback(lambda ended: self._leave(turn) if ended.cancelled() else None)
+        return Errand(turn.number, done)
+
+    def carry_out(self, text: str, plan: Plan, caller: Caller) -> Future[Episode]:
+        """Put a plan in line that the owner chose by a button; `text` says it in words. Raises: As `ask`."""
+        return self.begin(text, caller, plan).done
 
     def answer(self, id: str, reply: Reply) -> bool:
         """Answer a question; False when it was answered already, or is gone."""
@@ -193,7 +212,8 @@ class Desk:
 
     def _run(self, turn: Turn) -> Episode:
         agent = self._opened()
-        self._now(replace(turn, state="working"))
+        turn = replace(turn, state="working")
+        self._now(turn)
         try:
             if self._is_closing:
                 raise RequestError("Hearth is going down; ask again when it is up")
@@ -201,24 +221,31 @@ class Desk:
             episode = agent.run(request, turn.plan)
             self._learn(agent, episode)
         finally:
+            self._leave(turn)
             with self._changed:
-                self._show(replace(self._view, turns=self._view.turns[1:], asked=None))
-        agent.tend()
+                if not self._is_closing:
+                    self._thread.submit(agent.tend)  # after this, so that nobody waits for it
         return episode
+
+    def _leave(self, turn: Turn) -> None:
+        """Take a request out of line: it is done, or whoever asked gave it up before it began."""
+        with self._changed:
+            rest = tuple(other for other in self._view.turns if other.number != turn.number)
+            self._show(replace(self._view, turns=rest, asked=None if turn.state != "waiting" else self._view.asked))
 
     def _learn(self, agent: Agent, episode: Episode) -> None:
         if episode.request.revises:
             before = agent.trace.episode(episode.request.revises)
             corrections.learn_revision(_state(agent), agent.recall, before, episode)
 
-    def put(self, question: str) -> Reply:
+    def put(self, question: str, rule: str = "") -> Reply:
         """Show a question, and wait for its answer; `nobody` for callers that may not change anything."""
         turn = self._view.turns[0] if self._view.turns else None
         if turn is None or not turn.caller.may_change:
             return "nobody"
         if turn.plan is not None:
             return "once"
-        asked = Asked(secrets.token_hex(8), turn.text, question, turn.caller.name)
+        asked = Asked(secrets.token_hex(8), turn.text, question, turn.caller.name, turn.number, rule)
         ends = time.monotonic() + ANSWER_WITHIN_S
         with self._changed:
             waiting = (replace(turn, state="asked"), *self._view.turns[1:])

@@ -23,10 +23,11 @@ from hearth import config
 from hearth.config import Settings
 from hearth.errors import ConfigError, StoreError
 from hearth.permissions import make_private
+from hearth.protocols import Encoder
 from hearth.serve.desk import Desk
 from hearth.serve.door import KEYS_FILE, Door, Keys
-from hearth.serve.openai_api import OpenAi
 from hearth.serve.page import Home, Page
+from hearth.serve.programs.openai_api import OpenAi
 from hearth.serve.ringing import DesktopNotifier, Ringing
 from hearth.storage.database import Store
 from hearth.storage.fault_log import note_fault
@@ -51,27 +52,31 @@ class House:
     desk: Desk
     listening: socket.socket
 
+    server: uvicorn.Server
+
     def serve(self) -> None:
-        """Serve until the process is told to end. Raises: KeyboardInterrupt."""
-        options = uvicorn.Config(
-            self.door,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            limit_concurrency=_MOST_CONNECTIONS,
-            timeout_graceful_shutdown=2,
-            ws="none",
-        )
-        uvicorn.Server(options).run(sockets=[self.listening])
+        """Serve until the process, or `stop`, tells it to end. Raises: KeyboardInterrupt."""
+        self.server.run(sockets=[self.listening])
+
+    def stop(self) -> None:
+        """End `serve`, from another thread."""
+        self.server.should_exit = True
 
 
 @contextlib.contextmanager
-def opened(home: Path, environ: Mapping[str, str], *, host: str = "", port: int | None = None) -> Iterator[House]:
+def opened(
+    home: Path,
+    environ: Mapping[str, str],
+    *,
+    host: str = "",
+    port: int | None = None,
+    encoder: Encoder | None = None,
+) -> Iterator[House]:
     """Open a home's agent with its page and its ring; both end with the block.
 
     Args:
         host, port: Instead of those in the settings.
+        encoder: The shipped one by default.
     Raises:
         ConfigError: The address is taken or is none; no home there. HomeBusyError: Another process has it.
     """
@@ -82,7 +87,7 @@ def opened(home: Path, environ: Mapping[str, str], *, host: str = "", port: int 
         listening = stack.enter_context(_listening(host or settings.serve.host, port, settings))
         make_private(home)
         keys = Keys(home / KEYS_FILE)
-        desk = Desk.open(home, environ)
+        desk = Desk.open(home, environ, encoder=encoder)
         stack.callback(desk.close)
         store = stack.enter_context(Store.open(home / "hearth.db"))
         specs = desk.use(lambda agent: agent.tools.specs).result()
@@ -92,7 +97,21 @@ def opened(home: Path, environ: Mapping[str, str], *, host: str = "", port: int 
         door = Door(application, keys, names, time.monotonic)
         page.behind(door)
         stack.enter_context(_ringing(home, settings, desk))
-        yield House(home, address, f"{address}/enter?key={keys.key}", door, desk, listening)
+        link = f"{address}/enter?key={keys.key}"
+        yield House(home, address, link, door, desk, listening, uvicorn.Server(_options(door)))
+
+
+def _options(door: Door) -> uvicorn.Config:
+    return uvicorn.Config(
+        door,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=_MOST_CONNECTIONS,
+        timeout_graceful_shutdown=2,
+        ws="none",
+    )
 
 
 def _listening(host: str, port: int | None, settings: Settings) -> socket.socket:

@@ -1,0 +1,231 @@
+"""Answers programs that speak OpenAI's protocol: Hearth as a model that knows its owner's things and may act.
+
+`GET /v1/models`, `POST /v1/chat/completions` and `POST /v1/responses`, whole or in a stream. The last message of the
+user is the request; the conversation is the home's own, so that "the second one" means what was said before here. What
+would change something asks on the page, where the program may ask for changes at all.
+
+Covered: the calls with texts, streams, usage, errors in the protocol's form. Not covered: tools of the caller,
+pictures, sampling: such fields are taken and have no effect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import time
+from collections.abc import AsyncIterator
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import BaseRoute, Route
+
+from hearth.errors import HearthError
+from hearth.serve.desk import Caller, Desk
+from hearth.serve.door import Client
+from hearth.serve.programs import openai_responses as responses
+from hearth.types import Episode
+
+MODEL = "hearth"
+_WORKING_S = 5.0
+"""How often a stream says that it lives, while a request runs or its question stands."""
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: responses.Content = None
+
+
+class _StreamOptions(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    include_usage: bool = False
+
+
+class _Completion(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    model: str
+    messages: list[_Message] = Field(min_length=1, max_length=1000)
+    stream: bool = False
+    stream_options: _StreamOptions | None = None
+
+    @property
+    def request(self) -> str:
+        """The last words of the user."""
+        return next((responses.words(m.content) for m in reversed(self.messages) if m.role == "user"), "")
+
+
+_Asked = TypeVar("_Asked", _Completion, responses.Asked)
+
+
+class _Refused(Exception):
+    """Holds the answer to a request that cannot be taken."""
+
+    def __init__(self, answer: JSONResponse) -> None:
+        super().__init__()
+        self.answer = answer
+
+
+class OpenAi:
+    """The protocol's routes over one desk."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def routes(self) -> list[BaseRoute]:
+        """Return the routes; the door before them has looked at the token."""
+        return [
+            Route("/v1/models", self.models),
+            Route("/v1/models/{id}", self.model),
+            Route("/v1/chat/completions", self.complete, methods=["POST"]),
+            Route("/v1/responses", self.respond, methods=["POST"]),
+        ]
+
+    async def models(self, request: Request) -> Response:  # noqa: ARG002 - every route is handed the request
+        """List the one model."""
+        return JSONResponse({"object": "list", "data": [_described()]})
+
+    async def model(self, request: Request) -> Response:
+        """Describe a model."""
+        if request.path_params["id"] != MODEL:
+            return _unknown_model(request.path_params["id"])
+        return JSONResponse(_described())
+
+    async def complete(self, request: Request) -> Response:
+        """Do what the last message of the user asks, and answer."""
+        try:
+            asked = _read(_Completion, await request.body())
+            done = self._begin(asked, request)
+        except _Refused as refused:
+            return refused.answer
+        if asked.stream:
+            is_counted = asked.stream_options is not None and asked.stream_options.include_usage
+            return StreamingResponse(_chunks(done, asked.request, is_counted), media_type="text/event-stream")
+        try:
+            episode = await done
+        except HearthError as error:
+            return _error(503, str(error), "server_error")
+        choice = {
+            "index": 0,
+            "message": {"role": "assistant", "content": episode.answer.text, "refusal": None},
+            "finish_reason": "stop",
+            "logprobs": None,
+        }
+        head = _head(episode.id, "chat.completion")
+        return JSONResponse({**head, "choices": [choice], "usage": _usage(asked.request, episode.answer.text)})
+
+    async def respond(self, request: Request) -> Response:
+        """Do what the last words of the input ask, and answer as a response."""
+        try:
+            asked = _read(responses.Asked, await request.body())
+            done = self._begin(asked, request)
+        except _Refused as refused:
+            return refused.answer
+        if asked.stream:
+            return StreamingResponse(_events(done, asked.request), media_type="text/event-stream")
+        try:
+            episode = await done
+        except HearthError as error:
+            return _error(503, str(error), "server_error")
+        return JSONResponse(_response(episode.id, int(time.time()), asked.request, episode.answer.text))
+
+    def _begin(self, asked: _Completion | responses.Asked, request: Request) -> asyncio.Future[Episode]:
+        """Put the request in line. Raises: _Refused."""
+        if asked.model != MODEL:
+            raise _Refused(_unknown_model(asked.model))
+        client: Client | None = request.scope.get("hearth.client")
+        caller = Caller(client.name if client else "page", may_change=client is None or client.may_change)
+        try:
+            return asyncio.wrap_future(self._desk.ask(asked.request, caller))
+        except HearthError as error:
+            raise _Refused(_error(400, str(error), "invalid_value")) from None
+
+
+def _read(kind: type[_Asked], body: bytes) -> _Asked:
+    """Raises: _Refused: The body is not what the protocol says."""
+    try:
+        return kind.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the body"
+        raise _Refused(_error(400, f"{place}: {first['msg']}", "invalid_value")) from None
+
+
+async def _until_done(done: asyncio.Future[Episode]) -> AsyncIterator[str]:
+    """Yield a comment now and then, so that nobody hangs up."""
+    while not done.done():
+        await asyncio.wait([done], timeout=_WORKING_S)
+        if not done.done():
+            yield ": working\n\n"
+
+
+async def _chunks(done: asyncio.Future[Episode], text: str, is_counted: bool) -> AsyncIterator[str]:
+    """Yield a completion in pieces."""
+    async for comment in _until_done(done):
+        yield comment
+    try:
+        episode = done.result()
+    except HearthError as error:
+        yield f"data: {json.dumps({'error': {'message': str(error), 'type': 'server_error'}})}\n\n"
+        return
+    head = _head(episode.id, "chat.completion.chunk")
+    answer = episode.answer.text
+    pieces = [answer[k : k + responses.CHUNK] for k in range(0, len(answer), responses.CHUNK)]
+    deltas: list[tuple[dict[str, str], str | None]] = [({"role": "assistant", "content": ""}, None)]
+    deltas += [({"content": piece}, None) for piece in pieces] + [({}, "stop")]
+    for delta, reason in deltas:
+        choice = {"index": 0, "delta": delta, "finish_reason": reason, "logprobs": None}
+        yield f"data: {json.dumps({**head, 'choices': [choice]})}\n\n"
+    if is_counted:
+        yield f"data: {json.dumps({**head, 'choices': [], 'usage': _usage(text, answer)})}\n\n"
+    yield "data: [DONE]\n\n"
+
+
+async def _events(done: asyncio.Future[Episode], text: str) -> AsyncIterator[str]:
+    """Yield a response as events."""
+    id, created = secrets.token_hex(8), int(time.time())  # the episode's own is known at its end only
+    begun = _response(id, created, text, None)
+    for event in responses.opening(begun):
+        yield event
+    async for comment in _until_done(done):
+        yield comment
+    try:
+        answer = done.result().answer.text
+    except HearthError as error:
+        yield responses.failure(begun, str(error))
+        return
+    for event in responses.closing(id, _response(id, created, text, answer), answer):
+        yield event
+
+
+def _response(id: str, created: int, asked: str, answer: str | None) -> dict[str, Any]:
+    return responses.document(id, MODEL, created, answer, (_n_words(asked), _n_words(answer or "")))
+
+
+def _head(id: str, kind: str) -> dict[str, Any]:
+    return {"id": f"chatcmpl-{id}", "object": kind, "created": int(time.time()), "model": MODEL}
+
+
+def _described() -> dict[str, Any]:
+    return {"id": MODEL, "object": "model", "created": 0, "owned_by": "this home"}
+
+
+def _usage(asked: str, answered: str) -> dict[str, int]:
+    n_in, n_out = _n_words(asked), _n_words(answered)
+    return {"prompt_tokens": n_in, "completion_tokens": n_out, "total_tokens": n_in + n_out}
+
+
+def _n_words(text: str) -> int:
+    """Words in the place of tokens: nothing here is counted in tokens, but clients want numbers."""
+    return len(text.split())
+
+
+def _unknown_model(name: str) -> JSONResponse:
+    return _error(404, f"the model {name!r} is not here; {MODEL!r} is", "model_not_found")
+
+
+def _error(status: int, message: str, code: str) -> JSONResponse:
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    return JSONResponse({"error": {"message": message, "type": kind, "param": None, "code": code}}, status)
