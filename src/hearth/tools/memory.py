@@ -175,7 +175,7 @@ def _dated(one: Witness) -> str:
 
 
 NOT_SURE = "I am not sure, perhaps:"
-LEAST_SURE = 0.5
+LEAST_SURE = 0.7
 """Least probability of an answer that is told without doubt."""
 _LEAST_TRUSTED = ("message", "web", "file", "memory")
 """Sources of witnesses, the least trusted first: the answer counts as the least trusted one's."""

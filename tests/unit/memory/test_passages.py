@@ -23,6 +23,7 @@ from hearth.protocols import CallContext, HomeAnswer
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
 from hearth.tools.memory import find_answer
+from hearth.types import Label
 from tests.small_world import opened
 
 TABLES = ("passage_file", "passage", "passage_vector", "passage_words")
@@ -127,6 +128,22 @@ def test_a_sentence_that_speaks_of_something_else_is_told_for_no_yes_or_no(world
     world.workspace.write("mail/cur/4.i:2,S", mail("Insure <i@insure.example>", "New policy", text).encode())
     assert world.ask(question).kind == "unknown"
     assert "insured against water" in world.ask("is my studio insured against water").value
+
+
+def test_the_whole_date_is_told(world: World) -> None:
+    world.workspace.write(
+        "calendar/v.ics", event("v", "Vote on the roof", "20261217T190000Z", "20261217T200000Z").encode()
+    )
+    assert world.ask("when do we vote on the roof").value.startswith("Thursday 17 December 2026")
+
+
+def test_what_was_told_counts_beside_what_is_read(world: World, encoder: MiniLMEncoder) -> None:
+    memory = Recollection(EventMemory(world.store, encoder), FactStore(world.store), home=world.home)
+    told = "the oven's service number is RO-2217"
+    memory.remember(told, kind="remembered", at=FIXED_NOW, label=Label(frozenset({"owner"}), frozenset()), key="k")
+    world.workspace.write("documents/oven.txt", b"Oven repair\n\nRagnar, phone 405 55 040\n")
+    found = memory.find_answer("what is the oven's service number", world.call())
+    assert (found.value, found.witnesses[0].source) == ("RO-2217", "memory")
 
 
 def test_a_day_is_no_price(world: World) -> None:

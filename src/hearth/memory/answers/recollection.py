@@ -25,6 +25,7 @@ from hearth.memory.facts.fact_extraction import NEVER_FOUND
 from hearth.memory.facts.fact_store import ME, Fact, FactStore
 from hearth.memory.facts.relations import KIN, listed, said_of
 from hearth.memory.facts.statements import statements
+from hearth.memory.inquiry.answer_reading import covered
 from hearth.memory.inquiry.home_answers import HomeAnswers
 from hearth.memory.retention import SUMMARY
 from hearth.memory.search.recency import N_COMPARED, latest_first
@@ -159,8 +160,12 @@ class Recollection:
         asked = asked_of(question).text
         said = self._held(asked, call.now)
         at_home = self._home.find_answer(asked, call) if said is None and self._home is not None else None
-        if said is None and (at_home is None or at_home.kind == "unknown"):
+        if said is None and (at_home is None or at_home.chance < 1):  # what is worked out is sure
             said = self.answer(question, now=call.now)
+            if at_home is not None and at_home.kind != "unknown" and not _speaks_nearer(asked, said, at_home):
+                return at_home
+        elif said is None:
+            return at_home or HomeAnswer("unknown", "")
         if said is None or said.kind in ("unknown", "listed"):
             return at_home or HomeAnswer("unknown", "", "what you told me", chance=said.chance if said else 0.0)
         witnesses = tuple(
@@ -168,7 +173,12 @@ class Recollection:
             for hit in said.evidence
             if hit.kind != "fact" or len(said.evidence) == 1
         )
-        return HomeAnswer("date" if said.kind == "time" else "text", said.text, "", witnesses, said.chance)
+        value = said.text
+        if self._home is not None and said.kind in ("said", "time"):
+            words = self._home.words_in(asked, said.evidence[0].text)
+            # "Today" is said better by the day on which it was said.
+            value = words if words and (said.kind == "said" or any(map(str.isdecimal, words))) else said.text
+        return HomeAnswer("date" if said.kind == "time" else "text", value, "", witnesses, said.chance)
 
     def _held(self, question: str, now: dt.datetime) -> Recalled | None:
         """Find the fact that answers the whole question, with the events it rests on."""
@@ -302,6 +312,14 @@ def _covered(asked: list[str], fact: Fact, kin: Mapping[str, str]) -> float:
         n_met += in_subject or in_value or in_relation
         tells |= in_subject or in_value or (in_relation and fact.subject == ME)
     return n_met / len(asked) if tells else 0.0
+
+
+def _speaks_nearer(question: str, said: Recalled, at_home: HomeAnswer) -> bool:
+    """Return whether what is remembered holds more of a question's words than what was read at home."""
+    if said.kind in ("unknown", "listed") or not said.evidence or not at_home.witnesses:
+        return False
+    first = at_home.witnesses[0]
+    return covered(question, said.evidence[0].text) > covered(question, f"{first.where} {first.quote}")
 
 
 def _hit(found: Found) -> MemoryHit:

@@ -3,6 +3,7 @@
 In: a question, passages, records. Out: an answer with its type, the words it stands on, and how likely it is.
 Here: `home_answers` (one question from end to end), `answer_reading` (the trained reader and its calibration),
 `answer_telling` (sources that repeat or disagree), `record_answers` (clashes, sums, counts, who waits),
-`summaries` (texts, days and weeks), `asking_sentences` (what a mail asks for), `table_counts`, `money`.
+`date_answers` (ages, days until, the last and next of events), `summaries` (texts, days and weeks),
+`asking_sentences` (what a mail asks for), `table_counts`, `money`.
 Not here: how files become passages (`passages`), what is held true or was said (`answers`).
 """

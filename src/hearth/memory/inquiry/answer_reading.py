@@ -49,27 +49,57 @@ _YES_OR_NO = re.compile(
 _NUMBERS = (
     r"\d|\b(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred|thousand|half|none|no)\b"
 )
-_DAYS = r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b|day\b|\d:\d\d"
+_MONTHS = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+_DAYS = rf"\b{_MONTHS}\b|day\b|\d:\d\d"
 _TIMES = (
     r"\d|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|today|tomorrow|yesterday|noon"
     r"|midnight|morning|evening|afternoon|night|spring|summer|autumn|winter|christmas|easter|week|month|year|day|centur"
     r"|after|before|when|during|while|until|since)"
 )
+_IN = r"\s*(?:(?:on|in|at|by|until|till|since|from|for|of|after|to) )?"
 _NEEDED = tuple(
-    (re.compile(asks, re.IGNORECASE), re.compile(form, re.IGNORECASE))
+    (re.compile(_IN + asks, re.IGNORECASE), re.compile(form, re.IGNORECASE))
     for asks, form in (
         (
-            r"\s*how much (?:did|does|do|is|are|was|were|will|money)\b|\s*what.*\b(?:cost|price|total|amount|fee)\b",
+            r"how much (?:did|does|do|is|are|was|were|will|money)\b|what.*\b(?:cost|price|total|amount|fee|salary)\b",
             rf"\A(?!.*(?:{_DAYS}))(?:.*(?<![A-Za-z\d])\d|.*\bfree\b)",
         ),
+        (r"how many\b", rf"\A(?!.*(?:{_DAYS}))(?:.*(?:{_NUMBERS}))"),
         (
-            r"\s*how (?:many|much|old|long|far|tall|high|often)\b",
-            _NUMBERS + "|all|every|daily|week|month|year|always|never|once|twice",
+            r"how (?:high|tall|far|deep|wide|heavy)\b",
+            r"\d\s?(?:m|cm|mm|km|kg|g|ft|feet|inch(?:es)?|miles?|met\w+|kilo\w*)\b|\A[\d.,]+\Z",
         ),
-        (r"\s*(?:when|(?:on |in |at )?(?:what|which) (?:date|day|time|year|month))\b", _TIMES),
+        (r"how long\b", r"\b(?:minute|hour|day|week|month|year|night|until|\d{4})|\d"),
+        (r"how (?:much|old|often)\b", _NUMBERS + "|all|every|daily|week|month|year|always|never|once|twice"),
+        (r"what(?:'s|’s|s| is| was)? .*\b(?:phone|telephone|mobile)(?: number)?\b", r"\d.*\d.*\d.*\d.*\d"),
+        (r"what(?:'s|’s|s| is| was)? .*\b(?:number|code|pin)[\s?.!]*\Z", r"\d"),
+        (r"what(?:'s|’s|s| is| was)? .*\be-?mail\b", r"@"),
+        (r"who(?:m|se)?\b", r"\A(?!.*@)(?=.*[^\W\d_])"),
+        (r"(?:when|(?:what|which) (?:date|day|time|year|month))\b", _TIMES),
     )
 )
 """What the words that answer must hold, by how the question begins."""
+_HEAD_NOUN = re.compile(
+    r"\s*(?:what(?:'s|’s|s| is| was| are)? (?:the|my|our|his|her|their|[\w-]+['’]s) (?P<of>[\w -]+?)"
+    r"(?: (?:of|for|from|in|at|on) (?P<rest>.*))?"
+    r"|what (?:did|does|has) (?:the|my|our) (?P<who>\w+) (?:say|said|write|written|want|think)\b.*"
+    r"|(?:what|which) (?P<kind>\w+) (?:do|does|did|is|was|will|has|have)\b.*)[\s?.!]*",
+    re.IGNORECASE,
+)
+_UNSAID = frozenset(
+    """amount cost day date fee name number price rent size sum time total value colour color kind sort""".split()  # noqa: SIM905 - a list of words
+)
+"""Nouns that what they name need not stand beside."""
+LACKING = 0.4
+"""What is left of the probability of an answer from a record that does not name what is asked for."""
+_NAMING = frozenset({"contact", "event", "reminder"})
+"""Kinds of records that say what each of their values is; prose says it in other words."""
+_WHOLE_DATE = re.compile(
+    r"(?:\b(?:mon|tues|wednes|thurs|fri|satur|sun)day,? )?"
+    rf"(?:\b\d{{1,2}}(?:st|nd|rd|th)? {_MONTHS}\b|\b{_MONTHS} \d{{1,2}}\b(?!\d))"
+    r"(?:,? \d{4}\b)?",
+    re.IGNORECASE,
+)
 N_MOST_SPANS = 300
 
 
@@ -125,6 +155,8 @@ def read_passages(question: str, candidates: Sequence[Candidate], reader: Answer
         kinds = np.exp(said.kinds)
         p_yes = float(kinds[YES] / max(1e-9, kinds[YES] + kinds[NO]))
         chance = chance_of(signs) if _is_near(question, one.passage, start) else 0.0
+        if one.passage.kind in _NAMING and lacks_noun(question, one.passage.read):
+            chance *= LACKING
         readings.append(Reading(one, text, start, p_yes, signs, chance))
     return sorted(readings, key=lambda reading: -reading.chance)
 
@@ -169,8 +201,30 @@ def _span(question: str, said: Answer, passage: Passage) -> tuple[str, int, floa
         first, last = np.unravel_index(int(place), scores.shape)
         start, end = int(said.spans[first, 0]), int(said.spans[last, 1])
         if np.isfinite(scores[first, last]) and (needed is None or needed.search(text[start:end])):
+            start, end = _whole_date(text, start, end)
             return text[start:end].strip(), start, float(scores[first, last])
     return "", 0, -_FAR
+
+
+def _whole_date(text: str, start: int, end: int) -> tuple[int, int]:
+    """Widen a span that lies in a date to all of it: "Thursday" in "Thursday 17 September 2026"."""
+    for found in _WHOLE_DATE.finditer(text):
+        if found.start() <= start and end <= found.end():
+            return found.span()
+    return start, end
+
+
+def lacks_noun(question: str, text: str) -> bool:
+    """Return whether a text names nothing like what is asked for: "salary" in "what is Amund's salary"."""
+    found = _HEAD_NOUN.fullmatch(question)
+    if found is None:
+        return False
+    named = found["of"] or found["who"] or found["kind"]
+    # "The name of Darren's dog" asks for a dog; other values stand without what they are called.
+    words = telling_words(found["rest"] or "") if named == "name" else telling_words(named)
+    words = [word for word in words if word not in _UNSAID]
+    held = {word[:5] for word in telling_words(text)}
+    return bool(words) and words[-1][:5] not in held
 
 
 def _signs(question: str, one: Candidate, said: Answer, span: tuple[int, float], rank: tuple[float, int]) -> Signs:

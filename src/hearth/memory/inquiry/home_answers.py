@@ -25,12 +25,13 @@ from hearth.memory.inquiry.answer_reading import (
     read_passages,
 )
 from hearth.memory.inquiry.answer_telling import answer_of, sentence_of, witness_of
+from hearth.memory.inquiry.date_answers import answer_from_dates
 from hearth.memory.inquiry.record_answers import answer_from_records
 from hearth.memory.inquiry.summaries import asked_for_summary, summary_of
 from hearth.memory.inquiry.table_counts import counted
 from hearth.memory.passages.collecting import FOLDERS, is_indexed, passages_in
 from hearth.memory.passages.document_text import Unreadable
-from hearth.memory.passages.passage_store import PassageStore
+from hearth.memory.passages.passage_store import Candidate, Passage, PassageStore
 from hearth.memory.search.terms import STOP_WORDS, telling_words
 from hearth.models.injection_classifier import Detector
 from hearth.protocols import CallContext, Encoder, HomeAnswer, Workspace
@@ -127,7 +128,8 @@ class HomeAnswers:
         if (wanted := asked_for_summary(question)) is not None:
             summed = summary_of(wanted, self.passages, call, self._is_instruction)
             return summed or HomeAnswer("unknown", "", self.looked_at(), chance=0.0)
-        if (computed := answer_from_records(question, self.passages, call)) is not None:
+        computed = answer_from_dates(question, call) or answer_from_records(question, self.passages, call)
+        if computed is not None:
             return computed
         readings = self._telling(read_passages(question, self.passages.find(question), self._reader))
         best = readings[0] if readings else None
@@ -140,6 +142,12 @@ class HomeAnswers:
             if (number := counted(question, table)) is not None:
                 return HomeAnswer("number", number, "", (witness_of(passage, passage.text),), round(best.chance, 4))
         return answer_of(question, readings, call.now)
+
+    def words_in(self, question: str, text: str) -> str:
+        """Return the words of a text that answer a question; empty if it hardly does."""
+        passage = Passage("", "memory", "memory", "", "", None, text, 0, "")
+        (reading,) = read_passages(question, [Candidate(passage, 1.0, 0.5)], self._reader)
+        return reading.text.strip(" ,;:") if reading.chance >= least_chance() else ""
 
     def _telling(self, readings: list[Reading]) -> list[Reading]:
         """Leave out sentences that only ask, and what strangers may have written that reads like an instruction."""

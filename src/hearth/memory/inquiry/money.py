@@ -1,19 +1,22 @@
 """Finds amounts of money in texts, and writes them.
 
-Not covered: amounts in words, currencies other than euro, pound, dollar and franc.
+Not covered: amounts in words, currencies without a sign below.
 """
 
 from __future__ import annotations
 
 import re
 
+_CODES = "CHF|EUR|GBP|USD|CZK|NOK|SEK|DKK|PLN|CAD|AUD|NZD|JPY"
 _MONEY = re.compile(
-    r"(?P<sign>[€£$]|CHF|EUR|GBP|USD)\s?"
+    rf"(?P<sign>[€£$]|{_CODES})\s?"
     r"(?P<front>\d{1,3}(?:[ ,.’']\d{3})*(?:[.,]\d{1,2})?|\d+(?:[.,]\d{1,2})?)(?![\d%])"
-    r"|(?P<back>\d{1,3}(?:[ ,.’']\d{3})*(?:[.,]\d{1,2})?|\d+(?:[.,]\d{1,2})?)\s?(?P<unit>€|£|EUR|GBP|USD|CHF|euros?"
-    r"|pounds?|dollars?)(?!\w)"
+    r"|(?P<back>\d{1,3}(?:[ ,.’']\d{3})*(?:[.,]\d{1,2})?|\d+(?:[.,]\d{1,2})?)\s?(?P<unit>€|£|Kč"
+    rf"|{_CODES}"
+    r"|euros?|pounds?|dollars?|kroner|kr)(?!\w)"
 )
 _CURRENCIES = {"EUR": "€", "GBP": "£", "USD": "$"} | {"euro": "€", "pound": "£", "dollar": "$"}
+_CURRENCIES |= {"kroner": "kr", "Kč": "CZK"}
 
 
 def money_in(text: str) -> list[tuple[float, str, int]]:
@@ -35,4 +38,4 @@ def _number(text: str) -> float:
 
 def money_text(value: float, currency: str) -> str:
     """Write an amount: `£187.50`."""
-    return f"{currency}{value:,.2f}" if len(currency) == 1 else f"{value:,.2f} {currency}"
+    return f"{currency}{value:,.2f}" if len(currency) == 1 else f"{value:,.2f} {currency}".strip()

@@ -6,7 +6,7 @@ money where it stands (a table's row, or the sentence of a mail or document that
 answer.
 
 Covered: times that overlap; sum, mean, most and least of amounts, by currency; how many mails, events, birthdays,
-notes; the last and first of events; who waits for an answer, and by when.
+notes; who waits for an answer, and by when.
 Not covered: several operations in one question; an amount that is stated in words; exchange of currencies (a sum for
 each); a mail that states the same amount again is a row of its own, unless its title and amount are the same.
 """
@@ -35,7 +35,7 @@ from hearth.tools.mail.maildir import INBOX, SENT, places
 from hearth.tools.pim.calendar_events import Event, Events, Search
 from hearth.tools.pim.cards import read_cards
 
-Operation = Literal["clash", "sum", "mean", "most", "least", "count", "waiting", "last", "first"]
+Operation = Literal["clash", "sum", "mean", "most", "least", "count", "waiting"]
 N_ROWS = 12
 """Most rows that an answer shows."""
 LOOKED_BACK = dt.timedelta(days=60)
@@ -69,8 +69,6 @@ _COUNT = re.compile(
     r"|contacts?|cards?|documents?|reminders?)\b",
     re.I,
 )
-_LAST = re.compile(r"\bwhen (?:was|did) .*\b(?:last|latest|most recent(?:ly)?|previous)\b", re.I)
-_FIRST = re.compile(r"\bwhen (?:was|did) .*\b(?:first|earliest)\b", re.I)
 _SMALL = frozenset(
     """how much many what which when who whom did do does have has had was were is are i we my our spend spent spending
     pay paid cost costs total sum altogether all in on of for the a an this last next year month week since until
@@ -82,6 +80,7 @@ _SMALL = frozenset(
     reminders about with any come coming up received receive""".split()  # noqa: SIM905 - a list of words
 )
 _TOTAL = re.compile(r"\b(?:total|due|amount|to pay|payable|is|was|for|costs?|price|over)\b", re.I)
+_PRICED = re.compile(r"\b(?:amount|cost|price|sum|total|paid|usd|eur|gbp|cad|aud)\b", re.I)
 _ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
 _NOBODY = re.compile(r"(?:no-?reply|do-?not-?reply|noreply|mailer-daemon|newsletter|notifications?)\b", re.I)
 
@@ -110,7 +109,7 @@ class Amount:
 
 def asked_of_records(question: str) -> Asked | None:
     """Parse a question that has to be worked out over records; None for one that is read."""
-    matter = " ".join(w for w in re.findall(r"[\w'’-]+", question) if w.casefold().removesuffix("'s") not in _SMALL)
+    matter = matter_of(question)
     if _CLASH.search(question):
         return Asked("clash", "")
     if _WAITING.search(question) and not _SPENT.search(question):
@@ -121,10 +120,12 @@ def asked_of_records(question: str) -> Asked | None:
         for form, operation in ((_MEAN, "mean"), (_MOST, "most"), (_LEAST, "least"), (_SUMS, "sum")):
             if form.search(question):
                 return Asked(operation, matter)  # type: ignore[arg-type]
-    for form, operation in ((_LAST, "last"), (_FIRST, "first")):
-        if form.search(question) and matter:
-            return Asked(operation, matter)  # type: ignore[arg-type]
     return None
+
+
+def matter_of(text: str) -> str:
+    """Return the words of a question that name its matter."""
+    return " ".join(w for w in re.findall(r"[\w'’-]+", text) if w.casefold().removesuffix("'s") not in _SMALL)
 
 
 def answer_from_records(question: str, passages: PassageStore, call: CallContext) -> HomeAnswer | None:
@@ -141,8 +142,6 @@ def answer_from_records(question: str, passages: PassageStore, call: CallContext
         return _waiting(call, passages)
     if asked.operation == "count":
         return _count(asked, period, passages, call)
-    if asked.operation in ("last", "first"):
-        return _last_event(asked, call)
     return _money(asked, period, passages)
 
 
@@ -164,16 +163,6 @@ def _clashes(period: Period, call: CallContext) -> HomeAnswer:
     clashing = list(dict.fromkeys(event for pair in pairs for event in pair))
     said = "; ".join(f"{a.title} ({hours_of(a)}) and {b.title} ({hours_of(b)})" for a, b in pairs[:N_ROWS])
     return HomeAnswer("yesno", f"Yes: {said}", "", tuple(map(witness_of_event, clashing[:N_ROWS])))
-
-
-def _last_event(asked: Asked, call: CallContext) -> HomeAnswer | None:
-    events = [
-        e for e in events_in(call, call.now - dt.timedelta(days=3660), call.now, asked.matter) if e.end <= call.now
-    ]
-    if not events:
-        return None
-    chosen = events[-1 if asked.operation == "last" else 0]
-    return HomeAnswer("date", f"{said_date(chosen.start)} at {chosen.start:%H:%M}", "", (witness_of_event(chosen),))
 
 
 def hours_of(event: Event) -> str:
@@ -274,8 +263,11 @@ def _amounts(matter: str, passages: PassageStore) -> Iterable[Amount]:
 
 
 def _in_table(one: Passage, wanted: frozenset[str]) -> Iterable[Amount]:
-    for line in one.text.split("\n"):
-        if wanted <= stems(line) and (found := money_in(line)):
+    lines = one.text.split("\n")
+    is_counted = _PRICED.search(lines[0]) is not None
+    for line in lines:
+        found = money_in(line) or (_plain_amount(line) if is_counted else [])
+        if wanted <= stems(line) and found:
             iso = _ISO.search(line)
             at = one.at
             if iso is not None and one.at is not None:
@@ -285,6 +277,12 @@ def _in_table(one: Passage, wanted: frozenset[str]) -> Iterable[Amount]:
                     at = one.at
             value, currency, _ = found[-1]
             yield Amount(value, currency, one, line, at)
+
+
+def _plain_amount(line: str) -> list[tuple[float, str, int]]:
+    """Read the last cell of a row as an amount whose currency the table leaves open."""
+    cell = line.rpartition("|")[2].strip()
+    return [(float(cell.replace(",", "")), "", 0)] if re.fullmatch(r"\d[\d,]*(?:\.\d+)?", cell) else []
 
 
 def _in_text(one: Passage, wanted: frozenset[str]) -> Iterable[Amount]:

@@ -21,6 +21,7 @@ from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan, only_reads
 from hearth.memory.answers.questions import asked_of, believed_then, declares, said_by
 from hearth.memory.facts.fact_names import KIN_WORDS
+from hearth.memory.inquiry.date_answers import asked_of_dates
 from hearth.memory.inquiry.record_answers import asked_of_records
 from hearth.memory.inquiry.summaries import asked_for_summary
 from hearth.planning.dialogue.answer_steps import FIND, with_answer
@@ -109,7 +110,7 @@ def _asked_plainly(
     return _found_by(request, tools) if is_own else None
 
 
-_LISTED = frozenset({"count", "last", "first"})
+_LISTED = frozenset({"count", "last", "first", "next", "until", "age", "next birthday"})
 """Operations for which a tool's own list is an answer as good."""
 _ASKS_WHAT = re.compile(r"\s*(?:what|who|whom|whose|where|when|which|how)\b", re.IGNORECASE)
 
@@ -120,7 +121,7 @@ def _is_worked_out(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpe
         return False
     if asked_for_summary(text) is not None:
         return isinstance(found, Refusal) or only_reads(found, tools)
-    asked = asked_of_records(text)
+    asked = asked_of_records(text) or asked_of_dates(text)
     if asked is None:
         return False
     if isinstance(found, Refusal):

@@ -1,8 +1,8 @@
 """Ask 300 questions of Q2A's six homes: `python -m hearth_bench.measure.memory.home_questions`.
 
 Fifty for each owner (`data/q2a/home_questions.jsonl`), asked at `DAY` of everything in the home: 25 whose answer is
-read, 15 that are worked out, 10 that nothing answers. They were written from the records, before any was asked; weights and
-rules are chosen on the homes in `TUNED` alone, the others are held out.
+read, 15 that are worked out, 10 that nothing answers. They were written from the records, before any was asked; weights
+and rules are chosen on the homes in `TUNED` alone, the others are held out.
 
 A question counts as right when the value holds all words of one right answer, and one that nothing answers when it is
 refused. "Wrong without doubt" is a wrong answer told as if it were sure. Floor: the best passage by words, told whole.
@@ -155,7 +155,7 @@ def main() -> None:
         asked = [a for o in owners for a in ask_home(o, [q for q in questions if q.owner == o], encoder, reader)]
         results[name] = figures(asked)
         for one in asked:
-            if given.show and name == "tuned" and not one.is_right:
+            if given.show and name == "tuned" and (not one.is_right or one.said.chance < 0.8):
                 said = one.said.value[:90] if not one.is_refused else "–"
                 print(
                     f"{one.question.id} {one.question.kind:<8} {one.said.chance:.2f} {one.question.question} → {said}"

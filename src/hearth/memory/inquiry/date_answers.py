@@ -1,0 +1,146 @@
+"""Answers that are worked out from dates: ages, days until something, the last, first and next of events and birthdays.
+
+Covered: people by any name on their card ("my mother"), events by the words of their titles; where no event holds all
+the words that name it ("the last choir rehearsal"), those that hold most of them.
+Not covered: ages at another event, days between two events, working days.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from hearth.language.text.normalize import stems
+from hearth.memory.inquiry.record_answers import birthdays_in, events_in, matter_of, witness_of_event
+from hearth.memory.passages.collecting import said_date
+from hearth.memory.search.memory_ranking import Period
+from hearth.memory.search.time_mentions import times_named
+from hearth.protocols import CallContext, HomeAnswer, Witness
+from hearth.tools.pim.calendar_events import Event
+from hearth.tools.pim.cards import Card, read_cards
+
+DateOperation = Literal["age", "until", "last", "first", "next", "next birthday"]
+_YEARS_BACK = dt.timedelta(days=3660)
+_YEAR = dt.timedelta(days=366)
+_FORMS: Mapping[DateOperation, str] = {
+    "age": r"\s*how old (?:is|are|will|did|does|do) (?P<matter>.+)",
+    "until": r"\s*how (?:many (?:days|weeks|nights)|long)(?: (?:is|are|do|does|have|it|there|i|we|left|to go))*"
+    r" (?:until|till|til|before|to) (?P<matter>.+)",
+    "next birthday": r"\s*(?:who|whose)\b.*\bbirthday\b.*",
+    "next": r"\s*what(?:'s|’s| is) (?:my|our|the) next (?P<matter>event|appointment|meeting)\b.*",
+    "last": r".*\bwhen (?:was|were|did) (?P<matter>.*\b(?:last|latest|most recent(?:ly)?|previous)\b.*)",
+    "first": r".*\bwhen (?:was|were|did) (?P<matter>.*\b(?:first|earliest)\b.*)",
+}
+_TO_COME = re.compile(r"\b(?:will|next birthday)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class DateAsked:
+    """What is to be worked out, and of what."""
+
+    operation: DateOperation
+    matter: str
+
+
+def asked_of_dates(question: str) -> DateAsked | None:
+    """Parse a question that is worked out from dates; None for any other."""
+    for operation, form in _FORMS.items():
+        found = re.fullmatch(form, question.rstrip(" ?.!"), re.IGNORECASE)
+        if found is None or (operation == "next birthday" and "next" not in question.casefold()):
+            continue
+        matter = found.groupdict().get("matter") or ""
+        if operation in ("next", "next birthday") or matter_of(matter):
+            return DateAsked(operation, matter)
+    return None
+
+
+def answer_from_dates(question: str, call: CallContext) -> HomeAnswer | None:
+    """Work out the answer to a question; None if it asks for nothing of the kind, or nothing is known of its matter."""
+    asked = asked_of_dates(question)
+    if asked is None:
+        return None
+    if asked.operation == "age":
+        return _age(question, asked.matter, call)
+    if asked.operation == "until":
+        return _until(asked.matter, call)
+    if asked.operation == "next birthday":
+        born = birthdays_in(Period(call.now, call.now + _YEAR), call)
+        return HomeAnswer("text", born[0].quote, "", (born[0],)) if born else None
+    if asked.operation == "next":
+        event = next((e for e in events_in(call, call.now, call.now + _YEAR) if e.start >= call.now), None)
+        return HomeAnswer("text", f"{event.title}, {_when(event)}", "", (witness_of_event(event),)) if event else None
+    past = [e for e in _events_of(asked.matter, call.now - _YEARS_BACK, call.now, call) if e.end <= call.now]
+    if not past:
+        return None
+    chosen = past[-1 if asked.operation == "last" else 0]
+    return HomeAnswer("date", _when(chosen), "", (witness_of_event(chosen),))
+
+
+def _age(question: str, matter: str, call: CallContext) -> HomeAnswer | None:
+    card = _person(matter, call)
+    born = card.birth.date() if card is not None and card.birth is not None else None
+    if card is None or card.birth is None or born is None:
+        return None
+    today = call.now.date()
+    named = times_named(question, call.now)
+    if named:
+        today = named[0].start.date()
+    age = today.year - born.year - (card.birth.in_year(today.year) > today)
+    if _TO_COME.search(question) and not named:
+        age += card.birth.in_year(today.year) != today
+    witness = Witness(card.uid or card.name, f"card “{card.name}”", f"{card.name}: born {_day(born)}", "file")
+    return HomeAnswer("number", str(age), "", (witness,))
+
+
+def _until(matter: str, call: CallContext) -> HomeAnswer | None:
+    today = call.now.date()
+    card = _person(matter, call) if "birthday" in matter.casefold() else None
+    if card is not None and card.birth is not None:
+        day = min(d for y in (today.year, today.year + 1) if (d := card.birth.in_year(y)) >= today)
+        witness = Witness(card.uid or card.name, f"card “{card.name}”", f"{card.name}: {_day(day)}", "file")
+    else:
+        events = [e for e in _events_of(matter, call.now, call.now + 3 * _YEAR, call) if e.start > call.now]
+        if not events:
+            return None
+        day, witness = events[0].start.astimezone(call.now.tzinfo).date(), witness_of_event(events[0])
+    n = (day - today).days
+    return HomeAnswer("number", f"{n} day{'s' if n != 1 else ''}", "", (witness,))
+
+
+def _events_of(matter: str, start: dt.datetime, end: dt.datetime, call: CallContext) -> list[Event]:
+    """Return the events that a matter names: with all its words, else with most of them."""
+    words = matter_of(matter)
+    if found := events_in(call, start, end, words):
+        return found
+    wanted = stems(words)
+    events = [(len(wanted & stems(e.title)), e) for e in events_in(call, start, end)]
+    most = max((n for n, _ in events), default=0)
+    return [e for n, e in events if n == most > 0]
+
+
+def _person(matter: str, call: CallContext) -> Card | None:
+    """Return the card of the person whom a matter names by the longest of their names; None where that is nobody."""
+    said = f" {_spaced(matter)} "
+    best: tuple[int, Card] | None = None
+    for file in read_cards(call.workspace).values():
+        for card in file.cards:
+            for name in (card.name, card.given or card.name.partition(" ")[0], *card.nicknames):
+                words = _spaced(name)
+                if words and f" {words} " in said and (best is None or len(words) > best[0]):
+                    best = (len(words), card)
+    return best[1] if best is not None else None
+
+
+def _spaced(text: str) -> str:
+    return " ".join(re.findall(r"[^\W_]+", text.casefold()))
+
+
+def _when(event: Event) -> str:
+    return f"{said_date(event.start)} at {event.start:%H:%M}"
+
+
+def _day(day: dt.date) -> str:
+    return f"{day.day} {day:%B} {day.year}"
