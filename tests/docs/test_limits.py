@@ -24,7 +24,7 @@ import pytest
 
 from hearth import cli, tool
 from hearth.agent import MAX_REPAIR_ROUNDS, UNDO_KEPT, Agent, make_home, shipped_demonstrations
-from hearth.config import Models, parse_settings
+from hearth.config import Models, Settings, parse_settings
 from hearth.errors import HomeBusyError
 from hearth.execution.reference_resolution import MAX_NAMED
 from hearth.guard.policy.approval import YesApprover
@@ -236,14 +236,18 @@ def no_triggers(text: str, request: pytest.FixtureRequest) -> None:
 
 
 @check
-def no_ringing(text: str, request: pytest.FixtureRequest) -> None:
+def ringing(text: str, request: pytest.FixtureRequest) -> None:
     hearth: Hearth = request.getfixturevalue("hearth")
     assert hearth("ask", "remind me to water the plants tomorrow at nine").code == 0
     (entry,) = (request.getfixturevalue("home") / "owner" / "reminders").glob("*.ics")
     assert "VALARM" in entry.read_text()
     loop = (ROOT / "src" / "hearth" / "cli" / "edge" / "run_commands.py").read_text()
     by_itself = re.findall(r'\bPiece\(\("(\w+)", "([\w-]+)"\)', loop)
-    assert by_itself == [("edge", "sync"), ("memory", "tend"), ("learn", "--fast")]  # nothing else runs unasked
+    assert by_itself == [("edge", "sync"), ("memory", "tend"), ("learn", "--fast")]  # nothing there rings
+    rings = [path.stem for path in (ROOT / "src").rglob("*.py") if "Ringing(" in path.read_text()]
+    assert rings == ["house"]
+    notifiers = re.findall(r"^class (\w*Notifier)\b", (ROOT / "src/hearth/serve/ringing.py").read_text(), re.M)
+    assert notifiers == ["Notifier", "DesktopNotifier"]
 
 
 @check
@@ -277,10 +281,12 @@ def one_agent(text: str, request: pytest.FixtureRequest) -> None:
 
 
 @check
-def terminal_only(text: str, request: pytest.FixtureRequest) -> None:
+def page(text: str, request: pytest.FixtureRequest) -> None:
     commands = set(cli.hearth.list_commands(_context()))
-    assert commands.isdisjoint({"serve", "web", "page", "app", "listen", "speak", "voice", "mcp", "api"})
-    assert not any(importlib.util.find_spec(f"hearth.{room}") for room in ("serve", "voice", "web"))
+    assert commands.isdisjoint({"web", "app", "listen", "speak", "voice", "pair"})
+    assert not any(importlib.util.find_spec(f"hearth.{room}") for room in ("voice", "web"))
+    assert Settings().serve.host == "127.0.0.1"
+    assert "ssl" not in (ROOT / "src" / "hearth" / "serve" / "house.py").read_text()
 
 
 @check

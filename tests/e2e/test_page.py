@@ -1,0 +1,317 @@
+"""The page over a real home: what is shown, what its forms do, that strangers' text stays text, and in a real browser."""
+
+from __future__ import annotations
+
+import datetime as dt
+import importlib.util
+import json
+import re
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+import uvicorn
+
+from hearth.serve import house
+from hearth.serve.desk import Caller
+from hearth.serve.house import House
+from hearth.storage.database import Store
+from hearth.testing import make_call
+from hearth.types import Episode
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+PAGES = ("/", "/today", "/memory", "/learning", "/ledger", "/rules", "/history", "/doctor")
+ATTACKS = [
+    "<script>window.hit=1</script>",
+    "<img src=x onerror=window.hit=1>",
+    '"><svg onload=window.hit=1>',
+    "'><iframe srcdoc='<script>parent.hit=1</script>'>",
+    "</textarea><script>window.hit=1</script>",
+    "</title></style><script>window.hit=1</script>",
+    "{{ 7*7 }}{% raw %}{{ self }}",
+    "<a href='javascript:window.hit=1'>x</a>",
+    "<details open ontoggle=window.hit=1>",
+    "<math><mi//xlink:href='data:x,<script>window.hit=1</script>'>",
+    "&lt;script&gt;window.hit=1&lt;/script&gt;",
+    "\u202e<script>\u2028window.hit=1</script>",
+    "]]><script>window.hit=1</script>",
+    'data: x\n\nevent: turn\ndata: {"id":"x","html":"<script>window.hit=1</script>"}\n\n',
+]
+
+
+@pytest.fixture
+def up(home: Path) -> Iterator[House]:
+    """A home that serves at a free port."""
+    with house.opened(home, {}, port=0) as opened:
+        options = uvicorn.Config(opened.door, log_level="warning", access_log=False, ws="none", lifespan="off")
+        server = uvicorn.Server(options)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [opened.listening]})
+        thread.start()
+        yield opened
+        server.should_exit = server.force_exit = True
+        thread.join()
+
+
+@pytest.fixture
+def browser(up: House) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=up.address, follow_redirects=True, headers={"origin": up.address}) as client:
+        assert client.get(up.link).status_code == 200
+        yield client
+
+
+def until(is_so: Callable[[], object]) -> None:
+    ends = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+
+
+ALL, READING = Caller("test"), Caller("test", may_change=False)
+
+
+def agreed(up: House, text: str) -> Episode:
+    """Ask for something, and say yes where that is asked."""
+    done = up.desk.ask(text, ALL)
+    until(lambda: up.desk.view.asked or done.done())
+    if up.desk.view.asked is not None:
+        assert up.desk.answer(up.desk.view.asked.id, "once")
+    return done.result(60)
+
+
+def said(answer: httpx.Response) -> str:
+    return str(answer.json().get("says", ""))
+
+
+class Elements(HTMLParser):
+    """The elements of a page, with what they load or run."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.strange: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.ids += [given["id"] or ""] if "id" in given else []
+        own = (given.get("src") or given.get("href") or "").startswith(("/", "#", "data:image/"))
+        is_loading = tag in ("script", "iframe", "object", "embed", "img", "link", "a") and not own
+        if is_loading or any(name.startswith("on") or name in ("style", "srcdoc") for name in given):
+            self.strange.append(self.get_starttag_text() or tag)
+
+
+def test_every_page_opens_is_well_formed_and_loads_nothing_from_elsewhere(browser: httpx.Client) -> None:
+    for path in PAGES:
+        answer = browser.get(path)
+        assert answer.status_code == 200, path
+        found = Elements(answer.text)
+        assert found.strange == [], path
+        assert len(found.ids) == len(set(found.ids)), path
+    assert browser.get("/nothing").status_code == 404
+    assert browser.get("/history/nothing").status_code == 404
+
+
+def test_what_is_loaded_is_small(browser: httpx.Client) -> None:
+    import gzip
+
+    texts = [browser.get(path).content for path in ("/", "/static/page.css", "/static/page.js", "/static/icon.svg")]
+    assert sum(len(gzip.compress(text)) for text in texts) < 100_000
+
+
+def test_asked_answered_undone_and_taught_by_its_forms(up: House, browser: httpx.Client, home: Path) -> None:
+    assert browser.post("/ask", json={"text": "take a note: the boiler was serviced"}).status_code == 202
+    until(lambda: up.desk.view.asked)
+    page = browser.get("/").text
+    id = re.findall(r'data-asked="(\w+)"', page)[0]
+    assert "add_note" in page
+    assert browser.post("/answer", json={"id": id, "reply": "yes"}).status_code == 200
+    again = browser.post("/answer", json={"id": id, "reply": "no"})
+    assert (again.status_code, said(again)) == (409, "That was answered already, or is asked no more.")
+    until(lambda: not up.desk.view.turns)
+    notes = list((home / "owner" / "notes").glob("*.md"))
+    assert len(notes) == 1
+    episode = re.findall(r'data-post="/undo" data-id="([\w-]+)"', browser.get("/").text)[0]
+    assert "Taken back" in said(browser.post("/undo", json={"id": episode}))
+    assert "taken back" in browser.get(f"/history/{episode}").text
+    assert not notes[0].exists()
+    learnt = browser.post(
+        "/correct", json={"id": episode, "say": "remind me tomorrow at 9 that the boiler was serviced"}
+    )
+    assert said(learnt) == "Learnt: I will add reminder next time."
+    assert said(browser.post("/correct", json={"id": episode, "say": ""})) == "Learnt: I will do nothing next time."
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/ask", b"", 400),
+        ("/ask", b"[1]", 400),
+        ("/ask", b'{"text": 1}', 400),
+        ("/ask", b'{"other": "x"}', 400),
+        ("/ask", b'{"text": "  "}', 400),
+        ("/ask", b"\xff\xfe", 400),
+        ("/answer", b'{"id": "x", "reply": "maybe"}', 400),
+        ("/answer", b'{"id": "x", "reply": "yes"}', 409),
+        ("/undo", b'{"id": "x"}', 400),
+        ("/correct", b'{"id": "x", "say": "y"}', 404),
+        ("/ring", b'{"number": "x"}', 400),
+        ("/ring", b'{"number": "99999999999999999999"}', 409),
+        ("/forget-fact", b'{"id": "-1"}', 404),
+        ("/forget-fact", b'{"id": "4000"}', 404),
+    ],
+)
+def test_odd_bodies_are_answered_and_nothing_breaks(browser: httpx.Client, path: str, body: bytes, status: int) -> None:
+    answer = browser.post(path, content=body)
+    assert answer.status_code in (status, 404), answer.text
+    assert said(answer)
+
+
+def test_a_fact_is_listed_found_and_no_longer_held_true(up: House, browser: httpx.Client) -> None:
+    agreed(up, "I'm allergic to peanuts")
+    assert "peanuts" in browser.get("/memory?q=PEANUTS").text
+    assert "peanuts" not in browser.get("/memory?q=walnuts").text.replace("walnuts", "")
+    id = re.findall(r'data-post="/forget-fact" data-id="(\d+)"', browser.get("/memory").text)[0]
+    assert said(browser.post("/forget-fact", json={"id": id})) == "No longer held true."
+    assert f'id="fact-{id}"' not in browser.get("/memory").text
+
+
+def rung(home: Path, text: str, reminder: str = "r") -> None:
+    due = dt.datetime(2026, 11, 20, 9, tzinfo=dt.UTC).isoformat()
+    with Store.open(home / "hearth.db") as store, store.transaction() as cursor:
+        cursor.execute(
+            "INSERT INTO ring (reminder, due, text, rings_at, state) VALUES (?, ?, ?, ?, 'ringing')",
+            (reminder, due, text, due),
+        )
+
+
+def test_a_ring_is_shown_snoozed_and_ended_with_its_reminder_done(up: House, browser: httpx.Client, home: Path) -> None:
+    added = agreed(up, "remind me to water the plants tomorrow at nine")
+    value = added.results[0].value
+    assert isinstance(value, dict)
+    rung(home, "water the plants", str(value["id"]))
+    number = re.findall(r'data-ring="(\d+)"', browser.get("/").text)[0]
+    assert browser.post("/ring", json={"number": number, "minutes": "10"}).status_code == 200
+    assert "data-ring" not in browser.get("/").text
+    rung(home, "water the cactus", "other" + str(value["id"]))
+    with Store.open(home / "hearth.db") as store, store.transaction() as cursor:
+        cursor.execute("UPDATE ring SET state = 'ringing' WHERE number = ?", (int(number),))
+    assert browser.post("/ring", json={"number": number}).status_code == 200
+    until(lambda: not up.desk.view.turns)
+    assert "COMPLETED" in next((home / "owner" / "reminders").glob("*.ics")).read_text()
+    assert said(browser.post("/ring", json={"number": number})) == "That one is over already."
+
+
+def test_events_tell_what_goes_on(up: House, browser: httpx.Client) -> None:
+    names: list[str] = []
+    with browser.stream("GET", "/events?last=") as stream:
+        lines = stream.iter_lines()
+        assert next(lines) == "event: now"
+        up.desk.ask("what is 15% of 80", READING)
+        for line in lines:
+            names += [line.removeprefix("event: ")] if line.startswith("event: ") else []
+            if line.startswith("data: ") and names[-1:] == ["turn"]:
+                assert "15% of 80 = 12." in json.loads(line.removeprefix("data: "))["html"]
+                break
+    assert "turn" in names
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_text_of_strangers_never_becomes_markup(up: House, browser: httpx.Client, home: Path, attack: str) -> None:
+    """Through requests, answers, facts, notes found, events, reminders and rings."""
+    flat = " ".join(attack.split())
+    (home / "owner" / "notes" / "odd.md").write_text(f"# {flat}\n\nboiler {flat}\n")
+    up.desk.ask(f"find my note about the boiler {flat}", READING).result(60)
+    up.desk.ask("find my note about the boiler", READING).result(60)
+    up.desk.use(lambda agent: _put(agent, flat)).result(60)
+    rung(home, flat)
+    for path in (*PAGES, f"/history?q={flat}", f"/memory?q={flat}"):
+        answer = browser.get(path)
+        assert Elements(answer.text).strange == [], path
+    with browser.stream("GET", "/events?last=") as stream:
+        lines = stream.iter_lines()
+        assert next(lines) == "event: now"
+        assert Elements(json.loads(next(lines).removeprefix("data: "))["html"]).strange == []
+
+
+def _put(agent: Any, text: str) -> None:
+    from hearth.tools.pim.calendar import add_event
+    from hearth.tools.pim.reminders import add_reminder
+
+    call = make_call("k", agent.clock(), agent.folder.for_call("k"))
+    add_event.function(call, text, agent.clock().replace(hour=23, minute=0))
+    add_reminder.function(call, text, agent.clock() + dt.timedelta(days=1))
+
+
+# ── In a real browser ─────────────────────────────────────────────────────────────────────────────────────────
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+in_a_browser = pytest.mark.skipif(
+    CHROMIUM is None or importlib.util.find_spec("playwright") is None,
+    reason="needs Chromium and Playwright: apt install chromium; pip install playwright",
+)
+
+
+@pytest.fixture
+def chromium(up: House) -> Iterator[Page]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        opened = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = opened.new_context().new_page()
+        faults: list[str] = []
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("console", lambda line: faults.append(line.text) if line.type == "error" else None)
+        page.goto(up.link)
+        yield page
+        opened.close()
+    assert faults == []
+
+
+@in_a_browser
+def test_a_newcomer_asks_agrees_undoes_and_teaches(chromium: Page, home: Path) -> None:
+    page = chromium
+    page.fill("#text", "take a note: the boiler was serviced")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".question")
+    assert "add_note" in page.inner_text(".asks")
+    assert page.title().startswith("●")
+    page.click("button[data-reply=yes]")
+    page.wait_for_selector(".turn .answer")
+    page.wait_for_selector(".running", state="detached")
+    assert page.input_value("#text") == ""
+    assert len(list((home / "owner" / "notes").glob("*.md"))) == 1
+    page.click("button[data-post='/undo']")
+    page.wait_for_selector("text=Taken back")
+    assert list((home / "owner" / "notes").glob("*.md")) == []
+    page.click("summary:has-text('That was wrong')")
+    page.fill("input[name=say]", "remind me tomorrow at 9 that the boiler was serviced")
+    page.click("text=Learn that")
+    page.wait_for_selector("text=Learnt: I will add reminder")
+    page.click("nav >> text=Learning")
+    page.wait_for_selector("li:has-text('take a note: the boiler was serviced')")
+
+
+@in_a_browser
+def test_two_browsers_see_one_question_and_markup_of_strangers_does_not_run(
+    chromium: Page, up: House, home: Path
+) -> None:
+    from playwright.sync_api import expect
+
+    other = chromium.context.new_page()
+    other.goto(up.address)
+    up.desk.ask(f"take a note: {ATTACKS[0]} {ATTACKS[1]}", ALL)
+    for page in (chromium, other):
+        page.wait_for_selector(".question")
+    chromium.click("button[data-reply=yes]")
+    for page in (chromium, other):
+        page.wait_for_selector(".turn .answer")
+        expect(page.locator(".question")).to_have_count(0)
+        assert page.evaluate("window.hit") is None
