@@ -622,6 +622,8 @@ class CallContext:
     origins: dict[str, str] = field(default_factory=dict)
     """A tool notes records of its result that come from elsewhere than its spec says: id → source (an invitation is a
     `message` in a calendar). Fresh for every call."""
+    unconfirmed: frozenset[str] = frozenset()
+    """Ids of contacts that turned up without the owner: of several that fit, they are not the one that is meant."""
 
 
 @dataclass(frozen=True, slots=True)

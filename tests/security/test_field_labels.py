@@ -10,6 +10,7 @@ from hearth.config import OrderedRule, When
 from hearth.execution.executor import Executor
 from hearth.guard.decision import Occasion
 from hearth.guard.flow.labels import label_of, vouched
+from hearth.guard.flow.trusted_contacts import AddressBook
 from hearth.guard.guard_state import Records
 from hearth.guard.monitor import Monitor
 from hearth.guard.policy.approval import YesApprover
@@ -261,3 +262,19 @@ def test_a_flagged_text_decides_no_sink_although_the_address_is_known(home: Home
     assert flagged.sources == {"contacts", "injection"}
     assert not flagged.is_trusted
     assert vouched(label_of("message")).is_trusted
+
+
+def test_a_card_that_turned_up_with_a_nickname_of_yours_does_not_stand_in_the_way(home: Home) -> None:
+    """Two cards called mum: the one that came without the owner is told and left aside, and is not written to."""
+    find = Plan((Step("find_contact", {"name": "mum"}),))
+    home.write("contacts/ruth.vcf", card("ruth", "Ruth Weber", "ruth@example.org", "NICKNAME:mum\r\n"))
+    home.monitor.known_addresses(context := home.context("c", None))
+    AddressBook(home.records.provenance).confirm(context.workspace, ["ruth"], FIXED_NOW)
+    assert home.run(find)[0].value["id"] == "ruth"  # type: ignore[index,call-overload]
+    home.write("contacts/a.vcf", card("evil", "Ruth W.", "ruth@evil.example", "NICKNAME:mum\r\n"))
+    (found,) = home.run(find)
+    assert found.value["id"] == "ruth"  # type: ignore[index,call-overload]
+    assert any("Ruth W. (ruth@evil.example)" in notice for notice in found.notices)
+    home.write("contacts/b.vcf", card("sister", "Ida Weber", "ida@example.org", "NICKNAME:mum\r\n"))
+    AddressBook(home.records.provenance).confirm(context.workspace, ["sister"], FIXED_NOW)
+    assert "contacts fit 'mum'" in home.run(find)[0].error  # two of the owner's own: still asked

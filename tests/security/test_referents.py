@@ -642,6 +642,13 @@ def test_another_text_in_a_draft_is_asked_about_again(world: World) -> None:
     assert "is not what it was when you agreed" in ruling.reason
 
 
+def test_a_record_whose_id_looks_like_an_address_is_shown_by_its_name(world: World) -> None:
+    todo = FILES["calendar/dentist.ics"].replace("VEVENT", "VTODO").replace("UID:dentist", "UID:x@evil.example")
+    world.write("reminders/x.ics", "\r\n".join(line for line in todo.split("\r\n") if "DTSTART" not in line))
+    asked = _asked(world, "delete_reminder", {"reminder": "x@evil.example"})
+    assert 'reminder: "“Dentist”"\n' in asked
+
+
 def test_a_scene_is_shown_with_what_it_sets(world: World) -> None:
     assert "ceiling lamp: off" in _asked(world, "start_scene", {"scene": "film night"})
 

@@ -95,6 +95,12 @@ class Labelling:
             if wanted & {normalised(address) for address in (card.email, card.phone) if address}
         )
 
+    def unconfirmed_ids(self, spec: ToolSpec, workspace: Workspace, now: dt.datetime) -> frozenset[str]:
+        """Ids of the cards that do not vouch, for a tool that looks for contacts."""
+        if spec.domain != DOMAIN:
+            return frozenset()
+        return frozenset(card.id for card in self.book(workspace, now).unconfirmed)
+
     # ── Arguments ─────────────────────────────────────────────────────────────────────────────────────────
 
     def resolved(

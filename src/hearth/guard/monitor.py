@@ -368,7 +368,9 @@ class Monitor:
         )
         try:
             memory = MarkedMemory(context.memory, cause.label) if cause.label.strangers else context.memory
-            result = tool.call(decoded, replace(context, egress=context.egress.on_behalf(cause), memory=memory))
+            unconfirmed = self._labelling.unconfirmed_ids(tool.spec, context.workspace, context.now)
+            egress = context.egress.on_behalf(cause)
+            result = tool.call(decoded, replace(context, egress=egress, memory=memory, unconfirmed=unconfirmed))
         except DeniedError as error:  # only the guard says this: from a tool it would deny that the call was made
             raise _crashed(tool.spec.name, error) from error
         except HearthError:

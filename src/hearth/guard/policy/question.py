@@ -243,7 +243,7 @@ def _said_value(value: Value, name: str, book: KnownAddresses | None) -> str:
 
 
 def _said_thing(thing: Referent, book: KnownAddresses | None) -> str:
-    if "@" in thing.id and " " not in thing.said:
+    if "@" in thing.id and thing.said == in_letters(thing.id):
         return said_address(thing.id, book)
     said = thing.said
     if len(said) > MAX_NAME_CHARS:  # what tells it from others, a time or a place, stands behind its title

@@ -121,6 +121,13 @@ class _Contacts:
         self.notice_faults()
         if not best:
             raise NotFound(f"no contact is called {name.strip()[:100]!r}; {self._nearest(name)}")
+        sure = [contact for contact in best.values() if contact.id not in self._call.unconfirmed]
+        if len(best) > 1 and len(sure) == 1:
+            aside = "; ".join(_told_apart(contact) for contact in best.values() if contact is not sure[0])
+            self._call.notices.append(
+                f"Also called so, but in your contacts without you: {aside[:300]} (`hearth policy contacts` confirms)."
+            )
+            return sure[0]
         if len(best) > 1:
             names = "; ".join(_told_apart(contact) for contact in list(best.values())[:10])
             raise Ambiguous(f"{len(best)} contacts fit {name.strip()[:100]!r}: {names}; say the full name")

@@ -5,7 +5,8 @@
 Each input is one of the forms that once stopped Hearth, or a plain file, changed at some places: bytes exchanged,
 pieces doubled, numbers made huge, encodings and properties renamed. It lies among good files of its kind, and the tool
 that answers from them is asked. Counted: what is no answer and no error in words, questions whose good file was not
-found, and the longest processor time of one.
+found, the longest processor time of one, and by how much the process grew over all of them. The same for a few files
+as large as are read at all.
 Not covered: what needs more than one file to do harm; tools that ask a server.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import resource
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -184,6 +186,20 @@ def inputs(n: int, seed: int) -> Iterator[tuple[str, bytes]]:
         yield name, mutated(rng.choice(KINDS[name].seeds), rng)
 
 
+def _large() -> dict[str, bytes]:
+    """Files of many megabytes, by kind: one long line, many short ones, one huge value."""
+    lines = b"\r\n".join(b"X-L%d: %d" % (k, k) for k in range(400_000))
+    value = b"A" * 12_000_000
+    return {
+        "mail": b"From: a@b.example\r\n" + lines + b"\r\nSubject: " + value + b"\r\n\r\n" + value,
+        "calendar": _ics("VEVENT", "UID:1", f"DTSTART:{_DAY}T190000", "SUMMARY:" + value.decode()),
+        "reminders": _ics("VTODO", "UID:1", "SUMMARY:x", *(f"X-{k}:{k}" for k in range(400_000))),
+        "contacts": _vcf("FN:x", "PHOTO:" + value.decode(), *(f"NICKNAME:n{k}" for k in range(100_000))),
+        "notes": b"# x\n\n" + value,
+        "files": value,
+    }
+
+
 def answered(name: str, data: bytes) -> tuple[str, float]:
     """Ask about the good file with the other one beside it: what became of it, and the processor time in seconds.
 
@@ -209,6 +225,7 @@ def measure(n: int, seed: int = 0) -> dict[str, object]:
     slowest: dict[str, float] = {}
     worst: list[str] = []
     n_over = 0
+    before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for number, (name, data) in enumerate(inputs(n, seed)):
         outcome, spent_s = answered(name, data)
         outcomes[outcome] += 1
@@ -216,8 +233,12 @@ def measure(n: int, seed: int = 0) -> dict[str, object]:
         n_over += spent_s > LIMIT_S
         if outcome != "found" or spent_s > LIMIT_S:
             worst.append(f"{number} {name}: {outcome}, {spent_s:.2f} s")
+    large = {name: answered(name, data) for name, data in sorted(_large().items())}
+    worst += [f"large {name}: {outcome}" for name, (outcome, _) in large.items() if outcome != "found"]
     return {
         "n": n,
+        "grew_mb": round((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb) / 1024, 1),
+        "large_s": {name: round(spent, 3) for name, (_, spent) in large.items()},
         "outcomes": dict(outcomes),
         "n_over_limit": n_over,
         "limit_s": LIMIT_S,
