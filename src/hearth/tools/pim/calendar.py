@@ -181,15 +181,15 @@ def _windows(start: dt.datetime, end: dt.datetime) -> Iterator[tuple[dt.datetime
 
 def _event_meant(event: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001 - a Resolver
     """Resolve the id of an event, or of one time of a repeating one. Raises: NotFound; ToolError: it cannot be read."""
-    place = Events(call).locate(EventId(str(event)))
+    id = EventId(str(event))
     try:
-        entry = place.entry()
+        entry = Events(call).entry_of(id)
         start = ical.in_zone(entry.start, call.now.tzinfo)
     except (ValueError, OverflowError) as error:
         raise ToolError(f"the event {str(event)[:100]!r} cannot be read: {error}") from None
     when = f"{start:%a %d %b %Y %H:%M}" if isinstance(entry.start, dt.datetime) else f"{start:%a %d %b %Y}"
-    often = f", every time ({entry.repeat})" if entry.is_series and not place.recurrence else ""
-    return Referent(str(event), f"“{entry.title}”, {when}{often}", aliases=(entry.title,))
+    often = f", every time ({entry.repeat})" if entry.is_series and not entry.recurrence else ""
+    return Referent(id, f"“{entry.title}”, {when}{often}", aliases=(entry.title,))
 
 
 EventMeant = Annotated[EventId, Names(_event_meant)]

@@ -11,7 +11,7 @@ import contextlib
 import datetime as dt
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NewType
 
@@ -273,47 +273,32 @@ class Events:
         Raises:
             NotFound. Ambiguous: Files hold different events under that id. ToolError: Its file cannot be read.
         """
-        event = EventId(str(event))
+        return self._held(EventId(str(event))).place()
+
+    def entry_of(self, event: EventId) -> Entry:
+        """Return the event that an id names. Raises: As `locate`."""
+        held = self._held(EventId(str(event)))
+        if held.recurrence:
+            return held.place().entry()
+        return next((entry for entry in held.entries if not entry.recurrence), held.entries[0])
+
+    def _held(self, event: EventId) -> _Held:
+        """Find the one file that holds an event. Raises: As `locate`."""
         listing = self._call.workspace.list(FOLDER, "*.ics")
-        known = _PLACES.find(listing, event)
-        if known is not None and (place := self._place_in(event, self._with(known))) is not None:
-            return place
-        place = self._place_in(event, self.read(refresh=False))
-        if place is None:
+        path = _PLACES.find(listing, event)
+        if path is not None:
+            with contextlib.suppress(ToolError):
+                data = self._call.workspace.read(path)
+                if (found := _held_in(event, {path: (data, _file(data))}, {})) is not None:
+                    return found
+        self.read(refresh=False)
+        files = {path: (self._data[path], file) for path, file in self.files.items()}
+        found = _held_in(event, files, self.faults)
+        if found is None:
             hint = f" ({unreadable_notice(self.faults)})" if self.faults else ""
             raise NotFound(f"there is no event {event[:200]!r}; look for it with find_events first{hint}")
-        _PLACES.keep(listing, event, place.path)
-        return place
-
-    def _with(self, path: str) -> Events:
-        """Read one file alone."""
-        alone = Events(self._call)
-        with contextlib.suppress(ToolError):
-            alone._data[path] = self._call.workspace.read(path)
-            alone.files[path] = _file(alone._data[path])
-        return alone
-
-    @staticmethod
-    def _place_in(event: EventId, events: Events) -> Place | None:
-        """Return the place of an event among those that were read. Raises: Ambiguous; ToolError."""
-        match = _OCCURRENCE.fullmatch(event)
-        for uid, recurrence in [(str(event), "")] + ([(match["uid"], match["recurrence"])] if match else []):
-            held: dict[str, list[Entry]] = {}
-            for path, file in events.files.items():
-                if found := [e for e in file.entries if (e.uid or f"{path}#{e.index}") == uid]:
-                    held[path] = found
-                elif path in events.faults and path.rpartition("/")[2] == f"{file_name(uid)}.ics":
-                    fault = events.faults[path]
-                    raise ToolError(f"the event's file {path!r} cannot be read: {fault}; mend or remove it")
-            if len({(found[0].title, found[0].start) for found in held.values()}) > 1:
-                files = ", ".join(map(repr, held))
-                raise Ambiguous(
-                    f"{files} hold different events under the id {event[:200]!r}; remove the one you do not want"
-                )
-            for path, found in held.items():
-                document = parse(events._data[path])
-                return Place(path, document, [_events(document)[e.index] for e in found], recurrence)
-        return None
+        _PLACES.keep(listing, event, found.path)
+        return found
 
     def save(self, place: Place) -> None:
         """Write the changed file, or delete it when nothing is left in it; an event from a server is changed there
@@ -330,6 +315,40 @@ class Events:
             self._call.workspace.delete(place.path)
         else:
             self._call.workspace.write(place.path, place.document.render())
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """The file that holds an event, with its entries of one uid."""
+
+    path: str
+    data: bytes
+    entries: tuple[Entry, ...]
+    recurrence: str
+    """The one occurrence that is meant; empty for a single event or the whole series."""
+
+    def place(self) -> Place:
+        document = parse(self.data)
+        components = _events(document)
+        return Place(self.path, document, [components[entry.index] for entry in self.entries], self.recurrence)
+
+
+def _held_in(event: EventId, files: Mapping[str, tuple[bytes, _File]], faults: Mapping[str, str]) -> _Held | None:
+    """Return where an event is among files that were read. Raises: Ambiguous; ToolError: Its file cannot be read."""
+    match = _OCCURRENCE.fullmatch(event)
+    for uid, recurrence in [(str(event), "")] + ([(match["uid"], match["recurrence"])] if match else []):
+        held: list[_Held] = []
+        for path, (data, file) in files.items():
+            if found := tuple(e for e in file.entries if (e.uid or f"{path}#{e.index}") == uid):
+                held.append(_Held(path, data, found, recurrence))
+            elif path in faults and path.rpartition("/")[2] == f"{file_name(uid)}.ics":
+                raise ToolError(f"the event's file {path!r} cannot be read: {faults[path]}; mend or remove it")
+        if len({(one.entries[0].title, one.entries[0].start) for one in held}) > 1:
+            paths = ", ".join(repr(one.path) for one in held)
+            raise Ambiguous(f"{paths} hold different events under the id {event[:200]!r}; remove all but one")
+        if held:
+            return held[0]
+    return None
 
 
 # ── Changing one event ────────────────────────────────────────────────────────────────────────────────────
