@@ -13,7 +13,8 @@ import re
 import struct
 import tomllib
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from email.message import EmailMessage
 from email.utils import format_datetime, formataddr, parseaddr
 from importlib.resources import files
@@ -53,32 +54,51 @@ ALLOWED = (
 )
 """Tools that the demo owner lets run without asking: their changes can be undone. Sending and deleting still ask."""
 
-_TIME_ZONE = """\
-BEGIN:VTIMEZONE
-TZID:Europe/Berlin
-BEGIN:DAYLIGHT
-DTSTART:19810329T020000
-RRULE:FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU
-TZNAME:CEST
-TZOFFSETFROM:+0100
-TZOFFSETTO:+0200
-END:DAYLIGHT
-BEGIN:STANDARD
-DTSTART:19961027T030000
-RRULE:FREQ=YEARLY;BYMONTH=10;BYDAY=-1SU
-TZNAME:CET
-TZOFFSETFROM:+0200
-TZOFFSETTO:+0100
-END:STANDARD
-END:VTIMEZONE
-"""
-"""The rules of the demo owner's time zone, which a calendar file has to carry (RFC 5545, 3.6.5)."""
+_ZONE_YEARS = 2
+"""A calendar file carries its time zone's rules (RFC 5545, 3.6.5) for so many years before and after now."""
 
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
+@dataclass(frozen=True, slots=True)
+class HomeContent:
+    """What a home is written from: its settings and its owner's things, with days that are counted from now."""
+
+    owner: Entry
+    """`name`, `email`, `time_zone`, `country`."""
+    settings: str
+    """The text of `hearth.toml`."""
+    contacts: Sequence[Entry]
+    events: Sequence[Entry]
+    reminders: Sequence[Entry]
+    mails: Sequence[Entry]
+    texts: Mapping[str, bytes]
+    """Path below `owner/` → content."""
+
+
 def build_demo_home(home: Path, now: dt.datetime) -> None:
     """Write the demo owner's home.
+
+    Args:
+        home: A folder that is empty or does not exist.
+        now: With time zone; every date is counted from it.
+    Raises:
+        ConfigError: `home` holds something already; nothing was written.
+    """
+    owner, calendar = _data("owner.toml"), _data("calendar.toml")
+    data = files("hearth.demo") / "data"
+    texts = {f"{folder}/{path}": text for folder in ("notes", "documents") for path, text in _tree(data / folder)}
+    people, mails = _data("contacts.toml")["contact"], _data("mail.toml")["mail"]
+    content = HomeContent(owner, _settings(owner), people, calendar["event"], calendar["reminder"], mails, texts)
+    write_home(home, content, now)
+    now = now.astimezone(ZoneInfo(owner["time_zone"])).replace(microsecond=0)
+    root = home / "owner"
+    _write(root / "documents" / "photos" / "hut-roof.png", _picture(), now - dt.timedelta(days=12))
+    _write(root / "documents" / "old-backup.dat", _noise(20_000), now - dt.timedelta(days=700))
+
+
+def write_home(home: Path, content: HomeContent, now: dt.datetime) -> None:
+    """Write a home from its content, in the formats that other programs read.
 
     Args:
         home: A folder that is empty or does not exist.
@@ -92,29 +112,25 @@ def build_demo_home(home: Path, now: dt.datetime) -> None:
         )
     if home.exists() and any(home.iterdir()):
         raise ConfigError(f"{str(home)!r} is not empty; the demo home needs an empty folder, so choose another one")
-    owner = _data("owner.toml")
-    now = now.astimezone(ZoneInfo(owner["time_zone"])).replace(microsecond=0)
-    people = {entry["key"]: entry for entry in _data("contacts.toml")["contact"]}
-    calendar = _data("calendar.toml")
+    now = now.astimezone(ZoneInfo(content.owner["time_zone"])).replace(microsecond=0)
+    people = {entry["key"]: entry for entry in content.contacts}
     root = home / "owner"
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    _write(home / "hearth.toml", _settings(owner).encode(), now)
+    _write(home / "hearth.toml", content.settings.encode(), now)
     (home / "tools").mkdir()
     for entry in people.values():
         _write(root / "contacts" / f"{entry['key']}.vcf", _card(entry, now), now - dt.timedelta(days=90))
-    for number, entry in enumerate(calendar["event"]):
+    for number, entry in enumerate(content.events):
         uid = f"{_slug(entry['title'])}-{number:02d}"
         _write(root / "calendar" / f"{uid}.ics", _event(uid, entry, people, now), now - dt.timedelta(days=50))
-    for number, entry in enumerate(calendar["reminder"]):
+    for number, entry in enumerate(content.reminders):
         uid = f"{_slug(entry['text'])}-{number:02d}"
         _write(root / "reminders" / f"{uid}.ics", _todo(uid, entry, now), now - dt.timedelta(days=30))
-    _write_mail(root / "mail", _data("mail.toml")["mail"], people, owner, now)
-    data = files("hearth.demo") / "data"
+    _write_mail(root / "mail", content.mails, people, content.owner, now)
     for folder in ("notes", "documents"):
-        for number, (path, content) in enumerate(sorted(_tree(data / folder))):
-            _write(root / folder / path, content, now - dt.timedelta(days=1 + 5 * number, hours=number))
-    _write(root / "documents" / "photos" / "hut-roof.png", _picture(), now - dt.timedelta(days=12))
-    _write(root / "documents" / "old-backup.dat", _noise(20_000), now - dt.timedelta(days=700))
+        inside = [path for path in sorted(content.texts) if path.startswith(f"{folder}/")]
+        for number, path in enumerate(inside):
+            _write(root / path, content.texts[path], now - dt.timedelta(days=1 + 5 * number, hours=number))
 
 
 def _data(name: str) -> dict[str, Any]:
@@ -270,7 +286,7 @@ def _event(uid: str, entry: Entry, people: Mapping[str, Entry], now: dt.datetime
             event.add("attendee", attendee)
     if "rule" in entry:
         event.add("rrule", icalendar.vRecur.from_ical(entry["rule"]))
-    return _document(event)
+    return _document(event, now)
 
 
 def _todo(uid: str, entry: Entry, now: dt.datetime) -> bytes:
@@ -289,16 +305,18 @@ def _todo(uid: str, entry: Entry, now: dt.datetime) -> bytes:
         todo.add("completed", (due + dt.timedelta(minutes=7)).astimezone(dt.UTC))
         todo.add("percent-complete", 100)
     todo.add("status", "COMPLETED" if entry.get("is_done") else "NEEDS-ACTION")
-    return _document(todo)
+    return _document(todo, now)
 
 
-def _document(component: Any) -> bytes:
+def _document(component: Any, now: dt.datetime) -> bytes:
     import icalendar  # only the demo writes with it
+
+    first, last = (dt.date(now.year + years, 1, 1) for years in (-_ZONE_YEARS, _ZONE_YEARS + 1))
 
     calendar = icalendar.Calendar()
     calendar.add("prodid", "-//Hearth//Demo home//EN")
     calendar.add("version", "2.0")
-    calendar.add_component(icalendar.Timezone.from_ical(_TIME_ZONE))
+    calendar.add_component(icalendar.Timezone.from_tzid(str(now.tzinfo), first_date=first, last_date=last))
     calendar.add_component(component)
     return cast(bytes, calendar.to_ical())
 

@@ -65,6 +65,7 @@ QUICK = (
 SLOW = (
     _bench("q2a, dev", "bench_q2a_quick", "q2a", "--split", "dev", "--recall-only", "--limit", "10", "--jobs", "2"),
     _bench("q2a", "bench_q2a", "q2a", "--split", "test"),
+    _module("natural_requests", "planning.natural_requests"),
     _module("encoder", "planning.encoder_cost"),
     _module("planning", "planning.recall_at_size"),
     _module("plan_metrics", "planning.metric_speed"),

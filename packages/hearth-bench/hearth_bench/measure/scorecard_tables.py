@@ -39,6 +39,7 @@ _PLANNING = (
     "src/hearth/models",
     "src/hearth/data",
 )
+_NATURAL_CODE = (*_PLANNING, "src/hearth/tools", "src/hearth/execution", "src/hearth/memory")
 _MEMORY = ("src/hearth/memory",)
 _GUARD = ("src/hearth/guard",)
 _VIDEO = ("packages/hearth-video/hearth_video/footage", "packages/hearth-video/hearth_video/experts")
@@ -87,6 +88,24 @@ def _own(title: str, key: str) -> Table:
         ),
         _PLANNING,
     )
+
+
+_NATURAL = (
+    ("right", "right"),
+    ("partly", "partly"),
+    ("refused what it could do", "refused"),
+    ("wrong, doubt shown", "wrong_shown"),
+    ("wrong, looks like success", "wrong_silent"),
+    ("dangerous", "dangerous"),
+)
+
+
+def _natural(title: str, side: str) -> Table:
+    rows = (Row(person, f"results/{side}/{person}/") for person in ("margaret", "jordan", "rick", "all"))
+    floor = Row("floor: refuses everything", f"results/{side}/floor_refuses_all/")
+    oracle = Row("oracle", by_definition=_same(_NATURAL, 0.0, right=1.0))
+    command = f"python -m hearth_bench.measure.planning.natural_requests --side {side}"
+    return Table("Planning", title, "natural_requests", command, _NATURAL, (floor, *rows, oracle), _NATURAL_CODE)
 
 
 def _public(title: str, file: str, note: str = "") -> Table:
@@ -251,6 +270,8 @@ TABLES: tuple[Table, ...] = (
             "floor: looks something up, whatever is said", by_definition={**dict.fromkeys(_VERDICTS, 0.0), "wrong": 1.0}
         ),
     ),
+    _natural("Natural requests of three people, run in homes of their own: two thirds that were looked at", "dev"),
+    _natural("Natural requests of three people: the third that nobody looks at", "blind"),
     Table(
         "Planning",
         "Q2A: six owners, eight weeks",
