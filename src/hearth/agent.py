@@ -25,6 +25,7 @@ from hearth.config import Settings
 from hearth.errors import CancelledError, ConfigError, HearthError, NotFound, PlannerError, RegistryError, ToolError
 from hearth.execution.answer import compose, reword
 from hearth.execution.executor import Executor
+from hearth.execution.look_up import look_up
 from hearth.execution.repair import Repairer
 from hearth.execution.speculation import ReadAhead
 from hearth.formats.plan_json import read_demonstrations
@@ -83,6 +84,8 @@ MAX_REPAIR_ROUNDS = 2
 """How often the rest of a plan is planned anew after a failed step, before it is reported plainly."""
 _LIKELY_OWN = 0.5
 """Least chance of an answer in the owner's things at which a question that only names one of them is put to them."""
+NOTHING_TO_CHANGE = "nothing to change"
+"""The rule named where a plan ended before the question."""
 LEARN_BATCH = 16
 """Demonstrations embedded at once while learning: small enough that progress moves, large enough to be quick."""
 UNDO_KEPT = dt.timedelta(days=30)
@@ -192,19 +195,18 @@ class Agent:
             proposal = self.plan(request, self.tools.specs, reads_ahead=self.settings.planning.reads_ahead)
         planning_ms = (time.perf_counter() - started) * 1000
         plan, refusal = (proposal, None) if isinstance(proposal, Plan) else (None, proposal)
-        ruling, undone = self._ruled(request, plan, episode_id) if plan else (None, "")
+        ruling, undone, results = self._ruled(request, plan, episode_id) if plan else (None, "", ())
         self.trace.planned(episode_id, plan, refusal, ruling, planning_ms)
 
-        results: tuple[StepResult, ...] = ()
         rounds = 0
-        if plan and ruling and ruling.verdict == "allow":
-            results = self.executor.run(episode_id, plan, self.tools.specs, request.now)
+        if plan and ruling and (ruling.verdict == "allow" or results):
+            results = results or self.executor.run(episode_id, plan, self.tools.specs, request.now)
             while rounds < MAX_REPAIR_ROUNDS:
                 repaired = self.repairer.repair(request, self.context(), plan, results, self.tools.specs)
                 repaired = repaired or asked_elsewhere(request, plan, results, self.tools.specs)
-                if repaired is None or self.monitor.rule(repaired, extends=plan).verdict != "allow":
+                if repaired is None or (again := self.monitor.rule(repaired, extends=plan)).verdict != "allow":
                     break
-                plan, rounds = repaired, rounds + 1
+                plan, rounds, ruling = repaired, rounds + 1, ruling if ruling.verdict == "allow" else again
                 self.trace.planned(episode_id, plan, None, ruling, planning_ms)
                 results = self.executor.run(episode_id, plan, self.tools.specs, request.now, done=results)
 
@@ -231,17 +233,29 @@ class Agent:
         self.trace.finish(episode)  # last: it forces what was written before it to the disk, too
         return episode
 
-    def _ruled(self, request: Request, plan: Plan, id: str) -> tuple[Ruling, str]:
+    def _ruled(self, request: Request, plan: Plan, id: str) -> tuple[Ruling, str, tuple[StepResult, ...]]:
         """Rule on a plan, and take back what an allowed one is done in the place of; denied where that cannot be done.
 
         Returns:
-            The ruling, and what was taken back, in words.
+            The ruling; what was taken back, in words; results, where the plan ended before there was a question, as
+            what it would change was not found or is several things.
         """
-        if plan.steps or not request.revises:
-            ruling = self.monitor.rule(plan, occasion=self.occasion(request, plan, id))
-        else:
+        if request.revises:
             ruling = Ruling("allow", "you asked to take it back")
-        if not request.revises or ruling.verdict != "allow":
+            if plan.steps:
+                ruling = self.monitor.rule(plan, occasion=self.occasion(request, plan, id))
+            return (*self._in_place_of(request, plan, ruling), ())
+        occasion = self.occasion(request, plan, id)
+        foreseen = self.monitor.foreseen
+        found = look_up(self.monitor, plan, self.tools.specs, occasion, self._call_context)
+        if found.stuck:
+            return Ruling("deny", "there was nothing to agree to", NOTHING_TO_CHANGE), "", found.stuck
+        self.monitor.foreseen = self.monitor.foreseen or foreseen
+        return self.monitor.rule(plan, occasion=occasion, things=found.things), "", ()
+
+    def _in_place_of(self, request: Request, plan: Plan, ruling: Ruling) -> tuple[Ruling, str]:
+        """Take back what an allowed plan is done in the place of."""
+        if ruling.verdict != "allow":
             return ruling, ""
         try:
             report = self.undo(request.revises)
@@ -250,7 +264,7 @@ class Agent:
         if report.kept:
             return Ruling("deny", f"what I did before could not be taken back ({'; '.join(report.kept)})"), ""
         before = self.trace.episode(request.revises).request
-        return ruling, f"Taken back: “{before.said or before.text}”."
+        return ruling, f"Taken back: “{before.typed}”."
 
     def plan(self, request: Request, tools: Mapping[str, ToolSpec], *, reads_ahead: bool = False) -> Plan | Refusal:
         """A checked plan or an honest refusal. A planner that breaks is a refusal, too.

@@ -256,11 +256,13 @@ def several_fit(text: str, request: pytest.FixtureRequest) -> None:
     hearth: Hearth = request.getfixturevalue("hearth")
     for day in ("tomorrow", "on Friday"):
         assert hearth("ask", "--yes", f"add lunch with Jonas {day} at noon").code == 0
-    ran = hearth("ask", "cancel lunch with Jonas")
-    assert ran.code == 5
-    assert "cancel_event" in ran.out
-    assert "found 2" not in ran.out  # nobody agreed, so nothing was searched
-    assert "found 2: 'lunch with Jonas'" in hearth("ask", "--yes", "cancel lunch with Jonas").out
+    for agreeing in ([], ["--yes"]):
+        ran = hearth("ask", *agreeing, "cancel lunch with Jonas")
+        assert ran.code == 4
+        assert "found 2: 'lunch with Jonas'" in ran.out
+    assert hearth("ask", "--yes", "cancel lunch with Jonas on Friday").code == 0
+    asked = hearth("ask", "cancel lunch with Jonas")
+    assert asked.code == 5  # now it is one, and nobody agreed
 
 
 @check

@@ -40,7 +40,7 @@ def compose(
     """
     if plan is None:
         return _refused(refusal or Refusal("out_of_scope", "I can't do that yet."))
-    if ruling is not None and ruling.verdict != "allow":
+    if ruling is not None and ruling.verdict != "allow" and not results:
         return Answer(f"I did nothing: {_sentence(ruling.reason)}", "denied")
     replaced = {step.replaces for step in plan.steps}
     current = [r for r in results if r.step not in replaced]

@@ -48,6 +48,7 @@ class ReadAhead:
         self._make_context = make_context
         self._now = now
         self._foreseen = Foreseen()
+        self._results: dict[int, StepResult] = {}
         self._cancelled = threading.Event()
         self._current: int | None = None
         self._thread = threading.Thread(target=self._read, name="hearth-ahead", daemon=True)
@@ -82,8 +83,13 @@ class ReadAhead:
             self._thread.join(self._tools[tool].timeout_s)
         return self._foreseen
 
+    def finish(self, within_s: float) -> Mapping[int, StepResult]:
+        """Wait until all is read, and return the results by step; of what takes longer, what is there by then."""
+        self._thread.join(within_s)
+        return dict(self._results)
+
     def _read(self) -> None:
-        results: dict[int, StepResult] = {}
+        results = self._results
         for index in run_order(self._plan):
             if self._cancelled.is_set():
                 return

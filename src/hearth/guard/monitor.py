@@ -102,7 +102,13 @@ class Monitor:
 
     # ── Ruling ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def rule(self, plan: Plan, extends: Plan | None = None, occasion: Occasion | None = None) -> Ruling:
+    def rule(
+        self,
+        plan: Plan,
+        extends: Plan | None = None,
+        occasion: Occasion | None = None,
+        things: Mapping[int, Mapping[str, Value]] | None = None,
+    ) -> Ruling:
         """Allow or deny `plan`; where the policy says ask, the owner is asked once for all of it.
 
         Args:
@@ -110,6 +116,8 @@ class Monitor:
                 further steps are ruled on and asked about.
             occasion: The request it serves; by default that of `extends`. Without one, rules about time, contacts and
                 rates are decided when a step is called.
+            things: By step, what arguments that refer to results were found to be: the question shows them, and the
+                owner agrees to them alone.
         Returns:
             A final ruling, never `ask`.
         """
@@ -123,6 +131,9 @@ class Monitor:
         elif occasion is not None and occasion.warrant is None:
             self._labelling.forget_book()  # the owner may have changed contacts since the last request
         judgement = self._judge.of_plan(plan, n_consented, occasion)
+        for index, found in (things or {}).items():
+            known = {**judgement.things.get(index, {}), **found}
+            judgement = replace(judgement, things={**judgement.things, index: known})
         ruling = judgement.ruling
         kept: dict[int, frozenset[str]] = dict(before.kept) if before is not None and n_consented else {}
         if ruling.verdict == "ask":
@@ -312,6 +323,10 @@ class Monitor:
         if final.verdict == "deny":
             return Ruling("deny", f"{final.reason}: {ruling.reason}" if reply != "nobody" else final.reason, final.rule)
         return final
+
+    def things_of(self, step: Step, arguments: Mapping[str, Value], context: CallContext) -> Mapping[str, Value]:
+        """Return the arguments of a call with the things they name. Raises: HearthError: As `Referents.of_call`."""
+        return self._referents.of_call(step.tool, arguments, context).values
 
     def judge(self, plan: Plan, occasion: Occasion | None = None) -> Judgement:
         """Judge `plan` as before the owner is asked. Nothing is asked."""
@@ -521,6 +536,8 @@ def _now_other(allowed: _Allowed, index: int, things: Mapping[str, Value]) -> st
             if was == now:
                 return f"what goes with {now} is not what it was when you agreed"
             return f"{name!r} was {was} when you agreed, and is {now or 'not known'} now"
+        if not new and before.data != value.data:
+            return f"{name!r} was {before.data!r} when you agreed, and is {value.data!r} now"
     return ""
 
 

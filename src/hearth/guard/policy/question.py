@@ -206,7 +206,9 @@ def _details(
             said = _said(value, plan, name, book)
         line = f"{name}{' (decides where it goes)' if is_sink else ''}: {said}"
         label = labels.arguments.get(name)
-        if label is None:
+        if thing is not None and refs_in(value):
+            line += f" [from {source_words(thing.label)}]"  # looked up before the question
+        elif label is None:
             pass  # left out in the request: the tool's own default
         elif known is not None:
             line += f" [from {source_words(known.label)}]"

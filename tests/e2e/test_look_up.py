@@ -1,0 +1,120 @@
+"""What would be changed is looked up before the question, which names it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hearth.agent import Agent
+from hearth.protocols import Reply
+from hearth.testing import FIXED_NOW
+from hearth.types import Episode, Plan, Ref, Request, Ruling, Step
+
+DELETE = Plan((Step("find_notes", {"query": "boiler"}), Step("delete_note", {"note": Ref(0, ("id",))})))
+
+
+class Asker:
+    """An owner who says what they are told to, and does something meanwhile."""
+
+    def __init__(self) -> None:
+        self.questions: list[str] = []
+        self.replies: list[Reply] = ["once"]
+        self.meanwhile: Callable[[], object] = lambda: None
+
+    def approve(self, question: str, ruling: Ruling) -> Reply:
+        self.questions.append(question)
+        self.meanwhile()
+        return self.replies[len(self.questions) - 1]
+
+
+@pytest.fixture
+def asker() -> Asker:
+    return Asker()
+
+
+@pytest.fixture
+def agent(home: Path, asker: Asker) -> Iterator[Agent]:
+    opened = Agent.open(home, asker, environ={}, clock=lambda: FIXED_NOW)
+    yield opened
+    opened.close()
+
+
+def note(home: Path, name: str, text: str) -> Path:
+    path = home / "owner" / "notes" / name
+    path.write_text(text)
+    return path
+
+
+def run(agent: Agent, plan: Plan = DELETE) -> Episode:
+    return agent.run(Request("delete the note about the boiler", FIXED_NOW), plan)
+
+
+def test_the_question_names_the_thing_and_the_plan_reads_it_once(agent: Agent, asker: Asker, home: Path) -> None:
+    path = note(home, "a.md", "# Old boiler\n\nserviced in May\n")
+    assert run(agent).answer.status == "done"
+    (question,) = asker.questions
+    assert 'note: "Old boiler"' in question
+    assert "the id from 1" not in question
+    assert not path.exists()
+
+
+def test_what_is_not_there_or_is_several_is_not_asked_about(agent: Agent, asker: Asker, home: Path) -> None:
+    missing = run(agent)
+    assert (missing.answer.status, missing.ruling and missing.ruling.verdict) == ("failed", "deny")
+    assert "no such note" in missing.answer.text
+    paths = [note(home, f"{k}.md", f"# Boiler {k}\n\nboiler\n") for k in range(2)]
+    several = run(agent)
+    assert several.answer.status == "needs"
+    assert "Boiler 0" in several.answer.text
+    assert asker.questions == []
+    assert all(path.exists() for path in paths)
+    assert [result.status for result in several.results] == ["done", "failed"]
+
+
+def test_the_record_of_a_plan_that_ended_there_is_whole_and_is_not_carried_on(agent: Agent, home: Path) -> None:
+    kept = run(agent)
+    assert agent.trace.episode(kept.id).answer == kept.answer
+    note(home, "a.md", "# Boiler\n\nboiler\n")
+    assert agent.recover() == ()
+    assert (home / "owner" / "notes" / "a.md").exists()
+
+
+def test_another_thing_than_the_one_agreed_to_is_asked_about_again(agent: Agent, asker: Asker, home: Path) -> None:
+    path = note(home, "a.md", "# Boiler\n\nboiler\n")
+
+    asker.replies = ["once", "no"]
+    asker.meanwhile = lambda: path.write_text("# Boiler of the neighbours\n\nboiler\n")
+    done = run(agent)
+    assert len(asker.questions) == 2
+    assert "neighbours" in asker.questions[1]
+    assert done.answer.status == "denied"
+    assert path.exists()
+
+
+def test_a_reading_step_that_is_itself_asked_about_is_not_read_before(home: Path, asker: Asker) -> None:
+    with (home / "hearth.toml").open("a") as settings:
+        settings.write('\n[policy.find_notes]\nruling = "ask"\n')
+    note(home, "a.md", "# Boiler\n\nboiler\n")
+    opened = Agent.open(home, asker, environ={}, clock=lambda: FIXED_NOW)
+    try:
+        asker.replies = ["no"]
+        assert run(opened).answer.status == "denied"
+        assert "the id from 1 (find_notes)" in asker.questions[0]
+    finally:
+        opened.close()
+
+
+def test_a_no_leaves_everything_and_a_deny_is_no_question(home: Path, asker: Asker) -> None:
+    with (home / "hearth.toml").open("a") as settings:
+        settings.write('\n[policy.delete_note]\nruling = "deny"\n')
+    path = note(home, "a.md", "# Boiler\n\nboiler\n")
+    opened = Agent.open(home, asker, environ={}, clock=lambda: FIXED_NOW + dt.timedelta(minutes=1))
+    try:
+        assert run(opened).answer.status == "denied"
+        assert asker.questions == []
+    finally:
+        opened.close()
+    assert path.exists()
