@@ -271,6 +271,35 @@ def test_what_is_left_out_is_judged_as_the_thing_that_is_then_meant(world: World
     assert world.ruling(monitor, "close_blinds", {}).verdict == "allow"
 
 
+@pytest.mark.parametrize("title", ["DENTIST ", "Den\u200btist", "D\u0435ntist", "\uff24entist", " Dentist\u00a0"])
+def test_no_way_to_write_a_title_passes_a_rule_about_it(world: World, title: str) -> None:
+    world.write("calendar/x.ics", _event("x", title, "20261126T091500"))
+    monitor = world.monitor(_rule("cancel_event", "event", "{ one_of = ['Dentist'] }"))
+    assert world.ruling(monitor, "cancel_event", {"event": "x"}).verdict == "deny"
+    assert world.ruling(monitor, "cancel_event", {"event": "mila"}).verdict == "allow"
+
+
+def test_a_pattern_that_denies_a_title_denies_it_in_any_case(world: World) -> None:
+    world.write("calendar/x.ics", _event("x", "DENTIST", "20261126T091500"))
+    monitor = world.monitor(_rule("cancel_event", "event", "{ matches = 'Dent.*' }"))
+    assert world.ruling(monitor, "cancel_event", {"event": "x"}).verdict == "deny"
+
+
+def test_a_yes_to_what_is_found_is_no_yes_to_what_a_rule_of_its_own_asks_about(world: World) -> None:
+    """The question could not say which file; the owner has a rule that asks about these files."""
+    rule = "name = 'tax'\ntools = ['delete_file']\nruling = 'ask'\nreason = 'these are tax papers'\n"
+    monitor = world.monitor(f"[[rule]]\n{rule}when.path = {{ matches = 'documents/tax/.*' }}\n", FixedApprover("once"))
+    call = world.call()
+    plan = Plan((Step("find_files", {"query": "2025"}), Step("delete_file", {"path": Ref(0, ("path",))})), 1.0)
+    monitor.rule(plan, occasion=Occasion(call.now, call.workspace, "e", None, call))
+    found = monitor.admit(plan, 1, {"path": Value("documents/tax/2025.txt", OWNER)}, call)
+    assert (found.verdict, found.rule) == ("ask", "rule 'tax'")
+    assert monitor.admit(plan, 1, {"path": Value("documents/letters/2023.txt", OWNER)}, call).verdict == "allow"
+    said = Plan((Step("delete_file", {"path": "documents/tax/2025.txt"}),), 1.0)  # the question named it
+    monitor.rule(said, occasion=Occasion(call.now, call.workspace, "e", None, call))
+    assert monitor.admit(said, 0, {"path": Value("documents/tax/2025.txt", OWNER)}, call).verdict == "allow"
+
+
 def test_a_rule_that_allows_heeds_no_name_that_other_things_have_too(world: World) -> None:
     rules = '[policy.delete_file]\nruling = "deny"\n[[rule]]\ntools = ["delete_file"]\nwhen.path = { one_of = ["list.txt"] }\nruling = "allow"\n'
     monitor = world.monitor(rules)

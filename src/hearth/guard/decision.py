@@ -54,6 +54,20 @@ class Against:
     """Standing consent that lets the call run."""
 
 
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """A step that the owner saw and agreed to."""
+
+    ruling: Ruling | None
+    """The ruling it was seen with; None where that is not on record."""
+    is_literal: bool
+    """Whether all its values were seen."""
+
+    def was_for(self, ruling: Ruling) -> bool:
+        """Return whether the yes was to what this ruling asks about: another rule may ask once the values are known."""
+        return self.is_literal or self.ruling is None or self.ruling.rule == ruling.rule or ruling.rule == "default"
+
+
 class Judge:
     """Judge of plans and calls for the guard."""
 
@@ -155,17 +169,18 @@ class Judge:
         words: Mapping[str, Value],
         context: CallContext,
         *,
-        is_agreed: bool,
+        agreed: Agreed | None,
         warrant: Warrant | None,
     ) -> Against:
         """Collect the objections to calling `step` with these values.
 
         Args:
+            agreed: What the owner saw of the step and agreed to; None where nobody was asked.
             arguments: With the things they name.
             words: As the plan has them, which is what the request licenses.
             labels: The step's labels, as predicted when the plan was allowed.
-            is_agreed: The owner saw the step and agreed to it.
         """
+        is_agreed = agreed is not None
         spec = self._specs[step.tool]
         rulings: list[Ruling] = []
         resolved: Mapping[str, Value] = arguments
@@ -180,7 +195,7 @@ class Judge:
         if self.policy.needs_values(spec.name):
             known = self._circumstances_of(spec.name, context.now, context.workspace)
             ruling = self.policy.judge_call(spec, resolved, known).ruling
-            if ruling.verdict == "deny" or (ruling.verdict == "ask" and not is_agreed):
+            if ruling.verdict == "deny" or (ruling.verdict == "ask" and not (agreed and agreed.was_for(ruling))):
                 rulings.append(ruling)
         elif not is_agreed and spec.effect != "none":
             ruling = self.policy.rule_tool(spec)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from hearth.errors import DeniedError, HearthError, NotFound, NotInEnum, ToolCrashed
 from hearth.formats.tool_signature import from_plain
-from hearth.guard.decision import CHANGED, NEVER_CONSENTED, Judge, Occasion
+from hearth.guard.decision import CHANGED, NEVER_CONSENTED, Agreed, Judge, Occasion
 from hearth.guard.egress.speculative_reads import Foreseen
 from hearth.guard.flow.injection import InjectionReader
 from hearth.guard.flow.labels import StepLabels, Value, join_all, refs_in
@@ -63,6 +63,8 @@ class _Allowed:
     """Ids of things that this plan changed itself."""
     consents: dict[int, Consent] = field(default_factory=dict)
     """Steps that run by a standing consent, which is counted when they run."""
+    is_readmitted: bool = False
+    """Whether it was allowed before a crash; by which rules is not on record."""
     only: frozenset[int] | None = None
     """The steps that may be called while the plan is not settled; None once it is."""
 
@@ -169,6 +171,7 @@ class Monitor:
         words = {index: self._referents.words_of(step) for index, step in enumerate(plan.steps)}
         judgement = replace(judgement, things={index: things for index, things in words.items() if things})
         self._remember(plan, judgement, frozenset(range(len(plan.steps))), occasion, {})
+        self._allowed[id(plan)].is_readmitted = True
         return recorded
 
     def foresee(self, plan: Plan, occasion: Occasion) -> frozenset[int]:
@@ -283,8 +286,10 @@ class Monitor:
         if is_agreed and (other := _now_other(allowed, index, things.values)):
             return Ruling("ask", other, CHANGED)
         warrant = allowed.occasion.warrant if allowed.occasion is not None else None
+        seen_with = allowed.rulings[index] if not allowed.is_readmitted else None
+        agreed = Agreed(seen_with, not step.refs()) if is_agreed else None
         found = self._judge.against(
-            step, allowed.labels[index], things.values, arguments, context, is_agreed=is_agreed, warrant=warrant
+            step, allowed.labels[index], things.values, arguments, context, agreed=agreed, warrant=warrant
         )
         if found.consent is not None:
             allowed.consents[index] = found.consent

@@ -11,7 +11,6 @@ Not covered: relations between arguments.
 from __future__ import annotations
 
 import datetime as dt
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +20,7 @@ from hearth.formats.tool_signature import from_plain
 from hearth.guard.flow.labels import VOUCHED_TYPES, Value, item_type
 from hearth.guard.flow.trusted_contacts import KnownAddresses, normalised
 from hearth.guard.policy.safe_regex import Pattern
+from hearth.language.text.confusables import plain
 from hearth.types import OWNER, Label, Parameter, Plain, Referent
 
 ORDERED_TYPES = frozenset({"integer", "number", "date", "datetime", "time", "duration"})
@@ -134,7 +134,8 @@ class Condition:
             checks.append(lambda item: any(_is_same(item, choice, kind) for choice in chosen))
         if self.pattern is not None:
             pattern = self.pattern
-            checks.append(lambda item: pattern.fits(item) if isinstance(item, str) else False)
+            is_any_case = not every and parameter.names_a_thing
+            checks.append(lambda item: pattern.fits(item, is_any_case=is_any_case) if isinstance(item, str) else False)
         return checks
 
     def _checks(self, parameter: Parameter, book: KnownAddresses | None) -> list[Callable[[Plain], bool | None]]:
@@ -175,7 +176,8 @@ def _texts(item: Plain, thing: Referent | None, *, every: bool) -> tuple[Plain, 
 
 
 def _folded(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).casefold()
+    """A name as it is read: in any case, without what is invisible, look-alike letters as those they look like."""
+    return (text if text.isascii() else plain(text).text).casefold().strip()
 
 
 def _is_same(value: Plain, choice: Plain, kind: str) -> bool:

@@ -38,11 +38,12 @@ class Pattern:
     text: str
     compiled: re.Pattern[str]
 
-    def fits(self, text: str) -> bool | None:
+    def fits(self, text: str, *, is_any_case: bool = False) -> bool | None:
         """Return whether the whole of `text` matches; None if the text is too long to be checked."""
         if len(text) > MAX_TEXT_CHARS:
             return None
-        return self.compiled.fullmatch(text) is not None
+        compiled = re.compile(self.text, re.IGNORECASE) if is_any_case else self.compiled
+        return compiled.fullmatch(text) is not None
 
 
 def checked_pattern(text: str) -> Pattern:
