@@ -77,7 +77,7 @@ install: $(VENV)/.core  ## Hearth itself, ready in .venv/bin/hearth
 # Where the experts cannot be installed the demo runs without video, and says so.
 run: $(VENV)/.core  ## the main job: a demo home with a minute of video, real requests, a report
 	@$(MAKE) --no-print-directory video || echo "The experts for home video could not be installed; the demo runs without."
-	@$(BIN)/hearth demo $(if $(REQUESTS),--requests "$(REQUESTS)") $(if $(LIMIT),--limit $(LIMIT)) $(if $(REPORT),--report "$(REPORT)") $(if $(FOOTAGE),--footage "$(FOOTAGE)")
+	@$(BIN)/hearth demo $(if $(REQUESTS),--requests "$(REQUESTS)") $(if $(LIMIT),--limit $(LIMIT)) $(if $(REPORT),--report "$(REPORT)") $(if $(FOOTAGE),--footage "$(FOOTAGE)") $$(test -t 0 && test -t 1 && echo --page)
 
 test: $(VENV)/.dev  ## all tests, offline; JOBS=1 one after another
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal

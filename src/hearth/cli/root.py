@@ -432,6 +432,7 @@ def undo(invocation: Invocation, id: str | None, as_json: bool) -> int:
 @click.option("--report", type=click.Path(path_type=Path), help="Where to write the HTML report.")
 @click.option("--keep", type=click.Path(path_type=Path), help="Make the demo home here and keep it.")
 @click.option("--footage", type=click.Path(path_type=Path), help="A recording of yours, taken to be of the hall.")
+@click.option("--page", "shows_page", is_flag=True, help="At the end, serve this home's page until Ctrl-C.")
 @yes_option
 @as_json
 def demo(
@@ -440,6 +441,7 @@ def demo(
     report: Path | None,
     keep: Path | None,
     footage: Path | None,
+    shows_page: bool,
     yes: bool,
     as_json: bool,
 ) -> int:
@@ -449,7 +451,16 @@ def demo(
     """
     from hearth.demo.demo_run import run_demo
 
-    return run_demo(requests=requests, limit=limit, report=report, keep=keep, yes=yes, as_json=as_json, footage=footage)
+    return run_demo(
+        requests=requests,
+        limit=limit,
+        report=report,
+        keep=keep,
+        yes=yes,
+        as_json=as_json,
+        footage=footage,
+        shows_page=shows_page,
+    )
 
 
 # ── Shared ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -25,7 +25,7 @@ import click
 
 from hearth.agent import Agent
 from hearth.demo.demo_home import build_demo_home
-from hearth.errors import RegistryError, RequestError
+from hearth.errors import HearthError, RegistryError, RequestError
 from hearth.guard.policy.approval import RefusingApprover, TerminalApprover, YesApprover
 from hearth.learning.learned_state import State
 from hearth.learning.teaching.corrections import learn_revision
@@ -64,11 +64,13 @@ def run_demo(
     yes: bool,
     as_json: bool,
     footage: Path | None = None,
+    shows_page: bool = False,
 ) -> int:
     """Run the demo and print what happens; see `hearth demo --help`.
 
     Args:
         footage: A recording of the owner's own, to be asked about beside the composed clip.
+        shows_page: At the end, serve this home's page until Ctrl-C.
     Returns:
         Exit code: 0 when every request got an answer (a refusal is one), 1 when a step of one failed.
     """
@@ -112,11 +114,30 @@ def run_demo(
             "video": said,
         }
         specs = agent.tools.specs
-    write_report(report, episodes, specs, meta)
-    code = _finish(episodes, report, time.perf_counter() - started - waited_s, as_json)
-    if is_terminal and requests is None:
-        click.echo(f"Next:   {command_name()} init   makes a home of your own")
+        write_report(report, episodes, specs, meta)
+        code = _finish(episodes, report, time.perf_counter() - started - waited_s, as_json)
+        if is_terminal and requests is None:
+            click.echo(f"Next:   {command_name()} init   makes a home of your own")
+        if shows_page:
+            agent.close()
+            _serve_page(home)
     return code
+
+
+def _serve_page(home: Path) -> None:
+    """Serve the page of the demo's home until Ctrl-C; where its parts are not installed, say what would be there."""
+    try:
+        from hearth.serve import house
+    except ModuleNotFoundError:
+        click.echo("A page shows this home in a browser: pip install 'hearth-agent[serve]'")
+        return
+    try:
+        with house.opened(home, os.environ) as up:
+            click.echo(f"Page:   {up.link}   talk to this home in your browser; Ctrl-C ends")
+            with contextlib.suppress(KeyboardInterrupt):
+                up.serve()
+    except HearthError as error:  # another home's page has the port, say
+        click.echo(f"No page: {error}", err=True)
 
 
 # ── Requests ──────────────────────────────────────────────────────────────────────────────────────────────
