@@ -564,12 +564,6 @@ class Agent:
         self.trace.finish(episode)
         return episode
 
-    def effect_of(self, episode: Episode, result: StepResult) -> str:
-        """Whether a step read, changed or sent something."""
-        assert episode.plan is not None
-        spec = self.tools.specs.get(episode.plan.steps[result.step].tool)
-        return spec.effect if spec else "none"
-
     def _new_id(self, now: dt.datetime) -> str:
         """An id that no episode has: in a long run several episodes of one second draw the same letters."""
         id = new_id(now)

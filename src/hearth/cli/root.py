@@ -20,8 +20,8 @@ from hearth.cli.invocation import Invocation, as_json, opened_agent, print_json,
 from hearth.terminal import clean, command_name
 
 if TYPE_CHECKING:
-    from hearth.agent import Agent
-    from hearth.types import Episode
+    from hearth.cli.serve.asking import Asking
+    from hearth.types import Episode, StepResult
 
 # Heavy modules (the agent with its encoder, the demo) are imported by the commands that need them, so that `hearth
 # --help` answers at once and `hearth ask` reaches its first output within its budget.
@@ -227,14 +227,16 @@ def ask(invocation: Invocation, text: tuple[str, ...], yes: bool, as_json: bool)
     without a terminal it is refused, unless --yes or a rule in hearth.toml allows it.
     """
     request = _request_text(text)
-    with opened_agent(invocation, yes=yes) as agent:
-        episode = _run(agent, request)
-        _show(agent, episode, as_json)
+    from hearth.cli.serve.asking import asking
+
+    with asking(invocation, yes=yes) as home:
+        episode = home.ask(request)
+        _show(home, episode, as_json)
         if not as_json and (more := _missing(episode)):
-            episode = _run(agent, f"{request} {more}")
-            _show(agent, episode, as_json)
-        _teach(agent, episode, as_json)
-        agent.tend()
+            episode = home.ask(f"{request} {more}")
+            _show(home, episode, as_json)
+        _teach(home, episode, as_json)
+        home.tend()
     return STATUS_CODES[episode.answer.status]
 
 
@@ -243,17 +245,19 @@ def ask(invocation: Invocation, text: tuple[str, ...], yes: bool, as_json: bool)
 @click.pass_obj
 def chat(invocation: Invocation, yes: bool) -> int:
     """Ask one thing after another; an empty line ends it."""
-    with opened_agent(invocation, yes=yes) as agent:
+    from hearth.cli.serve.asking import asking
+
+    with asking(invocation, yes=yes) as home:
         if sys.stdin.isatty():
             click.echo("Ask away; an empty line ends. For example: what do I have on tomorrow?")
         while text := _next_line():
-            episode = _run(agent, text)
-            _show(agent, episode, as_json=False)
+            episode = home.ask(text)
+            _show(home, episode, as_json=False)
             if more := _missing(episode):
-                episode = _run(agent, f"{text} {more}")
-                _show(agent, episode, as_json=False)
-            _teach(agent, episode, as_json=False)
-            agent.tend()
+                episode = home.ask(f"{text} {more}")
+                _show(home, episode, as_json=False)
+            _teach(home, episode, as_json=False)
+            home.tend()
     return 0
 
 
@@ -408,11 +412,12 @@ def undo(invocation: Invocation, id: str | None, as_json: bool) -> int:
 
     Called again, it takes back the change before that one.
     """
+    from hearth.cli.serve.asking import asking
     from hearth.terminal import short
 
-    with opened_agent(invocation, yes=False) as agent, contextlib.redirect_stdout(sys.stderr):
-        report = agent.undo(id)
-        request = short(agent.trace.episode(report.episode).request.text, 70)
+    with asking(invocation, yes=False) as home:
+        report = home.undo(id)
+        request = short(home.typed(report.episode), 70)
     if as_json:
         print_json({"id": report.episode, "undone": list(report.undone), "kept": list(report.kept)})
     else:
@@ -466,13 +471,7 @@ def demo(
 # ── Shared ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _run(agent: Agent, text: str) -> Episode:
-    """Do what `text` asks; what tools print goes to standard error, which is not the answer's."""
-    with contextlib.redirect_stdout(sys.stderr):
-        return agent.run(agent.request_after(text))
-
-
-def _show(agent: Agent, episode: Episode, as_json: bool) -> None:
+def _show(home: Asking, episode: Episode, as_json: bool) -> None:
     from hearth.formats.plan_json import episode_to_json
     from hearth.formats.plan_text import plan_lines
     from hearth.terminal import answer_lines, evidence_lines, left
@@ -486,31 +485,31 @@ def _show(agent: Agent, episode: Episode, as_json: bool) -> None:
     if episode.request.said and episode.request.text:
         click.secho(f"  read as: {clean(episode.request.text)}", dim=True)
     if episode.plan is not None:
-        for line in plan_lines(episode.plan, agent.tools.specs, columns - 2):
+        for line in plan_lines(episode.plan, home.specs, columns - 2):
             click.secho(f"  {clean(line)}", dim=True)
     click.echo("\n".join(answer_lines(episode, width)))
     for line in evidence_lines(episode, is_new=True, width=columns - 9):
         click.secho(f"  from {line}", dim=True)
-    for reason in agent.egress.refusals(episode.id):
+    for reason in home.refusals(episode):
         click.secho(f"  kept from leaving: {clean(reason)}", dim=True)
-    changed = any(r.status == "done" and agent.effect_of(episode, r) == "change" for r in episode.results)
+    changed = any(r.status == "done" and _effect(home, episode, r) == "change" for r in episode.results)
     tail = " · take back: hearth undo" if changed else ""
     click.secho(f"  {left(episode)} · {episode.duration_ms / 1000:.2f} s{tail}", dim=True)
 
 
-def _teach(agent: Agent, episode: Episode, as_json: bool) -> None:
+def _effect(home: Asking, episode: Episode, result: StepResult) -> str:
+    assert episode.plan is not None
+    spec = home.specs.get(episode.plan.steps[result.step].tool)
+    return spec.effect if spec else "none"
+
+
+def _teach(home: Asking, episode: Episode, as_json: bool) -> None:
     """Learn from what was done otherwise in place of the last request, and say so."""
-    if not episode.request.revises:
-        return
-    from hearth.learning.learned_state import State
-    from hearth.learning.teaching.corrections import learn_revision
     from hearth.terminal import short
 
-    before = agent.trace.episode(episode.request.revises)
-    state = State.open(agent.home, agent.encoder, tools=agent.tools.specs, store=agent.store)
-    if learn_revision(state, agent.recall, before, episode) and not as_json:
-        said = clean(short(before.request.text, 70))
-        click.secho(f"  learnt: “{said}” means this · hearth correct {before.id}", dim=True)
+    if episode.request.revises and home.teach(episode) and not as_json:
+        said = clean(short(home.typed(episode.request.revises), 70))
+        click.secho(f"  learnt: “{said}” means this · hearth correct {episode.request.revises}", dim=True)
 
 
 def _request_text(words: tuple[str, ...]) -> str:

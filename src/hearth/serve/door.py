@@ -63,6 +63,10 @@ class Client:
     digest: str
 
 
+OWNERS_PROGRAM = Client("hearth", may_change=True, digest="")
+"""The owner's own command line, which shows the home's key."""
+
+
 class Keys:
     """The home's key for browsers and the tokens of programs, in a file that only the owner may read."""
 
@@ -180,12 +184,15 @@ class Door:
     def _why_no_program(self, scope: Scope, authorization: str) -> tuple[int, str] | None:
         scheme, _, token = authorization.partition(" ")
         if scheme.lower() == "bearer" and hmac.compare_digest(_digest(token), _digest(self._keys.key)):
-            scope["hearth.client"] = Client("hearth ask", may_change=True, digest="")  # the owner's own command line
+            scope["hearth.client"] = OWNERS_PROGRAM
             return None
         client = self._keys.client_of(token) if scheme.lower() == "bearer" else None
-        if client is None or not scope["path"].startswith("/v1/"):
+        if client is None:
             self._guesses.append(self._clock())
             return 401, "This token is not known here; `hearth clients add NAME` makes one."
+        path = scope["path"]
+        if path != "/mcp" and (not path.startswith("/v1/") or path.startswith("/v1/home/")):
+            return 403, "With a token there are /v1/models, /v1/chat/completions, /v1/responses and /mcp."
         scope["hearth.client"] = client
         return None
 

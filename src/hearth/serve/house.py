@@ -27,6 +27,8 @@ from hearth.protocols import Encoder
 from hearth.serve.desk import Desk
 from hearth.serve.door import KEYS_FILE, Door, Keys
 from hearth.serve.page import Home, Page
+from hearth.serve.programs.home_api import HomeApi, HomeLine
+from hearth.serve.programs.home_link import announced
 from hearth.serve.programs.openai_api import OpenAi
 from hearth.serve.ringing import DesktopNotifier, Ringing
 from hearth.storage.database import Store
@@ -93,10 +95,11 @@ def opened(
         specs = desk.use(lambda agent: agent.tools.specs).result()
         page = Page(desk, Home(home, store, specs, environ, now))
         names, address = _names(listening, settings)
-        application = page.application(OpenAi(desk).routes())
+        application = page.application([*OpenAi(desk).routes(), *HomeApi(HomeLine(desk)).routes()])
         door = Door(application, keys, names, time.monotonic)
         page.behind(door)
         stack.enter_context(_ringing(home, settings, desk))
+        stack.enter_context(announced(home, address))
         link = f"{address}/enter?key={keys.key}"
         yield House(home, address, link, door, desk, listening, uvicorn.Server(_options(door)))
 

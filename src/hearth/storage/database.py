@@ -502,6 +502,22 @@ def _readable_rows(
 # ── One agent per home ────────────────────────────────────────────────────────────────────────────────────
 
 
+def lock_holder(home: Path) -> int:
+    """Return the id of the process whose agent runs on a home; 0 when none does."""
+    try:
+        handle = os.open(home / "hearth.lock", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return 0
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        pid = os.pread(handle, 4096, 0).decode(errors="replace").partition("\n")[0]
+        return int(pid) if pid.isdecimal() else 0
+    finally:
+        os.close(handle)
+    return 0
+
+
 class HomeLock:
     """A lock held by the one agent that runs on a home; the kernel releases it when the process ends in any way."""
 

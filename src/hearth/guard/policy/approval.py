@@ -16,7 +16,7 @@ from hearth.types import Ruling
 UNFORESEEN = "label.unforeseen"
 """The rule that asks about a value from an unforeseen source."""
 
-_ANSWERS: Mapping[str, Reply] = {
+ANSWERS: Mapping[str, Reply] = {
     "y": "once",
     "yes": "once",
     "a": "always",
@@ -26,6 +26,7 @@ _ANSWERS: Mapping[str, Reply] = {
     "": "no",
     "never": "never",
 }
+"""What a typed answer means."""
 PROMPT = "Do it? [y]es, [a]lways when it is like this, [n]o, never: "
 
 
@@ -46,7 +47,7 @@ class TerminalApprover:
         shown.write(f"{question}\n{PROMPT}")
         shown.flush()
         while line := answers.readline():
-            answer = _ANSWERS.get(line.strip().lower())
+            answer = ANSWERS.get(line.strip().lower())
             if answer is not None:
                 return answer
             shown.write("Please answer y, a, n or never: ")

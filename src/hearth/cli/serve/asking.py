@@ -1,0 +1,208 @@
+"""Asks a home: by an agent opened here, or through the `hearth up` that has it already."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import sys
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+import click
+
+from hearth.agent import open_trace
+from hearth.cli.invocation import Invocation, opened_agent
+from hearth.errors import CancelledError, HearthError
+from hearth.guard.policy.approval import ANSWERS, PROMPT, UNFORESEEN
+from hearth.terminal import clean
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hearth.agent import Agent, UndoReport
+    from hearth.protocols import Reply
+    from hearth.serve.programs.home_link import HomeLink, Question, Standing
+    from hearth.types import Episode, ToolSpec
+
+_WAIT_S = 10.0
+_LOOK_S = 0.3
+"""How often it is looked whether a question was answered elsewhere, while the terminal waits for an answer."""
+
+
+class Asking(Protocol):
+    """Where a command's requests go."""
+
+    @property
+    def specs(self) -> Mapping[str, ToolSpec]:
+        """The tools of the home."""
+        ...
+
+    def ask(self, text: str) -> Episode:
+        """Do what `text` asks, in the conversation of the home."""
+        ...
+
+    def refusals(self, episode: Episode) -> tuple[str, ...]:
+        """Return why something was kept from leaving."""
+        ...
+
+    def teach(self, episode: Episode) -> bool:
+        """Learn from what was done in place of the request before; say whether anything was."""
+        ...
+
+    def undo(self, id: str | None) -> UndoReport:
+        """Take back what an episode changed."""
+        ...
+
+    def typed(self, id: str) -> str:
+        """Return the words of an episode's request."""
+        ...
+
+    def tend(self) -> None:
+        """Look after the home once the owner has the answer."""
+        ...
+
+
+class AskingHere:
+    """Requests to an agent that this process opened."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self.specs = agent.tools.specs
+
+    def ask(self, text: str) -> Episode:
+        """Do it here; what tools print goes to standard error, which is not the answer's."""
+        with contextlib.redirect_stdout(sys.stderr):
+            return self._agent.run(self._agent.request_after(text))
+
+    def refusals(self, episode: Episode) -> tuple[str, ...]:
+        return self._agent.egress.refusals(episode.id)
+
+    def teach(self, episode: Episode) -> bool:
+        from hearth.learning.learned_state import State
+        from hearth.learning.teaching.corrections import learn_revision
+
+        agent = self._agent
+        before = agent.trace.episode(episode.request.revises)
+        state = State.open(agent.home, agent.encoder, tools=agent.tools.specs, store=agent.store)
+        return bool(learn_revision(state, agent.recall, before, episode))
+
+    def undo(self, id: str | None) -> UndoReport:
+        with contextlib.redirect_stdout(sys.stderr):
+            return self._agent.undo(id)
+
+    def typed(self, id: str) -> str:
+        return self._agent.trace.episode(id).request.text
+
+    def tend(self) -> None:
+        self._agent.tend()
+
+
+class AskingUp:
+    """Requests to the `hearth up` that has the home; its questions are answered here or on its page."""
+
+    def __init__(self, home: Path, link: HomeLink, *, yes: bool) -> None:
+        from hearth.registry import load_tools
+
+        self._home = home
+        self._link = link
+        self._yes = yes
+        with contextlib.redirect_stdout(sys.stderr):  # a plug-in may print
+            self.specs = load_tools(home).specs
+
+    def ask(self, text: str) -> Episode:
+        """Have it done there, and read the record of it."""
+        number = self._link.begin(text, may_change=self._yes or sys.stdin.isatty())
+        ended = self._followed(number)
+        if ended.state == "failed":
+            raise HearthError(f"`hearth up` could not do it: {ended.fault}")
+        with open_trace(self._home) as trace:
+            return trace.episode(ended.episode)
+
+    def _followed(self, number: int) -> Standing:
+        seen = ""
+        told = False
+        try:
+            while (now := self._link.standing(number, seen=seen, within_s=_WAIT_S)).state not in ("done", "failed"):
+                if now.question is not None and now.question.id != seen:
+                    seen = now.question.id
+                    self._put(number, now.question)
+                elif now.state == "waiting" and not told:
+                    click.echo("Another request is not done yet; this one waits for it.", err=True)
+                    told = True
+        except KeyboardInterrupt:
+            if seen:
+                self._link.answer(seen, "no")
+            raise CancelledError("stopped waiting; what `hearth up` has begun it finishes, see its page") from None
+        return now
+
+    def _put(self, number: int, question: Question) -> None:
+        """Put a question to the terminal, unless the owner said yes beforehand."""
+        reply: Reply | None
+        if self._yes:
+            reply = "nobody" if question.rule == UNFORESEEN else "once"
+        else:
+            reply = self._typed_reply(number, question)
+        if reply is None or not self._link.answer(question.id, reply):
+            click.echo("Answered elsewhere.", err=True)
+
+    def _typed_reply(self, number: int, question: Question) -> Reply | None:
+        """Return what is typed; None when the question was answered elsewhere meanwhile."""
+        click.echo(f"{clean(question.text)}\n{PROMPT}", err=True, nl=False)
+        while True:
+            if select.select([sys.stdin], [], [], _LOOK_S)[0]:
+                line = sys.stdin.readline()
+                reply = ANSWERS.get(line.strip().lower()) if line else "no"
+                if reply is not None:
+                    return reply
+                click.echo("Please answer y, a, n or never: ", err=True, nl=False)
+                continue
+            standing = self._link.standing(number)
+            if standing.question is None or standing.question.id != question.id:
+                click.echo(err=True)
+                return None
+
+    def refusals(self, episode: Episode) -> tuple[str, ...]:
+        from hearth.guard.egress.ledger import Ledger
+        from hearth.storage.database import Store
+
+        with Store.open(self._home / "hearth.db") as store:
+            found = Ledger(store).entries(episode=episode.id)
+            return tuple(dict.fromkeys(entry.reason for entry in found if entry.kind == "refused"))
+
+    def teach(self, episode: Episode) -> bool:  # noqa: ARG002 - the seam's
+        """Do nothing: `hearth up` has learnt already."""
+        return False
+
+    def undo(self, id: str | None) -> UndoReport:
+        from hearth.agent import UndoReport
+
+        report = self._link.undo(id)
+        return UndoReport(report.id, report.undone, report.kept)
+
+    def typed(self, id: str) -> str:
+        with open_trace(self._home) as trace:
+            return trace.episode(id).request.text
+
+    def tend(self) -> None:
+        """Do nothing: `hearth up` looks after the home."""
+
+
+@contextlib.contextmanager
+def asking(invocation: Invocation, *, yes: bool) -> Iterator[Asking]:
+    """Ask the `hearth up` that has the home; without one, an agent of this process."""
+    link = link_to(invocation.home)
+    if link is None:
+        with opened_agent(invocation, yes=yes) as agent:
+            yield AskingHere(agent)
+        return
+    with contextlib.closing(link):
+        yield AskingUp(invocation.home, link, yes=yes)
+
+
+def link_to(home: Path) -> HomeLink | None:
+    """Return a line to the `hearth up` that has a home; None when none has."""
+    if not (home / "serve.json").exists():
+        return None  # most often so: the modules that reach it need not be loaded
+    from hearth.serve.programs.home_link import HomeLink
+
+    return HomeLink.to(home)
