@@ -1,5 +1,6 @@
 """Commands of the home that lives: `hearth up`, and the tokens of other programs.
 
 In: a command line. Out: a process that serves until it is ended; tokens, shown once.
-Here: `up_command`, `client_commands`, `asking` (requests go to the `hearth up` that has the home, else to an agent here). Not here: what is served (`hearth.serve`).
+Here: `up_command`, `client_commands`, `asking` (requests go to the `hearth up` that has the home, else to an agent here).
+Not here: what is served (`hearth.serve`).
 """
