@@ -52,8 +52,8 @@ class Served:
         """File names of the notes in the home."""
         return sorted(path.stem for path in (self.house.home / "owner" / "notes").glob("*.md"))
 
-    def token(self, name: str = "program", *, may_change: bool = False) -> str:
-        return Keys(self.house.home / KEYS_FILE).add(name, may_change=may_change)
+    def token(self, name: str = "program", *, may_change: bool = False, may_answer: bool = False) -> str:
+        return Keys(self.house.home / KEYS_FILE).add(name, may_change=may_change, may_answer=may_answer)
 
     def question(self) -> Asked:
         """Wait for the question that comes."""
@@ -98,7 +98,7 @@ def made(home: Path) -> Path:
 @contextlib.contextmanager
 def served(home: Path, plans: Mapping[str, Plan] = PLANS) -> Iterator[Served]:
     """Serve a home by uvicorn from a thread, until the block ends."""
-    with opened(home, os.environ, port=0, encoder=HashEncoder()) as house:
+    with opened(home, os.environ, port=0, encoder=HashEncoder(384)) as house:
         house.desk.use(lambda agent: scripted(agent, plans)).result()
         thread = threading.Thread(target=house.serve)
         thread.start()

@@ -128,6 +128,7 @@ ELSEWHERE = {
     "import": "hearth.cli.memory.import_command:import_",
     "learn": "hearth.cli.learning.quarantine_commands:learn",  # a command of it; loads the others
     "ledger": "hearth.cli.guard.ledger_commands:ledger",
+    "mcp": "hearth.cli.serve.mcp_commands:mcp",
     "mask": "hearth.cli.guard.mask_command:mask",
     "memory": "hearth.cli.memory.memory_commands:memory",
     "policy": "hearth.cli.guard.policy_commands:policy",

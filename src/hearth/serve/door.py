@@ -59,11 +59,13 @@ class Client:
 
     name: str
     may_change: bool
-    """True: what it asks for may change things, once you agree on the page; False: it only reads."""
+    """True: what it asks for may change things, once you agree; False: it only reads."""
     digest: str
+    may_answer: bool = False
+    """True: you may agree in the program itself (MCP), too; False: only on the page or at a terminal."""
 
 
-OWNERS_PROGRAM = Client("hearth", may_change=True, digest="")
+OWNERS_PROGRAM = Client("hearth", may_change=True, digest="", may_answer=True)
 """The owner's own command line, which shows the home's key."""
 
 
@@ -80,8 +82,11 @@ class Keys:
     def _read(self) -> tuple[str, tuple[Client, ...]]:
         try:
             found = json.loads(self._path.read_text())
-            clients = tuple(Client(str(c["name"]), c["may_change"] is True, str(c["digest"])) for c in found["clients"])
-            return str(found["key"]), clients
+            clients = (
+                Client(str(c["name"]), c["may_change"] is True, str(c["digest"]), c.get("may_answer") is True)
+                for c in found["clients"]
+            )
+            return str(found["key"]), tuple(clients)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ConfigError(
                 f"{str(self._path)!r} cannot be read ({error}); delete it, and `hearth up` makes a new key: browsers "
@@ -89,17 +94,20 @@ class Keys:
             ) from None
 
     def _write(self, key: str, clients: tuple[Client, ...]) -> None:
-        rows = [{"name": c.name, "may_change": c.may_change, "digest": c.digest} for c in clients]
+        rows = [
+            {"name": c.name, "may_change": c.may_change, "may_answer": c.may_answer, "digest": c.digest}
+            for c in clients
+        ]
         self._path.touch(mode=0o600)
         with replacing(self._path, keeps_mode=True) as file:
             file.write(json.dumps({"key": key, "clients": rows}, indent=1).encode())
 
-    def add(self, name: str, *, may_change: bool) -> str:
+    def add(self, name: str, *, may_change: bool, may_answer: bool = False) -> str:
         """Give a program a token, and return it; only its digest is kept. Raises: ConfigError: The name is taken."""
         if not name.strip() or any(client.name == name for client in self.clients):
             raise ConfigError(f"the name {name!r} is empty or taken; choose another, or revoke that one first")
         token = f"hearth-{secrets.token_urlsafe(32)}"
-        self.clients = (*self.clients, Client(name, may_change, _digest(token)))
+        self.clients = (*self.clients, Client(name, may_change, _digest(token), may_answer))
         self._write(self.key, self.clients)
         return token
 

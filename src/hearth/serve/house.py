@@ -18,10 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 
 from hearth import config
 from hearth.config import Settings
-from hearth.errors import ConfigError, StoreError
+from hearth.errors import ConfigError, MissingExtraError, StoreError
 from hearth.permissions import make_private
 from hearth.protocols import Encoder
 from hearth.serve.desk import Desk
@@ -36,6 +40,7 @@ from hearth.storage.fault_log import note_fault
 from hearth.tools.pim.reminders import FOLDER
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+MCP_COMMAND = "pip install 'hearth-agent[mcp]'"
 _MOST_CONNECTIONS = 200
 _TICK_S = 1.0
 _LOOK_EVERY_S = 15
@@ -95,13 +100,31 @@ def opened(
         specs = desk.use(lambda agent: agent.tools.specs).result()
         page = Page(desk, Home(home, store, specs, environ, now))
         names, address = _names(listening, settings)
-        application = page.application([*OpenAi(desk).routes(), *HomeApi(HomeLine(desk)).routes()])
+        application = _application(page, desk, home)
         door = Door(application, keys, names, time.monotonic)
         page.behind(door)
         stack.enter_context(_ringing(home, settings, desk))
         stack.enter_context(announced(home, address))
         link = f"{address}/enter?key={keys.key}"
         yield House(home, address, link, door, desk, listening, uvicorn.Server(_options(door)))
+
+
+def _application(page: Page, desk: Desk, home: Path) -> Starlette:
+    """Join the page with what other programs speak; MCP where its package is installed."""
+    line = HomeLine(desk)
+    routes = [*OpenAi(desk).routes(), *HomeApi(line).routes()]
+    try:
+        from hearth.serve.programs.mcp_server import McpOverHttp
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
+            raise
+        return page.application([*routes, Route("/mcp", _no_mcp, methods=["GET", "POST"])])
+    mcp = McpOverHttp(home, line)
+    return page.application([*routes, *mcp.routes()], mcp.lifespan)
+
+
+async def _no_mcp(request: Request) -> Response:  # noqa: ARG001 - every route is handed the request
+    return PlainTextResponse(f"{MissingExtraError('MCP', MCP_COMMAND)}\n", 501)
 
 
 def _options(door: Door) -> uvicorn.Config:

@@ -26,6 +26,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import Lifespan
 
 from hearth import config
 from hearth.doctor import examine
@@ -96,8 +97,8 @@ class Page:
         self._templates.filters["moment"] = lambda at: f"{at:%a} {at.day} {at:%b}, {at:%H:%M}"
         self._door: Door | None = None
 
-    def application(self, more: list[BaseRoute]) -> Starlette:
-        """Return the application, with further routes beside the page's."""
+    def application(self, more: list[BaseRoute], lifespan: Lifespan[Starlette] | None = None) -> Starlette:
+        """Return the application, with further routes beside the page's, and what runs beside them."""
         static = files("hearth.serve") / "static"
         routes: list[BaseRoute] = [
             Route("/", self.talk),
@@ -121,7 +122,7 @@ class Page:
             *more,
         ]
         handlers = {HearthError: _refused, 404: _unknown}
-        return Starlette(routes=routes, exception_handlers=cast("Mapping[Any, Any]", handlers))
+        return Starlette(routes=routes, exception_handlers=cast("Mapping[Any, Any]", handlers), lifespan=lifespan)
 
     def behind(self, door: Door) -> None:
         """Learn of the door, which knows the key that `/enter` is shown."""

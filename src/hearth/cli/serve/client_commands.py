@@ -18,18 +18,24 @@ if TYPE_CHECKING:
 def clients() -> None:
     """Give other programs tokens, and take them back.
 
-    A program with a token may ask through the OpenAI protocol while `hearth up` runs. It reads; with --may-change it
-    may also ask for changes, which you then allow or refuse on the page.
+    A program with a token may ask through OpenAI's protocol and MCP while `hearth up` runs. It reads; with --may-change
+    it may also ask for changes, which you then allow or refuse on the page; with --may-answer also in the program.
     """
 
 
 @clients.command()
 @click.argument("name")
 @click.option("--may-change", is_flag=True, help="It may ask for changes; each is put to you.")
+@click.option("--may-answer", is_flag=True, help="You may say yes in the program itself, too (MCP).")
 @click.pass_obj
-def add(invocation: Invocation, name: str, may_change: bool) -> None:
-    """Make a token for the program NAME, and print it once."""
-    click.echo(_keys(invocation).add(name, may_change=may_change))
+def add(invocation: Invocation, name: str, may_change: bool, may_answer: bool) -> None:
+    """Make a token for the program NAME, and print it once.
+
+    Give --may-answer only to programs that show you the question: one that does not could say yes by itself.
+    """
+    if may_answer and not may_change:
+        raise click.UsageError("--may-answer goes with --may-change")
+    click.echo(_keys(invocation).add(name, may_change=may_change, may_answer=may_answer))
     click.echo("It is not shown again; only its digest is kept.", err=True)
 
 
@@ -40,10 +46,11 @@ def list_clients(invocation: Invocation, as_json: bool) -> None:
     """List the programs that have a token."""
     known = _keys(invocation).clients
     if as_json:
-        print_json([{"name": client.name, "may_change": client.may_change} for client in known])
+        print_json([{"name": c.name, "may_change": c.may_change, "may_answer": c.may_answer} for c in known])
         return
     for client in known:
-        click.echo(f"{clean(client.name)}  {'may ask for changes' if client.may_change else 'reads'}")
+        rights = "reads" if not client.may_change else "may ask for changes"
+        click.echo(f"{clean(client.name)}  {rights}{', and show you the question' if client.may_answer else ''}")
     if not known:
         click.echo("No program has a token; `hearth clients add NAME` makes one.")
 

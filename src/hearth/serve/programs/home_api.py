@@ -103,6 +103,9 @@ class HomeLine:
             asked = self._desk.view.asked
             if asked is not None and asked.turn == number and asked.id != seen:
                 return Standing(state="asked", question=Question(id=asked.id, text=asked.text, rule=asked.rule))
+            if all(turn.number != number for turn in self._desk.view.turns):
+                await asyncio.wait([done])  # out of line: its end is told in a moment
+                continue
             if (left := ends - time.monotonic()) <= 0:
                 return self._on_its_way(number)
             await asyncio.wait([done], timeout=min(_LOOK_S, left))
