@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hearth.cli.command_group import CommandGroup
 from hearth.cli.invocation import Invocation
 from hearth.cli.serve.asking import link_to
 from hearth.errors import MissingExtraError
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from hearth.serve.programs.mcp_server import Line
 
 
-@click.group(cls=CommandGroup, prefix="mcp.", invoke_without_command=True)
+@click.group(invoke_without_command=True)
 @click.option("--read-only", is_flag=True, help="Serve what reads; what would change something is refused.")
 @click.pass_context
 def mcp(ctx: click.Context, read_only: bool) -> None:
