@@ -19,6 +19,7 @@ import pytest
 import uvicorn
 
 from hearth.serve import house
+from hearth.serve import page as page_module
 from hearth.serve.desk import Caller
 from hearth.serve.house import House
 from hearth.storage.database import Store
@@ -147,6 +148,18 @@ def test_asked_answered_undone_and_taught_by_its_forms(up: House, browser: httpx
     )
     assert said(learnt) == "Learnt: I will add reminder next time."
     assert said(browser.post("/correct", json={"id": episode, "say": ""})) == "Learnt: I will do nothing next time."
+
+
+def test_while_a_question_stands_nothing_else_hangs(
+    up: House, browser: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_module, "_PAGE_WAITS_S", 0.05)
+    browser.post("/ask", json={"text": "take a note: the boiler was serviced"})
+    until(lambda: up.desk.view.asked)
+    waits = browser.post("/undo", json={"id": "x"})
+    assert (waits.status_code, "waits for your answer" in said(waits)) == (400, True)
+    assert "waiting for your answer" in browser.get("/today").text
+    assert all(browser.get(path).status_code == 200 for path in PAGES)
 
 
 @pytest.mark.parametrize(

@@ -257,8 +257,8 @@ class Page:
         """What comes: today's and tomorrow's events, open reminders."""
         found = self._desk.use(lambda agent: _day(agent.call_context()))
         try:
-            events, reminders = await asyncio.wait_for(asyncio.wrap_future(found), _PAGE_WAITS_S)
-        except TimeoutError:
+            events, reminders = await self._done(found)
+        except HearthError:
             return self._page("today.html", "Today", waits=True, events=[], reminders=[])
         return self._page("today.html", "Today", waits=False, events=events, reminders=reminders, now=self._home.now())
 
@@ -326,6 +326,14 @@ class Page:
         return HTMLResponse(self._templates.get_template(template).render(title=title, **values))
 
     async def _done(self, work: Future[_Result]) -> _Result:
+        """Wait for the desk a little; while it waits for an answer itself, say so and drop the work.
+
+        Raises:
+            HearthError: As the work; or it was not begun.
+        """
+        done, _ = await asyncio.wait([asyncio.wrap_future(work)], timeout=_PAGE_WAITS_S)
+        if not done and work.cancel():
+            raise HearthError("another request is being worked on, or waits for your answer; then try again")
         return await asyncio.wrap_future(work)
 
 
