@@ -68,7 +68,7 @@ def test_the_student_knows_it_too(hearth: Hearth, home: Path) -> None:
     """Once as part of a version, once as what was taught since."""
     with_few_demonstrations(home)
     settings = (home / "hearth.toml").read_text()
-    (home / "hearth.toml").write_text(settings.replace('profile = "small"', 'profile = "large"'))
+    (home / "hearth.toml").write_text(settings.replace('profile = "small"', 'profile = "medium"'))
     hearth("correct", asked(hearth), "--say", f"remind me to {REQUEST}")
     assert hearth("learn", "--fast").code == 0
     id = asked(hearth, "frobnicate the gadget")

@@ -13,6 +13,7 @@ from hearth.planning.arguments.schema_filler import Filled, Filler
 from hearth.planning.learned_planner import LearnedPlanner
 from hearth.planning.out_of_scope import LEAST_TAUGHT, Scope
 from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.statistics.device_profiles import PROFILES
 from hearth.testing import FIXED_NOW, check_planner
 from hearth.types import Argument, Context, Demonstration, Parameter, Plan, Ref, Refusal, Request, Step, ToolSpec
 
@@ -61,7 +62,7 @@ def demonstrations() -> list[Demonstration]:
 
 @pytest.fixture
 def student() -> Student:
-    student = Student(HashEncoder(dim=256), TOOLS)
+    student = Student(HashEncoder(dim=256), TOOLS, PROFILES["small"])
     student.learn(demonstrations())
     return student
 
@@ -130,7 +131,7 @@ def test_a_candidate_that_does_not_check_gives_way(student: Student) -> None:
 
 
 def test_links_without_data_become_an_order() -> None:
-    student = Student(HashEncoder(dim=256), TOOLS)
+    student = Student(HashEncoder(dim=256), TOOLS, PROFILES["small"])
     two = Plan((Step("read_meter"), Step("water_plants", {"room": "hall"}, after=(0,))))
     student.learn([Demonstration(f"d{k}", f"read the meter and water the {w}", two) for k, w in enumerate(WORDS)])
     planner = LearnedPlanner(student, Fixed(ALL))
@@ -151,7 +152,7 @@ def test_the_contract_of_planners(student: Student) -> None:
 
 
 def test_an_untaught_student_refuses_or_plans_by_texts_alone() -> None:
-    answer = plan(LearnedPlanner(Student(HashEncoder(dim=256), TOOLS), Fixed(ALL)), "play music of an artist")
+    answer = plan(LearnedPlanner(Student(HashEncoder(dim=256), TOOLS, PROFILES["small"]), Fixed(ALL)), "play music of an artist")
     assert isinstance(answer, Plan | Refusal)
 
 
@@ -167,7 +168,7 @@ def test_few_taught_requests_are_refused_for_being_strange(student: Student) -> 
 
 
 def test_with_few_demonstrations_nothing_is_strange() -> None:
-    student = Student(HashEncoder(dim=256), TOOLS)
+    student = Student(HashEncoder(dim=256), TOOLS, PROFILES["small"])
     student.learn(demonstrations()[: LEAST_TAUGHT - 1])
     scope = Scope(student)
     assert scope.is_wide
