@@ -478,3 +478,13 @@ def test_importing_brings_no_heavy_library() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == []
+
+
+@pytest.mark.parametrize("text", ["whats bens number", "call annies phone", "what is josé álvarezs address"])
+def test_a_name_with_an_s_and_no_apostrophe_is_the_name(text: str) -> None:
+    (person,) = (slot for slot in find(text) if slot.kind == "person")
+    assert person.views["name"] in {"Ben Okoro", "Anna Schmidt", "José Álvarez"}
+
+
+def test_an_s_that_makes_another_word_is_no_possessive() -> None:
+    assert not [slot for slot in find("it marks the wills") if slot.kind == "person"]

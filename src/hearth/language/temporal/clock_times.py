@@ -73,7 +73,8 @@ _HALVES = frozenset({"am", "pm", "a", "p"})
 _NAMED = {"noon": Clock(12), "midday": Clock(12), "midnight": Clock(24)}
 _FRACTIONS = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20}
 CLOCK_WORDS = frozenset({*_NAMED, *_FRACTIONS, *(word for word, n in ONES.items() if 1 <= n <= 12), "a"})
-_AFTER_RANGE = frozenset(["", ".", ",", "?", "!", ";", "with", "for", "in", "at", "and", "to", "on", "please", "about"])
+AFTER_HOUR = frozenset(["", ".", ",", "?", "!", ";", "with", "for", "in", "at", "and", "to", "on", "please", "about"])
+"""Words that may follow a bare hour; after any other word it is a count."""
 _GLUED_BEFORE = frozenset("$€£¥#*/+=.,_%&")
 
 
@@ -130,7 +131,7 @@ def _range_of_bare(line: Line, index: int, is_joined: bool) -> tuple[Said, int] 
     second = _one(line, index + 2, is_joined, "until" if is_joined else "")
     if second is None:
         return None
-    if not second[0].is_exact and not (is_joined and line.word(second[1]) in _AFTER_RANGE):
+    if not second[0].is_exact and not (is_joined and line.word(second[1]) in AFTER_HOUR):
         return None
     return Said(clock=_bare(line.words[index]), to_clock=second[0]), second[1]
 

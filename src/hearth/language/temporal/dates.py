@@ -32,7 +32,7 @@ ORDINALS = {
 _AFTER_ORDINAL = frozenset(
     listed(
         "at to from until and or in for with by around before after - – this next , . ? ! ; : of every each "
-        "please is i between through what who"
+        "please is i between through what who same"
     )
 )
 
@@ -249,12 +249,12 @@ def _number_range(line: Line, number: tuple[int, int], cue: str) -> Reading:
     if line.word(place) in MONTHS:
         return _dated_range(line, MONTHS[line.word(place)], number[0], second[0], place + 1)
     if number[1] - 2 >= 0 and second[1] - place < 1 and line.words[second[1] - 1] in ("st", "nd", "rd", "th"):
-        first = _lone_day(line, number[0])
+        first = lone_day(line, number[0])
         return (Said(first=first, after=first.replace(day=second[0]) + DAY), second[1]) if first else None
     return None
 
 
-def _lone_day(line: Line, number: int) -> dt.date | None:
+def lone_day(line: Line, number: int) -> dt.date | None:
     """Return the next such day of a month, today included; in the past, the last."""
     for n in range(13):
         month = add_months(line.today.replace(day=1), -n if line.is_past else n)
@@ -270,7 +270,7 @@ def lone_ordinal(line: Line, number: tuple[int, int], cue: str) -> Reading:
     following = line.words[place : place + 3]
     if len(following) == 3 and following[0] == "of" and following[2] in ("month", "months"):
         if following[1] in ("every", "each"):
-            first = _lone_day(line, value)
+            first = lone_day(line, value)
             return (Said(first=first, repeat="monthly"), place + 3) if first is not None else None
         shift = {"the": 0, "this": 0, "next": 1, "last": -1}.get(following[1])
         if shift is not None:
@@ -281,7 +281,7 @@ def lone_ordinal(line: Line, number: tuple[int, int], cue: str) -> Reading:
         return None
     if line.word(place) and line.word(place) not in _AFTER_ORDINAL and line.tokens[place].kind != "clock":
         return None
-    first = _lone_day(line, value)
+    first = lone_day(line, value)
     return (Said(first=first), place) if first is not None else None
 
 

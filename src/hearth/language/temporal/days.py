@@ -222,8 +222,16 @@ def _after_the(line: Line, text: str, index: int, cue: str) -> Reading:
         if word == "first" and line.word(place + 1) == "thing":
             return None
         number = day_number(line, place)
-        if number is not None and cue in ("on", "by", "until", "since") and line.word(number[1]) in ("", ".", "?"):
-            return lone_ordinal(line, number, cue)
+        if number is not None and (
+            cue in ("on", "by", "until", "since", "joined") or _is_new_day(line, number[1], cue)
+        ):
+            after = number[1] + 1
+            is_list = line.word(after - 1) == "and" and (
+                line.word(after) == "the" or day_number(line, after) is not None
+            )
+            alone = ordinal_first(line, place, cue) or (None if is_list else lone_ordinal(line, number, cue))
+            if alone is not None:
+                return alone
         return ordinal_first(line, place, cue)
     if word in ("end", "beginning", "start", "middle"):
         return _edge(line, text, place)
@@ -239,6 +247,11 @@ def _after_the(line: Line, text: str, index: int, cue: str) -> Reading:
     if word in HOLIDAY_STARTS and word != "new":
         return holiday_day(line, place, 0)
     return _special_weekday(line, place)
+
+
+def _is_new_day(line: Line, after: int, cue: str) -> bool:
+    """Return whether "to the fifth" says where something is moved to."""
+    return cue == "to" and (line.is_moving or line.word(after) in ("", ".", "?"))
 
 
 def _special_weekday(line: Line, place: int) -> Reading:

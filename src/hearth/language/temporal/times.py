@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from hearth.formats.tool_signature import duration_text
 from hearth.language.temporal import moments
-from hearth.language.temporal.clock_times import APPROXIMATE, CLOCK_WORDS, RANGE_MARKS, Line, clock
+from hearth.language.temporal.clock_times import AFTER_HOUR, APPROXIMATE, CLOCK_WORDS, RANGE_MARKS, Line, clock
 from hearth.language.temporal.context_words import fits_in, leaning, part_before
-from hearth.language.temporal.dates import Reading
+from hearth.language.temporal.dates import Reading, lone_day
 from hearth.language.temporal.days import DAY_STARTS, day
 from hearth.language.temporal.durations import OPEN_WORDS, Length, length
 from hearth.language.temporal.moments import DAY, Clues, Said
@@ -216,6 +216,25 @@ def _bare_before_day(line: Line, place: int) -> Reading:
     return clock(line, place, "around")
 
 
+def _bare_after_day(line: Line, place: int, said: Said) -> Reading:
+    """Read a bare hour that ends what is said after a day as a time: "fri 11", "Monday morning seven thirty".
+
+    Not "Saturday 5" where the 5th is a Saturday of the next two weeks: it may be either.
+    """
+    word = line.word(place)
+    if said.first is None or said.after is not None or said.clock is not None or line.is_counting:
+        return None
+    if line.word(place - 1) == "," and word not in NUMBER_WORDS:
+        return None
+    read = clock(line, place, "at")
+    if read is None or line.word(read[1]) not in AFTER_HOUR:
+        return None
+    if word.isdecimal() and said.weekday is not None and (alone := lone_day(line, int(word))) is not None:
+        is_date = alone.weekday() == said.weekday and (alone - line.today).days < 14
+        return None if is_date else read
+    return read
+
+
 def _composed(line: Line, text: str, first: Reading) -> Reading:
     """Join what follows and belongs to the same expression: day, part of the day, clock time, repeat."""
     if first is None:
@@ -238,6 +257,8 @@ def _composed(line: Line, text: str, first: Reading) -> Reading:
             read = every(line, text, following)
         else:
             read = _element(line, text, following, cue, is_joined=True)
+            if read is None and not cue:
+                read = _bare_after_day(line, following, said)
         joined = _join(said, read[0], cue) if read is not None else None
         if joined is None or read is None:
             break

@@ -125,11 +125,20 @@ def _indexed(entities: tuple[Entity, ...]) -> _Names:
                 if entity not in people:
                     people.append(entity)
                 meant[words] = (people, was_full or is_full)
+    for words, (people, is_full) in list(meant.items()):
+        if _may_own(words[-1], people):  # "dexs number", as people type it
+            meant.setdefault((*words[:-1], f"{words[-1]}s"), (people, is_full))
     for words, (people, is_full) in meant.items():
         names.starts.setdefault(words[0], []).append((words, tuple(people), is_full))
     for options in names.starts.values():
         options.sort(key=lambda option: -len(option[0]))
     return names
+
+
+def _may_own(name: str, people: Sequence[Entity]) -> bool:
+    """Return whether a name with an "s" and no apostrophe is taken for its possessive."""
+    is_word = name in WORDS_THAT_ARE_NAMES or name in MONTHS or name in HOLIDAY_STARTS
+    return len(name) > 2 and name.isalpha() and name[-1] != "s" and not is_word and people[0].kind == "person"
 
 
 def _known(text: str, said: Sequence[Token], index: int, names: _Names) -> tuple[Slot, int] | None:
