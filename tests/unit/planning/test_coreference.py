@@ -54,6 +54,16 @@ def after(text: str, last: str, shown: Plain = None, minutes: float = 1) -> Read
         ("book lunch with Anna on Friday at 12", "same with Ben", "book lunch with Ben on Friday at 12"),
         ("what is Anna's number", "and her birthday?", "Anna Weiss's birthday?"),
         ("what is Anna's number", "text her that I'm late", "text Anna Weiss that I'm late"),
+        (
+            "remind me tomorrow at ten to call Anna",
+            "Actually, make that eleven.",
+            "remind me 21 November 2026 at 11:00 to call Anna",
+        ),
+        ("remind me tmrw 8am to call Anna", "make it 8.30", "remind me 21 November 2026 at 08:30 to call Anna"),
+        ("remind me at five to call Anna", "make that five thirty", "remind me at 17:30 to call Anna"),
+        ("set a timer for 10 mins", "nah make it 15", "set a timer for 15 mins"),
+        ("lunch with Anna on Friday at 12", "no sat", "lunch with Anna on 28 November 2026 at 12:00"),
+        ("what do I have this Friday", "and the Friday after?", "what do I have on 27 November 2026"),
         ("what is Ben's address", "send him a mail saying hi", "send Ben Okafor a mail saying hi"),
     ],
 )
@@ -188,6 +198,9 @@ def after_making(text: str, *tools: str, status: str = "done") -> Reading:
         ("Friday instead", "Friday instead"),
         ("actually Friday instead", "put dentist in my calendar Friday at 15:00"),
         ("no, as a reminder", "add a reminder dentist tomorrow at 3pm"),
+        ("No, I beg your pardon, I meant Friday", "put dentist in my calendar Friday at 15:00"),
+        ("nope, half past four", "put dentist in my calendar 21 November 2026 at 16:30"),
+        ("oh, I've changed my mind, put it back", ""),
         ("take that back", ""),
         ("oh no, undo that please!", ""),
     ],
@@ -195,6 +208,53 @@ def after_making(text: str, *tools: str, status: str = "done") -> Reading:
 def test_a_revision_is_done_in_place_of_what_was_done(text: str, meant: str) -> None:
     read = after_making(text, "add_event")
     assert (read.text, read.revises) == (meant, "e" if meant != text else "")
+
+
+LIST = TOOLS | {
+    "add_to_list": Spec("add_to_list", "", (Parameter("items", "list[text]"),), effect="change"),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("and mince pies.", "put mince pies on the shopping list"),
+        ("n crisps", "put crisps on the shopping list"),
+        ("oh, and also oat milk please", "put oat milk on the shopping list"),
+        ("and turn off the light", "and turn off the light"),
+        ("and what's on it", "and what's on it"),
+        ("plus", "plus"),
+    ],
+)
+def test_further_items_go_to_the_same_list(text: str, meant: str) -> None:
+    plan = Plan((Step("add_to_list", {"items": ["sherry"]}),))
+    last = Request("put sherry on the shopping list", FIXED_NOW)
+    episode = Episode("e", last, plan, None, None, (StepResult(0, "done"),), Answer("", "done"))
+    assert read_after(text, (episode,), FIXED_NOW, KNOWN, LIST) == Reading(meant)
+
+
+PLAY: Plain = [{"id": "p.ics", "title": "play", "start": "2026-12-11T17:30:00+01:00"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("remind me two hours before that to set off", "remind me on 11 December 2026 at 15:30 to set off"),
+        ("remind me an hour b4", "remind me on 11 December 2026 at 16:30"),
+        ("remind me the day before at four to call Ben", "remind me on 10 December 2026 at four to call Ben"),
+        ("the night before, remind me to pack", "on 10 December 2026 at 20:00, remind me to pack"),
+        ("remind me half an hour afterwards", "remind me on 11 December 2026 at 18:00"),
+    ],
+)
+def test_a_time_counts_from_what_was_shown(text: str, meant: str) -> None:
+    assert after(text, "when is the play", PLAY).text == meant
+
+
+def test_a_time_that_counts_from_something_else_is_left() -> None:
+    named = "remind me an hour before the dentist"
+    assert after(named, "when is the play", PLAY).text == named
+    assert after("remind me an hour before that", "what is on", EVENTS).text == "remind me an hour before that"
+    assert after("remind me an hour before that", "what time is it", "17:30").text == "remind me an hour before that"
 
 
 @pytest.mark.parametrize(

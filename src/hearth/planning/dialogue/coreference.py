@@ -19,30 +19,37 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hearth.formats.plan_validation import only_reads
-from hearth.language.text.tokens import Slot, listed
+from hearth.language.temporal.time_words import WEEKDAYS
+from hearth.language.text.tokens import NUMBER_WORDS, Slot, listed
 from hearth.language.values.slots import find_slots
 from hearth.planning.dialogue.memory_fallback import REMEMBER, SEARCH, corrected
+from hearth.planning.dialogue.relative_anchors import anchored
 from hearth.types import Argument, Context, Episode, Plain, Plan, Record, Ref, Request, ToolSpec
 
 WITHIN = dt.timedelta(minutes=15)
 """A request later than this is read by itself."""
+_FILLERS = (
+    r"\s*(?:(?:no|nope|nah|sorry|wait|oh|ok|okay|please|actually|hang\s+on|hold\s+on|hmm|um|uh|pardon(?:\s+me)?|"
+    r"i\s+beg\s+your\s+pardon|my\s+mistake|i(?:'ve|\s+have|)\s+changed\s+my\s+mind|changed\s+my\s+mind)\b[,.!]?\s+)*"
+)
 _ELLIPSIS = re.compile(
-    r"\s*(?:(?:no|sorry|wait|oh|ok|okay|please),?\s+)*"
-    r"(?:(?:(?:do|add|make|and)\s+)?(?:the\s+)?same(?:\s+thing)?(?:\s+again)?|(?:and\s+)?(?:what|how)\s+about|and|also|"
-    r"make\s+(?:it|that)|i\s+meant?|instead|rather|then|no|sorry|actually)\b[\s,]*"
+    rf"{_FILLERS}"
+    r"(?:(?:(?:do|add|make|and)\s+)?(?:the\s+)?same(?:\s+thing)?(?:\s+again)?|(?:and\s+)?(?:what|how)\s+about|and|n|"
+    r"plus|also|(?:make|change)\s+(?:it|that)(?:\s+to)?|i\s+meant?|instead|rather|then|no|nope|nah|sorry|actually)\b[\s,]*"
     r"(?P<rest>.*?)(?:\s+(?:instead|rather|too|as\s+well|then|please))*\s*[?.!]*\s*",
     re.IGNORECASE | re.DOTALL,
 )
 _REVISES = re.compile(
     r"\s*(?:(?:oh|ok|okay|please|and),?\s+)*"
-    r"(?:no|nope|sorry|wait|actually|rather|i\s+meant?|make\s+(?:it|that))\b(?!\s+thanks)"
+    r"(?:no|nope|nah|sorry|wait|actually|rather|i\s+meant?|(?:make|change)\s+(?:it|that)|i\s+beg\s+your\s+pardon|"
+    r"my\s+mistake)\b(?!\s+thanks)"
     r"|.*\b(?:instead|rather)\s*[?.!]*\s*$",
     re.IGNORECASE | re.DOTALL,
 )
 """What is said in place of the last request, not beside it."""
 _TAKES_BACK = re.compile(
-    r"\s*(?:(?:oh|no|ok|okay|please|sorry|wait|actually),?\s+)*(?:take\s+(?:it|that)\s+back|undo(?:\s+(?:it|that|this))?|"
-    r"scratch\s+that|never\s*mind\s+that|revert(?:\s+(?:it|that))?)(?:\s+(?:again|please))*\s*[.!]*\s*",
+    rf"{_FILLERS}(?:(?:take|put|bring)\s+(?:it|that|them)\s+back|undo(?:\s+(?:it|that|this))?|scratch\s+that|"
+    r"never\s*mind\s+that|revert(?:\s+(?:it|that))?)(?:\s+(?:again|please))*\s*[.!]*\s*",
     re.IGNORECASE,
 )
 _AS = re.compile(
@@ -134,12 +141,16 @@ def read_after(
         return Reading(full, revises=changed)
     if ellipsis and (other := _as_another_kind(last, ellipsis["rest"], context, tools)):
         return Reading(other, revises=changed)
+    if ellipsis and _ADDS.match(text) and (other := _as_further_items(last, ellipsis["rest"], tools)):
+        return Reading(other)
     if changed and ellipsis and (other := _exchanged(last.request.text, ellipsis["rest"])):
         return Reading(other, revises=changed)
+    if counted := anchored(text, last, find_slots(text, now, context)):
+        return Reading(counted)
     person = _only_person(last.request, context)
     if person and (match := _PERSON.search(text)) and not _names_somebody(text, now, context):
         text = text[: match.start()] + _in_place(text, match, person) + text[match.end() :]
-        text = re.sub(r"^\s*(?:and|also)\s+", "", text, flags=re.IGNORECASE)
+        text = re.sub(r"^\s*(?:and|also|n|plus)\s+", "", text, flags=re.IGNORECASE)
     return _picked(text, last, tools)
 
 
@@ -167,6 +178,37 @@ def _as_another_kind(last: Episode, rest: str, context: Context, tools: Mapping[
     texts = [value for value in made.arguments.values() if isinstance(value, str) and value and value in said]
     times = [f"{slot.cue} {slot.text}".strip() for slot in slots if slot.kind == "time"]
     return " ".join([f"add a {noun} {max(texts, key=len)}", *times]) if texts else ""
+
+
+_ADDS = re.compile(r"\s*(?:oh,?\s+|ok,?\s+)?(?:and|n|plus|also)\b", re.IGNORECASE)
+_OTHER_DEEDS = frozenset(
+    listed(
+        "add buy get pick do have be go is are was were do does did can could would will shall should what when where "
+        "who whose which how why if don't tell turn switch play pay book order find look list search start stop wake "
+        "lock unlock open close dim clean wash fix write note remember forget let please i i'm he she we they you"
+    )
+)
+_MOST_ITEM_WORDS = 8
+
+
+def _as_further_items(last: Episode, rest: str, tools: Mapping[str, ToolSpec]) -> str:
+    """Return the last request with other things in the place of those it added to a list: "and crisps"."""
+    rest = re.sub(r"^(?:and|also|plus)\s+", "", rest, flags=re.IGNORECASE)
+    words = re.findall(r"[^\W\d_]+", rest.lower())
+    if not words or len(words) > _MOST_ITEM_WORDS or words[0] in _DEEDS | _GIVING | _OTHER_DEEDS or last.plan is None:
+        return ""
+    said = last.request.text
+    for step in last.plan.steps:
+        spec = tools.get(step.tool)
+        for name, value in step.arguments.items() if spec is not None and spec.effect == "change" else ():
+            parameter = spec.parameter(name) if spec is not None else None
+            if parameter is None or parameter.type != "list[text]" or not isinstance(value, list) or not value:
+                continue
+            places = [said.lower().find(str(item).lower()) for item in value]
+            if min(places) >= 0:
+                end = max(place + len(str(item)) for place, item in zip(places, value))
+                return said[: min(places)] + rest + said[end:]
+    return ""
 
 
 _BOUNDS = frozenset(listed("a an the my our some to for on in at of from with and or by"))
@@ -200,8 +242,16 @@ def _exchanged(said: str, rest: str) -> str:
 
 def _filled(last: Request, rest: str, now: dt.datetime, context: Context) -> str | None:
     """Replace values of the last request with those of `rest`; None when `rest` says something else."""
-    slots = find_slots(rest, now, context)
-    if not slots or re.sub(r"[\s,]|\band\b", "", _CUE.sub("", _without(rest, slots))):
+    if (later := _counted_on(last, rest, context)) is not None:
+        return later
+    olds = find_slots(last.text, last.now, context)
+    slots: Sequence[Slot] = ()
+    for form in _forms(rest, olds):
+        slots = find_slots(form, now, context)
+        is_whole = slots and not re.sub(r"[\s,]|\band\b", "", _CUE.sub("", _without(form, slots)))
+        if is_whole and (form == rest or all(any(_is_alike(old, slot) for old in olds) for slot in slots)):
+            break
+    else:
         return None
     text = last.text
     for slot in slots:
@@ -214,6 +264,44 @@ def _filled(last: Request, rest: str, now: dt.datetime, context: Context) -> str
             cue = slot.cue or ("" if slot.kind == "time" else "for")
             text = f"{text.rstrip(' .!?')} {cue} {slot.text}".replace("  ", " ")
     return text
+
+
+def _forms(rest: str, olds: Sequence[Slot]) -> list[str]:
+    """Return what was said, in the ways in which it may be read: "sat" is a day, "eleven" an hour or a length."""
+    kinds = {slot.kind for slot in olds}
+    short = rest.strip(" .,!?")
+    forms = [f"on {short}", f"at {short}"] if "time" in kinds and len(short.split()) <= 3 else []
+    lengths = [re.sub(r"^\S+\s*", "", old.text) for old in olds if old.kind == "duration"]
+    if lengths and re.fullmatch(r"\d+|[a-z]+(?:[- ][a-z]+)?", short, re.IGNORECASE):
+        forms.append(f"{short} {lengths[-1]}")
+    has_number = bool(kinds & {"number", "quantity"})
+    return [rest, *forms] if has_number or not _BARE_NUMBER.fullmatch(short) else [*forms, rest]
+
+
+_NUMBER = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
+_BARE_NUMBER = re.compile(rf"\d{{1,2}}(?:[.:]\d\d)?|(?:{_NUMBER})(?:[ -](?:{_NUMBER}))?", re.I)
+_AFTER_IT = re.compile(
+    r"(?:the\s+)?(?P<what>[a-z]+)\s+after(?:\s+(?:that|it|next))?\s*[?.!]*|the\s+following\s+(?P<next>[a-z]+)\s*[?.!]*",
+    re.IGNORECASE,
+)
+
+
+def _counted_on(last: Request, rest: str, context: Context) -> str | None:
+    """Return the last request with its day counted on: "and the Friday after", "the day after"."""
+    match = _AFTER_IT.fullmatch(rest)
+    what = (match["what"] or match["next"]).lower() if match is not None else ""
+    days = [
+        slot for slot in find_slots(last.text, last.now, context) if slot.kind == "time" and "datetime" in slot.views
+    ]
+    if not days or (what not in WEEKDAYS and what not in ("day", "week")):
+        return None
+    old = days[-1]
+    was = dt.datetime.fromisoformat(str(old.views["datetime"])).date()
+    ahead = {"day": 1, "week": 7}.get(what) or (WEEKDAYS[what] - was.weekday() - 1) % 7 + 1
+    day = was + dt.timedelta(days=ahead)
+    clock = f" at {dt.datetime.fromisoformat(str(old.views['datetime'])):%H:%M}" if "time" in old.views else ""
+    start = old.cue_start
+    return f"{last.text[:start]}on {day.day} {day:%B %Y}{clock}{last.text[old.end :]}"
 
 
 def _without(text: str, slots: Sequence[Slot]) -> str:
@@ -235,7 +323,7 @@ def _said_for(old: Slot, new: Slot) -> str:
     if old.kind != "time" or new.kind != "time" or "repeat" in new.views:
         return new.text
     clock, day, moment = "time" in new.views, _names_a_day(new), str(old.views.get("datetime", ""))
-    if clock and not day and "time" in old.views and re.fullmatch(r"(?:at\s+)?\d{1,2}", new.text.strip()):
+    if clock and not day and "time" in old.views and _says_no_half(new):
         new = replace(new, text=_nearest_half_day(str(new.views["time"]), str(old.views["time"])))
     at = f"at {new.text}" if re.match(r"\d|noon|midnight|half|quarter", new.text, re.IGNORECASE) else new.text
     if "repeat" in old.views:
@@ -243,9 +331,35 @@ def _said_for(old: Slot, new: Slot) -> str:
     if clock and not day and moment and _names_a_day(old):
         when = dt.datetime.fromisoformat(moment)
         return f"{when.day} {when:%B %Y} {at}"
+    said = _nearest_weekday(new, moment) if day and not clock and moment and _names_a_day(old) else new.text
     if day and not clock and moment and "time" in old.views:
-        return f"{new.text} at {dt.datetime.fromisoformat(moment):%H:%M}"
+        return f"{said} at {dt.datetime.fromisoformat(moment):%H:%M}"
+    if said != new.text:
+        return said
     return new.text
+
+
+def _says_no_half(slot: Slot) -> bool:
+    """Return whether a clock time may be of either half of the day."""
+    hour = dt.time.fromisoformat(str(slot.views["time"])).hour
+    is_said = re.search(r"[ap]\.?\s?m\b|noon|midnight|\b0\d", slot.text, re.IGNORECASE)
+    return is_said is None and (hour % 12 or 12) == _hour_said(slot.text, hour)
+
+
+def _hour_said(text: str, hour: int) -> int:
+    number = re.search(r"\d+", text)
+    return int(number[0]) if number is not None and not re.search(r"past|to", text) else hour % 12 or 12
+
+
+def _nearest_weekday(new: Slot, moment: str) -> str:
+    """Return a weekday said in the place of a day far ahead as the date that is nearest to that day."""
+    plain = WEEKDAYS.get(new.text.strip().lower())
+    if plain is None:
+        return new.text
+    said, old = dt.date.fromisoformat(str(new.views["date"])), dt.datetime.fromisoformat(moment).date()
+    weeks = max(0, round((old - said).days / 7))
+    day = said + dt.timedelta(weeks=weeks)
+    return f"{day:%A}" if day == said else f"{day.day} {day:%B %Y}"
 
 
 def _nearest_half_day(new: str, old: str) -> str:
@@ -257,7 +371,8 @@ def _nearest_half_day(new: str, old: str) -> str:
 
 def _names_a_day(slot: Slot) -> bool:
     """Return whether more than a clock time was said."""
-    return re.search(r"[^\W\d]{3,}", _CLOCK_WORDS.sub("", slot.text)) is not None
+    words = re.findall(r"[^\W\d_]{3,}", _CLOCK_WORDS.sub("", slot.text).lower())
+    return any(word not in NUMBER_WORDS for word in words)
 
 
 # ── People ────────────────────────────────────────────────────────────────────────────────────────────────
