@@ -65,6 +65,7 @@ from hearth.storage.fault_log import note_fault
 from hearth.storage.trace import CallRecord, Trace, UnfinishedEpisode
 from hearth.storage.workspace import Folder
 from hearth.tools import abilities
+from hearth.tools.foreign.mcp_tools import foreign_tools
 from hearth.types import (
     OWNER,
     Answer,
@@ -603,7 +604,9 @@ class Agent:
         with ExitStack() as stack:
             stack.enter_context(HomeLock(home))
             store = stack.enter_context(Store.open(home / "hearth.db"))
-            tools = load_tools(home, (*extra_tools, *_cloud_answers(settings, home, store, environ)))
+            foreign, faults = foreign_tools(home, settings, environ)
+            tools = load_tools(home, (*extra_tools, *_cloud_answers(settings, home, store, environ), *foreign))
+            tools = replace(tools, faults=(*tools.faults, *faults))
             policy = _policy(settings, tools, home)
             egress = Egress.from_settings(settings, store, clock)
             encoder = encoder or MiniLMEncoder.open(config.cache_folder(environ))

@@ -576,6 +576,43 @@ class Serve(_Table):
     """Like `22:00-07:00`: in these hours nothing rings that is late. What was set for a time in them rings."""
 
 
+class McpServer(_Table):
+    """One server, by its name: `[mcp.servers.files]`. Its tools are called `files__…`."""
+
+    command: tuple[str, ...] = ()
+    """Program and arguments of a server that is started for each call."""
+    url: str = ""
+    """Address of a server that runs elsewhere, in place of a command; its host must be allowed under [network]."""
+    token_env: str = ""
+    """Environment variable that holds the token for an address."""
+    token_file: str = ""
+    """File that holds the token for an address."""
+    env: tuple[str, ...] = ()
+    """Environment variables that the program is given, beside a few that every program needs."""
+    reads: tuple[str, ...] = ()
+    """Tools, by the server's names, that only read, as you judge it: they run without asking. All others ask."""
+    timeout_s: float = Field(default=30.0, gt=0, le=600)
+    """Time for one call, the start of the program included, in seconds."""
+
+    @model_validator(mode="after")
+    def _is_somewhere(self) -> McpServer:
+        if bool(self.command) == bool(self.url):
+            raise ValueError("has a command and a url, or neither; write one of the two")
+        if self.url and not self.url.startswith(("http://", "https://")):
+            raise ValueError(f"its url is {self.url!r}; expected one that begins with https://")
+        return self
+
+
+_ServerName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{0,19}$")]
+
+
+class Mcp(_Table):
+    """Servers of the Model Context Protocol whose tools Hearth may use."""
+
+    servers: Mapping[_ServerName, McpServer] = Field(default_factory=dict)
+    """Servers by name."""
+
+
 class Settings(_Table):
     """The whole of `hearth.toml`."""
 
@@ -596,6 +633,7 @@ class Settings(_Table):
     home: Home = Home()
     edge: Edge = Edge()
     serve: Serve = Serve()
+    mcp: Mcp = Mcp()
     tools: Mapping[str, Mapping[str, object]] = Field(default_factory=dict)
     """Settings of plug-in tools, one table each."""
     _lines: Mapping[str, int] = PrivateAttr(default_factory=dict)

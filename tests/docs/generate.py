@@ -73,6 +73,8 @@ def _table(name: str, annotation: Any, meaning: str) -> list[str]:
         name, annotation = "policy.TOOL", config.Rule
     if name == "network.host":
         name = "network.host.NAME"
+    if name == "mcp.servers":
+        name, annotation = "mcp.servers.NAME", config.McpServer
     model = config._table_of(annotation)
     if not (isinstance(model, type) and issubclass(model, BaseModel)):
         return [f"## [{name}.NAME]\n", meaning + "\n"]

@@ -9,16 +9,19 @@ import math
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from hearth.errors import ConfigError
 from hearth.terminal import clean
 
 if TYPE_CHECKING:
     from hearth.agent import Agent
+    from hearth.protocols import Tool
+    from hearth.registry import Tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,22 @@ def opened_agent(invocation: Invocation, *, yes: bool) -> Iterator[Agent]:
                 click.echo(f"left out: {clean(fault)}", err=True)
     finally:
         agent.close()
+
+
+def known_tools(home: Path) -> Tools:
+    """Return every tool there is for a home, those of MCP servers too where its settings can be read."""
+    from hearth import config
+    from hearth.registry import load_tools
+    from hearth.tools.foreign.mcp_tools import foreign_tools
+
+    foreign: tuple[Tool, ...] = ()
+    faults: tuple[str, ...] = ()
+    with contextlib.redirect_stdout(sys.stderr):  # a plug-in may print
+        if (home / "hearth.toml").exists():
+            with contextlib.suppress(ConfigError):
+                foreign, faults = foreign_tools(home, config.read_settings(home / "hearth.toml"), os.environ)
+        found = load_tools(home, foreign)
+    return replace(found, faults=(*found.faults, *faults))
 
 
 def print_json(document: object) -> None:

@@ -16,7 +16,7 @@ import click
 
 from hearth import __version__, errors
 from hearth.cli.command_group import CommandGroup, unreachable
-from hearth.cli.invocation import Invocation, as_json, opened_agent, print_json, yes_option
+from hearth.cli.invocation import Invocation, as_json, known_tools, opened_agent, print_json, yes_option
 from hearth.terminal import clean, command_name
 
 if TYPE_CHECKING:
@@ -330,10 +330,8 @@ def plan(
 def tools(invocation: Invocation, as_json: bool) -> int:
     """List the tools, what they take and what they do."""
     from hearth.formats.plan_json import tool_to_json
-    from hearth.registry import load_tools
 
-    with contextlib.redirect_stdout(sys.stderr):  # a plug-in may print
-        found = load_tools(invocation.home)
+    found = known_tools(invocation.home)
     if as_json:
         print_json({"nodes": [tool_to_json(spec) for spec in found.specs.values()], "faults": list(found.faults)})
     else:
@@ -343,7 +341,7 @@ def tools(invocation: Invocation, as_json: bool) -> int:
                 signature = ", ".join(p.name if p.is_required else f"[{p.name}]" for p in spec.parameters)
                 mark = {"none": "reads", "change": "changes", "send": "sends"}[spec.effect]
                 click.echo(f"  {spec.name}({signature})  {click.style(mark, dim=True)}")
-                click.echo(f"      {spec.description}")
+                click.echo(f"      {clean(spec.description)}")
     for fault in found.faults:
         click.echo(f"not loaded: {clean(fault)}", err=True)
     return 1 if found.faults else 0
@@ -360,7 +358,6 @@ def history(invocation: Invocation, id: str | None, limit: int, as_json: bool) -
     """List what was asked and done, or show one episode whole."""
     from hearth.agent import open_trace
     from hearth.formats.plan_json import episode_to_json
-    from hearth.registry import load_tools
     from hearth.terminal import episode_lines, short
 
     with open_trace(invocation.home) as trace:
@@ -370,7 +367,7 @@ def history(invocation: Invocation, id: str | None, limit: int, as_json: bool) -
         print_json(documents if id is None else documents[0])
     elif id is not None:
         click.echo(f"{episodes[0].id}  {short(episodes[0].request.typed)}")
-        click.echo("\n".join(episode_lines(episodes[0], load_tools(invocation.home).specs)))
+        click.echo("\n".join(episode_lines(episodes[0], known_tools(invocation.home).specs)))
     else:
         for episode in episodes:
             click.echo(f"{episode.id}  {episode.answer.status:<8} {short(episode.request.typed, 70)}")
@@ -388,12 +385,11 @@ def replay(invocation: Invocation, id: str, as_json: bool) -> int:
     Says whether the answer is the same, and exits with 1 when it is not.
     """
     from hearth.agent import open_trace, replayed
-    from hearth.registry import load_tools
     from hearth.terminal import episode_lines
 
     with open_trace(invocation.home) as trace:
         episode = trace.episode(id)
-    specs = load_tools(invocation.home).specs
+    specs = known_tools(invocation.home).specs
     again = replayed(episode, specs)
     same = again == episode.answer
     if as_json:

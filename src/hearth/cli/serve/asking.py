@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import click
 
 from hearth.agent import open_trace
-from hearth.cli.invocation import Invocation, opened_agent
+from hearth.cli.invocation import Invocation, known_tools, opened_agent
 from hearth.errors import CancelledError, HearthError
 from hearth.guard.policy.approval import ANSWERS, PROMPT, UNFORESEEN
 from hearth.terminal import clean
@@ -101,13 +101,10 @@ class AskingUp:
     """Requests to the `hearth up` that has the home; its questions are answered here or on its page."""
 
     def __init__(self, home: Path, link: HomeLink, *, yes: bool) -> None:
-        from hearth.registry import load_tools
-
         self._home = home
         self._link = link
         self._yes = yes
-        with contextlib.redirect_stdout(sys.stderr):  # a plug-in may print
-            self.specs = load_tools(home).specs
+        self.specs = known_tools(home).specs
 
     def ask(self, text: str) -> Episode:
         """Have it done there, and read the record of it."""

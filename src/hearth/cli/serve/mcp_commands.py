@@ -1,22 +1,26 @@
-"""`hearth mcp`: the home as a server of the Model Context Protocol, over standard input and output."""
+"""`hearth mcp`: the home as a server of the Model Context Protocol, and other programs' servers as its tools."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import click
 
-from hearth.cli.invocation import Invocation
+from hearth.cli.invocation import Invocation, as_json, print_json, yes_option
 from hearth.cli.serve.asking import link_to
-from hearth.errors import MissingExtraError
+from hearth.errors import ConfigError, MissingExtraError, NotFound
+from hearth.terminal import clean
+from hearth.tools.foreign.accepted_tools import OfferedTool, accepted
+from hearth.tools.foreign.accepted_tools import accept as accept_tools
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from hearth.config import McpServer
     from hearth.serve.programs.mcp_server import Line
 
 
@@ -28,6 +32,8 @@ def mcp(ctx: click.Context, read_only: bool) -> None:
 
     The program starts it: name this command in its settings. What would change or send something is asked of you in
     that program, and on the page if `hearth up` has the home.
+
+    The commands below are about the other direction: servers of other programs, whose tools become tools of this home.
     """
     if ctx.invoked_subcommand is None:
         _serve(ctx.ensure_object(Invocation), read_only)
@@ -67,3 +73,167 @@ def _line(home: Path) -> Iterator[tuple[Line, bool]]:
         yield HomeLine(desk), False
     finally:
         desk.close()
+
+
+# ── Other programs' servers ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+@mcp.command()
+@click.argument("name")
+@click.argument("command", nargs=-1)
+@click.option("--url", default="", help="Address of a server that runs elsewhere, in place of a command.")
+@click.option(
+    "--token-env", default="", metavar="VARIABLE", help="Environment variable with the token for the address."
+)
+@click.option("--env", multiple=True, metavar="VARIABLE", help="Environment variable that the program is given.")
+@click.option("--reads", multiple=True, metavar="TOOL", help="A tool that only reads: it runs without asking.")
+@yes_option
+@click.pass_obj
+def add(
+    invocation: Invocation,
+    name: str,
+    command: tuple[str, ...],
+    url: str,
+    token_env: str,
+    env: tuple[str, ...],
+    reads: tuple[str, ...],
+    yes: bool,
+) -> int:
+    """Use the tools of an MCP server: hearth mcp add NAME -- COMMAND ARGUMENTS.
+
+    Shows the tools, and keeps them once you accept them. They are called NAME__tool and ask before each call; name
+    those that only read with --reads.
+    """
+    from hearth.tools.foreign.server_settings import with_server, write
+
+    path = invocation.home / "hearth.toml"
+    values: dict[str, str | tuple[str, ...]] = {"command": command, "url": url, "token_env": token_env}
+    values |= {"env": env, "reads": reads}
+    text, server = with_server(path, name, {key: value for key, value in values.items() if value})
+    tools = _offered(invocation.home, name, server)
+    if missing := [one for one in reads if one not in {tool.name for tool in tools}]:
+        raise NotFound(f"{name!r} has no tool {missing[0]!r} for --reads; it has {', '.join(t.name for t in tools)}")
+    if not _is_accepted(name, server, tools, yes=yes):
+        return 5
+    write(path, text, name)
+    accept_tools(invocation.home, name, tools)
+    click.echo(f"{name}: {len(tools)} tools, from the next start of Hearth on.")
+    return 0
+
+
+@mcp.command()
+@click.argument("name")
+@yes_option
+@click.pass_obj
+def accept(invocation: Invocation, name: str, yes: bool) -> int:
+    """Look at the tools of the server NAME again, and accept them as they are now."""
+    server = _servers(invocation.home).get(name)
+    if server is None:
+        raise _unknown(invocation.home, name)
+    tools = _offered(invocation.home, name, server)
+    known = {tool.name: tool.hash for tool in accepted(invocation.home).get(name, ())}
+    if {tool.name: tool.hash for tool in tools} == known:
+        click.echo(f"{name}: as it was accepted, {len(tools)} tools.")
+        return 0
+    if not _is_accepted(name, server, tools, yes=yes, known=known):
+        return 5
+    accept_tools(invocation.home, name, tools)
+    click.echo(f"{name}: {len(tools)} tools, from the next start of Hearth on.")
+    return 0
+
+
+@mcp.command("list")
+@as_json
+@click.pass_obj
+def list_servers(invocation: Invocation, as_json: bool) -> None:
+    """List the servers and the tools that were accepted of each."""
+    kept = accepted(invocation.home)
+    servers = _servers(invocation.home)
+    if as_json:
+        print_json(
+            [
+                {"name": name, "command": list(one.command), "url": one.url, "reads": list(one.reads)}
+                | {"tools": [tool.name for tool in kept.get(name, ())]}
+                for name, one in servers.items()
+            ]
+        )
+        return
+    for name, server in servers.items():
+        click.echo(f"{name}  {clean(server.url or ' '.join(server.command))}")
+        for tool in kept.get(name, ()):
+            click.echo(f"  {_line_of(name, server, tool)}")
+        if name not in kept:
+            click.echo(f"  none accepted yet; look at them with `hearth mcp accept {name}`")
+    if not servers:
+        click.echo("No MCP server is used; `hearth mcp add NAME -- COMMAND` adds one.")
+
+
+@mcp.command()
+@click.argument("name")
+@click.pass_obj
+def remove(invocation: Invocation, name: str) -> None:
+    """Use the server NAME no more."""
+    from hearth.tools.foreign.server_settings import remove_server
+
+    remove_server(invocation.home / "hearth.toml", name)
+    accept_tools(invocation.home, name, ())
+    click.echo(f"{name} is used no more, from the next start of Hearth on.")
+
+
+def _servers(home: Path) -> Mapping[str, McpServer]:
+    from hearth.config import read_settings
+
+    return read_settings(home / "hearth.toml").mcp.servers
+
+
+def _unknown(home: Path, name: str) -> NotFound:
+    known = ", ".join(_servers(home)) or "none"
+    return NotFound(f"no MCP server is called {name!r}; known are {known}")
+
+
+def _offered(home: Path, name: str, server: McpServer) -> tuple[OfferedTool, ...]:
+    import datetime as dt
+
+    from hearth.config import read_settings
+    from hearth.guard.egress.gateway import Egress
+    from hearth.storage.database import Store
+    from hearth.tools.foreign.mcp_connection import Connection
+
+    settings = read_settings(home / "hearth.toml")
+    zone = settings.zone()
+    with Store.open(home / "hearth.db") as store:
+        egress = Egress.from_settings(settings, store, lambda: dt.datetime.now(zone))
+        return Connection(name, server, os.environ).tools(egress)
+
+
+def _is_accepted(
+    name: str, server: McpServer, tools: tuple[OfferedTool, ...], *, yes: bool, known: Mapping[str, str] | None = None
+) -> bool:
+    """Show the tools, those that are new or other than before marked, and ask."""
+    for tool in tools:
+        mark = (
+            ""
+            if known is None or known.get(tool.name) == tool.hash
+            else "new: "
+            if tool.name not in known
+            else "changed: "
+        )
+        click.echo(f"  {mark}{_line_of(name, server, tool)}")
+    if yes:
+        return True
+    if not sys.stdin.isatty():
+        click.echo("Not accepted: nobody can be asked here; pass --yes.", err=True)
+        return False
+    return click.confirm("Use these tools? What they say of themselves is their maker's word", err=True)
+
+
+def _line_of(name: str, server: McpServer, tool: OfferedTool) -> str:
+    from hearth.terminal import short
+    from hearth.tools.foreign.mcp_tools import tool_name
+
+    try:
+        called = tool_name(name, tool.name)
+    except ConfigError as error:
+        called = f"{clean(tool.name)[:60]} ({error})"
+    effect = "reads" if tool.name in server.reads else "asks"
+    return f"{called}  {effect}  {short(clean(' '.join(tool.description.split())), 90)}"
