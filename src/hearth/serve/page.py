@@ -51,8 +51,8 @@ _N_TALK = 20
 _N_HISTORY = 200
 _N_LEDGER = 100
 _MOST_BYTES_SHOWN = 4000
-_WORKING_S, _IDLE_S = 0.1, 0.3
-"""How often the events look whether something changed, while a request runs and while none does."""
+_LOOK_EVERY_S = 0.05
+"""How often the events look whether something changed: a comparison while nothing does."""
 _PAGE_WAITS_S = 3.0
 """How long a page waits for the agent, which may be waiting for an answer itself."""
 _REPLIES: Mapping[str, Reply] = {"yes": "once", "always": "always", "no": "no", "never": "never"}
@@ -214,7 +214,7 @@ class Page:
                     known = episode.id
                     yield _event("turn", {"id": episode.id, "html": self._html_of(episode)})
                 version = view.version
-            await asyncio.sleep(_WORKING_S if view.turns else _IDLE_S)
+            await asyncio.sleep(_LOOK_EVERY_S)
 
     def _finished_since(self, id: str) -> list[Episode]:
         found = []
