@@ -574,6 +574,12 @@ class Serve(_Table):
     """Reminders are also shown by the desktop (`notify-send`), where there is one."""
     quiet_hours: str = Field(default="", pattern=r"^$|^\d\d:\d\d-\d\d:\d\d$")
     """Like `22:00-07:00`: in these hours nothing rings that is late. What was set for a time in them rings."""
+    wyoming_port: int | None = Field(default=None, ge=0, le=65535)
+    """Port for voice satellites (Wyoming protocol), 10500 say; none: they are not served."""
+    wyoming_host: str = "127.0.0.1"
+    """Address for them. The protocol knows no keys: whoever reaches it may ask for what you may read."""
+    wyoming_may_change: bool = Field(default=False, strict=True)
+    """What is said may change things, too, once you say yes on the page; false: it only reads."""
 
 
 class McpServer(_Table):

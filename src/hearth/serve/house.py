@@ -13,7 +13,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,8 +58,9 @@ class House:
     door: Door
     desk: Desk
     listening: socket.socket
-
     server: uvicorn.Server
+    voice: str = ""
+    """Where voice satellites are answered: `127.0.0.1:10500`; empty: nowhere."""
 
     def serve(self) -> None:
         """Serve until the process, or `stop`, tells it to end. Raises: KeyboardInterrupt."""
@@ -91,7 +92,9 @@ def opened(
     zone = settings.zone()
     now = functools.partial(dt.datetime.now, zone)
     with contextlib.ExitStack() as stack:
-        listening = stack.enter_context(_listening(host or settings.serve.host, port, settings))
+        wanted = settings.serve.port if port is None else port
+        listening = stack.enter_context(_listening(host or settings.serve.host, wanted, "--port (0 takes a free one)"))
+        satellites = stack.enter_context(_for_satellites(settings))
         make_private(home)
         keys = Keys(home / KEYS_FILE)
         desk = Desk.open(home, environ, encoder=encoder)
@@ -100,17 +103,25 @@ def opened(
         specs = desk.use(lambda agent: agent.tools.specs).result()
         page = Page(desk, Home(home, store, specs, environ, now))
         names, address = _names(listening, settings)
-        application = _application(page, desk, home)
+        application = _application(page, desk, home, _voice(desk, satellites, settings))
         door = Door(application, keys, names, time.monotonic)
         page.behind(door)
         stack.enter_context(_ringing(home, settings, desk))
         stack.enter_context(announced(home, address))
         link = f"{address}/enter?key={keys.key}"
-        yield House(home, address, link, door, desk, listening, uvicorn.Server(_options(door)))
+        voice = "{}:{}".format(*satellites.getsockname()[:2]) if satellites else ""
+        yield House(home, address, link, door, desk, listening, uvicorn.Server(_options(door)), voice)
 
 
-def _application(page: Page, desk: Desk, home: Path) -> Starlette:
-    """Join the page with what other programs speak; MCP where its package is installed."""
+Lifespan = Callable[[object], contextlib.AbstractAsyncContextManager[None]]
+
+
+def _application(page: Page, desk: Desk, home: Path, beside: list[Lifespan]) -> Starlette:
+    """Join the page with what other programs speak; MCP where its package is installed.
+
+    Args:
+        beside: What runs while the page does.
+    """
     line = HomeLine(desk)
     routes = [*OpenAi(desk).routes(), *HomeApi(line).routes()]
     try:
@@ -118,9 +129,33 @@ def _application(page: Page, desk: Desk, home: Path) -> Starlette:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
             raise
-        return page.application([*routes, Route("/mcp", _no_mcp, methods=["GET", "POST"])])
-    mcp = McpOverHttp(home, line)
-    return page.application([*routes, *mcp.routes()], mcp.lifespan)
+        routes.append(Route("/mcp", _no_mcp, methods=["GET", "POST"]))
+    else:
+        mcp = McpOverHttp(home, line)
+        routes += mcp.routes()
+        beside = [*beside, mcp.lifespan]
+
+    @contextlib.asynccontextmanager
+    async def lifespan(application: Starlette) -> AsyncIterator[None]:
+        async with contextlib.AsyncExitStack() as stack:
+            for one in beside:
+                await stack.enter_async_context(one(application))
+            yield
+
+    return page.application(routes, lifespan)
+
+
+def _voice(desk: Desk, satellites: socket.socket | None, settings: Settings) -> list[Lifespan]:
+    """What answers voice satellites, where the settings name a port for them. Raises: MissingExtraError."""
+    if satellites is None:
+        return []
+    try:
+        from hearth.serve.programs.wyoming_service import WyomingService
+    except ModuleNotFoundError as error:
+        if error.name != "wyoming":
+            raise
+        raise MissingExtraError("[serve] wyoming_port", "pip install 'hearth-agent[wyoming]'") from None
+    return [WyomingService(HomeLine(desk), satellites, may_change=settings.serve.wyoming_may_change).lifespan]
 
 
 async def _no_mcp(request: Request) -> Response:  # noqa: ARG001 - every route is handed the request
@@ -140,21 +175,30 @@ def _options(door: Door) -> uvicorn.Config:
     )
 
 
-def _listening(host: str, port: int | None, settings: Settings) -> socket.socket:
-    wanted = settings.serve.port if port is None else port
+def _listening(host: str, port: int, chosen_by: str) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, wanted))
+        listening.bind((host, port))
         listening.listen(128)
     except OSError as error:
         listening.close()
         raise ConfigError(
-            f"cannot listen at {host}:{wanted}: {error.strerror or error}; end the program that does, or choose "
-            "another with --port (0 takes a free one)"
+            f"cannot listen at {host}:{port}: {error.strerror or error}; end the program that does, or choose "
+            f"another with {chosen_by}"
         ) from None
     return listening
+
+
+@contextlib.contextmanager
+def _for_satellites(settings: Settings) -> Iterator[socket.socket | None]:
+    if settings.serve.wyoming_port is None:
+        yield None
+        return
+    host, port = settings.serve.wyoming_host, settings.serve.wyoming_port
+    with _listening(host, port, "`wyoming_port` under [serve]") as listening:
+        yield listening
 
 
 def _names(listening: socket.socket, settings: Settings) -> tuple[frozenset[str], str]:

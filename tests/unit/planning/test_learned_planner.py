@@ -152,7 +152,9 @@ def test_the_contract_of_planners(student: Student) -> None:
 
 
 def test_an_untaught_student_refuses_or_plans_by_texts_alone() -> None:
-    answer = plan(LearnedPlanner(Student(HashEncoder(dim=256), TOOLS, PROFILES["small"]), Fixed(ALL)), "play music of an artist")
+    answer = plan(
+        LearnedPlanner(Student(HashEncoder(dim=256), TOOLS, PROFILES["small"]), Fixed(ALL)), "play music of an artist"
+    )
     assert isinstance(answer, Plan | Refusal)
 
 

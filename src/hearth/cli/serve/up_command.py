@@ -70,6 +70,8 @@ def up(invocation: Invocation, host: str, port: int | None, opens: bool, form: s
         running = house.opened(invocation.home, os.environ, host=host, port=port)
     with running as serving:
         click.echo(f"Hearth is up: {serving.link}")
+        if serving.voice:
+            click.echo(f"Voice satellites are answered at {serving.voice}.", err=True)
         if serving.listening.getsockname()[0] not in house.LOOPBACK:
             click.echo("Others in this network can reach it; whoever has the link may act for you.", err=True)
         click.echo("Ctrl-C ends it.", err=True)
