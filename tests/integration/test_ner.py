@@ -224,5 +224,5 @@ def test_a_damaged_file_is_refused_with_the_way_out(tmp_path: Path, damage: str)
         path.write_bytes(random_tagger()[:-200])
     elif damage == "head":
         path.write_bytes(packed({}, {"tag": np.zeros((2, WIDTH), np.float32)}))
-    with pytest.raises(ConfigError, match=r"the tagger's file .*tagger.npz.* cannot be read .*training.ner_train"):
+    with pytest.raises(ConfigError, match=r"the tagger's file .*tagger.npz.* cannot be read .*training.ner.ner_train"):
         Tagger.open(path)

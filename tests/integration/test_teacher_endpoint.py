@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from hearth.guard.deidentify.contact_names import OwnerNames, OwnName
 from hearth.guard.deidentify.masked_llm import MaskedModel
 from hearth.guard.deidentify.masker import Masker
+from hearth.guard.deidentify.names.contact_names import OwnerNames, OwnName
 from hearth.guard.egress.gateway import Egress
 from hearth.learning.teaching.teacher import Budget, EndpointTeacher, Limits
 from hearth.models.llm.openai_endpoint import RemoteModel

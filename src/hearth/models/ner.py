@@ -6,7 +6,7 @@ German, French, Spanish, Italian; names never seen, by their shape and surroundi
 Not covered: a name that is also a word and has nothing around it that says so ("will" in small letters alone), hints
 further away than some 200 tokens, other languages, letters disguised as others (the text must be made plain first), and
 people described without a name ("the house where she was born"). It misses some: masking adds patterns and the owner's
-own dictionary. Trained by `training.ner_train`.
+own dictionary. Trained by `training.ner.ner_train`.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Tagger:
         except (OSError, ValueError) as error:
             raise ConfigError(
                 f"the tagger's file {str(path)!r} cannot be read ({error}); reinstall Hearth, or make it again with "
-                "'python -m training.ner_train'"
+                "'python -m training.ner.ner_train'"
             ) from None
         encoder = AdaptedEncoder.open(adapter, hashlib.sha256(data).hexdigest(), cache_dir, n_threads=n_threads)
         return cls(encoder, load_tokenizer(), heads)

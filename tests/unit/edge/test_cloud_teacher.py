@@ -19,8 +19,8 @@ from hearth.edge.delivery import Sender
 from hearth.edge.outbox import Outbox
 from hearth.edge.share_policy import Sharer
 from hearth.errors import PlannerError
-from hearth.guard.deidentify.contact_names import OwnerNames, OwnName
 from hearth.guard.deidentify.masker import Masker
+from hearth.guard.deidentify.names.contact_names import OwnerNames, OwnName
 from hearth.guard.policy.approval import YesApprover
 from hearth.learning.demonstration_store import why_touched
 from hearth.learning.teaching.teacher import Budget, Limits, MeteredTeacher, entry_from

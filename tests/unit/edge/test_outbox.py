@@ -25,8 +25,8 @@ from hearth.edge.outbox import (
 )
 from hearth.edge.share_policy import Kept, Shareable, Sharer, _masked
 from hearth.errors import StoreFullError
-from hearth.guard.deidentify.contact_names import OwnerNames, OwnName
 from hearth.guard.deidentify.masker import Masker
+from hearth.guard.deidentify.names.contact_names import OwnerNames, OwnName
 from hearth.learning import demonstration_store as rows
 from hearth.learning.demonstration_store import Entry
 from hearth.storage.database import Store

@@ -11,9 +11,9 @@ import pytest
 
 from hearth.errors import PlannerError, RequestError
 from hearth.formats.plan_json import plan_to_json
-from hearth.guard.deidentify.contact_names import OwnerNames, OwnName
 from hearth.guard.deidentify.masked_llm import MaskedModel
 from hearth.guard.deidentify.masker import Masker
+from hearth.guard.deidentify.names.contact_names import OwnerNames, OwnName
 from hearth.learning.demonstration_store import Buffer
 from hearth.learning.teaching.teacher import (
     Budget,

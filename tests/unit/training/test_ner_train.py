@@ -15,8 +15,8 @@ pytest.importorskip("torch", reason="needs the extra 'train' (torch)")
 
 from hearth.models.encoder.lora_encoder import load_tokenizer
 from hearth.models.ner import KINDS, Tagger, tokens_of, unpacked
-from training import ner_train
-from training.ner_data import (
+from training.ner import ner_train
+from training.ner.ner_data import (
     Example,
     Sentences,
     is_held_form,
@@ -24,8 +24,8 @@ from training.ner_data import (
     skeleton,
     without_names,
 )
-from training.ner_train import Options, row_of, train
-from training.ner_values import KIND_OF_SLOT, Values, chosen
+from training.ner.ner_train import Options, row_of, train
+from training.ner.ner_values import KIND_OF_SLOT, Values, chosen
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_forms_held_back_are_not_trained_on(values: Values, monkeypatch: pytest.
         used.append(form)
         return chosen(form, rng)
 
-    monkeypatch.setattr("training.ner_data.chosen", noted)
+    monkeypatch.setattr("training.ner.ner_data.chosen", noted)
     sentences = Sentences(values)
     for held in (False, True):
         used.clear()
@@ -141,7 +141,7 @@ def test_training_in_pieces_gives_the_same_file(
     found = None
     n_pieces = 0
     clock = iter(range(1000))  # every look at it is a second later, so that a piece is a step or two
-    monkeypatch.setattr("training.ner_train.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("training.ner.ner_train.time.monotonic", lambda: next(clock))
     while found is None:
         found = train(tmp_path, options, tmp_path / "b", 1.5)
         n_pieces += 1

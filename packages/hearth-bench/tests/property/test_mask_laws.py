@@ -9,9 +9,9 @@ import hypothesis.strategies as st
 from hypothesis import given, settings
 
 from hearth.config import MASK_KINDS
-from hearth.guard.deidentify.contact_names import OwnerNames, OwnName
 from hearth.guard.deidentify.masked_llm import MaskedModel
 from hearth.guard.deidentify.masker import Masker
+from hearth.guard.deidentify.names.contact_names import OwnerNames, OwnName
 from hearth.language.text.confusables import fold, plain, words
 from hearth.models.llm.scripted import ScriptedModel
 from hearth.types import Plan, Step

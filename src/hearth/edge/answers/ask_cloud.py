@@ -28,9 +28,9 @@ from hearth.edge.answers.redaction import outgoing, stated
 from hearth.errors import HearthError, LinkError, ToolError
 from hearth.formats import edge_protocol
 from hearth.formats.tool_signature import FunctionTool, tool
-from hearth.guard.deidentify.contact_names import OwnerNames, OwnName, gathered
 from hearth.guard.deidentify.masker import Masker, UnknownStandInError
 from hearth.guard.deidentify.name_tagging import shipped_tag
+from hearth.guard.deidentify.names.contact_names import OwnerNames, OwnName, gathered
 from hearth.memory.facts.fact_store import ME, FactStore
 from hearth.memory.facts.relations import KIN
 from hearth.protocols import CallContext

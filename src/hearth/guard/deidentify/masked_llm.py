@@ -21,9 +21,9 @@ from urllib.parse import urlsplit
 from hearth import config
 from hearth.config import LanguageModelSettings, Settings
 from hearth.errors import HearthError, PlannerError
-from hearth.guard.deidentify.contact_names import OwnerNames, OwnName, gathered
 from hearth.guard.deidentify.masker import Masked, Masker, Tag, UnknownStandInError
 from hearth.guard.deidentify.name_tagging import shipped_tag
+from hearth.guard.deidentify.names.contact_names import OwnerNames, OwnName, gathered
 from hearth.guard.egress.gateway import masked as noted
 from hearth.protocols import Egress, LanguageModel, SamplingModel, Workspace
 

@@ -22,9 +22,9 @@ from dataclasses import dataclass, replace
 
 from hearth.config import MASKED_KINDS
 from hearth.errors import PlannerError
-from hearth.guard.deidentify.contact_names import OwnerNames
-from hearth.guard.deidentify.cued_names import find_cued_names
-from hearth.guard.deidentify.harmless_names import without_harmless
+from hearth.guard.deidentify.names.contact_names import OwnerNames
+from hearth.guard.deidentify.names.cued_names import find_cued_names
+from hearth.guard.deidentify.names.harmless_names import without_harmless
 from hearth.guard.deidentify.pattern_finders import find_identifiers
 from hearth.guard.deidentify.postal_addresses import find_postal
 from hearth.guard.deidentify.pseudonyms import StandIns, cores_in

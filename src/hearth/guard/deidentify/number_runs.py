@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from hearth.guard.deidentify.cue_words import DATE, Cues
+from hearth.guard.deidentify.names.cue_words import DATE, Cues
 from hearth.guard.deidentify.phones import is_phone
 from hearth.language.text.confusables import Words
 from hearth.language.text.span import Found, n_digits

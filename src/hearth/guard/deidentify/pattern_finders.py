@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 
 from hearth.guard.deidentify.alphanumeric_ids import find_lettered
-from hearth.guard.deidentify.cue_words import find_announced, find_cues, find_keys
+from hearth.guard.deidentify.names.cue_words import find_announced, find_cues, find_keys
 from hearth.guard.deidentify.number_runs import find_dates, find_numbers
 from hearth.language.text.confusables import Words
 from hearth.language.text.span import Found

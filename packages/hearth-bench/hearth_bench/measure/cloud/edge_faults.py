@@ -58,8 +58,8 @@ from hearth.edge.delivery import Sender
 from hearth.edge.outbox import Outbox
 from hearth.edge.share_policy import Sharer
 from hearth.errors import StoreError
-from hearth.guard.deidentify.contact_names import OwnerNames, OwnName
 from hearth.guard.deidentify.masker import Masker
+from hearth.guard.deidentify.names.contact_names import OwnerNames, OwnName
 from hearth.guard.egress.gateway import Egress
 from hearth.guard.policy.approval import YesApprover
 from hearth.learning import demonstration_store as rows

@@ -20,7 +20,7 @@ try:
 except ModuleNotFoundError:
     raise MissingExtraError("making examples for the tagger", "pip install 'hearth-agent[train]'") from None
 
-WORDS_FILE = Path(__file__).parent / "data" / "tagger_words.txt"
+WORDS_FILE = Path(__file__).parents[1] / "data" / "tagger_words.txt"
 KIND_OF_SLOT = {
     **dict.fromkeys(("Person", "Who", "First", "Last", "Formal", "Title", "Handle"), "person"),
     "Org": "organisation",

@@ -2,8 +2,8 @@
 
 Needs the extra `train` (Faker fills the forms it is compared with).
 
-    python -m training.ner_measure               everything, into packages/hearth-bench/results/tagger.json
-    python -m training.ner_measure --half dev --show 20   the dev half only, showing what was missed, nothing written
+    python -m training.ner.ner_measure               everything, into packages/hearth-bench/results/tagger.json
+    python -m training.ner.ner_measure --half dev --show 20   the dev half only, with what was missed; writes nothing
 
 Sentence forms: `privacy/pii_synth_v2.json`, split by `template_id` into a half that was looked at during development
 and one that never was; neither was trained on. Forms that read like one of Hearth's own (names, digits and stops aside)
@@ -30,7 +30,7 @@ from hearth.formats.plan_json import read_jsonl
 from hearth.models.ner import NAMES, TAGGER_FILE, Span, Tagger
 from hearth_bench.data.sampled_requests import sampled_requests
 from hearth_bench.measure.result_file import OWN_DATA, ROOT, write_result
-from training import ner_data, ner_values
+from training.ner import ner_data, ner_values
 
 REQUESTS_FILE = OWN_DATA / "tagger_requests.json"
 SEED = 20260

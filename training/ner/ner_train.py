@@ -1,7 +1,7 @@
-"""Train the tagger: `python -m training.ner_train` (extra `train`: torch, Faker).
+"""Train the tagger: `python -m training.ner.ner_train` (extra `train`: torch, Faker).
 
 A low-rank change of the sentence encoder, a table of word shapes and one linear head are trained on Hearth's own
-sentences with made-up names (`training.ner_data`), and on public requests that hold none (UltraTool and TaskBench,
+sentences with made-up names (`training.ner.ner_data`), and on public requests that hold none (UltraTool and TaskBench,
 MIT). It writes one small file and a record of how it was made. The same seed, data, torch, Faker and processor give the
 same file, also when it is made in pieces (`--piece-s`, `--checkpoint`): the data of a step depend on its number.
 """
@@ -28,8 +28,8 @@ from hearth.formats.plan_json import read_jsonl
 from hearth.learning.finetune.lora import LowRankEncoder
 from hearth.models.encoder.lora_encoder import WIDTH, Array, load_tokenizer, load_weights
 from hearth.models.ner import KINDS, N_SHAPES, TAGGER_FILE, Tokens, packed, tokens_of, unpacked
-from training.ner_data import FORMS_FILE, Example, Sentences, Shares, without_names
-from training.ner_values import WORDS_FILE, Values
+from training.ner.ner_data import FORMS_FILE, Example, Sentences, Shares, without_names
+from training.ner.ner_values import WORDS_FILE, Values
 
 try:
     import torch
@@ -241,7 +241,7 @@ def train(
         hashes[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
     record: dict[str, object] = {
         "what": "tagger of names: low-rank changes to all-MiniLM-L6-v2, a table of word shapes, one head",
-        "command": "python -m training.ner_train",
+        "command": "python -m training.ner.ner_train",
         "kinds": KINDS,
         "options": dataclasses.asdict(options),
         "data_sha256": hashes,

@@ -1,32 +1,20 @@
-"""Read `hearth.toml` into checked settings; a fault gives a message that names file, key and fix.
-
-Secrets are never written in the file: a key ending in `_env` names an environment variable, one ending in `_file` a
-file that only the owner can read; both are resolved when settings are handed to a tool.
-"""
+"""The tables of `hearth.toml`, each key with its type, its bounds and what it means."""
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
-import difflib
 import ipaddress
 import os
 import re
-import stat
-import sys
-import tomllib
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Annotated, Literal, TypeVar, cast, get_args
+from typing import Annotated, Literal, cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
-from hearth.errors import ConfigError
+from hearth.config.folders import machine_zone
+from hearth.config.secret_settings import resolved
 from hearth.types import Plain
-
-MAX_FILE_BYTES = 1_000_000
-"""Largest size of a `hearth.toml`; nobody writes more settings than that."""
 
 
 def _zone(name: str) -> str:
@@ -652,7 +640,7 @@ class Settings(_Table):
         """The owner's time zone: as configured, else the machine's, else UTC."""
         if self.owner.time_zone:
             return ZoneInfo(self.owner.time_zone)
-        return _machine_zone(os.environ)
+        return machine_zone(os.environ)
 
     def for_tools(self, environ: Mapping[str, str]) -> Mapping[str, Mapping[str, Plain]]:
         """Return settings tables as tools get them, with secrets resolved.
@@ -661,234 +649,9 @@ class Settings(_Table):
             ConfigError: A secret's variable is not set, or its file cannot be read.
         """
         tables: dict[str, Mapping[str, Plain]] = {
-            name: cast(Mapping[str, Plain], _resolved(getattr(self, name).model_dump(), f"[{name}]", environ))
+            name: cast(Mapping[str, Plain], resolved(getattr(self, name).model_dump(), f"[{name}]", environ))
             for name in ("owner", "mail", "calendar", "contacts", "home")
         }
         for name, table in self.tools.items():
-            tables[name] = cast(Mapping[str, Plain], _resolved(dict(table), f"[tools.{name}]", environ))
+            tables[name] = cast(Mapping[str, Plain], resolved(dict(table), f"[tools.{name}]", environ))
         return tables
-
-
-def _resolved(table: Mapping[str, object], where: str, environ: Mapping[str, str]) -> dict[str, object]:
-    """Replace `x_env` and `x_file` by `x`."""
-    result: dict[str, object] = {}
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            result[key] = _resolved(value, f"{where}.{key}", environ)
-        elif key.endswith(("_env", "_file")):
-            if value:
-                result[key.rpartition("_")[0]] = secret(key, str(value), where, environ)
-        else:
-            result[key] = value
-    return result
-
-
-def secret(key: str, value: str, where: str, environ: Mapping[str, str]) -> str:
-    """Return the secret that `key` (`…_env` or `…_file`) points to. Raises: ConfigError."""
-    if key.endswith("_env"):
-        if value not in environ:
-            raise ConfigError(f"{where} {key} names the environment variable {value!r}, which is not set; export it")
-        return environ[value]
-    try:
-        return Path(value).expanduser().read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{where} {key}: cannot read {value!r} ({error}); write the secret into that file") from None
-
-
-# ── Reading ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def home_folder(option: str | None, environ: Mapping[str, str]) -> Path:
-    """Return the home folder: `--home`, else `$HEARTH_HOME`, else the platform's data directory."""
-    chosen = (
-        option
-        or environ.get("HEARTH_HOME")
-        or _platform_folder("XDG_DATA_HOME", ".local/share", "Library/Application Support", environ)
-    )
-    return Path(chosen).expanduser().absolute()
-
-
-def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder of rebuildable files: `$HEARTH_CACHE`, else the platform's cache directory."""
-    return Path(
-        environ.get("HEARTH_CACHE") or _platform_folder("XDG_CACHE_HOME", ".cache", "Library/Caches", environ)
-    ).expanduser()
-
-
-def _platform_folder(variable: str, on_linux: str, on_macos: str, environ: Mapping[str, str]) -> Path:
-    """Return Hearth's folder of one kind, by the XDG base directory specification, or as macOS places it."""
-    if sys.platform == "darwin":
-        return Path.home() / on_macos / "hearth"
-    chosen = environ.get(variable, "")
-    return (Path(chosen) if os.path.isabs(chosen) else Path.home() / on_linux) / "hearth"
-
-
-def _machine_zone(environ: Mapping[str, str]) -> ZoneInfo:
-    """Return the machine's zone by its IANA name: `$TZ`, what /etc/localtime links to, /etc/timezone; else UTC."""
-    with contextlib.suppress(OSError):
-        names = [environ.get("TZ", "").removeprefix(":"), os.path.realpath("/etc/localtime").partition("zoneinfo/")[2]]
-        with contextlib.suppress(FileNotFoundError):
-            names.append(Path("/etc/timezone").read_text(encoding="utf-8", errors="replace").strip())
-        for name in names:
-            if name:
-                with contextlib.suppress(ZoneInfoNotFoundError, ValueError):
-                    return ZoneInfo(name)
-    return ZoneInfo("UTC")
-
-
-def read_settings(path: Path) -> Settings:
-    """Read and check `hearth.toml`.
-
-    Raises:
-        ConfigError: Missing, unreadable, not TOML (with the line), or a key or value that is wrong (with the key and
-            what was expected). Nothing was changed.
-    """
-    try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
-            what = f"has {status.st_size} bytes" if stat.S_ISREG(status.st_mode) else "is no plain file"
-            raise ConfigError(
-                f"cannot read {str(path)!r}: it {what}; expected a text file of at most {MAX_FILE_BYTES} bytes"
-            )
-        raw = path.read_bytes()
-    except FileNotFoundError:
-        raise ConfigError(f"no {path.name} in {str(path.parent)!r}; make a home there with `hearth init`") from None
-    except OSError as error:
-        raise ConfigError(
-            f"cannot read {str(path)!r}: {error.strerror}; mend its permissions or choose another home"
-        ) from None
-    try:
-        return parse_settings(raw.decode("utf-8-sig"), path)
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8") from None
-
-
-def parse_settings(text: str, path: Path) -> Settings:
-    """Check the text of a `hearth.toml`; `path` is named in messages. Raises: ConfigError."""
-    lines = _table_lines(text)
-    settings = parse_toml(Settings, text, path, lines)
-    settings._lines = lines
-    _check_hosts(settings.network, path)
-    return settings
-
-
-T = TypeVar("T", bound=BaseModel)
-
-
-def parse_toml(model: type[T], text: str, path: Path, lines: Mapping[str, int] | None = None) -> T:
-    """Check the text of a settings file against any model that forbids unknown keys.
-
-    Args:
-        lines: Lines at which tables of rules begin, for messages.
-    Raises:
-        ConfigError: Not TOML, an unknown key (with the nearest known one), or a wrong value; names file and key.
-    """
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: {error}; mend that line (see docs/reference/config.md)") from None
-    except RecursionError:
-        raise ConfigError(f"{path}: nested too deeply; no setting is a list of lists") from None
-    try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        faults = [_fault(path, fault, lines or {}, model) for fault in error.errors()[:5]]
-        raise ConfigError("\n".join(faults)) from None
-
-
-def _check_hosts(network: Network, path: Path) -> None:
-    """Check that hosts with settings are allowed. Raises: ConfigError: Settings of a host that is not allowed, most
-    likely a typo."""
-    allowed = {host_and_port(entry)[0] for entry in network.allow}
-    for name in network.host:
-        if host_and_port(name)[0] not in allowed:
-            near = difflib.get_close_matches(name, allowed, 1)
-            fix = f"did you mean {near[0]!r}?" if near else f"add {name!r} to `allow` under [network]"
-            raise ConfigError(f'{path}: [network.host."{name}"] is about a host that is not allowed; {fix}')
-
-
-_TABLE = re.compile(r"""\s*\[(?:\[\s*(rule)\s*\]|\s*policy\s*\.\s*["']?([^"'\]\s]+)["']?\s*)\]""")
-
-
-def _table_lines(text: str) -> dict[str, int]:
-    """Return the lines at which tables of rules begin, by `policy.NAME` and `rule.N`; also finds headers inside
-    multi-line strings."""
-    lines: dict[str, int] = {}
-    n_rules = 0
-    for number, line in enumerate(text.splitlines(), 1):
-        match = _TABLE.match(line)
-        if match and match[1]:
-            lines[f"rule.{n_rules}"] = number
-            n_rules += 1
-        elif match:
-            lines.setdefault(f"policy.{match[2]}", number)
-    return lines
-
-
-def _fault(path: Path, fault: Mapping[str, object], lines: Mapping[str, int], model: type[BaseModel]) -> str:
-    place = tuple(str(part) for part in cast(tuple[object, ...], fault["loc"]))
-    table = ".".join(place[:2])
-    if place[0] in ("rule", "policy") and table in lines:
-        path = Path(f"{path}, line {lines[table]}")
-    key = ".".join(place)
-    if place[0] == "rule" and len(place) <= 2 and fault["type"] in ("tuple_type", "model_type"):
-        return f"{path}: rules are tables of their own; write [[rule]] on a line and its keys below it"
-    if fault["type"] == "extra_forbidden":
-        known = known_keys(place[:-1], model)
-        near = difflib.get_close_matches(place[-1], known, 1)
-        fix = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
-        return f"{path}: unknown key {key!r}; {fix}"
-    if fault["type"] == "missing":
-        return f"{path}: key {key!r} is missing; add it"
-    if fault["type"] == "model_type":
-        return (
-            f"{path}: {key} = {fault['input']!r}, but {key} is a table; write [{key}] on its own line and keys below it"
-        )
-    message = str(fault["msg"]).removeprefix("Value error, ")
-    if fault["type"] == "bool_type":
-        message = "expected true or false; write it without quotation marks"
-    if isinstance(fault["input"], Mapping):  # input is a whole table
-        return f"{path}: [{key}] {message}"
-    return f"{path}: {key} = {fault['input']!r}: {message}"
-
-
-def known_keys(place: tuple[str, ...] = (), settings: type[BaseModel] = Settings) -> list[str]:
-    """Return the names of the keys allowed in the table at `place`."""
-    model: object = settings
-    for part in place:
-        if isinstance(model, type) and issubclass(model, BaseModel) and part in model.model_fields:
-            model = _table_of(model.model_fields[part].annotation)
-        elif model not in (Rule, Host) and place[0] != "rule":  # place is a rule's number or an argument's name
-            model = Rule if place[0] == "policy" else None
-    return list(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else []
-
-
-def _table_of(annotation: object) -> object:
-    """Return the model class in `Server | None` or `Server`."""
-    options = getattr(annotation, "__args__", (annotation,))
-    tables = [o for o in options if isinstance(o, type) and issubclass(o, BaseModel)]
-    return tables[0] if tables else None
-
-
-STARTER = """\
-# Hearth's settings. Every key is described in docs/reference/config.md.
-
-[owner]
-name = {name}
-email = {email}
-time_zone = {time_zone}   # empty: the machine's
-country = {country}     # two letters, for phone numbers and date order
-
-# What may happen without asking, by exact tool name: allow, ask or deny. Reading tools run; everything that changes
-# or sends something asks unless a rule says otherwise.
-[policy.add_reminder]
-ruling = "allow"
-reason = "only I see it, and it can be undone"
-
-[policy.set_timer]
-ruling = "allow"
-reason = "only I see it, and it can be undone"
-
-[network]
-allow = []   # hosts Hearth may reach: none
-"""

@@ -1,6 +1,6 @@
 """Make sentences with and without names to train the tagger on, from forms written for Hearth, filled afresh each time.
 
-A form is a line of `data/tagger_forms.txt`; values come from `training.ner_values`. Each sentence is then varied as
+A form is a line of `data/tagger_forms.txt`; values come from `training.ner.ner_values`. Each sentence is then varied as
 people write: without capitals or punctuation as dictated, in capitals, with typing errors, several to a text. Plain
 requests (`plain`) are whole texts without any name. Everything follows from the generator passed in.
 """
@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from training.ner_values import KIND_OF_SLOT, Values, chosen
+from training.ner.ner_values import KIND_OF_SLOT, Values, chosen
 
-FORMS_FILE = Path(__file__).parent / "data" / "tagger_forms.txt"
+FORMS_FILE = Path(__file__).parents[1] / "data" / "tagger_forms.txt"
 _SECTION = re.compile(r"== (\S+) ==")
 _PART = re.compile(r"\{(\w+)\}")
 
