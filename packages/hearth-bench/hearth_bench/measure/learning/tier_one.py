@@ -1,6 +1,6 @@
 """Measure tier one on public plans: quality, new combinations, new tools, noise, cost (streams: `hearth bench`).
 
-    python -m hearth_bench.measure.planning.tier_one --data FOLDER [--only dev,cost]
+    python -m hearth_bench.measure.learning.tier_one --data FOLDER [--only dev,cost]
 
 Writes packages/hearth-bench/results/heads.json. FOLDER holds `train.jsonl`, `dev.jsonl`, `tool_desc.json` and
 `graph_desc.json`. Everything was chosen on parts cut from train; dev is for reporting. With `--only`, the other

@@ -1,6 +1,6 @@
 """Measure tier two and the whole student on public plans: quality, new combinations, lengths, latency, size, cost.
 
-    python -m hearth_bench.measure.planning.tier_two --data FOLDER [--only dev,composition]
+    python -m hearth_bench.measure.learning.tier_two --data FOLDER [--only dev,composition]
 
 Writes packages/hearth-bench/results/tier_two.json. FOLDER holds `train.jsonl`, `dev.jsonl`, `tool_desc.json` and
 `graph_desc.json`. Needs the extra `train`. Everything was chosen on parts cut from train (`split`); dev is for
