@@ -657,4 +657,57 @@ TABLES: tuple[Table, ...] = (
         ),
         ("src/hearth/cli", "src/hearth/agent.py", "src/hearth/models"),
     ),
+    Table(
+        "Times",
+        "The page of `hearth up`",
+        "serving",
+        "python -m hearth_bench.measure.agent.serving",
+        (
+            ("first load, ms", "first_load_ms"),
+            ("question after the plan, ms", "question_after_plan_p50_ms"),
+            ("kB compressed", "page_gzip_kb"),
+            ("above the agent, OpenAI, ms", "openai_above_agent_p50_ms"),
+            ("one page, of 20 people, ms", "page_of_20_people_p50_ms"),
+            ("idle, % of a core", "idle_cpu_percent"),
+            ("MB", "resident_mb"),
+        ),
+        (
+            Row(
+                "floor: the most that was asked for",
+                by_definition={
+                    "first_load_ms": 600.0,
+                    "question_after_plan_p50_ms": 200.0,
+                    "page_gzip_kb": 100.0,
+                    "openai_above_agent_p50_ms": 10.0,
+                    "idle_cpu_percent": 0.5,
+                    "resident_mb": 350.0,
+                },
+            ),
+            Row("measured", "results/"),
+            Row(
+                "oracle: nothing beside the agent's own time",
+                by_definition={
+                    "first_load_ms": 0.0,
+                    "question_after_plan_p50_ms": 0.0,
+                    "openai_above_agent_p50_ms": 0.0,
+                    "idle_cpu_percent": 0.0,
+                },
+            ),
+        ),
+        ("src/hearth/serve",),
+        "Goals are upper bounds. 10,000 nearly right requests got no 5xx.",
+    ),
+    Table(
+        "Times",
+        "A thousand reminders within a minute, fifty kills, a clock that jumps",
+        "serving",
+        "python -m hearth_bench.measure.agent.serving",
+        (("rang once", "rang_once"), ("rang early", "rang_early"), ("latest, s", "rang_latest_s")),
+        (
+            Row("floor: nothing rings", by_definition={"rang_once": 0.0, "rang_early": 0.0}),
+            Row("oracle", by_definition={"rang_once": 1000.0, "rang_early": 0.0, "rang_latest_s": 0.0}),
+            Row("measured", "results/"),
+        ),
+        ("src/hearth/serve",),
+    ),
 )
