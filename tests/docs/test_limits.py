@@ -7,6 +7,7 @@ another number than the code fails. Not covered: claims that are checked by hand
 
 from __future__ import annotations
 
+import ast
 import datetime as dt
 import importlib.util
 import json
@@ -24,8 +25,8 @@ import pytest
 
 from hearth import cli, tool
 from hearth.agent import MAX_REPAIR_ROUNDS, UNDO_KEPT, Agent, make_home, shipped_demonstrations
-from hearth.config import Models, Settings, parse_settings
-from hearth.errors import HomeBusyError
+from hearth.config import McpServer, Models, Settings, parse_settings
+from hearth.errors import HomeBusyError, ToolError
 from hearth.execution.reference_resolution import MAX_NAMED
 from hearth.guard.policy.approval import YesApprover
 from hearth.language.acts.admissibility import MAX_CHARACTERS, why_unreadable
@@ -37,7 +38,8 @@ from hearth.protocols import Tool
 from hearth.registry import load_tools
 from hearth.storage.database import Store
 from hearth.storage.workspace import Folder
-from hearth.testing import ScriptedPlanner
+from hearth.testing import ClosedEgress, ScriptedPlanner
+from hearth.tools.foreign.mcp_connection import Connection
 from hearth.types import Plan, Step
 from tests import ROOT
 from tests.security.test_field_labels import Home, card, mail
@@ -280,6 +282,18 @@ def one_agent(text: str, request: pytest.FixtureRequest) -> None:
     folder = _made_home(request)
     with _opened(folder), pytest.raises(HomeBusyError), _opened(folder):
         pass
+
+
+@check
+def foreign_programs(text: str, request: pytest.FixtureRequest) -> None:
+    seen = request.getfixturevalue("tmp_path") / "seen"
+    look = f"import os; open({str(seen)!r}, 'w').write(f'{{os.getuid()}} {{os.listdir()}} {{sorted(os.environ)}}')"
+    server = McpServer(command=(sys.executable, "-c", look), env=("HEARTH_NAMED",), timeout_s=20)
+    with pytest.raises(ToolError):  # it looks and ends
+        Connection("shop", server, {"HEARTH_NAMED": "1", "HEARTH_SECRET": "2"}).tools(ClosedEgress())
+    assert seen.read_text().startswith(f"{os.getuid()} [] ")
+    assert "HEARTH_NAMED" in seen.read_text()
+    assert not {"HEARTH_SECRET", "PYTHONPATH", "HEARTH_HOME"} & set(ast.literal_eval(seen.read_text().split(" ", 2)[2]))
 
 
 @check

@@ -9,6 +9,7 @@ Playwright the first load is that of a browser.
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import gzip
 import importlib.util
@@ -29,6 +30,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+import httpx2
+import mcp
+from mcp.client.streamable_http import streamable_http_client
 
 from hearth.serve.ringing import Ringing
 from hearth.storage.database import Store
@@ -131,7 +135,7 @@ def _questions(browser: httpx.Client) -> dict[str, object]:
 
 
 def _round_trips(address: str, token: str, browser: httpx.Client) -> dict[str, object]:
-    """Milliseconds of a completion beyond what the agent's own record says."""
+    """Milliseconds of a completion, and of MCP's `do`, beyond what the agent's own record says."""
     body = {"model": "hearth", "messages": [{"role": "user", "content": READ}]}
     extra = []
     with httpx.Client(base_url=address, headers={"authorization": f"Bearer {token}"}, timeout=60) as program:
@@ -139,11 +143,35 @@ def _round_trips(address: str, token: str, browser: httpx.Client) -> dict[str, o
             before = time.perf_counter()
             answer = program.post("/v1/chat/completions", json=body).json()
             whole_ms = 1000 * (time.perf_counter() - before)
-            id = answer["id"].removeprefix("chatcmpl-")
-            shown = re.search(r"([\d.]+) (ms|s), of which planning", browser.get(f"/history/{id}").text)
-            assert shown is not None
-            extra.append(whole_ms - float(shown[1]) * (1000 if shown[2] == "s" else 1))
-    return {"openai_above_agent_p50_ms": round(statistics.median(extra), 1)}
+            extra.append(whole_ms - _own_ms(browser, answer["id"].removeprefix("chatcmpl-")))
+    extra_mcp = asyncio.run(_mcp_round_trips(address, token, browser))
+    return {
+        "openai_above_agent_p50_ms": round(statistics.median(extra), 1),
+        "mcp_above_agent_p50_ms": round(statistics.median(extra_mcp), 1),
+    }
+
+
+async def _mcp_round_trips(address: str, token: str, browser: httpx.Client) -> list[float]:
+    """The same of MCP's `do`."""
+    extra = []
+    async with (
+        httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=60) as http,
+        mcp.Client(streamable_http_client(f"{address}/mcp", http_client=http)) as client,
+    ):
+        for _ in range(N_ROUND_TRIPS):
+            before = time.perf_counter()
+            answer = await client.call_tool("do", {"request": READ})
+            whole_ms = 1000 * (time.perf_counter() - before)
+            assert answer.structured_content is not None
+            extra.append(whole_ms - _own_ms(browser, answer.structured_content["episode"]))
+    return extra
+
+
+def _own_ms(browser: httpx.Client, id: str) -> float:
+    """Milliseconds that the agent's own record says of an episode."""
+    shown = re.search(r"([\d.]+) (ms|s), of which planning", browser.get(f"/history/{id}").text)
+    assert shown is not None
+    return float(shown[1]) * (1000 if shown[2] == "s" else 1)
 
 
 def _crowd(address: str, cookies: dict[str, str]) -> dict[str, object]:
