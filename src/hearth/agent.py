@@ -55,8 +55,9 @@ from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.permissions import make_private
 from hearth.planning.deferral.cascade import Cascade, cascade_of
 from hearth.planning.dialogue.cloud_fallback import ASK_CLOUD, asked_of_cloud
-from hearth.planning.dialogue.coreference import read_after, with_record
+from hearth.planning.dialogue.coreference import Reading, read_after, with_record
 from hearth.planning.dialogue.memory_fallback import asked_elsewhere, asked_of_memory, told_to_memory
+from hearth.planning.dialogue.relative_anchors import named_anchor
 from hearth.planning.retrieval.recall_planner import OWNERS_WORD, RecallPlanner
 from hearth.protocols import Approver, CallContext, Encoder, Footage, LanguageModel, Planner, Tool
 from hearth.registry import ENTITIES, FOOTAGE, Part, Tools, blamed, load_parts, load_tools, second_footage
@@ -74,9 +75,11 @@ from hearth.types import (
     Entity,
     Episode,
     Plan,
+    Record,
     Refusal,
     Request,
     Ruling,
+    Step,
     StepResult,
     ToolSpec,
 )
@@ -85,6 +88,8 @@ MAX_REPAIR_ROUNDS = 2
 """How often the rest of a plan is planned anew after a failed step, before it is reported plainly."""
 _LIKELY_OWN = 0.5
 """Least chance of an answer in the owner's things at which a question that only names one of them is put to them."""
+_LOOK_UP = "find_events"
+"""Finds the thing that a time is counted from."""
 NOTHING_TO_CHANGE = "nothing to change"
 """The rule named where a plan ended before the question."""
 LEARN_BATCH = 16
@@ -358,9 +363,32 @@ class Agent:
     def request_after(self, text: str, *, id: str = "") -> Request:
         """A request said now, in a conversation: "same for tomorrow" or "the second one" mean what was before."""
         now = self.clock()
-        read = read_after(text, self.trace.episodes(limit=3), now, self.context(), self.tools.specs)
+        context = self.context()
+        read = read_after(text, self.trace.episodes(limit=3), now, context, self.tools.specs)
+        if read.record is None and not read.revises:
+            read = self._counted_from(read, now, context)
         said = text if read.text != text else ""
         return Request(read.text, now, id, said=said, record=read.record, revises=read.revises)
+
+    def _counted_from(self, read: Reading, now: dt.datetime, context: Context) -> Reading:
+        """Read a time that counts from an event which the request names: "an hour before the dentist". Unchanged where
+        none or several are called so, or the owner's rules do not let the calendar be read unasked."""
+        anchor = named_anchor(read.text, now, context)
+        if anchor is None or _LOOK_UP not in self.tools.specs:
+            return read
+        times = {name: value for name, value in (("start", anchor.start), ("end", anchor.end)) if value}
+        plan = Plan((Step(_LOOK_UP, {"query": anchor.words, **times}),))
+        occasion = self.occasion(Request(read.text, now), plan)
+        ahead = ReadAhead.begin(self.monitor, plan, self.tools.specs, occasion, self._call_context)
+        found = ahead.finish(self.tools.specs[_LOOK_UP].timeout_s).get(0) if ahead is not None else None
+        events = found.value if found is not None and isinstance(found.value, list) else []
+        if len(events) != 1 or not isinstance(events[0], dict):
+            return read
+        id, start = events[0].get("id"), events[0].get("start")
+        if not isinstance(id, str) or not isinstance(start, str):
+            return read
+        said = anchor.said_from(dt.datetime.fromisoformat(start))
+        return Reading(said, Record("EventId", id) if anchor.moves else None)
 
     def context(self) -> Context:
         """What planners may see: the owner, the names the owner knows, the country; never contents."""

@@ -350,3 +350,25 @@ def test_a_model_that_asks_for_a_secret_or_sends_somewhere_is_not_quoted(
         answer = agent.run(agent.request("go to https://mine.example"))
         assert shown.lower() in answer.answer.text.lower()
         assert "evil" not in answer.answer.text
+
+
+def test_a_time_is_counted_from_the_one_event_that_is_named(made_home: Path) -> None:
+    folder = made_home / "owner" / "calendar"
+    for number, title in enumerate(("Dentist", "Lunch with Ann", "Lunch with Ben")):
+        event = f"UID:{number}\r\nDTSTART:20261203T09{number}000Z\r\nDTEND:20261203T100000Z\r\nSUMMARY:{title}\r\n"
+        text = f"BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//t//t//EN\r\nBEGIN:VEVENT\r\n{event}END:VEVENT\r\nEND:VCALENDAR\r\n"
+        (folder / f"{number}.ics").write_bytes(text.encode())
+    with opened(made_home, []) as agent:
+        counted = agent.request_after("remind me an hour before the dentist to go")
+        assert counted.text == "remind me on 3 December 2026 at 09:00 to go"
+        assert counted.said == "remind me an hour before the dentist to go"
+        moved = agent.request_after("push the dentist back by a week")
+        assert moved.text == "move the dentist to 10 December 2026 at 10:00"
+        assert moved.record is not None
+        assert moved.record.id == "0"
+        for unclear in ("push lunch back by an hour", "remind me an hour before the wedding", "delay it an hour"):
+            assert agent.request_after(unclear).text == unclear
+    with (made_home / "hearth.toml").open("a") as settings:
+        settings.write('\n[policy.find_events]\nruling = "ask"\n')
+    with opened(made_home, []) as agent:  # what may not be read unasked is not looked up
+        assert agent.request_after("push the dentist back by a week").record is None

@@ -143,7 +143,8 @@ def _is_same(asked: Plain, told: Plain) -> bool:
         return {_norm(item) for item in one} == {_norm(item) for item in other}
     first, second = _moment(asked), _moment(told)
     if first is not None and second is not None:
-        return first == second
+        is_day = first.time() == dt.time()  # what is moved to midnight keeps its time of day
+        return first == second or (is_day and second.astimezone(first.tzinfo).date() == first.date())
     return _norm(asked) == _norm(told)
 
 

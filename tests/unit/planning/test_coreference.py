@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.planning.dialogue.coreference import WITHIN, Reading, read_after, with_record
+from hearth.planning.dialogue.relative_anchors import named_anchor
 from hearth.testing import FIXED_NOW
 from hearth.types import (
     Answer,
@@ -293,3 +294,52 @@ def test_a_revision_exchanges_the_words_that_begin_or_end_alike(last: str, text:
     episode = Episode("e", Request(last, FIXED_NOW), plan, None, None, (StepResult(0, "done"),), Answer("", "done"))
     read = read_after(text, (episode,), FIXED_NOW + dt.timedelta(minutes=1), KNOWN, MADE)
     assert (read.text, read.revises) == (meant, "e" if meant != text else "")
+
+
+def said_from(text: str, start: str = "2026-12-08T09:40:00+01:00") -> str:
+    anchor = named_anchor(text, FIXED_NOW, KNOWN)
+    return f"{anchor.words}: {anchor.said_from(dt.datetime.fromisoformat(start))}" if anchor is not None else ""
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("push the dentist back by a week", "dentist: move the dentist to 15 December 2026 at 09:40"),
+        ("Could you move my dentist an hour later please?", "dentist: move the dentist to 8 December 2026 at 10:40"),
+        ("bring the dentist forward half an hour", "dentist: move the dentist to 8 December 2026 at 09:10"),
+        ("delay dentist by 15 mins", "dentist: move the dentist to 8 December 2026 at 09:55"),
+        ("move the dentist to 11", "dentist: move the dentist to 8 December 2026 at 11:00"),
+        ("move the dentist to 3 pm", "dentist: move the dentist to 8 December 2026 at 15:00"),
+        ("remind me 30 min before dentist to brush", "dentist: remind me on 8 December 2026 at 09:10 to brush"),
+        (
+            "remind me the day before my dentist at 8 to brush",
+            "dentist: remind me on 7 December 2026 at 8 to brush",
+        ),
+    ],
+)
+def test_a_time_counts_from_what_the_request_names(text: str, meant: str) -> None:
+    assert said_from(text) == meant
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "move the dentist forward an hour",  # English leaves open which way
+        "move the dentist an hour",
+        "move the dentist to Friday",
+        "move it to 3 pm",
+        "remind me an hour before noon to eat",
+        "remind me an hour before that",
+        "remind me 10 minutes before 5 pm",
+        "move the sofa to the cellar",
+        "turn the heating up by two degrees",
+    ],
+)
+def test_no_time_counts_from_a_thing_where_none_is_meant(text: str) -> None:
+    assert said_from(text) == ""
+
+
+def test_the_time_of_what_is_moved_is_no_part_of_its_name() -> None:
+    anchor = named_anchor("move lunch with Anna on Monday to 2 pm", FIXED_NOW, KNOWN)
+    assert anchor is not None
+    assert (anchor.words, anchor.start[:10], anchor.end[:10]) == ("lunch with Anna", "2026-11-23", "2026-11-24")

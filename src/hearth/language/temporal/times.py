@@ -158,6 +158,8 @@ def _time_slot(
     is_plain_day = said.first is not None and said.after is None and not (said.clock or said.bound or said.repeat)
     if is_plain_day and said.part is None and said.stands_at is None:
         said.part = part_before(line, index)
+        if said.part is None and said.first is not None and cue == "to" and line.is_moving:
+            said.stands_at = moments.at(said.first, 0, line.now)  # only the day is another, the time of day stays
     clues = Clues(line.is_past or cue == "since", leaning(line, index, after))
     made = moments.views(said, line.now, clues)
     if made is None:

@@ -23,7 +23,7 @@ from hearth.language.temporal.time_words import WEEKDAYS
 from hearth.language.text.tokens import NUMBER_WORDS, Slot, listed
 from hearth.language.values.slots import find_slots
 from hearth.planning.dialogue.memory_fallback import REMEMBER, SEARCH, corrected
-from hearth.planning.dialogue.relative_anchors import anchored
+from hearth.planning.dialogue.relative_anchors import anchored, names_a_day, nearest_half_day, says_no_half
 from hearth.types import Argument, Context, Episode, Plain, Plan, Record, Ref, Request, ToolSpec
 
 WITHIN = dt.timedelta(minutes=15)
@@ -98,7 +98,6 @@ _GIVING = frozenset(
 """After these words "her" is a receiver; before a thing it is a possessor."""
 _NO_THINGS = _GIVING | frozenset(listed("that a an the at on in by i"))
 _OWNED = frozenset(listed("birthday number address mail phone email"))
-_CLOCK_WORDS = re.compile(r"\b(?:noon|midnight|o'?clock|half|past|quarter|[ap]\.?m)\b", re.IGNORECASE)
 _POLITE = frozenset(listed("please can could you and ok now then"))
 _SAID_OF = {"his": True, "their": True, "hers": True}
 
@@ -322,33 +321,21 @@ def _said_for(old: Slot, new: Slot) -> str:
     """Complete a new time with the old one: "at 10" keeps the day, "tomorrow" the hour."""
     if old.kind != "time" or new.kind != "time" or "repeat" in new.views:
         return new.text
-    clock, day, moment = "time" in new.views, _names_a_day(new), str(old.views.get("datetime", ""))
-    if clock and not day and "time" in old.views and _says_no_half(new):
-        new = replace(new, text=_nearest_half_day(str(new.views["time"]), str(old.views["time"])))
+    clock, day, moment = "time" in new.views, names_a_day(new), str(old.views.get("datetime", ""))
+    if clock and not day and "time" in old.views and says_no_half(new):
+        new = replace(new, text=nearest_half_day(str(new.views["time"]), str(old.views["time"])))
     at = f"at {new.text}" if re.match(r"\d|noon|midnight|half|quarter", new.text, re.IGNORECASE) else new.text
     if "repeat" in old.views:
         return f"{re.sub(r' at .*', '', old.text)} {at}" if clock and not day else new.text
-    if clock and not day and moment and _names_a_day(old):
+    if clock and not day and moment and names_a_day(old):
         when = dt.datetime.fromisoformat(moment)
         return f"{when.day} {when:%B %Y} {at}"
-    said = _nearest_weekday(new, moment) if day and not clock and moment and _names_a_day(old) else new.text
+    said = _nearest_weekday(new, moment) if day and not clock and moment and names_a_day(old) else new.text
     if day and not clock and moment and "time" in old.views:
         return f"{said} at {dt.datetime.fromisoformat(moment):%H:%M}"
     if said != new.text:
         return said
     return new.text
-
-
-def _says_no_half(slot: Slot) -> bool:
-    """Return whether a clock time may be of either half of the day."""
-    hour = dt.time.fromisoformat(str(slot.views["time"])).hour
-    is_said = re.search(r"[ap]\.?\s?m\b|noon|midnight|\b0\d", slot.text, re.IGNORECASE)
-    return is_said is None and (hour % 12 or 12) == _hour_said(slot.text, hour)
-
-
-def _hour_said(text: str, hour: int) -> int:
-    number = re.search(r"\d+", text)
-    return int(number[0]) if number is not None and not re.search(r"past|to", text) else hour % 12 or 12
 
 
 def _nearest_weekday(new: Slot, moment: str) -> str:
@@ -360,19 +347,6 @@ def _nearest_weekday(new: Slot, moment: str) -> str:
     weeks = max(0, round((old - said).days / 7))
     day = said + dt.timedelta(weeks=weeks)
     return f"{day:%A}" if day == said else f"{day.day} {day:%B %Y}"
-
-
-def _nearest_half_day(new: str, old: str) -> str:
-    """Return a clock time said without half of the day in the half that is nearer to the old one: 7 after 18:00."""
-    at, before = dt.time.fromisoformat(new), dt.time.fromisoformat(old)
-    hour = min((at.hour % 12, at.hour % 12 + 12), key=lambda hour: abs(hour - before.hour))
-    return f"{hour:02}:{at.minute:02}"
-
-
-def _names_a_day(slot: Slot) -> bool:
-    """Return whether more than a clock time was said."""
-    words = re.findall(r"[^\W\d_]{3,}", _CLOCK_WORDS.sub("", slot.text).lower())
-    return any(word not in NUMBER_WORDS for word in words)
 
 
 # ── People ────────────────────────────────────────────────────────────────────────────────────────────────
