@@ -33,7 +33,7 @@ from hearth.formats.plan_validation import check_plan
 from hearth.guard.capability.intent_grants import KnownTools
 from hearth.guard.capability.record_extraction import Owner
 from hearth.guard.capability.warrant import Warrant
-from hearth.guard.decision import Occasion
+from hearth.guard.decision import Occasion, Rights
 from hearth.guard.egress.gateway import Egress
 from hearth.guard.flow.injection import InjectionReader
 from hearth.guard.flow.spotlighting import said_by_model
@@ -164,7 +164,7 @@ class Agent:
 
     # ── The one flow ──────────────────────────────────────────────────────────────────────────────────────
 
-    def run(self, request: Request, plan: Plan | None = None) -> Episode:
+    def run(self, request: Request, plan: Plan | None = None, rights: Rights = "all") -> Episode:
         """Plan a request, rule on the plan, run it, repair it, answer, remember.
 
         Everything that happens is recorded as it happens: a process killed anywhere leaves a record from which
@@ -172,12 +172,14 @@ class Agent:
 
         Args:
             plan: What the owner chose by a button, say; nothing is planned then.
+            rights: What whoever asks may do. Of others than the owner nothing is remembered or learnt.
         Raises:
             KeyboardInterrupt, CancelledError: The owner stopped it; it is closed and not carried on later.
             StoreError: The home's disk is full, say; nothing was done without a record.
             MissingExtraError, ConfigError: A part that the settings name is not installed, or cannot be used.
         """
         episode_id = self._new_id(request.now)
+        self.monitor.rights = rights
         try:
             return self._run(request, episode_id, plan)
         except (KeyboardInterrupt, CancelledError):
@@ -188,7 +190,7 @@ class Agent:
         except Exception as error:
             return self._failed(request, episode_id, note_fault(self.home, error))
         finally:
-            self.monitor.foreseen = None
+            self.monitor.foreseen, self.monitor.rights = None, "all"
 
     def _run(self, request: Request, episode_id: str, chosen: Plan | None) -> Episode:
         started = time.perf_counter()
@@ -210,7 +212,10 @@ class Agent:
             while rounds < MAX_REPAIR_ROUNDS:
                 repaired = self.repairer.repair(request, self.context(), plan, results, self.tools.specs)
                 repaired = repaired or asked_elsewhere(request, plan, results, self.tools.specs)
-                if repaired is None or (again := self.monitor.rule(repaired, extends=plan)).verdict != "allow":
+                if (
+                    repaired is None
+                    or (again := self._ruled_again(request, repaired, plan, results)).verdict != "allow"
+                ):
                     break
                 plan, rounds, ruling = repaired, rounds + 1, ruling if ruling.verdict == "allow" else again
                 self.trace.planned(episode_id, plan, None, ruling, planning_ms)
@@ -234,8 +239,9 @@ class Agent:
             rounds=rounds,
             asked=self.monitor.take_asked(),
         )
-        self.memory.remember(request.text, kind="request", at=request.now, label=OWNER, key=episode_id)
-        self._learn_facts(episode)
+        if self.monitor.rights == "all":
+            self.memory.remember(request.text, kind="request", at=request.now, label=OWNER, key=episode_id)
+            self._learn_facts(episode)
         self.trace.finish(episode)  # last: it forces what was written before it to the disk, too
         return episode
 
@@ -258,6 +264,14 @@ class Agent:
             return Ruling("deny", "there was nothing to agree to", NOTHING_TO_CHANGE), "", found.stuck
         self.monitor.foreseen = self.monitor.foreseen or foreseen
         return self.monitor.rule(plan, occasion=occasion, things=found.things), "", ()
+
+    def _ruled_again(self, request: Request, plan: Plan, before: Plan, results: tuple[StepResult, ...]) -> Ruling:
+        """Rule on what a repair goes on with; its question names what is looked up for it, too."""
+        occasion = self.occasion(request, plan)
+        found = look_up(self.monitor, plan, self.tools.specs, occasion, self._call_context, results)
+        if found.stuck:
+            return Ruling("deny", "there was nothing to agree to", NOTHING_TO_CHANGE)
+        return self.monitor.rule(plan, extends=before, things=found.things)
 
     def _in_place_of(self, request: Request, plan: Plan, ruling: Ruling) -> tuple[Ruling, str]:
         """Take back what an allowed plan is done in the place of."""

@@ -39,8 +39,8 @@ def main() -> None:
             thread.start()
             try:
                 for text in SAID:
-                    up.desk.ask(text, Caller("page")).result(60)
-                up.desk.ask(ASKED, Caller("page"))
+                    up.desk.ask(text, Caller("page", is_owner=True)).result(60)
+                up.desk.ask(ASKED, Caller("page", is_owner=True))
                 with sync_playwright() as play:
                     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
                     browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])

@@ -16,7 +16,7 @@ from hearth.serve import desk as desk_module
 from hearth.serve.desk import MAX_WAITING, Asked, Caller, Desk
 from hearth.types import Plan, Step
 
-PAGE = Caller("page")
+PAGE = Caller("page", is_owner=True)
 READER = Caller("cook book", may_change=False)
 
 
@@ -140,3 +140,26 @@ def test_closing_answers_no_and_frees_the_home(home: Path) -> None:
     closing.join(60)
     assert n_notes(home) == 0
     Desk.open(home, {}).close()
+
+
+@pytest.mark.parametrize(
+    "text", ["remind me to call Emma tomorrow at nine", "I am allergic to peanuts", "undo it", "take that back"]
+)
+def test_a_reader_changes_takes_back_and_teaches_nothing(desk: Desk, home: Path, text: str) -> None:
+    """Also what the home's rules allow without a question."""
+    assert desk.ask("remind me to water the plants tomorrow at nine", PAGE).result(60).answer.status == "done"
+    before = sorted(path.name for path in (home / "owner" / "reminders").iterdir())
+    assert desk.ask(text, READER).result(60).answer.status != "done"
+    assert sorted(path.name for path in (home / "owner" / "reminders").iterdir()) == before
+    assert desk.use(lambda agent: [fact for fact in agent.facts.believed() if "peanut" in fact.value]).result(60) == []
+
+
+def test_what_another_program_wants_changed_is_always_asked_about(desk: Desk, home: Path) -> None:
+    done = desk.ask("remind me to call Emma tomorrow at nine", Caller("tablet"))
+    question = asked(desk)
+    assert (question.caller, "another program asks for it" in question.text) == ("tablet", True)
+    desk.answer(question.id, "always")
+    assert done.result(60).answer.status == "done"
+    again = desk.ask("remind me to call Ben tomorrow at nine", Caller("tablet"))
+    desk.answer(asked(desk).id, "no")
+    assert again.result(60).answer.status == "denied"

@@ -75,7 +75,7 @@ def until(is_so: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
-ALL, READING = Caller("test"), Caller("test", may_change=False)
+ALL, READING = Caller("test", is_owner=True), Caller("test", may_change=False)
 
 
 def agreed(up: House, text: str) -> Episode:

@@ -11,7 +11,7 @@ tells; it is asked about in words, as planned, and again with the thing once tha
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hearth.errors import Ambiguous, HearthError, NotFound
@@ -43,19 +43,22 @@ def look_up(
     tools: Mapping[str, ToolSpec],
     occasion: Occasion,
     make_context: Callable[[str, dt.datetime], CallContext],
+    done: Sequence[StepResult] = (),
 ) -> LookedUp:
     """Read what the plan's changing steps refer to. What was read is kept: the plan itself does not read it again.
 
     Args:
         make_context: Makes a call's context from key and time.
+        done: Results of steps that ran already.
     """
+    known = {result.step: result for result in done if result.status == "done"}
     asked = {
         k for k, r in enumerate(monitor.judge(plan, occasion).steps) if r.verdict == "ask" and plan.steps[k].refs()
     }
     ahead = ReadAhead.begin(monitor, plan, tools, occasion, make_context) if asked else None
     if ahead is None:
         return LookedUp()
-    results = ahead.finish(WITHIN_S)
+    results = {**ahead.finish(WITHIN_S), **known}
     monitor.foreseen = ahead.settle(plan)
     things: dict[int, Mapping[str, Value]] = {}
     for index in run_order(plan):

@@ -27,9 +27,15 @@ from hearth.guard.referents import Referents
 from hearth.protocols import CallContext, Workspace
 from hearth.types import Plan, Ruling, Step, ToolSpec
 
+Rights = Literal["all", "asks", "reads"]
+"""What whoever asks may do: all that the owner may, what the owner then says yes to, or only read."""
 CHANGED = "changed"
 """The rule that asks again when what was agreed to is no longer what the words mean."""
-NEVER_CONSENTED = frozenset({"repair", CHANGED})
+READS_ONLY = "reads only"
+"""The rule that denies a change to whoever may only read."""
+OF_A_PROGRAM = "program"
+"""The rule that asks about what another program wants changed, whatever else is allowed."""
+NEVER_CONSENTED = frozenset({"repair", CHANGED, OF_A_PROGRAM})
 """Rules that ask each time, even when a consent stands."""
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from hearth.errors import DeniedError, HearthError, NotFound, NotInEnum, ToolCrashed
 from hearth.formats.tool_signature import from_plain
-from hearth.guard.decision import CHANGED, NEVER_CONSENTED, Agreed, Judge, Occasion
+from hearth.guard.decision import CHANGED, NEVER_CONSENTED, OF_A_PROGRAM, READS_ONLY, Agreed, Judge, Occasion, Rights
 from hearth.guard.egress.speculative_reads import Foreseen
 from hearth.guard.flow.injection import InjectionReader
 from hearth.guard.flow.labels import StepLabels, Value, join_all, refs_in
@@ -101,6 +101,8 @@ class Monitor:
         self._asked: list[Asked] = []
         self.foreseen: Foreseen | None = None
         """Results read for this request before its plan was settled."""
+        self.rights: Rights = "all"
+        """What whoever asked for this request may do."""
 
     # ── Ruling ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -123,7 +125,11 @@ class Monitor:
         Returns:
             A final ruling, never `ask`.
         """
+        if self.rights == "reads" and any(self._changes(step) for step in plan.steps):
+            return Ruling("deny", "whoever asked may only read here", READS_ONLY)
         before = self._allowed.get(id(extends)) if extends is not None else None
+        if before is not None and before.only is not None:
+            before = None  # it was only looked up
         n_consented = 0
         agreed: frozenset[int] = frozenset()
         if before is not None and plan.steps[: len(before.steps)] == before.steps:
@@ -137,6 +143,9 @@ class Monitor:
             known = {**judgement.things.get(index, {}), **found}
             judgement = replace(judgement, things={**judgement.things, index: known})
         ruling = judgement.ruling
+        if self.rights == "asks" and ruling.verdict == "allow" and any(map(self._changes, plan.steps[n_consented:])):
+            ruling = Ruling("ask", "another program asks for it", OF_A_PROGRAM)
+            judgement = replace(judgement, ruling=ruling)
         kept: dict[int, frozenset[str]] = dict(before.kept) if before is not None and n_consented else {}
         if ruling.verdict == "ask":
             asking = {
@@ -155,6 +164,9 @@ class Monitor:
         if ruling.verdict == "allow":
             self._remember(plan, judgement, agreed, occasion, kept)
         return ruling
+
+    def _changes(self, step: Step) -> bool:
+        return step.tool not in self.specs or self.specs[step.tool].effect != "none"
 
     def readmit(self, plan: Plan, recorded: Ruling, occasion: Occasion | None = None) -> Ruling:
         """Readmit a plan that was allowed before a crash; rules that now deny do deny. Nobody is asked twice, except
@@ -366,6 +378,8 @@ class Monitor:
         if ruling.verdict != "allow":
             raise DeniedError(ruling.reason)
         allowed = self._allowed[id(plan)]
+        if self.rights == "reads" and self._changes(allowed.steps[index]):
+            raise DeniedError("whoever asked may only read here")
         tool = self._tools[allowed.steps[index].tool]
         if tool.spec.effect != "none" and allowed.only is None:
             self.foreseen = None  # what was read before this call may have changed after it

@@ -20,6 +20,7 @@ from typing import Literal, TypeVar
 
 from hearth.agent import Agent, UndoReport
 from hearth.errors import RequestError
+from hearth.guard.decision import Rights
 from hearth.learning.learned_state import State
 from hearth.learning.teaching import corrections
 from hearth.protocols import Encoder, Reply
@@ -40,7 +41,17 @@ class Caller:
 
     name: str
     may_change: bool = True
-    """False is never asked about a change, and so never makes one."""
+    """False is never asked about a change."""
+    is_owner: bool = False
+    """True may do what the owner's rules allow, in the owner's conversation. What others want changed is always put to
+    the owner, each of their requests stands alone, and nothing is learnt from it."""
+
+    @property
+    def rights(self) -> Rights:
+        """What the guard lets this caller do."""
+        if self.is_owner:
+            return "all"
+        return "asks" if self.may_change else "reads"
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,8 +228,9 @@ class Desk:
         try:
             if self._is_closing:
                 raise RequestError("Hearth is going down; ask again when it is up")
-            request = agent.request_after(turn.text) if turn.plan is None else agent.request(turn.text)
-            episode = agent.run(request, turn.plan)
+            is_talk = turn.plan is None and turn.caller.rights == "all"
+            request = agent.request_after(turn.text) if is_talk else agent.request(turn.text)
+            episode = agent.run(request, turn.plan, turn.caller.rights)
             self._learn(agent, episode)
         finally:
             self._leave(turn)

@@ -56,7 +56,7 @@ _LOOK_EVERY_S = 0.05
 _PAGE_WAITS_S = 3.0
 """How long a page waits for the agent, which may be waiting for an answer itself."""
 _REPLIES: Mapping[str, Reply] = {"yes": "once", "always": "always", "no": "no", "never": "never"}
-_BROWSER = Caller("page")
+_BROWSER = Caller("page", is_owner=True)
 
 _Result = TypeVar("_Result")
 

@@ -172,7 +172,7 @@ class HomeApi:
     async def begin(self, request: Request) -> object:
         """Put a request in line."""
         asked = await _read(_Ask, request)
-        caller = Caller(asked.caller, may_change=asked.may_change)
+        caller = Caller(asked.caller, may_change=asked.may_change, is_owner=asked.caller == "terminal")
         return {"number": await self._line.begin(asked.text, caller, is_question=asked.is_question)}
 
     async def standing(self, request: Request) -> object:

@@ -45,7 +45,7 @@ class Connection:
         """Ask the server for its tools. Raises: ToolError: It cannot be reached, or offers too much."""
         return self._run(_listed, egress, threading.Event())
 
-    def call(
+    def ask(
         self, tool: OfferedTool, arguments: Mapping[str, object], egress: Egress, cancelled: threading.Event
     ) -> str:
         """Call a tool that is as it was accepted, and return the text of its result.

@@ -51,7 +51,7 @@ class ForeignTool:
 
     def call(self, arguments: Mapping[str, object], context: CallContext) -> object:
         """Call it on its server. Raises: ToolError."""
-        return self._connection.call(self._offered, arguments, context.egress, context.cancelled)
+        return self._connection.ask(self._offered, arguments, context.egress, context.cancelled)
 
     def undo(self, arguments: Mapping[str, object], result: Plain, context: CallContext) -> None:  # noqa: ARG002
         """Raises: ToolError: What another program did cannot be taken back from here."""
