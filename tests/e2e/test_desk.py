@@ -13,7 +13,7 @@ import pytest
 
 from hearth.errors import HomeBusyError, NotFound, RequestError
 from hearth.serve import desk as desk_module
-from hearth.serve.desk import MAX_WAITING, Asked, Caller, Desk
+from hearth.serve.desk import MAX_OF_A_PROGRAM, MAX_WAITING, Asked, Caller, Desk
 from hearth.types import Plan, Step
 
 PAGE = Caller("page", is_owner=True)
@@ -76,7 +76,12 @@ def test_who_may_only_read_is_never_asked(desk: Desk, home: Path) -> None:
 def test_requests_wait_in_line_and_too_many_are_turned_away(desk: Desk) -> None:
     first = desk.ask(NOTE, PAGE)
     question = asked(desk)
-    rest = [desk.ask("what is 2 + 3", READER) for _ in range(MAX_WAITING - 1)]
+    rest = [desk.ask("what is 2 + 3", READER) for _ in range(MAX_OF_A_PROGRAM)]
+    with pytest.raises(RequestError, match="3 requests of 'cook book' wait already"):
+        desk.ask("what is 2 + 3", READER)
+    with pytest.raises(RequestError, match="waits for your answer"):
+        desk.undo(None)
+    rest += [desk.ask("what is 2 + 3", PAGE) for _ in range(MAX_WAITING - 1 - MAX_OF_A_PROGRAM)]
     assert [turn.state for turn in desk.view.turns] == ["asked", *["waiting"] * (MAX_WAITING - 1)]
     with pytest.raises(RequestError, match="20 requests wait already"):
         desk.ask("what is 2 + 3", PAGE)

@@ -130,7 +130,7 @@ def test_a_server_that_fails_says_which(tmp_path: Path, item: str, says: str) ->
 
 def called(server: McpServer, tmp_path: Path, item: str, environ: dict[str, str] | None = None) -> str:
     connection = Connection("shop", server, environ or {})
-    return connection.call(STOCK, {"item": item}, ClosedEgress(), threading.Event())
+    return connection.ask(STOCK, {"item": item}, ClosedEgress(), threading.Event())
 
 
 STOCK = OfferedTool(
@@ -167,7 +167,7 @@ def test_the_owner_stops_a_call(tmp_path: Path) -> None:
     stopped = threading.Event()
     stopped.set()
     with pytest.raises(CancelledError):
-        Connection("shop", McpServer(command=command(tmp_path)), {}).call(STOCK, {}, ClosedEgress(), stopped)
+        Connection("shop", McpServer(command=command(tmp_path)), {}).ask(STOCK, {}, ClosedEgress(), stopped)
 
 
 def spec_of(**fields: object) -> ForeignTool:

@@ -30,6 +30,8 @@ ANSWER_WITHIN_S = 1800.0
 """How long a question stands; then nobody answered, and nothing is done."""
 MAX_WAITING = 20
 """Most requests that wait in line; more are turned away, so that no program can fill the queue."""
+MAX_OF_A_PROGRAM = 3
+"""Most requests of one program in line, so that the owner is always heard."""
 MAX_REQUEST_CHARACTERS = 20_000
 
 _Result = TypeVar("_Result")
@@ -169,6 +171,8 @@ class Desk:
                 f"a request has 1 to {MAX_REQUEST_CHARACTERS:,} characters, not {len(said):,}; say it in fewer words"
             )
         with self._changed:
+            if not caller.is_owner and sum(t.caller.name == caller.name for t in self._view.turns) >= MAX_OF_A_PROGRAM:
+                raise RequestError(f"{MAX_OF_A_PROGRAM} requests of {caller.name!r} wait already; ask again after them")
             if len(self._view.turns) >= MAX_WAITING:
                 raise RequestError(f"{MAX_WAITING} requests wait already; ask again when some are done")
             self._n_turns += 1
@@ -192,7 +196,9 @@ class Desk:
             return True
 
     def undo(self, id: str | None) -> Future[UndoReport]:
-        """Take back what an episode changed, as `Agent.undo`."""
+        """Take back what an episode changed, as `Agent.undo`. Raises: RequestError: Something else goes on."""
+        if self._view.turns:
+            raise RequestError("a request is being worked on, or waits for your answer; then take back what you want")
         return self.use(lambda agent: agent.undo(id))
 
     def correct(self, id: str, say: str) -> Future[Plan]:

@@ -16,7 +16,6 @@ import json
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,7 @@ KEYS_FILE = "serve.keys"
 """In the home: the key and the digests of tokens."""
 MOST_BODY_BYTES = 1_000_000
 MOST_GUESSES = 20
-"""Wrong keys in a minute, beyond which nobody is let in until it is over: a key of 256 bits is not found that way."""
+"""Wrong keys in a minute that are told so; a key of 256 bits is not found by guessing."""
 _GUESS_S = 60.0
 _HEADERS = (
     (
@@ -122,7 +121,10 @@ class Keys:
 
     def client_of(self, token: str) -> Client | None:
         """Return the program that a token belongs to, as the file is now: a revoked one is none at once."""
-        self.key, self.clients = self._read()
+        try:
+            self.key, self.clients = self._read()
+        except ConfigError:  # the file is gone or damaged: nobody but the owner, by the key known so far
+            return None
         digest = _digest(token)
         return next((one for one in self.clients if hmac.compare_digest(one.digest, digest)), None)
 
@@ -159,7 +161,10 @@ class Door:
             return
         if scope["type"] != "http":
             return
-        headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope["headers"]}
+        headers: dict[str, str] = {}
+        for key, value in scope["headers"]:
+            name, said = key.decode("latin-1").lower(), value.decode("latin-1")
+            headers[name] = f"{headers[name]}; {said}" if name == "cookie" and name in headers else said
         why = self._why_not(scope, headers)
         if why is not None:
             await _say(send, *why)
@@ -177,17 +182,13 @@ class Door:
             return 413, f"At most {MOST_BODY_BYTES:,} bytes are taken."
         if scope["path"].startswith("/static/"):
             return None
-        now = self._clock()
-        self._guesses = [at for at in self._guesses if now - at < _GUESS_S]
-        if len(self._guesses) >= MOST_GUESSES:
-            return 429, "Too many wrong keys; try again in a minute."
         if headers.get("authorization"):
             return self._why_no_program(scope, headers["authorization"])
         if scope["method"] not in _SAFE and not self._is_own_page(headers):
             return 403, "Only this page itself may change something here."
         if scope["path"] == "/enter":
             return None
-        return self._why_no_browser(headers, now)
+        return self._why_no_browser(headers)
 
     def _why_no_program(self, scope: Scope, authorization: str) -> tuple[int, str] | None:
         scheme, _, token = authorization.partition(" ")
@@ -196,26 +197,29 @@ class Door:
             return None
         client = self._keys.client_of(token) if scheme.lower() == "bearer" else None
         if client is None:
-            self._guesses.append(self._clock())
-            return 401, "This token is not known here; `hearth clients add NAME` makes one."
+            return self._wrong("This token is not known here; `hearth clients add NAME` makes one.")
         path = scope["path"]
         if path != "/mcp" and (not path.startswith("/v1/") or path.startswith("/v1/home/")):
             return 403, "With a token there are /v1/models, /v1/chat/completions, /v1/responses and /mcp."
         scope["hearth.client"] = client
         return None
 
-    def _why_no_browser(self, headers: dict[str, str], now: float) -> tuple[int, str] | None:
-        cookies = SimpleCookie()
-        try:
-            cookies.load(headers.get("cookie", ""))
-        except CookieError:
-            cookies.clear()
-        given = cookies[COOKIE].value if COOKIE in cookies else ""
-        if hmac.compare_digest(given.encode(), self._keys.cookie.encode()):
+    def _why_no_browser(self, headers: dict[str, str]) -> tuple[int, str] | None:
+        # By hand: other programs on this machine share the cookies of its name, and one odd one would hide ours.
+        pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
+        given = [value.strip('"') for name, _, value in pairs if name == COOKIE]
+        own = self._keys.cookie.encode()
+        if any(hmac.compare_digest(one.encode("utf-8", "replace"), own) for one in given):
             return None
-        if given:
-            self._guesses.append(now)
-        return 401, "Open the link that `hearth up` prints: it holds the key of this home."
+        unknown = "Open the link that `hearth up` prints: it holds the key of this home."
+        return self._wrong(unknown) if given else (401, unknown)
+
+    def _wrong(self, why: str) -> tuple[int, str]:
+        """Count a wrong key. The right one is let in all the same: who guesses shuts nobody out."""
+        now = self._clock()
+        self._guesses = [at for at in self._guesses if now - at < _GUESS_S][-MOST_GUESSES:]
+        self._guesses.append(now)
+        return (429, "Too many wrong keys; try again in a minute.") if len(self._guesses) > MOST_GUESSES else (401, why)
 
     def _is_own_page(self, headers: dict[str, str]) -> bool:
         """A change comes from a page of this origin: browsers send where it comes from, and cannot be made to lie."""
@@ -224,11 +228,8 @@ class Door:
         return is_same_site and origin.partition("://")[2].lower() in self._hosts
 
     def is_key(self, given: str) -> bool:
-        """Return whether a browser shows the home's key; a wrong one counts as a guess."""
-        is_right = hmac.compare_digest(given.encode("utf-8", "replace"), self._keys.key.encode())
-        if not is_right:
-            self._guesses.append(self._clock())
-        return is_right
+        """Return whether a browser shows the home's key."""
+        return hmac.compare_digest(given.encode("utf-8", "replace"), self._keys.key.encode())
 
     @property
     def cookie(self) -> str:

@@ -41,7 +41,7 @@ from hearth.tools.pim.reminders import FOLDER
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 MCP_COMMAND = "pip install 'hearth-agent[mcp]'"
-_MOST_CONNECTIONS = 200
+_MOST_CONNECTIONS = 600
 _TICK_S = 1.0
 _LOOK_EVERY_S = 15
 
@@ -165,6 +165,8 @@ async def _no_mcp(request: Request) -> Response:  # noqa: ARG001 - every route i
 def _options(door: Door) -> uvicorn.Config:
     return uvicorn.Config(
         door,
+        http="h11",  # bounds a head that never ends
+        h11_max_incomplete_event_size=32_768,
         log_level="warning",
         access_log=False,
         server_header=False,

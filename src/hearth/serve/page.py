@@ -273,7 +273,7 @@ class Page:
     async def forget_fact(self, request: Request) -> Response:
         """Stop holding a fact true; what it rests on stays, and `hearth forget` removes that, too."""
         text = await _field(request, "id")
-        if not text.isdecimal():
+        if not text.isdecimal() or len(text) > 18:
             raise NotFound(f"{text!r} is no fact; reload the page")
         at = self._home.now()
         await self._done(self._desk.use(lambda agent: agent.facts.revoke(int(text), at, "you said so on the page")))
@@ -357,7 +357,7 @@ async def _fields(request: Request) -> dict[str, str]:
     """Read the body, an object of texts. Raises: HearthError."""
     try:
         given = json.loads(await request.body())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise HearthError(f"the body is no JSON ({error})") from None
     if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
         raise HearthError("the body is no object of texts")

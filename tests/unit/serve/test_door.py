@@ -109,14 +109,27 @@ async def test_the_homes_own_command_line_is_let_in_by_the_key(world: World) -> 
     assert (await world.ask("/v1/models", headers={"authorization": f"Bearer {world.keys.key}"})).text == "hearth"
 
 
-async def test_guessing_ends_after_a_few_and_is_possible_again_later(world: World) -> None:
+async def test_guessing_is_slowed_and_shuts_nobody_out(world: World) -> None:
+    wrong = {"authorization": "Bearer no"}
     for _ in range(MOST_GUESSES):
-        assert (await world.ask("/v1/models", headers={"authorization": "Bearer no"})).status_code == 401
-    right = {"authorization": f"Bearer {world.keys.key}"}
-    assert (await world.ask("/v1/models", headers=right)).status_code == 429
-    assert (await world.ask("/static/page.css")).status_code == 200
+        assert (await world.ask("/v1/models", headers=wrong)).status_code == 401
+    assert (await world.ask("/v1/models", headers=wrong)).status_code == 429
+    assert (await world.ask("/v1/models", headers={"authorization": f"Bearer {world.keys.key}"})).status_code == 200
+    assert (await world.ask(headers=world.browser)).status_code == 200
     world.now += 61
-    assert (await world.ask("/v1/models", headers=right)).status_code == 200
+    assert (await world.ask("/v1/models", headers=wrong)).status_code == 401
+
+
+@pytest.mark.parametrize("before", ['prefs={"theme":"dark"}; ', "a[b]=c; ", "x=a b; ", "_ga; ", "hearth=other; "])
+async def test_cookies_of_other_programs_on_this_machine_hide_nothing(world: World, before: str) -> None:
+    assert (await world.ask(headers={"cookie": before + world.browser["cookie"]})).status_code == 200
+
+
+async def test_without_its_file_only_the_owner_is_let_in(world: World, tmp_path: Path) -> None:
+    token = world.keys.add("x", may_change=False)
+    (tmp_path / "serve.keys").unlink()
+    assert (await world.ask("/v1/models", headers={"authorization": f"Bearer {token}"})).status_code == 401
+    assert (await world.ask(headers=world.browser)).status_code == 200
 
 
 async def test_bodies_are_bounded_by_what_they_say_and_by_what_they_are(world: World) -> None:

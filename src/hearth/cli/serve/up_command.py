@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import sys
 import webbrowser
 from pathlib import Path
@@ -77,6 +78,7 @@ def up(invocation: Invocation, host: str, port: int | None, opens: bool, form: s
         click.echo("Ctrl-C ends it.", err=True)
         if opens:
             webbrowser.open(serving.link)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended by a service manager, it ends as by Ctrl-C
         with contextlib.suppress(KeyboardInterrupt):
             serving.serve()
     click.echo("Hearth is down.", err=True)
