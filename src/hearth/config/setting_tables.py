@@ -83,6 +83,15 @@ def _hours(range: tuple[str, str] | None) -> tuple[str, str] | None:
     return range
 
 
+_CLOCK = "(?:[01][0-9]|2[0-3]):[0-5][0-9]"
+
+
+def _quiet_hours(text: str) -> str:
+    if text and not re.fullmatch(f"{_CLOCK}-(?:{_CLOCK}|24:00)", text):
+        raise ValueError(f"{text!r} are no hours of the day; write them like '22:00-07:00', midnight as 00:00 or 24:00")
+    return text
+
+
 class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -560,7 +569,7 @@ class Serve(_Table):
     """Further names by which browsers may ask for the page, `hearth.home` say; an unknown name is turned away."""
     desktop: bool = Field(default=True, strict=True)
     """Reminders are also shown by the desktop (`notify-send`), where there is one."""
-    quiet_hours: str = Field(default="", pattern=r"^$|^\d\d:\d\d-\d\d:\d\d$")
+    quiet_hours: Annotated[str, AfterValidator(_quiet_hours)] = ""
     """Like `22:00-07:00`: in these hours nothing rings that is late. What was set for a time in them rings."""
     wyoming_port: int | None = Field(default=None, ge=0, le=65535)
     """Port for voice satellites (Wyoming protocol), 10500 say; none: they are not served."""

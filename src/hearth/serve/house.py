@@ -27,14 +27,14 @@ from hearth import config
 from hearth.config import Settings
 from hearth.errors import ConfigError, MissingExtraError, StoreError
 from hearth.permissions import make_private
-from hearth.protocols import Encoder
+from hearth.protocols import CallContext, Encoder
 from hearth.serve.desk import Desk
 from hearth.serve.door import KEYS_FILE, Door, Keys
 from hearth.serve.page import Home, Page
 from hearth.serve.programs.home_api import HomeApi, HomeLine
 from hearth.serve.programs.home_link import announced
 from hearth.serve.programs.openai_api import OpenAi
-from hearth.serve.ringing import DesktopNotifier, Ringing
+from hearth.serve.ringing import Aside, DesktopNotifier, Ringing
 from hearth.storage.database import Store
 from hearth.storage.fault_log import note_fault
 from hearth.tools.pim.reminders import FOLDER
@@ -101,12 +101,13 @@ def opened(
         stack.callback(desk.close)
         store = stack.enter_context(Store.open(home / "hearth.db"))
         specs = desk.use(lambda agent: agent.tools.specs).result()
-        page = Page(desk, Home(home, store, specs, environ, now))
+        call = desk.use(lambda agent: agent.call_context()).result()
+        page = Page(desk, Home(home, store, specs, environ, now, call))
         names, address = _names(listening, settings)
         application = _application(page, desk, home, _voice(desk, satellites, settings))
         door = Door(application, keys, names, time.monotonic)
         page.behind(door)
-        stack.enter_context(_ringing(home, settings, desk))
+        stack.enter_context(_ringing(home, settings, desk, call))
         stack.enter_context(announced(home, address))
         link = f"{address}/enter?key={keys.key}"
         voice = "{}:{}".format(*satellites.getsockname()[:2]) if satellites else ""
@@ -215,33 +216,34 @@ def _names(listening: socket.socket, settings: Settings) -> tuple[frozenset[str]
 
 
 @contextlib.contextmanager
-def _ringing(home: Path, settings: Settings, desk: Desk) -> Iterator[None]:
+def _ringing(home: Path, settings: Settings, desk: Desk, call: CallContext) -> Iterator[None]:
     """Ring reminders in a thread of its own until the block ends."""
     stopped = threading.Event()
-    call = desk.use(lambda agent: agent.call_context()).result()
     zone = settings.zone()
 
     def ring() -> None:
-        with Store.open(home / "hearth.db") as store:
-            notifiers = [DesktopNotifier()] if settings.serve.desktop else []
-            look = functools.partial(_last_changed, home / "owner" / FOLDER)
-            ringing = Ringing(store, call, look, notifiers, settings.serve.quiet_hours)
-            while not stopped.wait(_TICK_S):
-                try:
-                    if ringing.tick(dt.datetime.now(zone)):
-                        desk.touch()
-                except StoreError:
-                    continue  # a full disk, say: what did not ring rings once there is room
-                except Exception as error:
-                    note_fault(home, error)
+        while not stopped.wait(_TICK_S):
+            try:
+                n_dropped = ringing.n_dropped
+                if ringing.tick(dt.datetime.now(zone)) or ringing.n_dropped > n_dropped:
+                    desk.touch()
+            except StoreError:
+                continue  # a full disk, say: what did not ring rings once there is room
+            except Exception as error:
+                note_fault(home, error)
 
-    thread = threading.Thread(target=ring, name="hearth-ringing")
-    thread.start()
-    try:
+    with contextlib.ExitStack() as stack:
+        store = stack.enter_context(Store.open(home / "hearth.db"))
+        notifiers = [Aside(DesktopNotifier())] if settings.serve.desktop else []
+        for notifier in notifiers:
+            stack.callback(notifier.close)
+        look = functools.partial(_last_changed, home / "owner" / FOLDER)
+        ringing = Ringing(store, call, look, notifiers, settings.serve.quiet_hours)
+        thread = threading.Thread(target=ring, name="hearth-ringing")
+        thread.start()
+        stack.callback(thread.join)
+        stack.callback(stopped.set)
         yield
-    finally:
-        stopped.set()
-        thread.join()
 
 
 def _last_changed(folder: Path) -> tuple[int, int]:

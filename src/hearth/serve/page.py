@@ -14,7 +14,7 @@ import datetime as dt
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -35,16 +35,16 @@ from hearth.guard.egress.ledger import Ledger
 from hearth.learning.versions.lineage import Lineage
 from hearth.memory.answers.recollection import sentence
 from hearth.memory.facts.fact_store import FactStore
-from hearth.protocols import Reply
+from hearth.protocols import CallContext, Reply
 from hearth.serve.desk import Caller, Desk, View
 from hearth.serve.door import COOKIE, Door
 from hearth.serve.episode_report import ShownEpisode, picture_of, shown_episode
-from hearth.serve.ringing import end, open_rings, snooze
+from hearth.serve.ringing import Ring, end, open_rings, snooze
 from hearth.storage.database import Store
 from hearth.storage.trace import Trace
 from hearth.terminal import clean
 from hearth.tools.pim.calendar import find_events
-from hearth.tools.pim.reminders import find_reminders
+from hearth.tools.pim.reminders import find_reminders, still_due
 from hearth.types import Episode, Plan, Step, ToolSpec
 
 _N_TALK = 20
@@ -79,6 +79,8 @@ class Home:
     specs: Mapping[str, ToolSpec]
     environ: Mapping[str, str]
     now: Callable[[], dt.datetime]
+    call: CallContext
+    """What a call would get; its folder is read."""
 
     @property
     def trace(self) -> Trace:
@@ -176,7 +178,7 @@ class Page:
         return JSONResponse({"says": f"Learnt: I will {did} next time."})
 
     async def ring(self, request: Request) -> Response:
-        """End a ring, with its reminder marked as done, or let it ring again later."""
+        """End a ring, with its reminder marked as done where it is still due, or let it ring again later."""
         given = await _fields(request)
         try:
             number, minutes = int(given.get("number", "")), int(given.get("minutes", "0"))
@@ -187,12 +189,17 @@ class Page:
             return JSONResponse({"says": "That one is over already."}, 409)
         if minutes:
             snooze(self._home.store, number, self._home.now() + dt.timedelta(minutes=min(max(minutes, 1), 1440)))
-        else:
-            end(self._home.store, number)
+        elif not end(self._home.store, number):
+            return JSONResponse({"says": "That one is over already."}, 409)
+        elif await run_in_threadpool(self._is_still_due, ring):
             done = Plan((Step("complete_reminder", {"reminder": ring.reminder}),), planner="page")
             self._desk.carry_out(f"“{ring.text}” is done", done, _BROWSER).add_done_callback(_read_fault)
         self._desk.touch()
         return JSONResponse({})
+
+    def _is_still_due(self, ring: Ring) -> bool:
+        call = replace(self._home.call, now=self._home.now())
+        return bool(still_due(call, [(ring.reminder, ring.due)]))
 
     async def events(self, request: Request) -> Response:
         """Tell a browser what changes, from now on."""

@@ -11,9 +11,11 @@ programs' alarms; whether anybody heard it.
 from __future__ import annotations
 
 import datetime as dt
+import queue
 import shutil
 import sqlite3
 import subprocess
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -21,16 +23,20 @@ from typing import Protocol
 
 from hearth.protocols import CallContext
 from hearth.storage.database import Store
-from hearth.tools.pim.reminders import due_between
+from hearth.terminal import clean
+from hearth.tools.pim.reminders import due_between, still_due
 
 LOOK_BACK = dt.timedelta(days=7)
 """How long ago something may have been due to ring on return."""
 LATE = dt.timedelta(minutes=2)
-"""From when on a ring is late: nobody was up, or the clock jumped."""
+"""From when on a ring is late: nobody was up, or the clock jumped. What comes to be known so long after it was due, a
+file that another program brings say, rings still."""
 AHEAD = dt.timedelta(minutes=10)
 """How far ahead the reminders are read at once."""
 _KEPT = dt.timedelta(days=30)
 _UNTIL = "rung_until"
+_MOST_UNTOLD = 100
+"""How many rings may wait for a notifier that hangs; further ones are on the page alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +68,38 @@ class DesktopNotifier:
         """Show it; nothing where the desktop has no such command."""
         if self._command is None:
             return
-        with suppress(OSError, subprocess.TimeoutExpired):
+        with suppress(OSError, ValueError, subprocess.TimeoutExpired):
             said = f"{'Late: ' if ring.is_late else ''}{ring.text}"[:300]
             arguments = [self._command, "--app-name=Hearth", "--", said, f"{ring.due:%H:%M}"]
             subprocess.run(arguments, timeout=5, check=False, capture_output=True)
+
+
+class Aside:
+    """Tells through another notifier in a thread of its own, so that one that hangs holds up neither the next ring nor
+    the end of the process."""
+
+    def __init__(self, notifier: Notifier) -> None:
+        """Start the thread; `close` ends it."""
+        self._notifier = notifier
+        self._untold: queue.Queue[Ring | None] = queue.Queue(_MOST_UNTOLD)
+        self._is_closed = False
+        threading.Thread(target=self._tell_all, name="hearth-notifier", daemon=True).start()
+
+    def tell(self, ring: Ring) -> None:
+        """Have it told, and return at once."""
+        with suppress(queue.Full):
+            self._untold.put_nowait(ring)
+
+    def close(self) -> None:
+        """Tell of nothing more; what is being told is not waited for."""
+        self._is_closed = True
+        with suppress(queue.Full):
+            self._untold.put_nowait(None)
+
+    def _tell_all(self) -> None:
+        while (ring := self._untold.get()) is not None and not self._is_closed:
+            with suppress(Exception):  # what fails is left: the ring stays open on the page
+                self._notifier.tell(ring)
 
 
 class Ringing:
@@ -93,8 +127,15 @@ class Ringing:
         self._quiet = _hours(quiet_hours)
         self._seen: object = None
         self._read_until: dt.datetime | None = None
+        self._last_tick: dt.datetime | None = None
         self._ahead: list[tuple[dt.datetime, str, str]] = []
         """Due times to come, soonest first, with reminder and text."""
+        self._n_dropped = 0
+
+    @property
+    def n_dropped(self) -> int:
+        """How many open rings ended by themselves so far: their reminder was done, deleted or moved elsewhere."""
+        return self._n_dropped
 
     def tick(self, now: dt.datetime) -> tuple[Ring, ...]:
         """Ring what is due by now and rang not yet; tell of each, and return them.
@@ -112,6 +153,7 @@ class Ringing:
         waiting = [one for one in due if is_quiet and now - one[0] > LATE]
         rung = [ring for one in due if one not in waiting for ring in self._ring(*one, now)]
         rung += self._again(now)
+        self._last_tick = now
         self._ahead = [*waiting, *(one for one in self._ahead if one[0] > now)]
         if rung:
             self._read_until = None  # one that repeats may come again before the next reading
@@ -123,12 +165,15 @@ class Ringing:
         return tuple(rung)
 
     def _until(self, now: dt.datetime) -> dt.datetime:
-        """Return until when everything due has rung; now, at the very first time."""
+        """Return until when everything due has rung; now, at the very first time and where the clock was set back."""
         rows = self._store.query("SELECT value FROM meta WHERE name = ?", (_UNTIL,))
         if not rows:
             self._remember(now)
             return now
-        return max(dt.datetime.fromisoformat(rows[0][0]).astimezone(now.tzinfo), now - LOOK_BACK)
+        until = dt.datetime.fromisoformat(rows[0][0]).astimezone(now.tzinfo)
+        if now < until:
+            self._remember(now)
+        return max(min(until, now), now - LOOK_BACK)
 
     def _remember(self, now: dt.datetime) -> None:
         with self._store.transaction() as cursor:
@@ -137,13 +182,28 @@ class Ringing:
             cursor.execute("DELETE FROM ring WHERE state = 'over' AND rings_at < ?", (old,))
 
     def _read(self, until: dt.datetime, now: dt.datetime) -> None:
-        # From the next second on: what was due until then has rung, and due times are whole seconds. A clock set back:
-        # what rang already is known by its row.
-        start = min(until.replace(microsecond=0) + dt.timedelta(seconds=1), now)
+        # What rang already is known by its row: to look back too far rings nothing twice. To look back too little loses
+        # what was due since the last tick, or what somebody added a moment too late.
+        start = min(until, self._last_tick or until, now - LATE)
+        start = max(start.replace(microsecond=0) + dt.timedelta(seconds=1), now - LOOK_BACK)
         end = now + AHEAD
         found = due_between(replace(self._call, now=now), start, end)
-        self._ahead = sorted((one.at, str(one.id), one.text) for one in found if one.at is not None)
+        self._ahead = sorted((one.at, str(one.id), clean(one.text)) for one in found if one.at is not None)
         self._read_until = end
+        self._drop(now)
+
+    def _drop(self, now: dt.datetime) -> None:
+        """End the rings, open and snoozed, whose reminder was done, deleted or moved."""
+        rows = self._store.query("SELECT * FROM ring WHERE state <> 'over'")
+        if not rows:
+            return
+        rung = {row["number"]: (row["reminder"], dt.datetime.fromisoformat(row["due"])) for row in rows}
+        due = still_due(replace(self._call, now=now), rung.values())
+        over = [(number,) for number, one in rung.items() if one not in due]
+        if over:
+            with self._store.transaction() as cursor:
+                cursor.executemany("UPDATE ring SET state = 'over' WHERE number = ?", over)
+            self._n_dropped += len(over)
 
     def _ring(self, due: dt.datetime, reminder: str, text: str, now: dt.datetime) -> list[Ring]:
         is_late = now - due > LATE
@@ -157,7 +217,11 @@ class Ringing:
 
     def _again(self, now: dt.datetime) -> list[Ring]:
         """Ring what was snoozed until now."""
-        rows = self._store.query("SELECT * FROM ring WHERE state = 'snoozed' AND rings_at <= ?", (_text(now),))
+        snoozed = "SELECT * FROM ring WHERE state = 'snoozed' AND rings_at <= ?"
+        if not self._store.query(snoozed, (_text(now),)):
+            return []
+        self._drop(now)
+        rows = self._store.query(snoozed, (_text(now),))
         if rows:
             with self._store.transaction() as cursor:
                 cursor.executemany("UPDATE ring SET state = 'ringing' WHERE number = ?", [(r["number"],) for r in rows])
@@ -172,26 +236,28 @@ def open_rings(store: Store) -> tuple[Ring, ...]:
 
 def snooze(store: Store, number: int, until: dt.datetime) -> bool:
     """Let a ring be silent until then; False when it is over."""
-    return _set(store, number, "snoozed", until)
-
-
-def end(store: Store, number: int) -> bool:
-    """End a ring; False when it is over already."""
-    return _set(store, number, "over", None)
-
-
-def _set(store: Store, number: int, state: str, at: dt.datetime | None) -> bool:
     with store.transaction() as cursor:
         cursor.execute(
-            "UPDATE ring SET state = ?, rings_at = coalesce(?, rings_at) WHERE number = ? AND state = 'ringing'",
-            (state, _text(at) if at else None, number),
+            "UPDATE ring SET state = 'snoozed', rings_at = ? WHERE number = ? AND state = 'ringing'",
+            (_text(until), number),
         )
         return cursor.rowcount == 1
 
 
+def end(store: Store, number: int) -> bool:
+    """End a ring and the others of its reminder: done once, it is done for all. False when it is over already."""
+    with store.transaction() as cursor:
+        cursor.execute(
+            "UPDATE ring SET state = 'over' WHERE state <> 'over'"
+            " AND reminder = (SELECT reminder FROM ring WHERE number = ? AND state = 'ringing')",
+            (number,),
+        )
+        return cursor.rowcount > 0
+
+
 def _ring_of(row: sqlite3.Row, now: dt.datetime | None) -> Ring:
     due = dt.datetime.fromisoformat(row["due"]).astimezone(now.tzinfo if now else None)
-    return Ring(row["number"], row["reminder"], row["text"], due, bool(row["is_late"]))
+    return Ring(row["number"], row["reminder"], clean(row["text"]), due, bool(row["is_late"]))
 
 
 def _text(moment: dt.datetime) -> str:
@@ -199,16 +265,17 @@ def _text(moment: dt.datetime) -> str:
     return moment.astimezone(dt.UTC).isoformat(timespec="microseconds")
 
 
-def _hours(quiet: str) -> tuple[dt.time, dt.time] | None:
+def _hours(quiet: str) -> tuple[int, int] | None:
+    """Read hours like `22:00-24:00` as minutes of the day. Raises: ValueError: They are none."""
     if not quiet:
         return None
-    start, _, end = quiet.partition("-")
-    return dt.time.fromisoformat(start), dt.time.fromisoformat(end)
+    start, end = (clock.partition(":") for clock in quiet.split("-"))
+    return int(start[0]) * 60 + int(start[2]), int(end[0]) * 60 + int(end[2])
 
 
-def _is_within(hours: tuple[dt.time, dt.time] | None, now: dt.datetime) -> bool:
+def _is_within(hours: tuple[int, int] | None, now: dt.datetime) -> bool:
     if hours is None:
         return False
     start, end = hours
-    at = now.time()
-    return start <= at < end if start <= end else at >= start or at < end
+    minute = now.hour * 60 + now.minute
+    return start <= minute < end if start <= end else minute >= start or minute < end

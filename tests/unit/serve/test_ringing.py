@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import datetime as dt
+import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
+from hearth.config.setting_tables import Serve
 from hearth.serve import ringing
-from hearth.serve.ringing import LATE, DesktopNotifier, Ring, Ringing, open_rings
+from hearth.serve.ringing import LATE, Aside, DesktopNotifier, Ring, Ringing, open_rings
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
-from hearth.tools.pim.reminders import Reminder, add_reminder, complete_reminder, delete_reminder, due_between
+from hearth.tools.pim.reminders import (
+    Reminder,
+    add_reminder,
+    complete_reminder,
+    delete_reminder,
+    due_between,
+    move_reminder,
+    still_due,
+)
 
 MINUTE = dt.timedelta(minutes=1)
 DAY = dt.timedelta(days=1)
@@ -123,6 +134,137 @@ def test_a_clock_set_back_rings_nothing_twice(house: House) -> None:
     assert house.tick(FIXED_NOW + MINUTE) == ["oven"]
     house.started()
     assert house.tick(FIXED_NOW - DAY, FIXED_NOW, FIXED_NOW + MINUTE, FIXED_NOW + 2 * MINUTE) == []
+
+
+def test_after_a_clock_set_back_what_comes_rings(house: House) -> None:
+    house.tick(FIXED_NOW + 60 * MINUTE)  # remembers that everything until then rang
+    house.started()
+    house.tick(FIXED_NOW)
+    house.remind("oven", FIXED_NOW + 20 * MINUTE)
+    seconds = (dt.timedelta(seconds=s + 0.5) for s in range(0, 25 * 60, 59))
+    assert house.tick(*(FIXED_NOW + s for s in seconds)) == ["oven"]
+
+
+def test_what_came_due_between_two_ticks_rings_though_reminders_are_read_again(house: House) -> None:
+    house.tick(FIXED_NOW + 60 * MINUTE)
+    house.remind("oven", FIXED_NOW + 5 * MINUTE)
+    house.tick(FIXED_NOW + 4 * MINUTE)
+    house.n_changes += 1
+    assert house.tick(FIXED_NOW + 9 * MINUTE) == ["oven"]
+
+
+def test_a_file_that_arrives_a_little_late_rings_and_one_that_is_much_too_late_does_not(house: House) -> None:
+    house.tick(FIXED_NOW + 30 * MINUTE, FIXED_NOW + 60 * MINUTE)
+    house.remind("just now", FIXED_NOW + 60 * MINUTE - dt.timedelta(seconds=90))
+    house.remind("long ago", FIXED_NOW + 57 * MINUTE)
+    assert house.tick(FIXED_NOW + 60 * MINUTE) == ["just now"]
+
+
+def test_of_one_missed_several_times_the_first_and_the_last_ring(house: House) -> None:
+    house.remind("tablets", FIXED_NOW + MINUTE, "daily")
+    house.started()
+    back = FIXED_NOW + 3 * DAY + MINUTE + dt.timedelta(seconds=30)
+    assert house.tick(back, back + MINUTE, back + 20 * MINUTE) == ["tablets", "tablets"]
+    rung = [(ring.due, ring.is_late) for ring in open_rings(house.store)]
+    assert rung == [(FIXED_NOW + MINUTE, True), (FIXED_NOW + 3 * DAY + MINUTE, False)]
+    assert house.tick(FIXED_NOW + 4 * DAY + MINUTE) == ["tablets"]
+
+
+def test_one_done_ends_all_cards_of_its_reminder_and_of_no_other(house: House) -> None:
+    house.remind("tablets", FIXED_NOW + MINUTE, "daily")
+    house.remind("bins", FIXED_NOW + MINUTE)
+    house.tick(*(FIXED_NOW + k * DAY + MINUTE for k in range(3)))
+    first, second, third = (ring for ring in open_rings(house.store) if ring.text == "tablets")
+    assert ringing.snooze(house.store, third.number, FIXED_NOW + 4 * DAY)
+    assert ringing.end(house.store, second.number)
+    assert not ringing.end(house.store, first.number)
+    assert [ring.text for ring in open_rings(house.store)] == ["bins"]
+    assert house.tick(FIXED_NOW + 4 * DAY) == ["tablets"]  # the next day's, not the snoozed one
+
+
+@pytest.mark.parametrize("is_snoozed", [False, True])
+@pytest.mark.parametrize("ended_by", ["done", "deleted", "moved"])
+def test_cards_of_what_is_done_deleted_or_moved_go(house: House, ended_by: str, is_snoozed: bool) -> None:
+    id = house.remind("oven", FIXED_NOW + MINUTE)
+    house.remind("bins", FIXED_NOW + MINUTE)
+    house.tick(FIXED_NOW + MINUTE)
+    if is_snoozed:
+        for ring in open_rings(house.store):
+            ringing.snooze(house.store, ring.number, FIXED_NOW + 3 * MINUTE)
+    call = make_call("c", workspace=house.workspace)
+    if ended_by == "done":
+        complete_reminder.function(call, id)
+    elif ended_by == "deleted":
+        delete_reminder.function(call, id)
+    else:
+        move_reminder.function(call, id, FIXED_NOW + DAY)
+    house.n_changes += not is_snoozed  # what is snoozed is looked at again when it is to ring, even unchanged
+    assert house.tick(FIXED_NOW + 3 * MINUTE) == (["bins"] if is_snoozed else [])
+    assert [ring.text for ring in open_rings(house.store)] == ["bins"]
+    assert house.ringing.n_dropped == 1
+
+
+def test_a_card_stays_while_its_file_cannot_be_read(house: House) -> None:
+    house.remind("oven", FIXED_NOW + MINUTE)
+    house.tick(FIXED_NOW + MINUTE)
+    (path,) = house.workspace.list("reminders", "*.ics")
+    house.workspace.write(path, b"half a file")
+    house.n_changes += 1
+    house.tick(FIXED_NOW + 2 * MINUTE)
+    assert [ring.text for ring in open_rings(house.store)] == ["oven"]
+
+
+def test_of_a_repeating_one_only_what_is_not_past_is_still_due(house: House) -> None:
+    id = house.remind("tablets", FIXED_NOW + MINUTE, "daily")
+    times = [(id, FIXED_NOW + MINUTE), (id, FIXED_NOW + MINUTE + DAY)]
+    call = make_call("c", workspace=house.workspace)
+    assert still_due(call, times) == set(times)
+    complete_reminder.function(replace(call, now=FIXED_NOW + 2 * MINUTE), id)
+    assert still_due(call, times) == set(times[1:])
+
+
+def test_texts_are_shown_without_what_steers_a_screen(house: House) -> None:
+    todo = f"BEGIN:VTODO\nUID:a\nSUMMARY:a\u202eb\x1b[2J\nDUE:{FIXED_NOW + MINUTE:%Y%m%dT%H%M%S}\nEND:VTODO\n"
+    text = f"BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:-//other//EN\n{todo}END:VCALENDAR\n"
+    house.workspace.write("reminders/x.ics", text.encode())
+    house.n_changes += 1
+    assert house.tick(FIXED_NOW + MINUTE) == ["a·b·[2J"]
+
+
+@pytest.mark.parametrize("hours", ["99:99-07:00", "22:00-24:01", "24:00-07:00", "22:00", "22-07", "٢٢:00-07:00"])
+def test_hours_that_are_none_are_refused_with_the_settings(hours: str) -> None:
+    with pytest.raises(ValidationError, match="like '22:00-07:00'"):
+        Serve(quiet_hours=hours)
+
+
+@pytest.mark.parametrize("hours", ["22:00-24:00", "22:00-00:00"])
+def test_hours_may_end_at_midnight(store: Store, hours: str) -> None:
+    house = House(store, Serve(quiet_hours=hours).quiet_hours)
+    house.tick(FIXED_NOW)
+    house.remind("late", FIXED_NOW + MINUTE)
+    house.started()
+    midnight = dt.datetime.combine(FIXED_NOW.date() + DAY, dt.time(), FIXED_NOW.tzinfo)
+    assert house.tick(midnight - 119 * MINUTE, midnight - MINUTE) == []
+    assert house.tick(midnight) == ["late"]
+
+
+def test_a_notifier_that_hangs_or_fails_holds_nothing_up() -> None:
+    released, told = threading.Event(), threading.Event()
+
+    class Hanging:
+        def tell(self, ring: Ring) -> None:
+            if ring.number == 0:
+                assert released.wait(30)
+                raise RuntimeError("no desktop")
+            told.set()
+
+    ring = Ring(0, "r", "oven", FIXED_NOW, is_late=False)
+    aside = Aside(Hanging())
+    for number in range(300):
+        aside.tell(replace(ring, number=number))
+    released.set()
+    assert told.wait(30)
+    aside.close()
 
 
 def test_in_quiet_hours_what_is_late_waits_and_what_was_set_for_them_rings(store: Store) -> None:

@@ -103,17 +103,33 @@ function sound() {
   }
 }
 
+const UNPRESSED_MS = 400;
+
 function listen() {
   const turns = document.getElementById("turns");
   const now = document.getElementById("now");
   const source = new EventSource("/events?last=" + encodeURIComponent(turns.dataset.last));
   const rung = new Set([...now.querySelectorAll("[data-ring]")].map((one) => one.dataset.ring));
+  let asked = now.querySelector("[data-asked]")?.dataset.asked;
+  let pressable = 0;
+  function guard() {
+    // A click that was meant for what stood there before is no answer to a question that has just appeared.
+    const question = now.querySelector("[data-asked]");
+    if (question?.dataset.asked !== asked) {
+      asked = question?.dataset.asked;
+      pressable = performance.now() + UNPRESSED_MS;
+      setTimeout(guard, UNPRESSED_MS + 10);
+    }
+    const buttons = question?.querySelector(".buttons");
+    if (buttons) buttons.inert = performance.now() < pressable;
+  }
   source.addEventListener("now", (event) => {
     const holder = document.activeElement?.closest("#now [data-id], #now [data-number]")?.dataset;
     now.innerHTML = JSON.parse(event.data).html;
+    guard();
     if (holder) {
       // Whoever stood on a button goes on standing on it.
-      now.querySelector(holder.reply ? `[data-reply="${holder.reply}"]` : `[data-number="${holder.number}"]`)?.focus();
+      now.querySelector(holder.reply ? `[data-id="${holder.id}"][data-reply="${holder.reply}"]` : `[data-number="${holder.number}"]`)?.focus();
     }
     for (const one of now.querySelectorAll("[data-ring]")) {
       if (!rung.has(one.dataset.ring)) {

@@ -192,6 +192,27 @@ class _Reminders:
         document = parse(self._data[path])
         return next_time(_todos(document)[task.index], document, start - dt.timedelta(seconds=1)) or due
 
+    def last_time(self, path: str, task: _Task, start: dt.datetime, by: dt.datetime) -> dt.datetime:
+        """Return the last time from `start`, one of its times, until `by` that a repeating task is due."""
+        document = parse(self._data[path])
+        todo = _without_end(_todos(document)[task.index])
+        found = ical.occurrences(document, {0: todo}, start, by + dt.timedelta(seconds=1))
+        times = [ical.in_zone(one.start, self._call.now.tzinfo) for one in found]
+        return max((at for at in times if start <= at <= by), default=start)
+
+    def is_still_due(self, reminder: ReminderId, due: dt.datetime) -> bool:
+        """Return whether what was due then is neither done nor deleted nor moved."""
+        if reminder not in self._tasks:
+            return bool(self._faults)  # it may stand in what cannot be read
+        _, task = self._tasks[reminder]
+        if task.is_done or task.due is None:
+            return False
+        try:
+            at = (ical.in_zone(task.due, self._call.now.tzinfo) + _into_the_day(task)).astimezone(dt.UTC)
+        except (ValueError, OverflowError):
+            return False
+        return at == due.astimezone(dt.UTC) or (task.repeat != "none" and at <= due)
+
     def locate(self, reminder: ReminderId) -> _Place:
         """Return the place of a reminder. Raises: NotFound."""
         reminder = ReminderId(str(reminder))
@@ -212,16 +233,32 @@ class _Reminders:
 
 def due_between(call: CallContext, start: dt.datetime, end: dt.datetime) -> list[Reminder]:
     """Return the open reminders that are due from `start` until before `end`, soonest first: one for a whole day at
-    nine, of a repeating one the first time. What cannot be read is left out."""
+    nine, of a repeating one the first time and the last that has passed. What cannot be read is left out."""
     reminders = _Reminders(call).read()
     found = []
     for id_, (path, task) in reminders.tasks():
-        later = dt.timedelta(0) if isinstance(task.due, dt.datetime) else _WHOLE_DAY_AT
+        if task.is_done:
+            continue
+        later = _into_the_day(task)
         with contextlib.suppress(ValueError):  # a rule that cannot be read; `find_reminders` says so
             at = reminders.next_time(path, task, start - later)
-            if not task.is_done and at is not None and start <= at + later < end:
-                found.append(Reminder(id_, task.text, at + later, task.repeat, is_done=False))
+            if at is None or not start <= at + later < end:
+                continue
+            times = {at}
+            if task.repeat != "none" and at + later <= call.now:
+                times.add(reminders.last_time(path, task, at, min(call.now, end) - later))
+            found += [Reminder(id_, task.text, one + later, task.repeat, is_done=False) for one in times]
     return sorted(found, key=lambda reminder: (reminder.at or end, reminder.text, reminder.id))
+
+
+def still_due(call: CallContext, rung: Iterable[tuple[str, dt.datetime]]) -> set[tuple[str, dt.datetime]]:
+    """Return those due times, each with the id of its reminder, that are neither done nor deleted nor moved."""
+    reminders = _Reminders(call).read()
+    return {(id_, due) for id_, due in rung if reminders.is_still_due(ReminderId(id_), due)}
+
+
+def _into_the_day(task: _Task) -> dt.timedelta:
+    return dt.timedelta(0) if isinstance(task.due, dt.datetime) else _WHOLE_DAY_AT
 
 
 def _is_within(at: dt.datetime | None, start: dt.datetime | None, end: dt.datetime | None) -> bool:
