@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import importlib.util
+import itertools
 import json
 import re
 import shutil
@@ -338,6 +339,12 @@ def test_two_browsers_see_one_question_and_markup_of_strangers_does_not_run(
 
     other = chromium.context.new_page()
     other.goto(up.address)
+    chromium.evaluate(
+        """() => { window.inert = []; new MutationObserver(() => {
+            const buttons = document.querySelector(".question .buttons");
+            if (buttons) window.inert.push(buttons.inert);
+        }).observe(document.getElementById("now"), { childList: true }) }"""
+    )
     up.desk.ask(f"take a note: {ATTACKS[0]} {ATTACKS[1]}", ALL)
     for page in (chromium, other):
         page.wait_for_selector(".question")
@@ -346,3 +353,8 @@ def test_two_browsers_see_one_question_and_markup_of_strangers_does_not_run(
         page.wait_for_selector(".turn .answer")
         expect(page.locator(".question")).to_have_count(0)
         assert page.evaluate("window.hit") is None
+    assert chromium.evaluate("window.inert")[0] is True  # a click meant for what stood there is no answer
+    levels = chromium.evaluate("[...document.querySelectorAll('h1, h2, h3')].map((one) => Number(one.tagName[1]))")
+    assert levels[0] == 1
+    assert 2 in levels
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
