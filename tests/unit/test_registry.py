@@ -267,6 +267,7 @@ def test_a_distribution_without_metadata_is_named_by_its_module(put: Put) -> Non
     assert load_parts(ENTITIES).faults[0].startswith("'bad' of acme_gone:part cannot be loaded")
 
 
+@pytest.mark.companions
 @pytest.mark.parametrize("text", [b"[hearth.holders]\nno value\n", b"[hearth.holders]\nx = \xff:x\n"])
 def test_a_distribution_whose_record_cannot_be_read_is_named_and_takes_no_other_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes
