@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import socket
 import sys
 import threading
 import tomllib
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +35,16 @@ PLANS = {
     "order tea": Plan((Step("shop__order_thing", {"item": "tea", "count": 2}),), 1.0, "scripted"),
     "is there tea": Plan((Step("shop__stock", {"item": "tea"}),), 1.0, "scripted"),
 }
+
+
+@pytest.fixture(autouse=True)
+def _collected() -> Iterator[None]:
+    """The package leaves the pipe of a server that was ended to the collector of garbage, which would complain of it in
+    whatever test runs then."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture
