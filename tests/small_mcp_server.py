@@ -37,6 +37,7 @@ def stock(item: str) -> str:
     if item == "broken":
         raise ValueError("no stock list")
     if item == "slow":
+        LOG.write_text("slow")
         time.sleep(60)
     if item == "dead":
         os._exit(3)

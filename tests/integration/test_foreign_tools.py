@@ -29,7 +29,7 @@ from hearth.tools.foreign.mcp_connection import Connection
 from hearth.tools.foreign.mcp_tools import MAX_DESCRIPTION_CHARACTERS, ForeignTool, foreign_tools
 from hearth.types import Plan, Step
 from tests import ROOT
-from tests.served_home import made, scripted
+from tests.served_home import made, scripted, until
 
 PLANS = {
     "order tea": Plan((Step("shop__order_thing", {"item": "tea", "count": 2}),), 1.0, "scripted"),
@@ -131,13 +131,17 @@ def test_added_used_changed_accepted_and_removed(home: Path, tmp_path: Path, cap
     [
         ("broken", "the server says: Error executing tool stock"),
         ("dead", "the MCP server 'shop' .* did not do it"),
-        ("slow", "did not do it"),
     ],
 )
 def test_a_server_that_fails_says_which(tmp_path: Path, item: str, says: str) -> None:
-    server = McpServer(command=command(tmp_path), timeout_s=2.5 if item == "slow" else 30)
+    server = McpServer(command=command(tmp_path), timeout_s=30)
     with pytest.raises(ToolError, match=says):
         called(server, tmp_path, item)
+
+
+def test_a_server_that_never_answers_is_left() -> None:
+    with pytest.raises(ToolError, match="did not do it: TimeoutError"):
+        Connection("shop", McpServer(command=("sh", "-c", "cat > /dev/null"), timeout_s=0.5), {}).tools(ClosedEgress())
 
 
 def called(server: McpServer, tmp_path: Path, item: str, environ: dict[str, str] | None = None) -> str:
@@ -177,9 +181,19 @@ def test_a_program_that_is_no_server(start: tuple[str, ...]) -> None:
 
 def test_the_owner_stops_a_call(tmp_path: Path) -> None:
     stopped = threading.Event()
-    stopped.set()
+    connection = Connection("shop", McpServer(command=command(tmp_path)), {})
+
+    def stop() -> None:
+        until(lambda: ordered(tmp_path) or None)
+        stopped.set()
+
+    owner = threading.Thread(target=stop)
+    owner.start()
     with pytest.raises(CancelledError):
-        Connection("shop", McpServer(command=command(tmp_path)), {}).ask(STOCK, {}, ClosedEgress(), stopped)
+        connection.ask(STOCK, {"item": "slow"}, ClosedEgress(), stopped)
+    owner.join()
+    with pytest.raises(CancelledError, match="before it began"):
+        connection.ask(STOCK, {}, ClosedEgress(), stopped)
 
 
 def spec_of(**fields: object) -> ForeignTool:

@@ -59,7 +59,7 @@ class WyomingService:
         self._line = line
         self._listening = listening
         self._caller = Caller("voice", may_change=may_change)
-        self._n_connected = 0
+        self._connected: set[asyncio.StreamWriter] = set()
 
     @asynccontextmanager
     async def lifespan(self, application: object) -> AsyncIterator[None]:  # noqa: ARG002 - Starlette's signature
@@ -69,12 +69,14 @@ class WyomingService:
             yield
         finally:
             server.close()
+            for writer in self._connected:
+                writer.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._n_connected += 1
+        self._connected.add(writer)
         bounded = cast("asyncio.StreamReader", _BoundedReader(reader))
         try:
-            while self._n_connected <= MOST_CONNECTIONS:
+            while len(self._connected) <= MOST_CONNECTIONS:
                 event = await asyncio.wait_for(async_read_event(bounded), IDLE_S)
                 if event is None:
                     break
@@ -83,7 +85,7 @@ class WyomingService:
         except (OSError, EOFError, TimeoutError, ValueError, TypeError, KeyError, AttributeError):
             pass  # garbled, or gone: the connection ends
         finally:
-            self._n_connected -= 1
+            self._connected.discard(writer)
             writer.close()
             with suppress(OSError):
                 await writer.wait_closed()

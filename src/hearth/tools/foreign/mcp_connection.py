@@ -72,6 +72,8 @@ class Connection:
             import mcp  # noqa: F401 - whether it is there
         except ModuleNotFoundError:
             raise MissingExtraError(f"the MCP server {self.name!r}", "pip install 'hearth-agent[mcp]'") from None
+        if cancelled.is_set():
+            raise CancelledError("it was stopped before it began")
         try:
             return anyio.run(self._used, use, egress, cancelled)
         except HearthError:
