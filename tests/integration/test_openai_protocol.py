@@ -136,7 +136,7 @@ def test_a_reading_client_changes_nothing(up: Served, reader: openai.OpenAI) -> 
         reader.chat.completions.create(model="hearth", messages=said(ASKS)).choices[0].message.content,
         reader.responses.create(model="hearth", input=ASKS).output_text,
     ):
-        assert "needs your yes" in (answer or "")
+        assert "may only read" in (answer or "")
     assert up.notes == []
     assert up.desk.view.asked is None
 

@@ -145,7 +145,7 @@ def said_quietly(up: Served) -> bool:
 def test_it_only_reads_unless_told(tmp_path: Path) -> None:
     with served(speaking(made(tmp_path / "home"), may_change=False)) as running:
         (denied,) = said(running, Transcript(ASKS).event())
-        assert "needs your yes" in (Handled.from_event(denied).text or "")
+        assert "may only read" in (Handled.from_event(denied).text or "")
         assert running.notes == []
 
 

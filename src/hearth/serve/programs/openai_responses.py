@@ -1,7 +1,7 @@
 """Builds answers in the form of OpenAI's `/v1/responses`: one document, or the events that lead to it.
 
-Covered: text in, text out, usage. Not covered: tools of the caller, reasoning, responses stored by id: the conversation
-is the home's own.
+Covered: text in, text out, usage. Not covered: tools of the caller, reasoning, responses stored by id: each request
+stands alone.
 """
 
 from __future__ import annotations
