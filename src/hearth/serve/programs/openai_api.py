@@ -1,8 +1,8 @@
 """Answers programs that speak OpenAI's protocol: Hearth as a model that knows its owner's things and may act.
 
 `GET /v1/models`, `POST /v1/chat/completions` and `POST /v1/responses`, whole or in a stream. The last message of the
-user is the request and stands alone. What would change something asks on the page, where the program may ask for changes
-at all.
+user is the request and stands alone. What would change something asks on the page, where the program may ask for
+changes at all.
 
 Covered: the calls with texts, streams, usage, errors in the protocol's form. Not covered: tools of the caller,
 pictures, sampling: such fields are taken and have no effect.
