@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from hearth.agent import open_trace
 from hearth.cli.invocation import Invocation, known_tools, opened_agent
 from hearth.errors import CancelledError, HearthError
 from hearth.guard.policy.approval import ANSWERS, PROMPT, UNFORESEEN
@@ -112,6 +111,8 @@ class AskingUp:
         ended = self._followed(number)
         if ended.state == "failed":
             raise HearthError(f"`hearth up` could not do it: {ended.fault}")
+        from hearth.agent import open_trace  # brings in all of an agent: not for `hearth --help`
+
         with open_trace(self._home) as trace:
             return trace.episode(ended.episode)
 
@@ -177,6 +178,8 @@ class AskingUp:
         return UndoReport(report.id, report.undone, report.kept)
 
     def typed(self, id: str) -> str:
+        from hearth.agent import open_trace  # brings in all of an agent: not for `hearth --help`
+
         with open_trace(self._home) as trace:
             return trace.episode(id).request.text
 
