@@ -83,7 +83,8 @@ def killed(home: Path, number: int, after_s: float) -> list[str]:
         time.sleep(after_s)
         child.send_signal(signal.SIGKILL)
         said = child.stdout.read()
-    return [first.strip(), *said.splitlines()]
+    whole = said[: said.rfind("\n") + 1]  # the last line may be cut: where the pipe was full, only a part was said
+    return [first.strip(), *whole.splitlines()]
 
 
 def check(home: Path, said: list[str]) -> None:
