@@ -194,6 +194,12 @@ def _fixed_seed() -> None:
     np.random.seed(0)
 
 
+@pytest.fixture(autouse=True)
+def _ctrl_c() -> None:
+    """Ctrl-C is what it is at a terminal, also after a test whose libraries put another handler in its place."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture
 def now() -> dt.datetime:
     """The moment at which every test happens: a Friday morning in Berlin."""
