@@ -86,8 +86,9 @@ from hearth.types import (
 
 MAX_REPAIR_ROUNDS = 2
 """How often the rest of a plan is planned anew after a failed step, before it is reported plainly."""
-_LIKELY_OWN = 0.5
-"""Least chance of an answer in the owner's things at which a question that only names one of them is put to them."""
+_LIKELY_OWN = 0.7
+"""Least chance of an answer in the owner's things at which a question that only names one of them is put to them; from
+there on an answer is told without doubt."""
 _LOOK_UP = "find_events"
 """Finds the thing that a time is counted from."""
 NOTHING_TO_CHANGE = "nothing to change"
