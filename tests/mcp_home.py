@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hearth import cli
+from hearth.config import Settings
 from hearth.models.llm.scripted import HashEncoder
 from hearth.serve import desk
 from tests.served_home import scripted
@@ -16,8 +17,10 @@ class ScriptedDesk(desk.Desk):
     """A desk whose agent plans by the script."""
 
     @classmethod
-    def open(cls, home: Path, environ: Mapping[str, str], *, encoder: object = None) -> desk.Desk:
-        opened = super().open(home, environ, encoder=HashEncoder(384))
+    def open(
+        cls, home: Path, environ: Mapping[str, str], *, encoder: object = None, settings: Settings | None = None
+    ) -> desk.Desk:
+        opened = super().open(home, environ, encoder=HashEncoder(384), settings=settings)
         opened.use(scripted).result()
         return opened
 

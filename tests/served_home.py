@@ -52,8 +52,11 @@ class Served:
         """File names of the notes in the home."""
         return sorted(path.stem for path in (self.house.home / "owner" / "notes").glob("*.md"))
 
-    def token(self, name: str = "program", *, may_change: bool = False, may_answer: bool = False) -> str:
-        return Keys(self.house.home / KEYS_FILE).add(name, may_change=may_change, may_answer=may_answer)
+    def token(
+        self, name: str = "program", *, may_change: bool = False, may_answer: bool = False, may_look: bool = False
+    ) -> str:
+        keys = Keys(self.house.home / KEYS_FILE)
+        return keys.add(name, may_change=may_change, may_answer=may_answer, may_look=may_look)
 
     def question(self) -> Asked:
         """Wait for the question that comes."""

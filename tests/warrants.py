@@ -29,6 +29,7 @@ def _p(name: str, kind: str, *, sink: bool = False, optional: bool = False) -> P
 _MAIL = {"id": "MailId", "sender": "EmailAddress", "cc": "list[EmailAddress]", "subject": "text", "text": "text"}
 _EVENT = {
     "id": "EventId", "title": "text", "start": "datetime", "attendees": "list[EmailAddress]", "organizer": "EmailAddress",
+    "place": "text",
 }  # fmt: skip
 _CARD = {"id": "ContactId", "name": "PersonName", "email": "EmailAddress"}
 _FILE = {"path": "FilePath", "name": "text", "size": "integer", "modified": "datetime"}
@@ -41,6 +42,8 @@ SPECS: dict[str, ToolSpec] = {
         ToolSpec("find_mail", "Find mails.", (_p("query", "text"),), "list[Mail]", _MAIL, source="message", origins=_KEY),
         ToolSpec("find_contact", "Find a contact.", (_p("name", "text"),), "list[Card]", _CARD, source="contacts"),
         ToolSpec("find_events", "Find events.", (_p("query", "text"),), "list[Event]", _EVENT),
+        ToolSpec("find_places", "Find a place.", (_p("name", "text"),), "list[Spot]", {"name": "text", "address": "text"},
+                 source="message"),
         ToolSpec("list_files", "List files.", (), "list[File]", _FILE),
         ToolSpec("list_payments", "List payments.", (), "list[Payment]", _PAYMENT),
         ToolSpec("read_page", "Read a page.", (_p("url", "Url"),), "text", source="web"),
@@ -62,7 +65,8 @@ SPECS: dict[str, ToolSpec] = {
         ToolSpec("move_event", "Move an event to another time.", (_p("event", "EventId"), _p("start", "datetime")),
                  "Event", _EVENT, "change"),
         ToolSpec("create_event", "Create a calendar event and invite people.",
-                 (_p("title", "text"), _p("start", "datetime"), _p("attendees", "list[EmailAddress]", sink=True)),
+                 (_p("title", "text"), _p("start", "datetime"), _p("attendees", "list[EmailAddress]", sink=True),
+                  _p("place", "text", optional=True)),
                  "Event", _EVENT, "send"),
         ToolSpec("send_money", "Send a payment to an account.",
                  (_p("recipient", "Account", sink=True), _p("amount", "Money"), _p("subject", "text")), "text",

@@ -29,8 +29,9 @@ from hearth.errors import MissingExtraError
 from hearth.learning.finetune.lora import LowRankEncoder
 from hearth.memory.passages.passage_cutting import passages_of
 from hearth.memory.search.terms import telling_words
+from hearth.models.encoder.adapter_file import packed, unpacked
 from hearth.models.encoder.lora_encoder import WIDTH, load_tokenizer, load_weights
-from hearth.models.span_extractor import ABSENT, HEADS, NO, SPAN, YES, Form, Layout, Pieces, Question, packed, unpacked
+from hearth.models.span_extractor import ABSENT, HEADS, NO, SPAN, YES, Form, Layout, Pieces, Question
 from hearth_bench.suites.reading.question_file import SPLIT_SEED, DocumentQuestion, is_held, read_questions
 
 try:
@@ -141,7 +142,7 @@ class AnswerReader(nn.Module):  # type: ignore[misc, unused-ignore]
         self.heads = nn.ParameterDict({name: nn.Parameter(torch.zeros(shape)) for name, shape in HEADS.items()})
 
     def load(self, data: bytes) -> None:
-        adapter, heads = unpacked(data)
+        adapter, heads = unpacked(data, HEADS)
         self.encoder.load_adapter(adapter)
         with torch.no_grad():
             for name, value in heads.items():

@@ -1,9 +1,10 @@
-"""Fit how a plan's readings are weighed: `python -m training.option_weights_train` (some ten minutes).
+"""Fit how a plan's readings are weighed: `python -m training.option_weights_train` (some fifteen minutes).
 
-A conditional logit over the ways to serve a request: of the second tenth of real people's requests (right is a way that
-uses an accepted tool and changes nothing beside; one that asks for what the request does not lack counts less), of each
-shipped demonstration planned without it and its lot, and of requests planned as if a third of the tools were new, to
-learn what a tool's own texts are worth. The heads are solved anew each time without what is planned. Writes
+A conditional logit with one hidden layer over the ways to serve a request: of six tenths of real people's requests
+(right is a way that uses an accepted tool and changes nothing beside; one that asks for what the request does not lack,
+or does not ask for what it lacks, counts less; where no way is right, refusing is right), of each shipped demonstration
+planned without it and its lot, and of requests planned as if a third of the tools were new, to learn what a tool's own
+texts are worth. The heads are solved anew for each pair of tenths without what is planned. Writes
 src/hearth/data/option_weights.json. `alike` stays as given: what reads like a demonstration is planned like it.
 """
 
@@ -25,37 +26,42 @@ from numpy.typing import NDArray
 from hearth.agent import shipped_demonstrations
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.ranking.heads.tool_heads import PROBE, HeadPrior
-from hearth.planning.retrieval.plan_assembly import READINGS, Option
+from hearth.planning.retrieval.option_odds import ALIKE, READINGS, OptionOdds
+from hearth.planning.retrieval.plan_assembly import Option
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.registry import load_tools
 from hearth.types import Context, Demonstration, Plan, Request, ToolSpec
-from hearth_bench.data.request_corpus import RealRequest, is_held_out, read_real_requests
+from hearth_bench.data.request_corpus import RealRequest, is_held_out
 from training.tool_heads_train import (
     Row,
     asked_rows,
-    data_folder,
     drawn_cosines,
     features_of,
+    mistyped,
     outputs_of,
     requests_to_learn,
     solved,
     taught_rows,
 )
 
-PART = 1
-N_LOTS = 3
+PARTS = ((1, 2), (3, 4), (5, 6))
+"""Tenths planned together by heads that saw neither; a third of the demonstrations and tools goes with each."""
+N_HIDDEN = 12
+SEED = 0
 _NOW = dt.datetime.fromisoformat("2026-11-20T09:30:00+01:00")
-_ALIKE = 8.0
-_ASKS_NEEDLESSLY = 0.25
-"""Worth of an option with the right tool that asks for what the request does not lack."""
+_ASKS_AMISS, _GUESSED = 0.25, 0.25
+"""Worth of an option with the right tool that asks for what the request does not lack, or changes something without
+asking for what it lacks; share of the worth of one that takes a value from a look-up of nothing in particular."""
 _TOOLS_ALONE = 0.3
 """Worth of an option with the tools that were taught and other arguments."""
-_REAL_WEIGHT = 2.0
-"""Weight of a real person's request beside a demonstration."""
+_REAL_WEIGHT, _DEMONSTRATION_WEIGHT = 2.0, 3.0
+"""Weight of a real person's request, and of a demonstration."""
 _NEW_TOOLS_WEIGHT = 0.3
 """Weight of a request planned with new tools among the rest."""
+_EVERY_NEW = 6
+"""One request of so many is planned with new tools although it asks for none of them."""
 _PENALTY = 0.001
-_N_STEPS, _STEP = 800, 0.03
+_N_STEPS, _STEP = 900, 0.015
 Floats = NDArray[np.float64]
 
 
@@ -64,35 +70,37 @@ def main() -> None:
     options.add_argument("--out", type=Path, default=Path("src/hearth/data/option_weights.json"))
     chosen = options.parse_args()
     specs, encoder = load_tools(None).specs, MiniLMEncoder.open()
-    every = [one for one in read_real_requests(data_folder()) if one.kind != "either"]
-    asked = [one for one in every if is_held_out(one, PART)]
+    asked = requests_to_learn(())
     shown = list(shipped_demonstrations())
-    heads = Heads(encoder, [*taught_rows(shown), *asked_rows(requests_to_learn((PART,)))])
+    heads = Heads(encoder, shown, asked)
     cases: list[Case] = []
-    for lot in range(N_LOTS):
+    for lot, parts in enumerate(PARTS):
         hidden = frozenset(d.id for d in shown if _lot(d.id) == lot)
-        planner = _planner(encoder, heads.without(hidden), [d for d in shown if d.id not in hidden])
+        planner = _planner(encoder, heads.without(parts, hidden), [d for d in shown if d.id not in hidden])
         for d in (one for one in shown if one.id in hidden):
             found = planner.options(Request(d.request, d.now or _NOW), Context(country="DE"), specs)
-            cases.append(_case(found, [_worth_beside(d.plan, option) for option in found], 1.0))
-        if lot == 0:
-            planner.add(d for d in shown if d.id in hidden)
-            cases += [_asked(planner, one, specs, _REAL_WEIGHT) for one in asked]
+            worth = [_worth_beside(d.plan, option) for option in found]
+            cases.append(_case(found, worth, _DEMONSTRATION_WEIGHT))
+        planner.add(d for d in shown if d.id in hidden)
+        some = [one for one in asked if any(is_held_out(one, part) for part in parts)]
+        cases += [_asked(planner, one, specs, _REAL_WEIGHT) for one in some]
         fresh = frozenset(name for name in specs if _lot(name) == lot)  # as if a plug-in had brought them today
-        planner = _planner(encoder, heads.without(()).without(fresh), [d for d in shown if not fresh & _tools(d)])
-        some = [one for number, one in enumerate(asked) if set(one.accept) & fresh or number % N_LOTS == lot]
-        cases += [_asked(planner, one, specs, _NEW_TOOLS_WEIGHT) for one in some]
+        planner = _planner(encoder, heads.without(parts).without(fresh), [d for d in shown if not fresh & _tools(d)])
+        new = [one for number, one in enumerate(some) if set(one.accept) & fresh or number % _EVERY_NEW == lot]
+        cases += [_asked(planner, one, specs, _NEW_TOOLS_WEIGHT) for one in new]
         print(f"{len(cases):,} requests read", file=sys.stderr)
     cases = [case for case in cases if case.worth.any()]
-    weights, loss = fit(cases)
+    odds, loss = fit(cases)
+    weights = {"linear": odds.linear, "hidden": odds.hidden, "bias": odds.bias, "outer": odds.outer}
     about = {
-        "weights": {name: round(float(weight), 3) for name, weight in zip(READINGS, weights)},
+        "readings": READINGS,
+        "odds": {name: np.round(values, 4).tolist() for name, values in weights.items()},
         "n_requests": len(cases),
         "loss": round(loss, 4),
+        "seed": SEED,
         "command": "python -m training.option_weights_train",
     }
-    chosen.out.write_text(json.dumps(about, indent=2) + "\n")
-    print(json.dumps(about["weights"], indent=2))
+    chosen.out.write_text(json.dumps(about) + "\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,24 +112,34 @@ class Case:
     worth: Floats
     """From 0 to 1, shape [options]."""
     weight: float
+    alike: Floats
+    """Shape [options]."""
 
 
 class Heads:
-    """Heads solved without some demonstrations, from features that are made once."""
+    """Heads solved without some of what was said, from features that are made once."""
 
-    def __init__(self, encoder: MiniLMEncoder, rows: Sequence[Row]) -> None:
-        self._rows, self._outputs = rows, outputs_of(rows)
+    def __init__(self, encoder: MiniLMEncoder, shown: Sequence[Demonstration], asked: Sequence[RealRequest]) -> None:
+        taught, again = taught_rows(shown), mistyped(asked)
+        self._rows: list[Row] = [*taught, *asked_rows(asked), *asked_rows(typed for _, typed in again)]
+        self._tenths = [0] * len(taught) + [_tenth_of(one) for one in (*asked, *(one for one, _ in again))]
+        self._outputs = outputs_of(self._rows)
         self._projection, self._phases = drawn_cosines(encoder.dim)
         self._probe = encoder.encode([PROBE])[0]
-        print(f"reading {len(rows):,} requests …", file=sys.stderr)
-        self._features = features_of(rows, encoder, self._projection, self._phases)
+        print(f"reading {len(self._rows):,} requests …", file=sys.stderr)
+        self._features = features_of(self._rows, encoder, self._projection, self._phases)
 
-    def without(self, hidden: Collection[str]) -> HeadPrior:
-        """Return heads that never saw some demonstrations; nothing can be taught to them."""
-        kept = [k for k, row in enumerate(self._rows) if row.id not in hidden]
+    def without(self, parts: Collection[int], hidden: Collection[str] = ()) -> HeadPrior:
+        """Return heads that never saw some tenths of the requests, nor some demonstrations; none can be taught."""
+        rows = list(enumerate(zip(self._rows, self._tenths)))
+        kept = [k for k, (row, tenth) in rows if tenth not in parts and row.id not in hidden]
         weights, _, _ = solved(self._features[kept], [self._rows[k] for k in kept], self._outputs)
         nothing = np.zeros(0, dtype=np.float32)
         return HeadPrior(self._outputs, weights, nothing, self._projection, self._phases, self._probe)
+
+
+def _tenth_of(one: RealRequest) -> int:
+    return next((part for pair in PARTS for part in pair if is_held_out(one, part)), 0)
 
 
 def _planner(encoder: MiniLMEncoder, prior: HeadPrior, shown: Iterable[Demonstration]) -> RecallPlanner:
@@ -135,17 +153,21 @@ def _tools(demonstration: Demonstration) -> set[str]:
 
 
 def _lot(name: str) -> int:
-    return hashlib.sha256(name.encode()).digest()[0] % N_LOTS
+    return hashlib.sha256(name.encode()).digest()[0] % len(PARTS)
 
 
 def _case(found: Sequence[Option], worth: Sequence[float], weight: float) -> Case:
     readings = np.array([[option.readings.get(name, 0.0) for name in READINGS] for option in found])
-    return Case(readings, np.array(worth), weight)
+    alike = np.array([option.readings.get("alike", 0.0) for option in found])
+    return Case(readings, np.array(worth), weight, alike)
 
 
 def _asked(planner: RecallPlanner, one: RealRequest, specs: Mapping[str, ToolSpec], weight: float) -> Case:
     found = planner.options(Request(one.text, _NOW), Context(country="DE"), specs)
-    return _case(found, [_worth(one, option, specs) for option in found], weight)
+    worth = [_worth(one, option, specs) for option in found]
+    if weight == _REAL_WEIGHT and not any(worth):  # what cannot be served rightly is refused
+        worth = [float(option.is_nothing) for option in found]
+    return _case(found, worth, weight)
 
 
 def _worth_beside(gold: Plan, option: Option) -> float:
@@ -165,33 +187,53 @@ def _worth(one: RealRequest, option: Option, specs: Mapping[str, ToolSpec]) -> f
     accepted = set(one.accept)
     is_right = bool(set(option.candidate.leaves) & accepted)
     is_right &= all(specs[tool].effect == "none" for tool in tools - accepted)
-    return float(is_right) * (1.0 if one.asks or not option.bound.missing else _ASKS_NEEDLESSLY)
+    is_right_to_ask = one.asks and not all(specs[tool].effect == "none" for tool in tools)
+    worth = float(is_right) * (1.0 if is_right_to_ask == bool(option.bound.missing) else _ASKS_AMISS)
+    is_guessed = option.readings.get("acts") and option.readings.get("idle")
+    return worth * (_GUESSED if is_guessed else 1.0)
 
 
-def fit(cases: Sequence[Case]) -> tuple[Floats, float]:
-    """Return the weights under which what is worth most is likeliest, and the loss; `alike` is not fitted."""
+def fit(cases: Sequence[Case]) -> tuple[OptionOdds, float]:
+    """Return the net under which what is worth most is likeliest, and its loss; `alike` is not fitted.
+
+    Adam (Kingma & Ba 2015) over all cases at once, with a step that falls as a cosine.
+    """
     starts = np.cumsum([0, *(len(case.worth) for case in cases[:-1])])
     owner = np.repeat(np.arange(len(cases)), [len(case.worth) for case in cases])
     counts = np.array([case.weight for case in cases])
     counts /= counts.sum()
     stacked, worth = np.vstack([case.readings for case in cases]), np.concatenate([case.worth for case in cases])
-    spread = stacked.std(axis=0) + 1e-9
-    scaled, free = stacked / spread, np.array([name != "alike" for name in READINGS])
-    weights = np.where(free, 0.0, _ALIKE * spread)
-    mean, square = np.zeros_like(weights), np.zeros_like(weights)
+    alike = ALIKE * np.concatenate([case.alike for case in cases])
+    spread = stacked.std(axis=0) + 1e-6
+    rows = (stacked / spread).astype(np.float32)
+    draw, n = np.random.default_rng(SEED), rows.shape[1]
+    parts = [
+        np.zeros(n),
+        draw.normal(0, 0.5 / n**0.5, (n, N_HIDDEN)),
+        np.zeros(N_HIDDEN),
+        draw.normal(0, 0.1, N_HIDDEN),
+    ]
+    means, squares = [np.zeros_like(part) for part in parts], [np.zeros_like(part) for part in parts]
     loss = 0.0
     for step in range(1, _N_STEPS + 1):
-        score = scaled @ weights
+        linear, hidden, bias, outer = parts
+        units = np.tanh(rows @ hidden + bias)
+        score = rows @ linear + units @ outer + alike
         score -= np.maximum.reduceat(score, starts)[owner]
         each = np.exp(score)
         whole, good = np.add.reduceat(each, starts), np.add.reduceat(each * worth, starts) + 1e-30
         loss = float(-(counts * np.log(good / whole)).sum())
         pull = counts[owner] * (each / whole[owner] - each * worth / good[owner])
-        slope = scaled.T @ pull + _PENALTY * weights
-        slope = np.where(free, slope, 0.0)
-        mean, square = 0.9 * mean + 0.1 * slope, 0.99 * square + 0.01 * slope**2
-        weights = weights - _STEP * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.99**step)) + 1e-9)
-    return weights / spread, loss
+        inner = pull[:, None] * outer * (1 - units**2)
+        slopes = [rows.T @ pull + _PENALTY * linear, rows.T @ inner + _PENALTY * hidden]
+        slopes += [inner.sum(axis=0), units.T @ pull + _PENALTY * outer]
+        rate = _STEP * (1 + np.cos(np.pi * step / _N_STEPS)) + 1e-4
+        for k, slope in enumerate(slopes):
+            means[k] = 0.9 * means[k] + 0.1 * slope
+            squares[k] = 0.99 * squares[k] + 0.01 * slope**2
+            parts[k] = parts[k] - rate * (means[k] / (1 - 0.9**step)) / (np.sqrt(squares[k] / (1 - 0.99**step)) + 1e-9)
+    linear, hidden, bias, outer = parts
+    return OptionOdds(linear / spread, hidden / spread[:, None], bias, outer), loss
 
 
 if __name__ == "__main__":

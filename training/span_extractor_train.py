@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from hearth.errors import MissingExtraError
 from hearth.formats.plan_json import read_jsonl, read_tools
 from hearth.learning.finetune.lora import LowRankEncoder
+from hearth.models.encoder.adapter_file import packed, unpacked
 from hearth.models.encoder.lora_encoder import WIDTH, Array, load_tokenizer, load_weights
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.models.span_extractor import (
@@ -39,8 +40,6 @@ from hearth.models.span_extractor import (
     YES,
     Layout,
     Pieces,
-    packed,
-    unpacked,
 )
 from hearth.planning.arguments.schema_filler import ADAPTER_FILE
 from hearth.planning.arguments.slot_questions import Likeness, match_text
@@ -185,7 +184,7 @@ class Reader(nn.Module):  # type: ignore[misc, unused-ignore]
 
     def load(self, data: bytes) -> None:
         """Load an adapter's file."""
-        adapter, heads = unpacked(data)
+        adapter, heads = unpacked(data, HEADS)
         self.encoder.load_adapter(adapter)
         with torch.no_grad():
             for name, value in heads.items():
@@ -508,7 +507,7 @@ def train(
 
 def averaged(before: bytes, after: bytes, kept: float) -> bytes:
     """Return the file whose weights are the weighted mean of two adapters', `kept` of it of the first."""
-    (low, heads), (later_low, later_heads) = unpacked(before), unpacked(after)
+    (low, heads), (later_low, later_heads) = unpacked(before, HEADS), unpacked(after, HEADS)
     return packed(
         {name: (1 - kept) * value + kept * low[name] for name, value in later_low.items()},
         {name: (1 - kept) * value + kept * heads[name] for name, value in later_heads.items()},

@@ -77,7 +77,7 @@ def record_teacher() -> None:
     sys.path.insert(0, str(DATA.parent / "modules"))
     from hearth.agent import shipped_demonstrations
     from hearth_bench.ianvs.ianvs_modules import stand_ins
-    from hearth_bench.suites.q2a_suite import demonstration_of
+    from hearth_bench.suites.q2a.q2a_suite import demonstration_of
 
     with stand_ins():
         from hearth_plans import tools

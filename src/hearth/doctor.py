@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import shutil
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from hearth.config import cache_folder, read_settings
+from hearth.config import OrderedRule, cache_folder, read_settings
+from hearth.config.folders import has_key
 from hearth.edge import enrolment
 from hearth.errors import HearthError, HomeBusyError, StoreCorruptError
 from hearth.guard.egress.ledger import Ledger
 from hearth.guard.egress.speculative_reads import ShutEgress
+from hearth.guard.flow.labels import item_type
 from hearth.guard.policy.policy import Policy
 from hearth.guard.referents import Referents
+from hearth.language.text.keyword_match import fold
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
 from hearth.memory.facts.fact_store import FactStore
@@ -25,7 +28,7 @@ from hearth.memory.holders import open_holders
 from hearth.memory.inquiry.home_answers import things_text
 from hearth.memory.passages.passage_store import PassageStore
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.permissions import openings
+from hearth.permissions import is_disk_encrypted, openings
 from hearth.protocols import CallContext
 from hearth.registry import (
     CHECKS,
@@ -40,8 +43,12 @@ from hearth.registry import (
     second_footage,
     version_of,
 )
-from hearth.storage.database import HomeLock, Store
+from hearth.storage.connections import is_plain
+from hearth.storage.database import HomeLock, Store, lock_holder
 from hearth.storage.workspace import Folder
+from hearth.tools.pim.calendar_events import Events
+from hearth.tools.pim.cards import read_cards
+from hearth.types import ToolSpec
 
 MIN_FREE_BYTES = 200_000_000
 MAX_NAMED = 20
@@ -64,6 +71,7 @@ def examine(home: Path, environ: Mapping[str, str], unreachable: Sequence[str] =
     checks: tuple[tuple[str, Callable[[], str]], ...] = (
         ("home", lambda: _home(home)),
         ("settings", lambda: _settings(home, environ)),
+        ("encryption", lambda: _encryption(home)),
         ("database", lambda: _store(home)),
         ("ledger", lambda: _ledger(home)),
         ("tools", lambda: _tools(home)),
@@ -126,7 +134,7 @@ def _home(home: Path) -> str:
     try:
         HomeLock(home).acquire().release()
     except HomeBusyError as error:  # no fault: an agent is at work
-        return f"{home} ({error})"
+        return f"{home}, served by this process" if lock_holder(home) == os.getpid() else f"{home} ({error})"
     return str(home)
 
 
@@ -147,9 +155,33 @@ def _store(home: Path) -> str:
             raise HearthError(f"{path} is damaged ({fault}); run `hearth doctor --repair`")
         (n_episodes,) = store.query("SELECT count(*) FROM episode")[0]
         (n_demonstrations,) = store.query("SELECT count(*) FROM demonstration")[0]
+        (library,) = store.query("SELECT sqlite_version()")[0]
     size = path.stat().st_size / 1e6
     held = f"{n_episodes} episodes, {n_demonstrations} demonstrations"
-    return f"sound; {held}, {size:.1f} MB, SQLite {sqlite3.sqlite_version}"
+    return f"sound; {held}, {size:.1f} MB, SQLite {library}"
+
+
+def _encryption(home: Path) -> str:
+    """Say what of a home is encrypted, and whether the disk below it is, where that can be told."""
+    disk = "; its disk is encrypted by the system" if is_disk_encrypted(home) else ""
+    if not has_key(home):
+        advice = "" if disk else "; `hearth encrypt` does it, or an encrypted disk"
+        return f"the home is not encrypted{disk}{advice}"
+    from hearth.storage.encryption import plain_beside, plain_files  # what opens an encrypted home is an extra
+    from hearth.storage.home_key import home_key
+
+    key = home_key(home)
+    if key.is_turning or not key.is_on or is_plain(home / "hearth.db"):
+        command = "hearth encrypt" if key.is_on else "hearth decrypt"
+        raise HearthError(f"turning the home over was cut off; nothing is lost, and `{command}` finishes it")
+    left = plain_files(home, with_files=key.with_files)
+    if left:
+        named = ", ".join(repr(path) for path in left[:MAX_NAMED])
+        raise HearthError(f"{len(left)} files came in plain ({named}); `hearth encrypt` takes them in")
+    what = "database and your folder" if key.with_files else "database"
+    beside = plain_beside(home, with_files=key.with_files)
+    plain = f"; plain beside it: {', '.join(beside)}" if beside else ""
+    return f"{what}; opened by {', '.join(key.ways).replace('recovery', 'recovery code')}{disk}{plain}"
 
 
 def _ledger(home: Path) -> str:
@@ -232,9 +264,53 @@ def _policy(home: Path, environ: Mapping[str, str]) -> str:
                 settings=settings.for_tools(environ),
                 cancelled=threading.Event(),
             )
-            if absent := Referents(tools.by_name).absent(settings.rule, context):
+            absent = (
+                *Referents(tools.by_name).absent(settings.rule, context),
+                *_absent_records(settings.rule, tools.specs, context),
+            )
+            if absent:
                 raise HearthError(f"{'; '.join(absent)}; mend it in hearth.toml, or take it out")
     return f"{said}; everything else that changes or sends something asks"
+
+
+def _absent_records(rules: Sequence[OrderedRule], specs: Mapping[str, ToolSpec], call: CallContext) -> Iterator[str]:
+    """Say which events and contacts rules name by `one_of` that nothing is called (any more)."""
+    for kind, what, names_of in (("EventId", "event", _event_names), ("ContactId", "contact", _contact_names)):
+        named = {s.name: {p.name for p in s.parameters if item_type(p.type) == kind} for s in specs.values()}
+        wanted = {
+            (rule.name or f"{place + 1}", parameter, str(choice))
+            for place, rule in enumerate(rules)
+            for tool in rule.tools
+            for parameter, when in rule.when.items()
+            if parameter in named.get(tool, ())
+            for choice in when.one_of or ()
+        }
+        known = names_of(call) if wanted else None
+        for rule, parameter, choice in sorted(wanted):
+            if known is None:
+                break  # it may stand in what cannot be read
+            if fold(choice) not in known and fold(choice.partition("#")[0]) not in known:
+                yield f"rule {rule!r} names {parameter} {choice!r}, which no {what} is called"
+
+
+def _event_names(call: CallContext) -> frozenset[str] | None:
+    """What events can be called by; None where some cannot be read."""
+    events = Events(call).read(refresh=False)
+    entries = [entry for file in events.files.values() for entry in file.entries]
+    names = (text for one in entries for text in (one.title, one.uid, one.organiser, *one.invited))
+    return None if events.faults else frozenset(map(fold, names))
+
+
+def _contact_names(call: CallContext) -> frozenset[str] | None:
+    """What contacts can be called by; None where some cannot be read."""
+    files = read_cards(call.workspace)
+    names = (
+        text
+        for path, file in files.items()
+        for card in file.cards
+        for text in (card.name, *card.nicknames, card.email, card.uid, f"{path}#{card.index}")
+    )
+    return None if any(file.fault for file in files.values()) else frozenset(map(fold, names))
 
 
 def _encoder(environ: Mapping[str, str]) -> str:

@@ -9,6 +9,7 @@ A message says what happened (with the value), what was expected or known, and w
         * StoreLockedError       another process holds it
         * StoreFullError         no space left; nothing was half-written
         * StoreVersionError      written by a newer Hearth
+        * HomeKeyError           the home is encrypted, and its key is not to be had
     * HomeBusyError          another agent runs on this home
     * RegistryError          a tool or part cannot be registered
     * RequestError           the request cannot be read (empty, binary, too long)
@@ -16,6 +17,7 @@ A message says what happened (with the value), what was expected or known, and w
         * UnknownTool, UnknownArgument, MissingArgument, WrongType, NotInEnum, Cycle, BadReference, EmptyPlan,
           PlanTooLong
     * PlannerError           a planner could not answer (model unreachable, output unusable)
+        * UnknownStandInError    a model's answer names a stand-in that it was not given
     * ToolError              a tool could not do its work; the owner's data are as before the call
         * TransientToolError     worth trying again (network, lock)
         * NotFound               nothing matches what was asked for
@@ -23,6 +25,7 @@ A message says what happened (with the value), what was expected or known, and w
         * ToolTimeout            no answer in time; a sending tool's effect is unknown
         * ToolCrashed            the tool failed in a way it does not declare; what it sent before is unknown
         * BadResult              the tool returned a wrong type or too much
+        * Unreadable             a file or mail cannot be read, or not within the bounds set for strangers' bytes
         * SandboxError           a path leaves the owner's folder
         * Conflict               the record changed since it was read
     * DeniedError            the guard said no; nothing was called
@@ -57,6 +60,9 @@ class StoreFullError(StoreError): ...
 
 
 class StoreVersionError(StoreError): ...
+
+
+class HomeKeyError(StoreError): ...
 
 
 class HomeBusyError(HearthError): ...
@@ -107,6 +113,10 @@ class PlanTooLong(PlanError): ...
 class PlannerError(HearthError): ...
 
 
+class UnknownStandInError(PlannerError):
+    """A model's answer names a stand-in that it was not given; the answer is not used."""
+
+
 class ToolError(HearthError): ...
 
 
@@ -126,6 +136,9 @@ class ToolCrashed(ToolError): ...
 
 
 class BadResult(ToolError): ...
+
+
+class Unreadable(ToolError): ...
 
 
 class SandboxError(ToolError): ...

@@ -1,4 +1,4 @@
-"""Who but the owner can read or change a file: its own rights, and those of every folder on the way to it.
+"""Who but the owner can read or change a file: its own rights, those of every folder on the way to it, and the disk.
 
 Covered: modes and owners, symlinks followed to what they lead to, folders that everybody may write.
 Not covered: access control lists, other mounts, root.
@@ -6,6 +6,7 @@ Not covered: access control lists, other mounts, root.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from pathlib import Path
@@ -57,3 +58,21 @@ def openings(home: Path) -> tuple[str, ...]:
             f"others can put another home in its place, because they may write {where}; do `chmod o-w {where}`"
         )
     return tuple(found)
+
+
+def is_disk_encrypted(path: Path) -> bool:
+    """Return whether the system says that the disk below a file is encrypted (Linux, dm-crypt); False where it does not
+    tell: other systems and ways."""
+    try:
+        device = path.stat().st_dev
+    except OSError:
+        return False
+    waiting, seen = [Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")], 0
+    while waiting and seen < 100:  # a volume may lie on others
+        block, seen = waiting.pop(), seen + 1
+        with contextlib.suppress(OSError):
+            if (block / "dm" / "uuid").read_text().startswith("CRYPT-"):
+                return True
+        with contextlib.suppress(OSError):
+            waiting += (block / "slaves").iterdir()
+    return False

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from hearth.types import (
@@ -177,6 +178,18 @@ class FileStat:
     of parsed files is keyed by."""
 
 
+class Remembering(Protocol):
+    """Where what was sensed is put down."""
+
+    def remember(self, text: str, *, kind: str, at: dt.datetime, label: Label, key: str) -> str:
+        """Append an event; the same `key` twice appends once.
+
+        Returns:
+            The event's id.
+        """
+        ...
+
+
 class Memory(Protocol):
     """What the agent remembers (v1: events with full-text search)."""
 
@@ -335,6 +348,21 @@ class WrittenLine:
     """In [0, 1]."""
 
 
+@dataclass(frozen=True, slots=True)
+class EnrolledPerson:
+    """Somebody who is recognised in home video, as the owner sees it."""
+
+    name: str
+    n_photos: int
+    quality: float
+    """Of the best photo, in [0, 1]."""
+    consent_by: str
+    """Who said yes: themselves, or somebody who may for a child."""
+    consent_at: dt.datetime
+    looks_like: tuple[str, ...] = ()
+    """Just enrolled: others so alike that neither may be named by the face alone."""
+
+
 class Footage(Protocol):
     """Home video as tools see it, and the eyes and ears it is understood with.
 
@@ -384,6 +412,23 @@ class Footage(Protocol):
         """
         ...
 
+    def enrolled(self) -> tuple[EnrolledPerson, ...]:
+        """Who is recognised, by name."""
+        ...
+
+    def enroll(self, name: str, photo: Path, consent_by: str) -> EnrolledPerson:
+        """Recognise somebody from a photo that shows their face alone; the photo is read once and not kept.
+
+        Raises:
+            RequestError: No name, nobody who said yes, or a photo without just one good face; nobody was enrolled.
+            MissingExtraError: The expert is not installed.
+        """
+        ...
+
+    def forget_face(self, name: str) -> None:
+        """Forget somebody's face for good. Raises: NotFound: Nobody of that name is enrolled. StoreFullError."""
+        ...
+
     def timeline(self, sightings: Sequence[Sighting]) -> str:
         """File with a picture of who was where when, doing what."""
         ...
@@ -400,8 +445,21 @@ class Footage(Protocol):
         """Sounds between two times, cut to them, in order. Raises: As `people`."""
         ...
 
+    def has_sound(self, room: str, start: dt.datetime, end: dt.datetime) -> bool:
+        """Whether any recording of a time has a track of sound. Raises: NotFound: As `recordings`."""
+        ...
+
     def tend(self, now: dt.datetime) -> None:
         """Let go of what is older than the owner keeps, for a moment; what is not done now is left for later."""
+        ...
+
+    def spoken(self, path: Path) -> str:
+        """What is said in a file of sound, as a recogniser understood it: a request that was recorded.
+
+        Raises:
+            NotFound: No such file, or nothing is said in it. ToolError: It is no sound, or too long.
+            MissingExtraError: The experts are not installed.
+        """
         ...
 
     def writing(self, picture: bytes) -> tuple[WrittenLine, ...]:
@@ -550,6 +608,11 @@ class Cause:
     rule: str = ""
     label: Label = PUBLIC
     """Of all the call was handed: what it sends can hold no more."""
+
+
+SECRET_PATH = "hearth_secret_path"  # noqa: S105 - the name of an extension
+"""Extension of a GET request whose path is a secret, as that of a calendar published for its owner alone: what is
+recorded of it is a digest."""
 
 
 class Egress(Protocol):

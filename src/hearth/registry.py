@@ -46,6 +46,7 @@ FOOTAGE = "hearth.footage"
 HOLDERS = "hearth.holders"
 CHECKS = "hearth.checks"
 LISTENERS = "hearth.listeners"
+WATCHERS = "hearth.watchers"
 SCENES = "hearth.scenes"
 GROUPS: Mapping[str, str] = MappingProxyType(
     {
@@ -56,7 +57,8 @@ GROUPS: Mapping[str, str] = MappingProxyType(
         HOLDERS: "`open_holder(store) -> Holder`: a store of the owner's data that takes part in forgetting",
         CHECKS: "`check(home) -> str`: a line of `hearth doctor`; raises a HearthError that says what is wrong",
         LISTENERS: "`listen(home, environ, asked, stop, say)`: a thread of `hearth edge run` that hears of news",
-        SCENES: "`add(agent, folder, now, footage) -> (said, requests)`: something more for the demo home",
+        WATCHERS: "`watch(home, environ, memory, stop, say)`: a thread of `hearth up` that remembers what is sensed",
+        SCENES: "`add(agent, folder, now, footage) -> Iterable[str | FileRequest]`: something more for the demo home",
     }
 )
 """Everything a plug-in can add: entry-point group -> what each of its entry points names."""
@@ -73,8 +75,9 @@ COMPANION_TOOLS = frozenset(
     {
         *("close_blinds", "device_state", "list_devices", "lock_door", "open_blinds", "set_brightness"),
         *("set_temperature", "set_volume", "start_scene", "turn_off", "turn_on", "unlock_door"),
-        *("compare_days", "describe_period", "detect_people", "detect_sounds", "find_video", "identify_people"),
-        *("measure_presence", "read_text", "recognise_activity", "show_frames", "transcribe_speech"),
+        *("check_activity", "compare_days", "count_people", "describe_period", "detect_people", "detect_sounds"),
+        *("find_video", "identify_people", "measure_presence", "read_text", "read_total", "recognise_activity"),
+        *("show_frames", "transcribe_speech"),
     }
 )
 """The tools of hearth-home and hearth-video: rules of a home may name them while these are not installed."""

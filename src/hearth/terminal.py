@@ -6,15 +6,18 @@ that is shown.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
 import shutil
 import sys
+import termios
 import textwrap
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from hearth.types import Episode, StepResult, ToolSpec
@@ -34,6 +37,22 @@ def command_name() -> str:
 def clean(text: str) -> str:
     """Replace control and invisible format characters (escape sequences, direction overrides); keep line breaks."""
     return "".join(c if c == "\n" or unicodedata.category(c) not in ("Cc", "Cf", "Co", "Cs") else "·" for c in text)
+
+
+def drop_typed_ahead(stream: TextIO) -> None:
+    """Forget what was typed or pasted before it is read, so that it answers no question that nobody has seen yet: a
+    pasted text whose second line is "y", say. What is no terminal keeps what it has."""
+    with contextlib.suppress(OSError, ValueError, termios.error):  # no descriptor, or no terminal
+        handle = stream.fileno()
+        if os.isatty(handle):
+            termios.tcflush(handle, termios.TCIFLUSH)
+
+
+def is_typed_ahead(stream: TextIO) -> bool:
+    """Say whether something was typed or pasted at a terminal that nobody has read yet."""
+    with contextlib.suppress(OSError, ValueError):  # no descriptor
+        return os.isatty(stream.fileno()) and bool(select.select([stream], [], [], 0)[0])
+    return False
 
 
 def short(text: str, width: int = WIDTH) -> str:
@@ -65,7 +84,7 @@ def episode_lines(episode: Episode, tools: Mapping[str, ToolSpec]) -> list[str]:
     n_records = len(episode.answer.evidence)
     in_answer = [f"{n_records} record{'' if n_records == 1 else 's'}, said above"] if n_records else []
     lines += _under("evidence", evidence_lines(episode, is_new=True) or in_answer)
-    lines.append(f"  left      {left(episode)}")
+    lines.append(f"  sent      {left(episode)}")
     lines.append(f"  time      {episode.duration_ms:.0f} ms, of which planning {episode.planning_ms:.0f} ms")
     return lines
 
@@ -127,9 +146,9 @@ def _gist(result: StepResult) -> str:
     if isinstance(value, list):
         return f"{len(value)} found"
     if isinstance(value, dict):
-        named = [str(value[k]) for k in ("title", "name", "text", "subject", "path") if value.get(k)]
+        named = [str(value[k]) for k in ("title", "name", "value", "text", "subject", "path") if value.get(k)]
         return named[0] if named else "a record"
-    return str(value)
+    return "nothing" if value is None else str(value)
 
 
 def left(episode: Episode) -> str:
@@ -146,7 +165,7 @@ def table_lines(episodes: Sequence[Episode]) -> list[str]:
     lines = [f"  {'request':<52} {'status':<8} {'steps':>5} {'ms':>6}  left"]
     for episode in episodes:
         n_steps = len(episode.plan.steps) if episode.plan else 0
-        gone = left(episode) if episode.disclosures else "nothing"
+        gone = f"{sum(d.n_bytes for d in episode.disclosures):,} bytes" if episode.disclosures else "nothing"
         lines.append(
             f"  {short(episode.request.typed, 52):<52} {episode.answer.status:<8} {n_steps:>5} "
             f"{episode.duration_ms:>6.0f}  {gone}"

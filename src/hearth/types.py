@@ -216,6 +216,13 @@ class Referent:
     """Texts that name it and perhaps others, such as a file's name; a rule that allows does not heed them."""
     text: str = ""
     """What is sent or set with it and its name does not say, such as the text of a draft: shown in whole."""
+    state: tuple[tuple[str, str], ...] = ()
+    """What else of it may change, such as a file's size and time, with what it is now. Not shown; a yes is to the thing
+    as it was, and where that has changed since, the change is."""
+    sets_off: tuple[Step, ...] = ()
+    """Calls of other tools that using it amounts to, with literals: what a scene sets. Rules about them hold for it."""
+    told: tuple[str, ...] = ()
+    """Addresses that somebody's server writes to by itself when this is changed: a change of it is sent."""
 
     @property
     def said(self) -> str:
@@ -236,6 +243,8 @@ class Parameter:
     sources."""
     is_resolved: bool = False
     """True when its tool resolves what it names to a `Referent`."""
+    level_or: str = ""
+    """Parameter that says how this number is meant: `to` a level, or `up_by` or `down_by` so much from what it is."""
 
     @property
     def names_a_thing(self) -> bool:
@@ -291,7 +300,7 @@ class ToolSpec:
     """Template for telling a result to the owner, over the record's fields (`Reminder set: {text}, {at}.`); used for
     one record and for each record of a list; `{value}` is a result that is no record. Empty: fields are listed."""
     answer_none: str = ""
-    """Text for an empty list or None, e.g. `No events found.`"""
+    """Text for an empty list or None, e.g. `No events found.` Without it, the notices of that call are the answer."""
     field_texts: Mapping[str, str] = field(default_factory=dict)
     """Descriptions of the result's fields, where the tool's file gives them."""
 

@@ -73,6 +73,8 @@ def _table(name: str, annotation: Any, meaning: str) -> list[str]:
         name, annotation = "policy.TOOL", config.Rule
     if name == "network.host":
         name = "network.host.NAME"
+    if name == "calendar.subscription":
+        name = "calendar.subscription.NAME"
     if name == "mcp.servers":
         name, annotation = "mcp.servers.NAME", config.McpServer
     model = config._table_of(annotation)
@@ -97,9 +99,9 @@ def _table(name: str, annotation: Any, meaning: str) -> list[str]:
 
 
 def _described(model: type[BaseModel]) -> dict[str, str]:
-    """Attribute docstrings of a class: the string that follows a field."""
-    source = inspect.getsource(model)
-    found = re.findall(r'^    (\w+):[^\n]*\n    """(.*?)"""', source, re.S | re.M)
+    """Attribute docstrings of a class and those it extends: the string that follows a field."""
+    sources = [inspect.getsource(one) for one in model.__mro__ if one.__module__ == model.__module__]
+    found = [pair for text in sources for pair in re.findall(r'^    (\w+):[^\n]*\n    """(.*?)"""', text, re.S | re.M)]
     return {name: " ".join(text.split()) for name, text in found}
 
 

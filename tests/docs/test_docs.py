@@ -8,18 +8,23 @@ check`, `make test` and `make run` themselves). `python` fences run as programs,
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from hearth import config, errors
+from hearth.cli.root import hearth
 from hearth.registry import GROUPS
+from hearth_cloud.cloud_settings import parse_cloud_settings
 from tests import ROOT
 from tests.docs import generate
 from tests.story import with_few_demonstrations
@@ -67,12 +72,51 @@ def test_every_fence_runs(page: Path, tmp_path: Path, warm: WarmProcesses, learn
             assert done.returncode == 0, f"{text}\n{done.stderr}"
         elif kind == "toml":
             (tmp_path / "fence.toml").write_text(text)
-            config.read_settings(tmp_path / "fence.toml")
+            if page.name == "cloud.md":
+                parse_cloud_settings(text, tmp_path / "fence.toml")
+            else:
+                config.read_settings(tmp_path / "fence.toml")
         elif kind in ("json", "jsonl"):
             for document in text.splitlines() if kind == "jsonl" else [text]:
                 json.loads(document)
         else:
             assert kind == "text", f"a ```{kind} fence is not run by this test; use console, python, toml, json or text"
+            for line in text.splitlines():
+                check_commands(line)
+
+
+def check_commands(line: str) -> None:
+    """Let the real command line read what stands in a fence that cannot be run: programs, devices, other machines."""
+    for command in re.split(r"&&|\||;", line.removeprefix("$ ")):
+        with contextlib.suppress(ValueError):  # an apostrophe of prose
+            words = shlex.split(command.partition(" > ")[0], comments=True)
+            while words and ("=" in words[0] or (words[0] in ("sudo", "-u", "hearth") and "/opt/hearth" in command)):
+                words = words[1:]
+            if words and (words[0] == "hearth" or words[0].endswith("/bin/hearth")) and "=" not in words[1:2]:
+                read_command(words[1:])
+
+
+def read_command(arguments: list[str]) -> None:
+    """Raises: click.UsageError: No such command, or no such option of it; values are not looked at."""
+    command: click.Command = hearth
+    context: click.Context | None = None
+    while True:
+        context = click.Context(command, info_name=command.name, parent=context)
+        _, arguments, _ = command.make_parser(context).parse_args(arguments)
+        if not isinstance(command, click.Group) or not arguments:
+            return
+        _, found, arguments = command.resolve_command(context, arguments)
+        assert found is not None
+        command = found
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["hearth edge walk", "hearth video add x.mp4 --kamera y", "sudo -u hearth A=b /opt/hearth/bin/hearth edge jion"],
+)
+def test_a_command_that_is_none_is_found(line: str) -> None:
+    with pytest.raises(click.UsageError):
+        check_commands(line)
 
 
 def run_console(text: str, folder: Path, environment: dict[str, str]) -> None:

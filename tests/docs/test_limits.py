@@ -25,17 +25,18 @@ import pytest
 
 from hearth import cli, tool
 from hearth.agent import MAX_REPAIR_ROUNDS, UNDO_KEPT, Agent, make_home, shipped_demonstrations
-from hearth.config import McpServer, Models, Settings, parse_settings
-from hearth.errors import HomeBusyError, ToolError
+from hearth.config import McpServer, Settings
+from hearth.config.settings_edit import editable
+from hearth.errors import HomeBusyError, RequestError, ToolError
 from hearth.execution.reference_resolution import MAX_NAMED
 from hearth.guard.policy.approval import YesApprover
 from hearth.language.acts.admissibility import MAX_CHARACTERS, why_unreadable
 from hearth.models.llm.scripted import HashEncoder
-from hearth.planning.deferral.cascade import Cascade, cascade_of
+from hearth.planning.deferral.cascade import Cascade
 from hearth.planning.dialogue.coreference import WITHIN
-from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.protocols import Tool
 from hearth.registry import load_tools
+from hearth.serve.pages.memory_pages import _sought
 from hearth.storage.database import Store
 from hearth.storage.workspace import Folder
 from hearth.testing import ClosedEgress, ScriptedPlanner
@@ -173,21 +174,6 @@ def share_right(text: str, request: pytest.FixtureRequest) -> None:
 
 
 @check
-def student_off(text: str, request: pytest.FixtureRequest) -> None:
-    assert Models.model_fields["student"].default is False
-    folder = request.getfixturevalue("tmp_path")
-    for toml, planners in (("", ["recall"]), ("[models]\nstudent = true\n", ["recall", "student"])):
-        settings = parse_settings(toml, folder / "hearth.toml")
-        with Store.open(folder / "hearth.db") as store:
-            with store.transaction() as cursor:  # a version that was learnt
-                cursor.execute("DELETE FROM version")
-                cursor.execute("INSERT INTO version (at, reason, folder) VALUES ('2026-11-20', 'learnt', 'student-1')")
-            recall = RecallPlanner(HashEncoder(), store)
-            cascade = cascade_of(settings, folder, store, recall, None, HashEncoder())
-            assert [planner.name for planner in cascade.planners] == planners
-
-
-@check
 def conversation(text: str, request: pytest.FixtureRequest) -> None:
     assert dt.timedelta(minutes=number(text, "for N minutes")) == WITHIN
     hearth: Hearth = request.getfixturevalue("hearth")
@@ -234,7 +220,8 @@ def no_triggers(text: str, request: pytest.FixtureRequest) -> None:
     assert [name for name in names if {"when", "if", "trigger", "schedule"} & set(name.split("_"))] == []
     tools = load_tools(request.getfixturevalue("tmp_path")).specs
     repeating = {name for name, spec in tools.items() if any(p.name == "repeat" for p in spec.parameters)}
-    assert repeating == {"add_reminder", "add_event"}  # an event that repeats is an entry: nothing is done by it
+    # An event that repeats is an entry: nothing is done by it.
+    assert repeating == {"add_reminder", "add_event", "change_event"}
 
 
 @check
@@ -302,7 +289,16 @@ def page(text: str, request: pytest.FixtureRequest) -> None:
     assert commands.isdisjoint({"web", "app", "listen", "speak", "voice", "pair"})
     assert not any(importlib.util.find_spec(f"hearth.{room}") for room in ("voice", "web"))
     assert Settings().serve.host == "127.0.0.1"
-    assert "ssl" not in (ROOT / "src" / "hearth" / "serve" / "house.py").read_text()
+    assert "ssl" not in (ROOT / "src" / "hearth" / "serve" / "door.py").read_text()
+
+
+@check
+def written_by_hand(text: str, request: pytest.FixtureRequest) -> None:
+    assert all(editable(name) is None for name in ("mail.imap", "home.device", "rule", "policy"))
+    assert editable("serve.port") is not None
+    for kind in ("person", "day", "topic"):
+        with pytest.raises(RequestError):
+            _sought({"kind": kind, "what": "anything"})
 
 
 @check

@@ -111,7 +111,7 @@ def test_a_home_plans_with_the_adapter_in_use(home: Path, tmp_path: Path) -> Non
         for k, text in enumerate(("zorble the quux", "quux zorbling please", "zorble a quux", "do zorble quux now"))
     ]
     (tmp_path / "shown.jsonl").write_text("\n".join(map(json.dumps, shown)))
-    options = ("--epochs", "60", "--lr", "0.01", "--tool-tokens", "--from", tmp_path / "shown.jsonl")
+    options = ("--epochs", "120", "--lr", "0.01", "--tool-tokens", "--from", tmp_path / "shown.jsonl")
     hearth("--home", home, "adapters", "distil", "--base", model, *options, code=(0, 1))
     hearth("--home", home, "adapters", "promote", "1")
     listing = json.loads(hearth("--home", home, "adapters", "list", "--json"))

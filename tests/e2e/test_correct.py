@@ -30,17 +30,17 @@ def planned(hearth: Hearth, text: str) -> list[str]:
 
 
 def test_a_correction_in_conversation_teaches_a_sibling_and_a_change_of_mind_does_not(hearth: Hearth) -> None:
-    first = "enter the boiler service for tomorrow at 3pm"
-    sibling = "enter the window cleaner for friday at 10am"
+    first = "put down the boiler service for tomorrow at 3pm"
+    sibling = "put down the window cleaner for friday at 10am"
     assert planned(hearth, sibling) == planned(hearth, first) == ["add_event"]
     assert hearth("ask", "--yes", first).code == 0
     moved = hearth("ask", "--yes", "no, on friday")
-    assert "Taken back: “enter the boiler" in moved.out
+    assert "Taken back: “put down the boiler" in moved.out
     assert "learnt" not in moved.out
     other = hearth("ask", "--yes", "no, as a reminder")
     assert other.code == 0, other
     assert "boiler service, Friday" in other.out
-    assert "learnt: “enter the boiler service for" in other.out
+    assert "learnt: “put down the boiler service for" in other.out
     assert planned(hearth, sibling) == ["add_reminder"]
     assert "No events found" in hearth("ask", "what is on my calendar on friday").out
 
@@ -81,9 +81,6 @@ def test_the_student_knows_it_too(hearth: Hearth, home: Path) -> None:
             ranking = state.student.rank(text)
             assert ranking.candidates[0].tools == (tool,)
             assert ranking.rests_on[0].startswith("owner:")
-    with (home / "hearth.toml").open("a") as file:
-        file.write("\n[models]\nstudent = true\n")
-    assert planned(hearth, "frobnicate the gadget") == ["read_list"]
 
 
 def test_the_homes_teacher_is_asked_by_learning(
@@ -97,7 +94,7 @@ def test_the_homes_teacher_is_asked_by_learning(
         file.write(f'\n[models.teacher]\nbase_url = "{teacher.url}"\nmodel = "tiny"\n')
     settings = (home / "hearth.toml").read_text()
     (home / "hearth.toml").write_text(settings.replace("allow = []", 'allow = ["127.0.0.1"]'))
-    assert hearth("ask", "defrobnicate the gizmo reading").code == 3
+    assert hearth("ask", "defrobnicate the gizmo fluxes").code == 3
     learnt = hearth("learn", "--fast", "--json")
     assert learnt.code == 0, learnt
     assert any("1 of 1 questions were answered" in note for note in json.loads(learnt.out)["notes"])
@@ -106,12 +103,12 @@ def test_the_homes_teacher_is_asked_by_learning(
         assert tuple(row) == ("tiny", 1)
     assert hearth("learn", "--fast").code == 0
     assert len(teacher.received) == 1, "what was answered is not asked again"
-    assert planned(hearth, "defrobnicate the gizmo reading") == ["add_reminder"]
+    assert planned(hearth, "defrobnicate the gizmo fluxes") == ["add_reminder"]
 
 
 def test_a_file_may_answer_in_the_teachers_place(hearth: Hearth, home: Path, tmp_path: Path) -> None:
     with_few_demonstrations(home)
-    text = "defrobnicate the gizmo reading"
+    text = "defrobnicate the gizmo fluxes"
     asked(hearth, text)
     gold = tmp_path / "gold.jsonl"
     nodes = [{"task": "read_list", "arguments": [{"name": "list", "value": "gizmo"}]}]

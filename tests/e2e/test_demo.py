@@ -19,9 +19,9 @@ import pytest
 
 from hearth.agent import Agent
 from hearth.demo.demo_home import build_demo_home
-from hearth.demo.demo_run import FileRequest, run_one
+from hearth.demo.request_files import FileRequest, run_one
 from hearth.guard.policy.approval import RefusingApprover
-from hearth.serve.episode_report import write_report
+from hearth.serve.history_view import write_report
 from hearth.types import Episode
 
 NOW = dt.datetime(2026, 11, 20, 10, 5, tzinfo=ZoneInfo("Europe/Berlin"))

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from hearth.agent import Agent
 from hearth.errors import HomeBusyError, NotFound, RequestError
+from hearth.guard.policy.approval import YesApprover
 from hearth.serve import desk as desk_module
 from hearth.serve.desk import MAX_OF_A_PROGRAM, MAX_WAITING, Asked, Caller, Desk
 from hearth.types import Plan, Step
@@ -61,6 +63,64 @@ def test_a_question_is_shown_and_the_first_answer_counts(desk: Desk, home: Path)
     assert not desk.answer(question.id, "once")
 
 
+def test_another_plan_is_put_in_the_place_of_what_is_asked_about_and_asked_about_itself(desk: Desk, home: Path) -> None:
+    first = desk.ask(NOTE, PAGE)
+    question = asked(desk)
+    assert question.plan is not None
+    assert [step.tool for step in question.plan.steps] == ["add_note"]
+    other = Plan((Step("write_file", {"path": "boiler.txt", "text": "serviced"}),))
+    second = desk.change(question.id, other, PAGE)
+    assert second is not None
+    assert desk.change(question.id, other, PAGE) is None  # once is enough
+    assert first.result(60).answer.status == "denied"
+    again = asked(desk)
+    assert (again.request, again.id != question.id) == (NOTE, True)
+    assert "write_file" in again.text
+    assert desk.answer(again.id, "once")
+    done = second.result(60)
+    assert (done.answer.status, done.request.text) == ("done", first.result(0).request.text)
+    assert n_notes(home) == 0
+    taught = desk.use(lambda agent: agent.plan(agent.request(NOTE), agent.tools.specs)).result(60)
+    assert isinstance(taught, Plan)
+    assert [step.tool for step in taught.steps] == ["write_file"]  # other tools were right: learnt
+
+
+def test_what_a_program_asks_is_answered_with_yes_or_no_alone(desk: Desk, home: Path) -> None:
+    done = desk.ask(NOTE, Caller("cook book"))
+    question = asked(desk)
+    assert question.plan is None
+    with pytest.raises(RequestError, match="yes or no"):
+        desk.change(question.id, Plan((Step("add_note", {"title": "x", "text": "x"}),)), PAGE)
+    assert desk.answer(question.id, "no")
+    assert done.result(60).answer.status == "denied"
+
+
+def test_what_was_agreed_to_before_a_stop_is_asked_about_again_here_where_it_changed(home: Path) -> None:
+    file = home / "owner/documents/old.txt"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("as agreed")
+    plan = Plan((Step("delete_file", {"path": "old.txt"}),))
+    agent = Agent.open(home, YesApprover(), environ={})
+    request = agent.request("tidy up")
+    agent.trace.begin(request, "e1")
+    ruling = agent.monitor.rule(plan, occasion=agent.occasion(request, plan, "e1"))
+    agent.trace.planned("e1", plan, None, ruling, 1.0)
+    agent.close()
+    file.write_text("other words since")
+    desk = Desk.open(home, {})
+    try:
+        later = desk.ask("what is 2 + 3", PAGE)
+        question = asked(desk)
+        assert "tidy up" in question.text
+        assert "its size was '9 bytes' and is '17 bytes'" in question.text
+        assert question.request == "what I was doing when I was stopped"
+        desk.answer(question.id, "no")
+        assert later.result(60).answer.text == "2 + 3 = 5."
+        assert file.exists()
+    finally:
+        desk.close()
+
+
 def test_a_no_changes_nothing(desk: Desk, home: Path) -> None:
     done = desk.ask(NOTE, PAGE)
     assert desk.answer(asked(desk).id, "no")
@@ -106,8 +166,8 @@ def test_undone_and_corrected_from_another_place(desk: Desk, home: Path) -> None
     with pytest.raises(NotFound):
         desk.undo(episode.id).result(60)
     odd = desk.ask("tidy the garage shelves on sunday at 5", READER).result(60)
-    plan = desk.correct(odd.id, "remind me to tidy the garage shelves on sunday at 5").result(60)
-    assert [step.tool for step in plan.steps] == ["add_reminder"]
+    entry = desk.correct(odd.id, "remind me to tidy the garage shelves on sunday at 5").result(60)
+    assert [step.tool for step in entry.demonstration.plan.steps] == ["add_reminder"]
     again = desk.use(lambda agent: agent.plan(agent.request(odd.request.text), agent.tools.specs)).result(60)
     assert isinstance(again, Plan)
     assert [step.tool for step in again.steps] == ["add_reminder"]
@@ -168,3 +228,18 @@ def test_what_another_program_wants_changed_is_always_asked_about(desk: Desk, ho
     again = desk.ask("remind me to call Ben tomorrow at nine", Caller("tablet"))
     desk.answer(asked(desk).id, "no")
     assert again.result(60).answer.status == "denied"
+
+
+def test_a_request_that_waits_is_dropped_and_the_others_go_on(desk: Desk, home: Path) -> None:
+    first, second, third = (desk.begin(text, PAGE) for text in (NOTE, NOTE, "what is 2 + 3"))
+    question = asked(desk)
+    assert not desk.drop(first.number)  # it runs
+    assert desk.drop(second.number)
+    assert not desk.drop(second.number)
+    assert [turn.number for turn in desk.view.turns] == [first.number, third.number]
+    assert desk.view.asked == question
+    with pytest.raises(RequestError, match="taken out of line"):
+        second.done.result(0)
+    assert desk.answer(question.id, "no")
+    assert third.done.result(60).answer.text == "2 + 3 = 5."
+    assert n_notes(home) == 0

@@ -25,6 +25,7 @@ SCRIPT = """
     from hearth.errors import LinkError, StoreError, StoreFullError
     from hearth.guard.egress.gateway import Egress
     from hearth.guard.deidentify.masker import Masker
+    from hearth.guard.egress.masking_door import MaskingDoor
     from hearth.learning import demonstration_store as rows
     from hearth.learning.demonstration_store import Entry
     from hearth.storage.database import Store
@@ -59,7 +60,7 @@ SCRIPT = """
 
     def turn():
         with Link(url, Egress(["127.0.0.1"], store, clock), lambda: TOKEN, "edge-1") as link:
-            return Sender(store, link, Sharer(store, link.host, Masker(()), {}), clock).turn(["demonstration"], is_patient=False)
+            return Sender(store, link, Sharer(store, link.host, MaskingDoor(Masker(())), {}), clock).turn(["demonstration"], is_patient=False)
 
     n = n_full = 0
     for round_ in range(12):

@@ -25,6 +25,8 @@ import pytest
 
 from hearth.execution.executor import Executor
 from hearth.formats.tool_signature import tool
+from hearth.guard.decision import Occasion
+from hearth.guard.guard_state import Records
 from hearth.guard.monitor import Monitor
 from hearth.guard.policy.approval import RefusingApprover, YesApprover
 from hearth.guard.policy.policy import Policy
@@ -146,7 +148,7 @@ def act(home: Path, say: Callable[[str], None]) -> list[StepResult]:
 
         left = trace.unfinished()
         approver: Approver = RefusingApprover() if left else YesApprover()
-        monitor = Monitor(TOOLS, Policy(), approver)
+        monitor = Monitor(TOOLS, Policy(), approver, Records.of(store))
         executor = Executor(monitor, trace, context, folder)
         if left:
             say("begin")
@@ -156,7 +158,7 @@ def act(home: Path, say: Callable[[str], None]) -> list[StepResult]:
             results = executor.resume(left[0])
         else:
             trace.begin(Request("do it all", NOW), "e1")
-            ruling = monitor.rule(PLAN)
+            ruling = monitor.rule(PLAN, occasion=Occasion(NOW, folder.for_call(""), "e1"))
             trace.planned("e1", PLAN, None, ruling, 0.0)
             say("begin")
             results = executor.run("e1", PLAN, monitor.specs, NOW)

@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from hearth.learning.unlearning import find, forget
+from hearth.learning.unlearning import Sought, find, forget
 from hearth.storage.database import Store
 from tests import ROOT
 from tests.small_world import lessons, opened, shown
@@ -41,7 +41,7 @@ def work(folder: Path, say: Callable[[str], None]) -> None:
         say("taught")
         state.rollback(1)
         say("rolled back")
-        forget(state, find(state.store, demonstrations=["d003"]))
+        forget(state, find(state.store, Sought(demonstrations=["d003"])))
         say("forgotten")
         state.learn((), must_pass=False)
         say("learnt again")

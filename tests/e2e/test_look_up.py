@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 
+import hearth
 from hearth.agent import Agent
-from hearth.protocols import Reply
+from hearth.errors import Ambiguous
+from hearth.formats.tool_signature import Names
+from hearth.protocols import CallContext, Reply
 from hearth.testing import FIXED_NOW
-from hearth.types import Episode, Plan, Ref, Request, Ruling, Step
+from hearth.types import Episode, Plan, Ref, Referent, Request, Ruling, Step
 
 DELETE = Plan((Step("find_notes", {"query": "boiler"}), Step("delete_note", {"note": Ref(0, ("id",))})))
 
@@ -118,3 +122,57 @@ def test_a_no_leaves_everything_and_a_deny_is_no_question(home: Path, asker: Ask
     finally:
         opened.close()
     assert path.exists()
+
+
+def test_what_a_rule_denies_of_what_was_found_is_not_asked_about(home: Path, asker: Asker) -> None:
+    rule = '\n[[rule]]\ntools = ["delete_note"]\nwhen.note = { one_of = ["Old boiler"] }\nruling = "deny"\nreason = "it stays"\n'
+    with (home / "hearth.toml").open("a") as settings:
+        settings.write(rule)
+    path = note(home, "a.md", "# Old boiler\n\nserviced in May\n")
+    opened = Agent.open(home, asker, environ={}, clock=lambda: FIXED_NOW)
+    denied = run(opened)
+    assert (denied.answer.status, denied.ruling and denied.ruling.reason) == ("denied", "it stays")
+    assert asker.questions == []
+    path.write_text("# New boiler\n\nboiler\n")
+    assert run(opened).answer.status == "done"
+    assert len(asker.questions) == 1
+    opened.close()
+
+
+def _box_meant(box: object, call: CallContext, given: Mapping[str, object]) -> Referent:
+    if box == "raises":
+        raise ValueError("boom")
+    if box == "two":
+        raise Ambiguous("two boxes are called 'two': red, blue; say which one")
+    if box == "changes":
+        return Referent(call.workspace.read("documents/box.txt").decode())
+    return Referent(str(box))
+
+
+@hearth.tool(effect="change")
+def open_box(box: Annotated[str, Names(_box_meant)]) -> str:
+    """Open a box."""
+    return f"opened {box}"
+
+
+@pytest.mark.parametrize(
+    ("box", "status", "said"),
+    [
+        ("red", "done", "opened red"),
+        ("raises", "failed", "'open_box' failed with ValueError while it looked for what is meant"),
+        ("two", "needs", "two boxes are called 'two': red, blue; say which one"),
+        ("changes", "denied", "'box' was 'red' when you agreed, and is 'blue' now"),
+    ],
+)
+def test_a_resolver_that_fails_cannot_tell_or_finds_something_else_ends_in_an_answer(
+    home: Path, asker: Asker, box: str, status: str, said: str
+) -> None:
+    (home / "owner" / "documents" / "box.txt").write_text("red")
+    asker.replies = ["once", "no"]
+    asker.meanwhile = lambda: (home / "owner" / "documents" / "box.txt").write_text("blue")
+    opened = Agent.open(home, asker, environ={}, clock=lambda: FIXED_NOW, extra_tools=[open_box])
+    done = opened.run(Request("open the box", FIXED_NOW), Plan((Step("open_box", {"box": box}),)))
+    opened.close()
+    assert done.answer.status == status
+    assert said.casefold() in done.answer.text.casefold()
+    assert len(asker.questions) == (2 if box == "changes" else 1)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import importlib.util
 import itertools
 import json
 import re
 import shutil
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,10 +21,14 @@ import httpx
 import pytest
 import uvicorn
 
-from hearth.serve import house
-from hearth.serve import page as page_module
+from hearth.serve import desk as desk_module
+from hearth.serve import door, house, idle_connections
+from hearth.serve.background.new_mail import Letter
 from hearth.serve.desk import Caller
+from hearth.serve.door import KEYS_FILE, Keys
 from hearth.serve.house import House
+from hearth.serve.pages import page as pages
+from hearth.serve.pages import page_parts
 from hearth.storage.database import Store
 from hearth.testing import make_call
 from hearth.types import Episode
@@ -30,7 +36,7 @@ from hearth.types import Episode
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-PAGES = ("/", "/today", "/memory", "/learning", "/ledger", "/rules", "/history", "/doctor")
+PAGES = tuple(path for _, path in pages.PAGES)
 ATTACKS = [
     "<script>window.hit=1</script>",
     "<img src=x onerror=window.hit=1>",
@@ -105,7 +111,8 @@ class Elements(HTMLParser):
         given = dict(attrs)
         self.ids += [given["id"] or ""] if "id" in given else []
         own = (given.get("src") or given.get("href") or "").startswith(("/", "#", "data:image/"))
-        is_loading = tag in ("script", "iframe", "object", "embed", "img", "link", "a") and not own
+        is_data = tag == "script" and dict(attrs) == {"type": "application/json", "id": "data"}
+        is_loading = not is_data and tag in ("script", "iframe", "object", "embed", "img", "link", "a") and not own
         if is_loading or any(name.startswith("on") or name in ("style", "srcdoc") for name in given):
             self.strange.append(self.get_starttag_text() or tag)
 
@@ -119,6 +126,15 @@ def test_every_page_opens_is_well_formed_and_loads_nothing_from_elsewhere(browse
         assert len(found.ids) == len(set(found.ids)), path
     assert browser.get("/nothing").status_code == 404
     assert browser.get("/history/nothing").status_code == 404
+
+
+def test_the_history_shows_requests_in_full_and_leads_to_each(up: House, browser: httpx.Client) -> None:
+    id = up.desk.ask("what is 15% of 80", READING).result(60).id
+    text = browser.get("/history").text
+    assert '<details class="episode" id="e1" data-status="done">' in text
+    assert "15% of 80 = 12." in text
+    assert f'<a href="/history/{id}">Take back, or say what was wrong</a>' in text
+    assert "Only what holds “zzz”" in browser.get("/history?q=zzz").text
 
 
 def test_what_is_loaded_is_small(browser: httpx.Client) -> None:
@@ -154,7 +170,7 @@ def test_asked_answered_undone_and_taught_by_its_forms(up: House, browser: httpx
 def test_while_a_question_stands_nothing_else_hangs(
     up: House, browser: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_module, "_PAGE_WAITS_S", 0.05)
+    monkeypatch.setattr(page_parts, "PAGE_WAITS_S", 0.05)
     browser.post("/ask", json={"text": "take a note: the boiler was serviced"})
     until(lambda: up.desk.view.asked)
     waits = browser.post("/undo", json={"id": "x"})
@@ -176,6 +192,14 @@ def test_while_a_question_stands_nothing_else_hangs(
         ("/answer", b'{"id": "x", "reply": "yes"}', 409),
         ("/undo", b'{"id": "x"}', 400),
         ("/correct", b'{"id": "x", "say": "y"}', 404),
+        ("/correct/form", b'{"id": "x"}', 404),
+        ("/correct/form", b"{}", 404),
+        ("/correct/plan", b'{"id": "x", "tool-0": "add_note"}', 400),
+        ("/correct/plan", b'{"id": "x", "tool-0": "format_disk"}', 400),
+        ("/correct/plan", b'{"id": "x"}', 400),
+        ("/change/form", b'{"id": "x"}', 409),
+        ("/change", b'{"id": "x", "tool-0": "current_time"}', 409),
+        ("/change", b'{"id": "x"}', 400),
         ("/ring", b'{"number": "x"}', 400),
         ("/ring", b'{"number": "99999999999999999999"}', 409),
         ("/forget-fact", b'{"id": "-1"}', 404),
@@ -241,6 +265,57 @@ def test_a_reminder_missed_twice_is_done_once(up: House, browser: httpx.Client, 
     assert abs(moved - dt.datetime.now(dt.UTC).date()) <= dt.timedelta(days=1)
 
 
+def test_what_could_not_be_marked_as_done_rings_on(
+    up: House, browser: httpx.Client, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rung(home, "water the plants", "plants")
+    number = re.findall(r'data-ring="(\d+)"', browser.get("/").text)[0]
+    monkeypatch.setattr(desk_module, "MAX_WAITING", 0)
+    refused = browser.post("/ring", json={"number": number})
+    assert (refused.status_code, "requests wait already" in said(refused)) == (400, True)
+    assert f'data-ring="{number}"' in browser.get("/").text
+    monkeypatch.setattr(desk_module, "MAX_WAITING", 20)
+    assert browser.post("/ring", json={"number": number}).status_code == 200
+    until(lambda: not up.desk.view.turns)
+    assert f'data-ring="{number}"' not in browser.get("/").text
+
+
+def test_a_program_called_like_the_page_is_told_apart_and_what_waits_is_dropped(
+    up: House, browser: httpx.Client
+) -> None:
+    up.desk.ask("take a note: the boiler was serviced", Caller("page"))
+    browser.post("/ask", json={"text": "what is 2 + 3"})
+    until(lambda: up.desk.view.asked)
+    page = browser.get("/").text
+    assert "Asked by the program “page”." in page
+    turn = re.findall(r'data-post="/drop" data-turn="(\d+)"', page)[0]
+    assert said(browser.post("/drop", json={"turn": turn})) == "Taken out of line."
+    assert browser.post("/drop", json={"turn": turn}).status_code == 409
+    assert browser.post("/drop", json={"turn": "9" * 5000}).status_code == 409
+    assert len(up.desk.view.turns) == 1
+
+
+def test_connections_that_say_nothing_or_say_it_slowly_are_ended(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(idle_connections, "HEAD_WITHIN_S", 0.2)
+    monkeypatch.setattr(door, "BODY_WITHIN_S", 0.2)
+    with house.opened(home, {}, port=0) as opened:
+        thread = threading.Thread(target=opened.serve)
+        thread.start()
+        until(lambda: opened.server.started)
+        place = opened.listening.getsockname()
+        head = f"POST /ask HTTP/1.1\r\nHost: 127.0.0.1:{place[1]}\r\nOrigin: {opened.address}\r\n"
+        keys = Keys(home / KEYS_FILE)
+        head += f"Cookie: {keys.cookie_name}={keys.cookie}\r\nContent-Length: 50\r\n\r\n"
+        for begun, answer in ((b"", b""), (b"GET / HT", b""), (head.encode() + b'{"text"', b"HTTP/1.1 408")):
+            with socket.create_connection(place, timeout=20) as silent:
+                silent.sendall(begun)
+                assert silent.recv(1000).startswith(answer)
+                while silent.recv(1000):
+                    pass
+        opened.stop()
+        thread.join(20)
+
+
 def test_events_tell_what_goes_on(up: House, browser: httpx.Client) -> None:
     names: list[str] = []
     with browser.stream("GET", "/events?last=") as stream:
@@ -255,22 +330,33 @@ def test_events_tell_what_goes_on(up: House, browser: httpx.Client) -> None:
     assert "turn" in names
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_text_of_strangers_never_becomes_markup(up: House, browser: httpx.Client, home: Path, attack: str) -> None:
-    """Through requests, answers, facts, notes found, events, reminders and rings."""
-    flat = " ".join(attack.split())
-    (home / "owner" / "notes" / "odd.md").write_text(f"# {flat}\n\nboiler {flat}\n")
-    up.desk.ask(f"find my note about the boiler {flat}", READING).result(60)
-    up.desk.ask("find my note about the boiler", READING).result(60)
-    up.desk.use(lambda agent: _put(agent, flat)).result(60)
-    rung(home, flat, "r")
-    for path in (*PAGES, f"/history?q={flat}", f"/memory?q={flat}"):
-        answer = browser.get(path)
-        assert Elements(answer.text).strange == [], path
+def test_text_of_strangers_never_becomes_markup(up: House, browser: httpx.Client, home: Path) -> None:
+    """Through requests, answers, facts, notes found, events, reminders and rings, as the agent itself puts them there;
+    every field and 204 strings: `test_page_quality`."""
+    for k, attack in enumerate(ATTACKS):
+        flat = " ".join(attack.split())
+        (home / "owner" / "notes" / "odd.md").write_text(f"# {flat}\n\nboiler {flat}\n")
+        up.desk.ask(f"find my note about the boiler {flat}", READING).result(60)
+        up.desk.ask("find my note about the boiler", READING).result(60)
+        up.desk.use(functools.partial(_put, text=flat)).result(60)
+        rung(home, flat, f"r{k}")
+        for path in (f"/history?q={flat}", f"/memory?q={flat}"):
+            assert Elements(browser.get(path).text).strange == [], path
+    for path in PAGES:
+        assert Elements(browser.get(path).text).strange == [], path
     with browser.stream("GET", "/events?last=") as stream:
         lines = stream.iter_lines()
         assert next(lines) == "event: now"
         assert Elements(json.loads(next(lines).removeprefix("data: "))["html"]).strange == []
+
+
+def test_mail_that_came_is_told_in_strangers_words_that_stay_text(up: House) -> None:
+    letters = tuple(Letter(attack, attack) for attack in ATTACKS)
+    made = page_parts.Templates(pages.PAGES).fragment(
+        "now.html", view=up.desk.view, rings=[], picture=None, letters=letters, n_mails=len(letters)
+    )
+    assert Elements(made).strange == []
+    assert f"{len(ATTACKS)} new mails" in made
 
 
 def _put(agent: Any, text: str) -> None:
@@ -322,13 +408,54 @@ def test_a_newcomer_asks_agrees_undoes_and_teaches(chromium: Page, home: Path) -
     assert len(list((home / "owner" / "notes").glob("*.md"))) == 1
     page.click("button[data-post='/undo']")
     page.wait_for_selector("text=Taken back")
+    below = (
+        "(() => { const at = told.getBoundingClientRect(); return document.elementFromPoint(at.x + 9, at.y + 9).id })()"
+    )
+    assert page.evaluate(below) != "told", "what lies under a message can be clicked"
     assert list((home / "owner" / "notes").glob("*.md")) == []
     page.click("summary:has-text('That was wrong')")
     page.fill("input[name=say]", "remind me tomorrow at 9 that the boiler was serviced")
     page.click("text=Learn that")
     page.wait_for_selector("text=Learnt: I will add reminder")
     page.click("nav >> text=Learning")
-    page.wait_for_selector("li:has-text('take a note: the boiler was serviced')")
+    row = page.locator("tr:has-text('take a note: the boiler was serviced')")
+    row.locator("text=Forget").click()
+    page.wait_for_selector("text=Forget this for good?")
+    page.click("text=Forget it for good")
+    page.wait_for_selector("h2:has-text('Forgotten')")
+    page.click("text=Look again")
+    page.wait_for_selector("text=Nothing yet.")
+
+
+@in_a_browser
+def test_steps_are_put_right_by_a_form_before_and_after_they_are_done(chromium: Page, home: Path) -> None:
+    page = chromium
+    page.fill("#text", "take a note: the boiler was serviced")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".running .plan .node")
+    page.click(".question button:text-is('Change')")
+    page.fill("#change-0-1", "Boiler")
+    page.click("text=Add a step")
+    page.select_option("#change-1-tool", "add_note")
+    page.wait_for_selector("#change-1-1")
+    page.click("text=Remove step 2")
+    page.wait_for_selector("#change-1-tool", state="detached")
+    assert page.input_value("#change-0-1") == "Boiler"
+    page.click("text=Do it this way")
+    page.wait_for_selector(".asks:has-text('Boiler')")
+    page.wait_for_selector("#change form", state="detached")
+    page.click("button[data-reply=yes]")
+    page.wait_for_selector(".answer.done")
+    (note,) = (home / "owner" / "notes").glob("*.md")
+    assert note.read_text().startswith("Boiler")
+    changed = page.locator(".turn").last
+    changed.locator("summary:has-text('That was wrong')").click()
+    changed.locator("text=Show me the steps").click()
+    changed.locator("select.shapes").select_option("add_reminder")
+    changed.locator("[name=arg-0-text]").fill("the boiler was serviced")
+    changed.locator("[name=arg-0-at]").fill("2099-01-01T09:00:00+01:00")
+    changed.locator("[name=arg-0-at]").press("Enter")
+    page.wait_for_selector("#told:has-text('Learnt: I will add reminder next time.')")
 
 
 @in_a_browser

@@ -68,6 +68,7 @@ POINTS = {
     "hearth.checks": {"fail": "acme_parts:fail", "leave": "acme_parts:leave"},
     "hearth.scenes": {"fail": "acme_parts:fail"},
     "hearth.listeners": {"fail": "acme_parts:fail"},
+    "hearth.watchers": {"fail": "acme_parts:fail"},
 }
 HOME_POINTS = {
     "hearth.commands": {
@@ -77,6 +78,7 @@ HOME_POINTS = {
     "hearth.tools": {"home": "hearth_home.tools.home:TOOLS"},
     "hearth.entities": {"devices": "hearth_home.tools.devices:known_devices"},
     "hearth.listeners": {"kubeedge": "hearth_home.kubeedge.sync_listener:listen"},
+    "hearth.watchers": {"devices": "hearth_home.sensor_watch:watch"},
 }
 ABSENT = """
 import importlib.abc, importlib.metadata, sys
@@ -241,7 +243,8 @@ def test_doctor_names_every_fault(faulty: Path, home: Path) -> None:
     ):
         assert said in found["plug-ins"]["says"]
     assert found["fail"]["says"].startswith("'fail' of acme 1.0 (acme_parts:fail) failed: ZeroDivisionError: at call")
-    assert found["forgetting"]["says"] == "reaches what Hearth itself keeps, passages, footage"
+    kept = "passages, rings, standing answers, faults, footage"
+    assert found["forgetting"]["says"] == f"reaches what Hearth itself keeps, {kept}"
 
 
 @pytest.mark.slow
@@ -251,9 +254,10 @@ def test_the_demo_goes_on_without_them(faulty: Path, tmp_path: Path, run_folder:
     clip.write_bytes(b"")
     site = tmp_path / "site"
     site.mkdir()
+    (site / "av.py").write_text("raise ModuleNotFoundError('not here', name='av')")  # as where no experts are installed
     (site / "sitecustomize.py").write_text(REMEMBERS.format(root=str(ROOT), folder=str(run_folder)))
     sites = f"{site}{os.pathsep}{faulty}"
-    shown = run(sites, tmp_path, "demo", "--limit", "1", "--footage", str(clip), "--report", str(tmp_path / "r.html"))
+    shown = run(sites, tmp_path, "demo", "--yes", "--footage", str(clip), "--report", str(tmp_path / "r.html"))
     assert shown.code == 0, shown.err
     assert f"not loaded: {OTHER_VERSION}" in shown.out
     assert "left out: 'fail' of acme 1.0 (acme_parts:fail) failed: ZeroDivisionError: at call" in shown.out

@@ -17,7 +17,7 @@ from hearth.storage.database import Store
 from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, ClosedEgress, make_call
 from hearth.tools.pim import mirror
-from hearth.tools.pim.calendar import add_event, cancel_event, find_events, move_event, next_event
+from hearth.tools.pim.calendar import add_event, cancel_event, change_event, find_events, move_event, next_event
 from hearth.types import Plain
 from tests.integration.conftest import USER, DavAccount, DavServer, OpenEgress, running_radicale
 
@@ -129,6 +129,19 @@ def test_undo_of_each_change_reaches_the_server(account: DavAccount) -> None:
     cancel_event.undo({}, to_plain(cancelled), account.call("k5"))
     assert len(account.on_server()) == 1
     assert find_events(account.call("k6")) == [event]
+
+
+def test_undo_says_whom_the_server_may_write_to_again(account: DavAccount) -> None:
+    who = "ORGANIZER:mailto:boss@work.example\r\nATTENDEE:mailto:me@mine.example\r\n"
+    account.put("meeting.ics", foreign("meeting", "Meeting", extra=who))
+    (event,) = find_events(account.call("k1"))
+    for key, place in (("k2", "Harbour"), ("k3", "Lake")):
+        changed = change_event(account.call(key), event.id, place=place)
+    account.folder.undo("k3")
+    call = account.call("k3")
+    change_event.undo({}, to_plain(changed), call)
+    assert call.notices == ["the calendar server may write to boss@work.example about it, too"]
+    assert [one.place for one in find_events(account.call("k4"))] == ["Harbour"]
 
 
 def test_undo_does_not_take_back_what_somebody_else_changed_since(account: DavAccount) -> None:

@@ -19,15 +19,20 @@ import uvicorn
 
 from hearth import cli
 from hearth.agent import Agent
-from hearth.config import McpServer, read_settings
+from hearth.config import McpServer, parse_settings, read_settings
 from hearth.errors import CancelledError, ToolError
+from hearth.guard.flow.labels import Value
+from hearth.guard.monitor import Monitor
+from hearth.guard.policy.approval import RefusingApprover
+from hearth.guard.policy.policy import Policy
 from hearth.models.llm.scripted import HashEncoder
 from hearth.protocols import Approver, Tool
 from hearth.testing import ClosedEgress, FixedApprover, make_call
 from hearth.tools.foreign.accepted_tools import FILE, OfferedTool, accept, accepted
+from hearth.tools.foreign.json_schemas import MAX_DESCRIPTION_CHARACTERS
 from hearth.tools.foreign.mcp_connection import Connection
-from hearth.tools.foreign.mcp_tools import MAX_DESCRIPTION_CHARACTERS, ForeignTool, foreign_tools
-from hearth.types import Plan, Step
+from hearth.tools.foreign.mcp_tools import ForeignTool, foreign_tools
+from hearth.types import OWNER, Plan, Step
 from tests import ROOT
 from tests.served_home import made, scripted, until
 
@@ -124,6 +129,33 @@ def test_added_used_changed_accepted_and_removed(home: Path, tmp_path: Path, cap
     assert accepted(home) == {}
     assert run(home, "remove", "shop") == 4
     assert run(home, "accept", "shop") == 4
+
+
+NPM = Path(sys.prefix) / "npm" / "node_modules" / ".bin" / "mcp-server-filesystem"
+
+
+@pytest.mark.skipif(
+    not NPM.exists(),
+    reason="needs npm's server of files, which `make test` installs where there is npm",
+)
+def test_npms_own_server_of_files_reads_unasked_and_writes_asked(home: Path, tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    (shared / "boiler.txt").write_text("serviced in May")
+    assert run(home, "add", "files", "--yes", "--reads", "read_text_file", "--", str(NPM), str(shared)) == 0
+    reads = Plan((Step("files__read_text_file", {"path": str(shared / "boiler.txt")}),), 1.0, "scripted")
+    writes = Plan((Step("files__write_file", {"path": str(shared / "new.txt"), "content": "hello"}),), 1.0, "scripted")
+    asker = FixedApprover("once")
+    with opened(home, FixedApprover("no")) as agent:
+        read = agent.run(agent.request("read it"), reads)
+        assert (read.answer.status, read.answer.text) == ("done", "serviced in May")
+        assert not read.results[0].label.is_trusted
+        assert agent.run(agent.request("write it"), writes).answer.status == "denied"
+        assert not (shared / "new.txt").exists()
+        agent.monitor.approver = asker
+        assert agent.run(agent.request("write it"), writes).answer.status == "done"
+    assert (shared / "new.txt").read_text() == "hello"
+    assert "new.txt" in asker.questions[0][0]
 
 
 @pytest.mark.parametrize(
@@ -227,7 +259,7 @@ def test_types_and_things() -> None:
         "content": ("text", False, False, False),
         "kind": ("text", False, False, False),
         "names": ("list[text]", False, True, True),
-        "depth": ("any", False, False, False),
+        "depth": ("integer", False, False, False),
         "strange": ("any", False, False, False),
     }
     referent = tool.resolvers["path"]("a/b", make_call(), {})
@@ -289,3 +321,19 @@ def test_an_address_is_reached_through_the_guards_door(
     finally:
         running.should_exit = True
         thread.join(20)
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict"),
+    [
+        *((said, "deny") for said in ("tax/a.txt", "./tax/a.txt", "b/../tax//a.txt", "tax\\a.txt", "tax%2Fa.txt", "ｔax/A.txt")),
+        *((said, "allow") for said in ("taxi/a.txt", "b/tax.txt", "b/../c.txt")),
+    ],
+)  # fmt: skip
+def test_no_way_to_spell_a_path_passes_a_rule_that_denies_it(said: str, verdict: str) -> None:
+    tool = spec_of(input_schema={"properties": {"path": {"type": "string"}}, "required": ["path"]})
+    name = tool.spec.name
+    rules = f"[policy.{name}]\nruling = 'allow'\n[[rule]]\ntools = ['{name}']\nwhen.path = {{ matches = 'tax/.*' }}\nruling = 'deny'"
+    policy = Policy.of(parse_settings(rules, Path("hearth.toml")), {name: tool.spec})
+    monitor = Monitor({name: tool}, policy, RefusingApprover())
+    assert monitor.explain_call(name, {"path": Value(said, OWNER)}, make_call()).ruling.verdict == verdict

@@ -39,6 +39,22 @@ def run(up: Served, *arguments: str) -> int:
     return cli.run(["--home", str(up.house.home), *arguments])
 
 
+def until_asked(capfd: pytest.CaptureFixture[str], said: list[str] | None = None) -> str:
+    """Wait until a question stands at the terminal; return what stands there, and put what was said into `said`."""
+    shown, out = [""], [""]
+
+    def is_asked() -> bool | None:
+        now = capfd.readouterr()
+        shown[0] += now.err
+        out[0] += now.out
+        return "Do it?" in shown[0] or None
+
+    until(is_asked)
+    if said is not None:
+        said.append(out[0])
+    return shown[0]
+
+
 def test_a_request_is_done_by_the_process_that_has_the_home(up: Served, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(up, "ask", READS) == 0
     assert "nothing left the device" in capfd.readouterr().out
@@ -64,9 +80,16 @@ def test_said_yes_beforehand_and_taken_back(up: Served, capfd: pytest.CaptureFix
 
 
 def test_the_question_is_answered_at_the_terminal(up: Served, terminal: int, capfd: pytest.CaptureFixture[str]) -> None:
+    os.write(terminal, b"y\n")  # typed before there is a question: no answer to it
+    codes: list[int] = []
+    command = threading.Thread(target=lambda: codes.append(run(up, "ask", ASKS)))
+    command.start()
+    shown = until_asked(capfd)
+    assert up.notes == []
     os.write(terminal, b"perhaps\ny\n")
-    assert run(up, "ask", ASKS) == 0
-    shown = capfd.readouterr().err
+    command.join(20)
+    assert codes == [0]
+    shown += capfd.readouterr().err
     assert "Boiler" in shown
     assert "Please answer y, a, n or never" in shown
     assert up.notes == ["boiler"]
@@ -88,9 +111,39 @@ def test_or_on_the_page_whichever_is_first(up: Served, terminal: int, capfd: pyt
 
 
 def test_chat_goes_there_too(up: Served, terminal: int, capfd: pytest.CaptureFixture[str]) -> None:
-    os.write(terminal, f"{READS}\n{ASKS}\nn\n\n".encode())
-    assert run(up, "chat") == 0
-    assert capfd.readouterr().out.count("nothing left the device") == 2
+    os.write(terminal, f"{READS}\n{ASKS}\n".encode())
+    codes: list[int] = []
+    command = threading.Thread(target=lambda: codes.append(run(up, "chat")))
+    command.start()
+    said: list[str] = []
+    until_asked(capfd, said)
+    os.write(terminal, b"n\n\n")
+    command.join(20)
+    assert codes == [0]
+    assert (said[0] + capfd.readouterr().out).count("nothing left the device") == 2
+    assert up.notes == []
+
+
+def test_plans_and_corrections_go_there_too(up: Served, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(up, "plan", "--json", ASKS) == 0
+    assert json.loads(capfd.readouterr().out)["task_nodes"][0]["task"] == "add_note"
+    assert run(up, "plan", ASKS) == 0
+    assert "Boiler" in capfd.readouterr().out
+    assert run(up, "plan", "sing") == 3
+    assert capfd.readouterr().out.strip()
+    assert run(up, "ask", "--json", READS) == 0
+    id = json.loads(capfd.readouterr().out)["id"]
+    assert run(up, "correct", id, "--say", ASKS) == 0
+    assert "Boiler" in capfd.readouterr().out
+    right = tmp_path / "plan.json"
+    right.write_text(json.dumps({"task_nodes": [{"task": "current_time", "arguments": []}]}))
+    assert run(up, "correct", "--json", id, "--plan", str(right)) == 0
+    assert json.loads(capfd.readouterr().out)["task_nodes"][0]["task"] == "current_time"
+    assert run(up, "correct", id, "--nothing") == 0
+    assert "nothing is to be done" in capfd.readouterr().out
+    assert run(up, "correct", id, "--say", " ") == 3
+    assert run(up, "correct", id, "--say", "sing") == 3
+    assert run(up, "correct", "e-unknown", "--nothing") == 4
     assert up.notes == []
 
 
@@ -140,7 +193,9 @@ def test_a_program_with_a_token_is_not_the_owner(up: Served) -> None:
         for path, body in (("requests", {"text": ""}), ("answers", {"id": 3}), ("undo", []), ("plans", {"text": " "})):
             answer = http.post(f"/v1/home/{path}", json=body)
             assert (answer.status_code, answer.json()["kind"]) == (400, "RequestError")
-        assert http.get("/v1/home/requests/99999").json()["kind"] == "NotFound"
+        for number in ("99999", "9" * 5000, "-1", "x", "١"):
+            assert http.get(f"/v1/home/requests/{number}").json()["kind"] == "NotFound", number
+        assert http.get("/v1/home/requests/1?within_s=nan").json()["kind"] == "RequestError"
         assert http.get("/v1/home/requests/1?within_s=soon").json()["kind"] == "RequestError"
         assert http.post("/v1/home/plans", json={"text": ASKS}).json()["task_nodes"][0]["task"] == "add_note"
     assert up.notes == []

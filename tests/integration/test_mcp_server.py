@@ -38,6 +38,7 @@ def tokens(up: Served) -> dict[str, str]:
         "reads": up.token("reads"),
         "changes": up.token("changes", may_change=True),
         "answers": up.token("answers", may_change=True, may_answer=True),
+        "looks": up.token("looks", may_look=True),
     }
 
 
@@ -112,6 +113,23 @@ def test_tools_and_resources(up: Served, tokens: dict[str, str], mode: str) -> N
     assert status.structured_content["is_asked"] is False
     assert isinstance(json.loads(history), list)
     assert json.loads(ledger) == {"whole": True, "entries": []}
+
+
+def test_a_program_sees_what_it_asked_and_nothing_of_others_unless_it_may_look(
+    up: Served, tokens: dict[str, str]
+) -> None:
+    async def use(client: Client) -> Any:
+        asked = (await client.call_tool("do", {"request": READS})).structured_content
+        history = await client.read_resource("hearth://history")
+        return asked["episode"], [one["id"] for one in json.loads(history.contents[0].text)]  # type: ignore[union-attr]
+
+    def episodes(token: str) -> list[str]:
+        return over_http(up, tokens[token], use)[1]  # type: ignore[no-any-return]
+
+    mine, seen = over_http(up, tokens["changes"], use)
+    assert mine in seen
+    assert mine not in episodes("reads")
+    assert mine in episodes("looks")
 
 
 @ERAS

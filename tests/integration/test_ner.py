@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearth.errors import ConfigError
+from hearth.models.encoder.adapter_file import packed, unpacked
 from hearth.models.encoder.lora_encoder import MATRICES, WIDTH, load_tokenizer
 from hearth.models.ner import (
     AFTER_LINE,
@@ -22,11 +23,9 @@ from hearth.models.ner import (
     WINDOW_TOKENS,
     Span,
     Tagger,
-    packed,
     pieces_of,
     spans_of,
     tokens_of,
-    unpacked,
     windows,
 )
 from tests.work import grows_in_step
@@ -63,7 +62,7 @@ def named(text: str, spans: list[Span]) -> list[tuple[str, str]]:
 def test_the_shipped_file_is_small_and_whole() -> None:
     data = TAGGER_FILE.read_bytes()
     assert len(data) <= 4_000_000
-    adapter, heads = unpacked(data)
+    adapter, heads = unpacked(data, HEADS)
     assert set(heads) == set(HEADS)
     assert all(np.isfinite(v).all() for v in adapter.values())
 

@@ -165,13 +165,149 @@ def test_a_stream_lives_while_the_question_stands(up: Served, changer: openai.Op
     assert up.notes == []
 
 
+def function(name: str, description: str, required: tuple[str, ...] = (), **properties: str) -> dict[str, Any]:
+    fields = {key: {"type": kind} for key, kind in properties.items()}
+    schema = {"type": "object", "properties": fields, "required": list(required)}
+    return {"name": name, "description": description, "parameters": schema}
+
+
+FUNCTIONS = [
+    function("get_weather", "Get the current weather for a city", ("city",), city="string", days="integer"),
+    function("turn_on_light", "Turn on a light in a room", ("room",), room="string", brightness="integer"),
+]
+TOOLS: Any = [{"type": "function", "function": one} for one in FUNCTIONS]
+RESPONSE_TOOLS: Any = [{"type": "function", "strict": False, **one} for one in FUNCTIONS]
+
+
+def called(answer: Any) -> list[tuple[str, dict[str, Any]]]:
+    choice = answer.choices[0]
+    calls = choice.message.tool_calls or []
+    assert choice.finish_reason == ("tool_calls" if calls else "stop")
+    return [(call.function.name, json.loads(call.function.arguments)) for call in calls]
+
+
+def n_episodes(up: Served) -> int:
+    return up.desk.use(lambda agent: len(agent.trace.episodes(1000))).result(20)
+
+
+def with_results(messages: list[Any], answer: Any, *results: str) -> list[Any]:
+    message = answer.choices[0].message
+    told = [{"role": "tool", "tool_call_id": c.id, "content": r} for c, r in zip(message.tool_calls, results)]
+    return [*messages, message.model_dump(exclude_none=True), *told]
+
+
+def test_a_programs_own_function_is_called_and_its_result_told(up: Served, reader: openai.OpenAI) -> None:
+    n_before = n_episodes(up)
+    messages = said("what's the weather in Paris?")
+    answer = reader.chat.completions.create(model="hearth", messages=messages, tools=TOOLS)
+    assert called(answer) == [("get_weather", {"city": "Paris"})]
+    result = '{"sky": "clear", "celsius": 12}'
+    told = reader.chat.completions.create(model="hearth", messages=with_results(messages, answer, result), tools=TOOLS)
+    assert called(told) == []
+    assert told.choices[0].message.content == "sky: clear, celsius: 12"
+    assert n_episodes(up) == n_before, "nothing of it is the home's"
+
+
+def test_what_fits_none_of_its_functions_is_hearths_own(reader: openai.OpenAI) -> None:
+    own = reader.chat.completions.create(model="hearth", messages=said(READS), tools=TOOLS)
+    assert called(own) == []
+    plain = reader.chat.completions.create(model="hearth", messages=said(READS))
+    assert own.choices[0].message.content == plain.choices[0].message.content
+    none = reader.chat.completions.create(
+        model="hearth", messages=said("what's the weather in Paris?"), tools=TOOLS, tool_choice="none"
+    )
+    assert "no plan is scripted" in (none.choices[0].message.content or "")
+
+
+def test_several_calls_at_once_or_one_by_one(reader: openai.OpenAI) -> None:
+    messages = said("get the weather for Rome and turn on the light in the hall")
+    both = [("get_weather", {"city": "Rome"}), ("turn_on_light", {"room": "hall"})]
+    at_once = reader.chat.completions.create(model="hearth", messages=messages, tools=TOOLS)
+    assert called(at_once) == both
+    assert len({call.id for call in at_once.choices[0].message.tool_calls or ()}) == 2
+    found = []
+    for result in ("rain", "on"):
+        answer = reader.chat.completions.create(
+            model="hearth", messages=messages, tools=TOOLS, parallel_tool_calls=False
+        )
+        found += called(answer)
+        messages = with_results(messages, answer, result)
+    assert found == both
+    last = reader.chat.completions.create(model="hearth", messages=messages, tools=TOOLS)
+    assert last.choices[0].message.content == "rain\non"
+
+
+def test_what_is_not_said_is_asked_for_and_never_guessed(reader: openai.OpenAI) -> None:
+    messages = said("how is the weather")
+    asked = reader.chat.completions.create(model="hearth", messages=messages, tools=TOOLS)
+    question = asked.choices[0].message.content
+    assert question == "To call get_weather I need to know city."
+    messages += [{"role": "assistant", "content": question}, {"role": "user", "content": "Paris"}]
+    answer = reader.chat.completions.create(model="hearth", messages=messages, tools=TOOLS)
+    assert called(answer) == [("get_weather", {"city": "Paris"})]
+
+
+def test_the_function_that_a_program_names(reader: openai.OpenAI) -> None:
+    named: Any = {"type": "function", "function": {"name": "turn_on_light"}}
+    answer = reader.chat.completions.create(
+        model="hearth", messages=said("more light in the kitchen"), tools=TOOLS, tool_choice=named
+    )
+    assert called(answer) == [("turn_on_light", {"room": "kitchen"})]
+    unknown: Any = {"type": "function", "function": {"name": "sing"}}
+    with pytest.raises(openai.BadRequestError, match="'sing' is to be called"):
+        reader.chat.completions.create(model="hearth", messages=said("sing"), tools=TOOLS, tool_choice=unknown)
+
+
+def test_streamed_calls(reader: openai.OpenAI) -> None:
+    with reader.chat.completions.stream(
+        model="hearth", messages=said("weather in Oslo for 3 days"), tools=TOOLS
+    ) as stream:
+        assert called(stream.get_final_completion()) == [("get_weather", {"city": "Oslo", "days": 3})]
+
+
+def test_a_response_calls_a_function_and_tells_its_result(reader: openai.OpenAI) -> None:
+    history: Any = [{"role": "user", "content": "what's the weather in Paris?"}]
+    answer = reader.responses.create(model="hearth", input=history, tools=RESPONSE_TOOLS)
+    call: Any = answer.output[0]
+    assert (call.type, call.name, json.loads(call.arguments)) == ("function_call", "get_weather", {"city": "Paris"})
+    with reader.responses.stream(model="hearth", input=history, tools=RESPONSE_TOOLS) as stream:
+        streamed: Any = stream.get_final_response().output[0]
+    assert (streamed.name, streamed.arguments) == (call.name, call.arguments)
+    history += [*answer.output, {"type": "function_call_output", "call_id": call.call_id, "output": "clear"}]
+    assert reader.responses.create(model="hearth", input=history, tools=RESPONSE_TOOLS).output_text == "clear"
+
+
+def test_functions_that_no_plan_can_express_are_left_out(reader: openai.OpenAI) -> None:
+    strange = [
+        {**FUNCTIONS[0], "parameters": {"properties": {"the city!": {"type": "string"}}}},
+        {**FUNCTIONS[0], "parameters": {"properties": [1]}},
+        {**FUNCTIONS[0], "parameters": {"properties": {f"p{k}": {} for k in range(500)}}},
+    ]
+    tools: Any = [{"type": "function", "function": one} for one in strange] + [{"type": "web_search"}]
+    answer = reader.chat.completions.create(model="hearth", messages=said("weather in Paris"), tools=tools)
+    assert called(answer) == []
+    with pytest.raises(openai.BadRequestError, match="tools"):
+        reader.chat.completions.create(model="hearth", messages=said("sing"), tools=TOOLS * 100)
+
+
 COMPLETION = {
     "model": "hearth",
-    "messages": [{"role": "user", "content": [{"type": "text", "text": "sing"}]}],
+    "messages": [
+        {"role": "user", "content": [{"type": "text", "text": "sing"}]},
+        {"role": "tool", "tool_call_id": "c", "content": '{"a": [1]}'},
+    ],
     "stream": False,
     "stream_options": {"include_usage": True},
+    "tools": TOOLS[:1],
+    "tool_choice": {"type": "function", "function": {"name": "get_weather"}},
+    "parallel_tool_calls": False,
 }
-RESPONSE = {"model": "hearth", "input": [{"type": "message", "role": "user", "content": "sing"}], "stream": False}
+RESPONSE = {
+    "model": "hearth",
+    "input": [{"type": "message", "role": "user", "content": "sing"}],
+    "stream": False,
+    "tools": RESPONSE_TOOLS[:1],
+}
 STRANGE: tuple[Any, ...] = (
     *(None, True, -1, 1e308, "", "x" * 250_000, [], {}, [None], {"": {}}, "\ud800", "\0\u202e", [[[[]]]], 10**40),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from hearth.formats.plan_json import read_demonstrations
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.retrieval.plan_assembly import Part
-from hearth.planning.retrieval.recall_planner import RecallPlanner, is_shaky, words_of
+from hearth.planning.retrieval.recall_planner import RecallPlanner, as_typed, is_shaky, words_of
 from hearth.registry import load_tools
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, check_planner
@@ -73,6 +74,10 @@ def steps(answer: Plan | Refusal) -> list[tuple[str, dict[str, Argument]]]:
         ),
         ("add milk, eggs and bread to my shopping list", [("add_to_list", {"list": "shopping", "items": ["milk", "eggs", "bread"]})]),
         ("set a timer for 7 minutes", [("set_timer", {"length": "PT7M"})]),
+        (
+            "what does the receipt in market.jpg say? put the total on my expenses list",
+            [("read_text", {"path": "market.jpg"}), ("read_total", {"path": "market.jpg"}), ("add_to_list", {"list": "expenses", "items": [Ref(1, ("text",))]})],
+        ),
         ("what's on my calendar tomorrow", [("find_events", {"start": "2026-11-21T00:00:00+01:00", "end": "2026-11-22T00:00:00+01:00"})]),
         ("cancel lunch with Ben", [("find_events", {"query": "lunch with Ben"}), ("cancel_event", {"event": Ref(0, ("id",))})]),
         (
@@ -117,6 +122,29 @@ def test_what_is_wanted_later_is_not_done_at_once(shipped: RecallPlanner, when: 
     assert not isinstance(later, Plan) or all(TOOLS[step.tool].effect == "none" for step in later.steps)
 
 
+@pytest.mark.parametrize("text", ["lock the door tonight at ten", "switch the tv on tomorrow"])
+@pytest.mark.companions
+def test_no_device_is_called_by_a_time(shipped: RecallPlanner, text: str) -> None:
+    answer = plan(shipped, text)
+    assert isinstance(answer, Refusal)
+    assert "only at once" in answer.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "at"),
+    [
+        ("alarm at 2 : 17pm", "alarm", "14:17"),
+        ("can you set an alarm for 1600", "alarm", "16:00"),
+        ("set an alarm for 9 a.m . tomorrow .", "alarm", "09:00"),
+        ("wake me up in one hour", "wake up", "10:30"),
+        ("remind me to turn off the stove after 1 hour", "turn off the stove", "10:30"),
+    ],
+)
+def test_an_alarm_need_not_say_what_for(shipped: RecallPlanner, text: str, told: str, at: str) -> None:
+    ((tool, arguments),) = steps(plan(shipped, text))
+    assert (tool, arguments["text"], str(arguments["at"])[11:16]) == ("add_reminder", told, at)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -148,6 +176,7 @@ def test_what_no_tool_does_is_refused_with_an_offer(shipped: RecallPlanner, text
             "look up what you said about yourself, your people and your things",
         ),
         ("Find when the owner is free.", "find when you are free"),
+        ("Answer from everything the owner has.", "answer from everything you have"),
         ("Tell a friend his birthday.", "tell a friend his birthday"),
     ],
 )
@@ -202,6 +231,33 @@ def test_no_tools_no_plan(shipped: RecallPlanner) -> None:
     answer = shipped.plan(Request("what time is it", FIXED_NOW), Context(), {})
     assert isinstance(answer, Refusal)
     assert "no tools are installed" in answer.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "name", "value"),
+    [
+        ("remnid me tommorow at 5 to call jhon", "add_reminder", "text", "call jhon"),  # kept as typed
+        ("whats in my calender about the denist", "find_events", "query", "the dentist"),  # sought as meant
+        ("put oat mlik on the shoping list", "add_to_list", "items", ["oat mlik"]),
+    ],
+)
+def test_slips_of_the_hand_are_read_as_meant(
+    shipped: RecallPlanner, text: str, tool: str, name: str, value: Argument
+) -> None:
+    request = Request(text, FIXED_NOW)
+    read = shipped.read(request, Context())
+    plan = as_typed(shipped.plan(replace(request, text=read.text), Context(), TOOLS), read, TOOLS)
+    assert isinstance(plan, Plan)
+    assert [(step.tool, step.arguments[name]) for step in plan.steps] == [(tool, value)]
+
+
+def test_what_the_owner_taught_is_no_slip() -> None:
+    planner = RecallPlanner(HashEncoder())
+    assert planner.read(Request("do the wrokout", FIXED_NOW), Context()).text == "do the workout"
+    planner.add([one("mine", "do the wrokout", Step("switch_lamp", {"lamp": "study", "state": "on"}))])
+    assert planner.read(Request("do the wrokout", FIXED_NOW), Context()).text == "do the wrokout"
+    named = Context(entities=(Entity("Jhon Smiht", "person"),))
+    assert planner.read(Request("call jhon smiht", FIXED_NOW), named).text == "call jhon smiht"
 
 
 # ── Learning ──────────────────────────────────────────────────────────────────────────────────────────────

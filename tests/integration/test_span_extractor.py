@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from hearth.errors import ConfigError
+from hearth.models.encoder.adapter_file import packed, unpacked
 from hearth.models.encoder.lora_encoder import MATRICES, WIDTH, AdaptedEncoder, Array, load_tokenizer
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.models.span_extractor import (
@@ -23,8 +24,6 @@ from hearth.models.span_extractor import (
     Pieces,
     Question,
     SpanReader,
-    packed,
-    unpacked,
 )
 
 TEXT = "user: I want a table for two.\nagent: Where?\nuser: At Gino's, tomorrow."
@@ -167,12 +166,12 @@ def test_a_damaged_graph_is_built_again(adapter: Path, reader: SpanReader, cache
 
 
 def _without(name: str) -> bytes:
-    adapter, heads = unpacked(random_adapter())
+    adapter, heads = unpacked(random_adapter(), HEADS)
     return packed(adapter, {k: v for k, v in heads.items() if k != name})
 
 
 def _misshapen(name: str) -> bytes:
-    adapter, heads = unpacked(random_adapter())
+    adapter, heads = unpacked(random_adapter(), HEADS)
     changed: dict[str, Array] = {**heads, name: heads[name][:1]}
     return packed(adapter, changed)
 
@@ -201,5 +200,9 @@ def test_a_missing_adapter_is_said(tmp_path: Path) -> None:
 
 
 def test_a_file_survives_packing() -> None:
-    adapter, heads = unpacked(random_adapter(3))
+    adapter, heads = unpacked(random_adapter(3), HEADS)
     assert packed(adapter, heads) == random_adapter(3)
+
+
+def test_half_a_surrogate_pair_is_cut_into_pieces_as_any_letter(pieces: Pieces) -> None:
+    assert pieces.ids("wa\ud800ter", 8) == pieces.ids("wa?ter", 8)

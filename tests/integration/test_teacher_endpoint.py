@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from hearth.guard.deidentify.masked_llm import MaskedModel
 from hearth.guard.deidentify.masker import Masker
 from hearth.guard.deidentify.names.contact_names import OwnerNames, OwnName
 from hearth.guard.egress.gateway import Egress
+from hearth.guard.egress.masked_llm import MaskedModel
+from hearth.guard.egress.masking_door import MaskingDoor
 from hearth.learning.teaching.teacher import Budget, EndpointTeacher, Limits
 from hearth.models.llm.openai_endpoint import RemoteModel
 from hearth.storage.database import Store
@@ -59,7 +60,7 @@ def teacher(server: Server, store: Store) -> Iterator[Make]:
             model = RemoteModel(server.url, "tiny", "", egress.transport("teacher"), sleep=lambda _: None)
             stack.callback(model.close)
             budget = Budget(store, "tiny", limits or Limits(), lambda: FIXED_NOW)
-            return EndpointTeacher(MaskedModel(model, Masker(names=NAMES)), budget)
+            return EndpointTeacher(MaskedModel(model, MaskingDoor(Masker(names=NAMES))), budget)
 
         yield make
 

@@ -103,6 +103,7 @@ def test_what_is_no_event_ends_its_connection_alone(up: Served) -> None:
         b'{"type": 7}\n',
         b"x" * 200_000,
         b'{"type": "transcript"}\n',
+        b"[" * 50_000 + b"\n",
     ]
     bodies += [f'{{"type": "transcript", "{key}": {huge}}}\n'.encode() for key in ("data_length", "payload_length")]
     bodies += [b'{"type": "transcript", "data_length": "x"}\n', b'{"type": "transcript", "data": []}\n']

@@ -15,7 +15,7 @@ from hearth.errors import ToolError
 from hearth.formats.content_lines import escape, new_component, new_line, parse, split_value, unescape
 from hearth.formats.tool_signature import to_plain
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
-from hearth.tools.pim.calendar import add_event, cancel_event, find_events, move_event, next_event
+from hearth.tools.pim.calendar import add_event, cancel_event, change_event, find_events, move_event, next_event
 from hearth.tools.pim.contacts import change_contact, entities, list_contacts, upcoming_birthdays
 from hearth.tools.pim.reminders import complete_reminder, find_reminders, move_reminder
 from hearth.types import EmailAddress
@@ -149,6 +149,7 @@ def test_no_bytes_break_a_tool(changes: list[tuple[float, int, bytes]]) -> None:
     for tool, arguments in (
         (next_event, {}),
         *((move_event, {"event": e.id, "start": moment}) for e in events[:2]),
+        *((change_event, {"event": e.id, "place": "Lake", "repeat": "weekly"}) for e in events[:2]),
         *((cancel_event, {"event": e.id}) for e in events[:2]),
         (move_event, {"event": "a", "start": moment}),
         *((complete_reminder, {"reminder": r.id}) for r in reminders[:2]),

@@ -10,7 +10,7 @@ import hypothesis.strategies as st
 from hypothesis import given, settings
 
 from hearth.learning.learned_state import State
-from hearth.learning.unlearning import find, forget
+from hearth.learning.unlearning import Sought, find, forget
 from hearth.types import Demonstration, Plan, Step
 from tests.small_world import files, lessons, opened
 
@@ -42,7 +42,7 @@ def do(state: State, deed: str, numbers: list[int]) -> None:
     elif deed == "forget":
         known = [d.id for d in chosen if state.buffer.find(matching=d.request) or d.id in state.buffer.ids()]
         if known:
-            forget(state, find(state.store, demonstrations=known))
+            forget(state, find(state.store, Sought(demonstrations=known)))
     elif versions := state.lineage.versions():
         state.rollback(versions[numbers[0] % len(versions)].number)
 
@@ -78,7 +78,7 @@ def test_forgetting_is_never_having_seen(numbers: list[int]) -> None:
     with tempfile.TemporaryDirectory() as root:
         with opened(Path(root) / "a") as state:
             state.learn(POOL)
-            forget(state, find(state.store, demonstrations=sorted(gone)))
+            forget(state, find(state.store, Sought(demonstrations=sorted(gone))))
             mine, ranking = files(state), state.student.rank(POOL[numbers[0]].request)
         with opened(Path(root) / "b") as state:
             state.learn([d for d in POOL if d.id not in gone])

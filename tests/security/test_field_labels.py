@@ -278,3 +278,13 @@ def test_a_card_that_turned_up_with_a_nickname_of_yours_does_not_stand_in_the_wa
     home.write("contacts/b.vcf", card("sister", "Ida Weber", "ida@example.org", "NICKNAME:mum\r\n"))
     AddressBook(home.records.provenance).confirm(context.workspace, ["sister"], FIXED_NOW)
     assert "contacts fit 'mum'" in home.run(find)[0].error  # two of the owner's own: still asked
+
+
+def test_what_cards_call_people_is_their_trade_and_relation_and_not_the_names_of_others(home: Home) -> None:
+    lines = "NICKNAME:Mila\r\nTITLE:Vet\r\nRELATED;TYPE=spouse:Tom Weber\r\nRELATED;TYPE=sister:me\r\n"
+    home.write("contacts/ida.vcf", card("ida", "Ida Weber", "ida@example.org", lines))
+    context = home.context("c", None)
+    assert "ida@example.org" not in home.monitor.known_addresses(context).roles
+    AddressBook(home.records.provenance).confirm(context.workspace, ["ida"], FIXED_NOW)
+    book = home.monitor.known_addresses(context)
+    assert book.roles["ida@example.org"] == ("Mila", "Vet", "sister")

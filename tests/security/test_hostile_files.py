@@ -10,8 +10,9 @@ import pytest
 from hearth.formats.charsets import text_codec
 from hearth.formats.content_lines import MAX_FILE_BYTES, parse
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
+from hearth.tools.mail.bounded_mime import read_attachments, read_body
 from hearth.tools.mail.mail import find_mail
-from hearth.tools.mail.mime import read_attachments, read_body, read_head
+from hearth.tools.mail.mime import read_head
 from hearth.tools.pim.calendar import find_events
 
 LIMIT_S = 5.0
@@ -87,6 +88,8 @@ HOSTILE_CALENDARS: Mapping[str, bytes] = {
         more=b"BEGIN:VTIMEZONE\nTZID:X\nBEGIN:STANDARD\nDTSTART:19700101T000000\nTZOFFSETFROM:+0100\nTZOFFSETTO:+0200\n"
         b"RRULE:FREQ=SECONDLY\nEND:STANDARD\nEND:VTIMEZONE\n",
     ),
+    "an interval of 0 in a fold that two parsers read differently": _event("RRULE:FREQ=DAILY;INTER\r\n \r \r\n VAL=0"),
+    "an interval of 0": _event("RRULE:FREQ=DAILY;INTERVAL=0"),
     "86,400 times a day": _event(
         "RRULE:FREQ=DAILY;BYHOUR="
         + ",".join(map(str, range(24)))

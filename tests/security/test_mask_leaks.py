@@ -16,15 +16,16 @@ import pytest
 import hearth
 from hearth.config import MASKED_KINDS, LanguageModelSettings, Settings
 from hearth.execution.answer import reword
-from hearth.guard.deidentify.masked_llm import MaskedModel, leaves_device, open_masked
 from hearth.guard.egress.gateway import Egress
 from hearth.guard.egress.ledger import Ledger
+from hearth.guard.egress.masked_llm import MaskedModel, leaves_device, open_masked
 from hearth.language.text.confusables import fold, plain, words
 from hearth.learning.teaching.teacher import Budget, EndpointTeacher, Limits
 from hearth.planning.llm.json_planner import LanguagePlanner
 from hearth.protocols import LanguageModel
 from hearth.storage.database import Store
-from hearth.testing import FIXED_NOW, InMemoryWorkspace
+from hearth.storage.open_home import Home
+from hearth.testing import FIXED_NOW
 from hearth.types import Answer, Context, Entity, Evidence, Parameter, Plan, Refusal, Request, ToolSpec
 from tests import ROOT
 from tests.model_server import ModelServer
@@ -96,7 +97,7 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def model(server: Server, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LanguageModel]:
     # What the owner knows must not leave whether or not a tagger is installed.
-    monkeypatch.setattr("hearth.guard.deidentify.masked_llm.shipped_tag", lambda cache_dir: None)
+    monkeypatch.setattr("hearth.guard.egress.masking_door.shipped_tag", lambda cache_dir: None)
     settings = Settings.model_validate(
         {
             "owner": {"name": "Ada Quill", "email": "ada@quill.example", "country": "DE"},
@@ -105,11 +106,12 @@ def model(server: Server, store: Store, tmp_path: Path, monkeypatch: pytest.Monk
         }
     )
     chosen = LanguageModelSettings(base_url=server.url, model="far", mask=MASKED_KINDS)
-    workspace = InMemoryWorkspace()
-    workspace.files["contacts/all.vcf"] = CARDS.encode()
-    workspace.files["calendar/1.ics"] = EVENTS.encode()
+    for name, text in (("contacts/all.vcf", CARDS), ("calendar/1.ics", EVENTS)):
+        path = tmp_path / "owner" / name
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
     egress = Egress.from_settings(settings, store, lambda: FIXED_NOW)
-    model = open_masked(chosen, settings, tmp_path, workspace, egress, {})
+    model = open_masked(chosen, Home(tmp_path, settings, store, {}), egress)
     assert isinstance(model, MaskedModel)
     yield model
     model.close()
@@ -203,9 +205,10 @@ def test_language_models_are_opened_behind_the_mask_only() -> None:
     openers = {
         "src/hearth/models/llm/from_settings.py",
         "packages/hearth-cloud/hearth_cloud/service/service.py",
+        "packages/hearth-bench/hearth_bench/measure/learning/few_shot.py",  # the instructions of invented owners
     }
     assert callers == {
-        "open_language_model": {"src/hearth/guard/deidentify/masked_llm.py"},
+        "open_language_model": {"src/hearth/guard/egress/masked_llm.py"},
         "RemoteModel": openers,
     }
 

@@ -23,7 +23,7 @@ from hearth.config import Budget, Host, Network
 from hearth.errors import ConfigError, EgressError, StoreFullError
 from hearth.guard.egress.address_policy import is_local_name, is_public
 from hearth.guard.egress.audit_hook import normal
-from hearth.guard.egress.gateway import Egress, masked
+from hearth.guard.egress.gateway import Egress, sending
 from hearth.guard.egress.hash_chain import Entry
 from hearth.guard.egress.ledger import Ledger
 from hearth.protocols import Cause
@@ -524,7 +524,7 @@ def test_what_was_kept_from_leaving_is_written_down_with_its_reason(world: World
 def test_what_stand_ins_stood_for_is_written_down(world: World, store: Store) -> None:
     egress = world.door(store)
     stands_for = {"Tom Baker": "Xanthippe", "Étienne": "Zoë", "not there": "x"}
-    with client(egress) as http, masked(stands_for):
+    with client(egress) as http, sending(stands_for):
         http.post(world.url(), json={"content": "ask Tom Baker and Étienne"})
     with client(egress) as http:
         http.post(world.url(), json={"content": "ask Tom Baker"})
@@ -571,7 +571,7 @@ def test_data_leave_for_those_who_may_read_them(
                 pytest.fail("the block ran")
             with pytest.raises(EgressError, match="may not read"):
                 door.record(NAMES[0], b"x", "x")
-            with masked({"[X]": "y"}):
+            with sending({"[X]": "y"}):
                 assert http.get(world.url()).text == "ok"
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -61,6 +63,18 @@ def test_a_plug_in_linked_from_a_folder_that_everybody_may_write_is_not_run(tmp_
     assert replaceable_at(home / "tools" / "hum.py") == ""
 
 
+def test_what_the_command_writes_is_nobody_elses(tmp_path: Path) -> None:
+    """Others who may write the cache could put a model of theirs in it."""
+    program = (
+        "import os, sys; os.umask(0); sys.argv = ['hearth', '--version']\n"
+        "from hearth.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: os.mkdir(sys.path[0] or 'made')"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "made").stat().st_mode & 0o777 == 0o700
+
+
 def test_doctor_names_a_rule_about_a_file_that_is_not_there(tmp_path: Path) -> None:
     home = tmp_path / "home"
     make_home(home, OWNER)
@@ -73,4 +87,36 @@ def test_doctor_names_a_rule_about_a_file_that_is_not_there(tmp_path: Path) -> N
         "rule 'kept' names path 'will.txt', which is not there; mend it in hearth.toml, or take it out"
     )
     (home / "owner" / "documents" / "will.txt").write_text("x")
+    assert next(one for one in examine(home, os.environ) if one.part == "policy").is_ok
+
+
+def test_doctor_names_a_rule_about_an_event_that_is_not_there(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    make_home(home, OWNER)
+    rule = '[[rule]]\nname = "kept"\ntools = ["cancel_event"]\nwhen.event = { one_of = ["Dentist"] }\nruling = "deny"\n'
+    with (home / "hearth.toml").open("a") as file:
+        file.write(f"\n{rule}")
+    Store.open(home / "hearth.db").close()
+    finding = next(one for one in examine(home, os.environ) if one.part == "policy")
+    assert "rule 'kept' names event 'Dentist', which no event is called" in finding.says
+    (home / "owner" / "calendar").mkdir(exist_ok=True)
+    event = (
+        "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:1\nSUMMARY:dentist\nDTSTART:20261201T100000Z\nEND:VEVENT\nEND:VCALENDAR\n"
+    )
+    (home / "owner" / "calendar" / "a.ics").write_text(event)
+    assert next(one for one in examine(home, os.environ) if one.part == "policy").is_ok
+
+
+def test_doctor_names_a_rule_about_a_contact_that_is_not_there(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    make_home(home, OWNER)
+    rule = '[[rule]]\ntools = ["delete_contact"]\nwhen.contact = { one_of = ["Anna Berg", "mum"] }\nruling = "deny"\n'
+    with (home / "hearth.toml").open("a") as file:
+        file.write(f"\n{rule}")
+    Store.open(home / "hearth.db").close()
+    finding = next(one for one in examine(home, os.environ) if one.part == "policy")
+    assert "names contact 'Anna Berg', which no contact is called" in finding.says
+    (home / "owner" / "contacts").mkdir(exist_ok=True)
+    card = "BEGIN:VCARD\nVERSION:3.0\nUID:1\nFN:anna berg\nNICKNAME:Mum\nEND:VCARD\n"
+    (home / "owner" / "contacts" / "a.vcf").write_text(card)
     assert next(one for one in examine(home, os.environ) if one.part == "policy").is_ok

@@ -46,6 +46,18 @@ DEVICES: list[Plain] = [
         ("radio", "kitchen", "speaker"),
     )
 ]
+SCENES: dict[str, Plain] = {
+    "film night": {"ceiling lamp": "off"},
+    "evening": {
+        "the front door": "locked",
+        "lamp in the bedroom": 40,
+        "radio": 20,
+        "radiator": 23,
+        "shutters": "closed",
+        "garage door": "closed",
+    },
+    "stale": {"lava lamp": "on"},
+}
 
 
 class World:
@@ -66,7 +78,7 @@ class World:
     def call(self, key: str = "k") -> CallContext:
         settings: dict[str, Mapping[str, Plain]] = {
             "owner": {"email": "me@mine.example"},
-            "home": {"device": DEVICES, "scene": {"film night": {"ceiling lamp": "off"}}},
+            "home": {"device": DEVICES, "scene": SCENES},
         }
         return make_call(key=key, workspace=self.folder.for_call(key), settings=settings)
 
@@ -271,6 +283,41 @@ def test_what_is_left_out_is_judged_as_the_thing_that_is_then_meant(world: World
     assert world.ruling(monitor, "close_blinds", {}).verdict == "allow"
 
 
+@pytest.mark.parametrize(
+    ("rule", "change", "verdict"),
+    [
+        ("when.percent = { min = 60 }", {}, "allow"),
+        ("when.percent = { min = 60 }", {"change": "to"}, "allow"),
+        ("when.percent = { min = 60 }", {"change": "up_by"}, "deny"),
+        ("when.percent = { min = 60 }", {"change": "down_by"}, "allow"),
+        ("when.percent = { max = 20 }", {"change": "up_by"}, "allow"),
+        ("when.percent = { max = 20 }", {"change": "down_by"}, "deny"),
+        ("when.percent = { one_of = [100] }", {"change": "up_by"}, "deny"),
+        ('when.percent = { min = 60 }\nwhen.change = { one_of = ["up_by"] }', {"change": "up_by"}, "allow"),
+        ('when.percent = { min = 30 }\nwhen.change = { one_of = ["up_by"] }', {"change": "up_by"}, "deny"),
+    ],
+)
+def test_a_level_is_reached_by_no_step_past_a_rule_that_denies_it(
+    world: World, rule: str, change: Mapping[str, Plain], verdict: str
+) -> None:
+    rules = f'[policy.set_volume]\nruling = "allow"\n[[rule]]\ntools = ["set_volume"]\n{rule}\nruling = "deny"\n'
+    given = {"percent": 40, "device": "radio", **change}
+    assert world.ruling(world.monitor(rules), "set_volume", given).verdict == verdict
+
+
+def test_a_rule_that_allows_up_to_a_level_allows_no_step(world: World) -> None:
+    rules = '[[rule]]\ntools = ["set_temperature"]\nwhen.temperature = { max = 22 }\nruling = "allow"\n'
+    steps: dict[str, Mapping[str, Plain]] = {
+        "allow": {"temperature": 21},
+        "deny": {"temperature": 2, "change": "up_by"},
+    }
+    assert {
+        verdict: world.ruling(world.monitor(rules), "set_temperature", step).verdict for verdict, step in steps.items()
+    } == {"allow": "allow", "deny": "deny"}, "the step is asked about, and nobody is there"
+    small = rules.replace("max = 22 }", 'max = 2 }\nwhen.change = { one_of = ["up_by"] }')
+    assert world.ruling(world.monitor(small), "set_temperature", steps["deny"]).verdict == "allow"
+
+
 @pytest.mark.parametrize("title", ["DENTIST ", "Den\u200btist", "D\u0435ntist", "\uff24entist", " Dentist\u00a0"])
 def test_no_way_to_write_a_title_passes_a_rule_about_it(world: World, title: str) -> None:
     world.write("calendar/x.ics", _event("x", title, "20261126T091500"))
@@ -283,6 +330,49 @@ def test_a_pattern_that_denies_a_title_denies_it_in_any_case(world: World) -> No
     world.write("calendar/x.ics", _event("x", "DENTIST", "20261126T091500"))
     monitor = world.monitor(_rule("cancel_event", "event", "{ matches = 'Dent.*' }"))
     assert world.ruling(monitor, "cancel_event", {"event": "x"}).verdict == "deny"
+
+
+@pytest.mark.parametrize(
+    ("written", "rule", "path", "verdict"),
+    [
+        ("documents/tax/a\nb.txt", "{ matches = 'documents/tax/.*' }", "documents/tax/a\nb.txt", "deny"),
+        ("documents/ste\u0301/x.txt", "{ matches = 'documents/st\u00e9/.*' }", "x.txt", "deny"),
+        ("documents/st\u00e9/x.txt", "{ matches = 'documents/ste\u0301/.*' }", "x.txt", "deny"),
+        ("documents/ste\u0301/x.txt", "{ one_of = ['documents/st\u00e9/x.txt'] }", "x.txt", "deny"),
+        ("documents/st/x.txt", "{ matches = 'documents/st\u00e9/.*' }", "x.txt", "allow"),
+    ],
+)
+def test_a_name_with_a_line_in_it_or_with_accents_apart_passes_no_rule(
+    world: World, written: str, rule: str, path: str, verdict: str
+) -> None:
+    world.write(written, "secret")
+    assert (
+        world.ruling(world.monitor(_rule("delete_file", "path", rule)), "delete_file", {"path": path}).verdict
+        == verdict
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("my IBAN is", "deny"),
+        ("Hi\n\nmy IBAN is\n\nNora", "deny"),
+        ("my I\u200bBAN is", "deny"),
+        ("my name is", "allow"),
+    ],
+)
+def test_a_pattern_that_denies_a_text_denies_it_on_any_line(world: World, text: str, verdict: str) -> None:
+    monitor = world.monitor(_rule("draft_mail", "text", "{ matches = '.*IBAN.*' }"))
+    assert world.ruling(monitor, "draft_mail", {"to": ["ben@ash.example"], "text": text}).verdict == verdict
+
+
+def test_a_pattern_that_allows_is_read_as_it_stands(world: World) -> None:
+    rules = '[[rule]]\ntools = ["draft_mail"]\nwhen.text = { matches = "Thanks.*" }\nruling = "allow"\n'
+    verdicts = [
+        world.ruling(world.monitor(rules), "draft_mail", {"to": ["ben@ash.example"], "text": text}).verdict
+        for text in ("Thanks a lot", "Thanks\nand pay to DE89")
+    ]
+    assert verdicts == ["allow", "deny"]  # the second is asked about, and nobody is there
 
 
 def test_a_yes_to_what_is_found_is_no_yes_to_what_a_rule_of_its_own_asks_about(world: World) -> None:
@@ -457,6 +547,7 @@ def _sends(value: object, call: CallContext, given: object) -> object:
         (_sends, "EgressError", "nothing is sent"),
         (lambda *_: Referent(""), "ToolCrashed", "expected a Referent"),
         (lambda *_: "words", "ToolCrashed", "expected a Referent"),
+        (lambda *_: Referent("x", sets_off=(Step("y", {"z": Ref(0)}),)), "ToolCrashed", "expected literals"),
         (lambda *_: time.sleep(5), "ToolTimeout", "did not find what is meant within 0.2 s"),
     ],
 )
@@ -582,7 +673,7 @@ def test_a_record_found_before_is_read_anew(
     assert name() == first
 
 
-# ── Between judging and calling, and after a crash ────────────────────────────────────────────────────────
+# ── Between judging and calling ────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -606,20 +697,6 @@ def test_nothing_of_a_like_name_takes_the_place_of_what_is_gone(
     with pytest.raises(Conflict, match="is not there any more as it was a moment ago; nothing was done"):
         monitor.call(plan, 0, given, call)
     assert (world.folder.root / other).exists()
-
-
-@pytest.mark.parametrize(("said", "verdict"), [("2025.txt", "ask"), ("tax/2025.txt", "allow")])
-def test_after_a_crash_a_yes_to_words_is_no_yes_to_another_thing(world: World, said: str, verdict: str) -> None:
-    plan, call = Plan((Step("delete_file", {"path": said}),), 1.0), world.call()
-    occasion = Occasion(call.now, call.workspace, "e", None, call)
-    ruling = world.monitor("", FixedApprover("once")).rule(plan, occasion=occasion)
-    (world.folder.root / "documents/a.txt").unlink()
-    again = world.monitor("", FixedApprover("nobody"))
-    assert again.readmit(plan, ruling, occasion).verdict == "allow"
-    found = again.admit(plan, 0, {"path": Value(said, OWNER)}, call)
-    assert found.verdict == verdict
-    if verdict == "ask":
-        assert found.reason == "'path' turned out to be 'tax/2025.txt'"
 
 
 def test_a_resolver_that_hangs_is_waited_for_once_in_a_plan(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -658,6 +735,26 @@ def test_a_draft_written_before_is_shown_whole_before_it_is_sent(world: World) -
     assert "with the files ideas.md" in asked
 
 
+def test_no_recipient_of_a_draft_and_no_sender_of_a_mail_passes_a_rule_about_them(world: World) -> None:
+    crowd = [f"p{k}@crowd.example" for k in range(30)]
+    given: dict[str, object] = {"to": [*crowd, "Anna@Berg.example"], "text": "Hello"}
+    draft = TOOLS["draft_mail"].call(given, world.call("d")).id  # type: ignore[attr-defined]
+    mail = "From: Zoe <zoe@x.example>\r\nReply-To: mal@x.example\r\nSubject: Hi\r\nDate: Mon, 23 Nov 2026 09:00:00 +0100\r\n\r\nHello\r\n"
+    world.write("mail/cur/m1:2,S", mail)
+    for name, argument, one, meant, other in (
+        ("send_mail", "draft", draft, "anna@berg.example", "ben@ash.example"),
+        ("delete_mail", "mail", "INBOX/m1", "zoe@x.example", "ida@x.example"),
+        ("draft_reply", "mail", "INBOX/m1", "mal@x.example", "ida@x.example"),
+    ):
+        for condition in ("{{ one_of = ['{}'] }}", "{{ matches = '{}' }}"):
+            denied = [
+                world.ruling(world.monitor(_rule(name, argument, condition.format(said))), name, {argument: one}).rule
+                for said in (meant, other)
+            ]
+            assert denied[0] == "rule 1", (name, condition)
+            assert denied[1] != "rule 1", (name, condition)
+
+
 def test_another_text_in_a_draft_is_asked_about_again(world: World) -> None:
     given: dict[str, object] = {"to": ["anna@berg.example"], "text": "Hello", "subject": "Lunch"}
     draft = TOOLS["draft_mail"].call(given, world.call("d")).id  # type: ignore[attr-defined]
@@ -668,7 +765,7 @@ def test_another_text_in_a_draft_is_asked_about_again(world: World) -> None:
     file.write_bytes(file.read_bytes().replace(b"Hello", b"Goodbye"))
     ruling = monitor.admit(plan, 0, {"draft": Value(draft, OWNER)}, call)
     assert ruling.verdict == "ask"
-    assert "is not what it was when you agreed" in ruling.reason
+    assert "is not what it was when you agreed: what goes with it was 'Hello' and is 'Goodbye'" in ruling.reason
 
 
 def test_a_record_whose_id_looks_like_an_address_is_shown_by_its_name(world: World) -> None:
@@ -678,8 +775,133 @@ def test_a_record_whose_id_looks_like_an_address_is_shown_by_its_name(world: Wor
     assert 'reminder: "“Dentist”"\n' in asked
 
 
+def test_a_contact_passes_no_rule_that_names_it_by_its_address_or_what_it_is_called(world: World) -> None:
+    card = FILES["contacts/a.vcf"].replace("EMAIL", "NICKNAME:mum\r\nEMAIL")
+    world.write("contacts/a.vcf", card)
+    for said, verdict in (("Mum", "deny"), ("ANNA@berg.example", "deny"), ("anna berg", "deny"), ("Ben Ash", "allow")):
+        rules = _rule("delete_contact", "contact", f"{{ one_of = ['{said}'] }}")
+        assert world.ruling(world.monitor(rules), "delete_contact", {"contact": "anna"}).verdict == verdict, said
+
+
 def test_a_scene_is_shown_with_what_it_sets(world: World) -> None:
     assert "ceiling lamp: off" in _asked(world, "start_scene", {"scene": "film night"})
+
+
+@pytest.mark.parametrize(
+    ("tool", "condition", "allowed"),
+    [
+        ("lock_door", "when.device = { one_of = ['front door'] }", "garden gate"),
+        ("lock_door", "when.device = { one_of = ['garage door'] }", "garden gate"),
+        ("set_brightness", "when.device = { one_of = ['bedroom reading lamp'] }", "ceiling lamp"),
+        ("turn_on", "when.device = { matches = '.*reading lamp' }", "ceiling lamp"),
+        ("turn_on", "when.device = { one_of = ['radio'] }", "ceiling lamp"),
+        ("set_volume", "when.percent = { min = 15 }", "{ min = 25 }"),
+        ("set_temperature", "when.temperature = { min = 22 }", "{ min = 24 }"),
+        ("close_blinds", "when.device = { one_of = ['shutters'] }", "blinds of the neighbour"),
+    ],
+)
+def test_no_scene_passes_a_rule_on_what_it_sets(world: World, tool: str, condition: str, allowed: str) -> None:
+    other = (
+        f"{condition.partition('=')[0]}= {allowed}"
+        if "min" in allowed
+        else f"when.device = {{ one_of = ['{allowed}'] }}"
+    )
+    for verdict in ("deny", "ask"):
+        for when, expected in ((condition, verdict), (other, "allow")):
+            rules = (
+                f"[policy.start_scene]\nruling = 'allow'\n[[rule]]\ntools = ['{tool}']\n{when}\nruling = '{verdict}'"
+            )
+            approver = FixedApprover("once")
+            ruling = world.ruling(world.monitor(rules, approver), "start_scene", {"scene": "evening"})
+            assert ruling.verdict == ("allow" if expected == "ask" else expected), (when, ruling)
+            assert len(approver.questions) == (expected == "ask"), when
+    assert world.ruling(world.monitor(rules), "start_scene", {"scene": "film night"}).verdict == "allow"
+
+
+def test_what_a_tool_asks_by_default_is_not_asked_of_a_scene_that_is_allowed(world: World) -> None:
+    rules = "[policy.start_scene]\nruling = 'allow'"
+    assert world.ruling(world.monitor(rules), "start_scene", {"scene": "evening"}).verdict == "allow"
+    denied = f"{rules}\n[policy.lock_door]\nruling = 'deny'"
+    assert "it is part of 'evening'" in world.ruling(world.monitor(denied), "start_scene", {"scene": "evening"}).reason
+    assert world.ruling(world.monitor(denied), "start_scene", {"scene": "film night"}).verdict == "allow"
+
+
+def test_what_was_never_to_be_done_is_done_by_no_scene_and_counts_as_done_by_one(world: World) -> None:
+    records = Records()
+    assert world.ruling(world.monitor("", FixedApprover("never"), records), "turn_off", {"device": "ceiling lamp"})
+    rules = "[policy.start_scene]\nruling = 'allow'\n"
+    monitor = world.monitor(rules, None, records)
+    assert world.ruling(monitor, "start_scene", {"scene": "film night"}).verdict == "deny"
+    rates = "[[rule]]\ntools = ['turn_off']\nmore_than = { calls = 1, per = 'hour' }\nruling = 'deny'"
+    monitor, call = world.monitor(rules + rates), world.call()
+    plan = Plan((Step("start_scene", {"scene": "film night"}),), 1.0)
+    scene = {"scene": Value("film night", OWNER)}
+    for k in range(2):
+        ruled = monitor.rule(plan, occasion=Occasion(call.now, call.workspace, "e", None, call))
+        assert (ruled.verdict == "allow") == (k == 0), ruled
+        if ruled.verdict == "allow":
+            monitor.call(plan, 0, scene, world.call(f"s{k}"))
+
+
+def test_a_scene_found_by_a_step_passes_no_rule_either(world: World) -> None:
+    rules = "[policy.start_scene]\nruling = 'allow'\n[policy.lock_door]\nruling = '{}'"
+    plan = Plan((Step("find_notes", {"query": "Diary"}), Step("start_scene", {"scene": Ref(0, ("title",))})), 1.0)
+    for verdict, expected in (("deny", "deny"), ("ask", "ask"), ("allow", "allow")):
+        monitor, call = world.monitor(rules.format(verdict), FixedApprover("once")), world.call()
+        monitor.rule(plan, occasion=Occasion(call.now, call.workspace, "e", None, call))
+        assert monitor.admit(plan, 1, {"scene": Value("evening", OWNER)}, call).verdict == expected
+        assert monitor.admit(plan, 1, {"scene": Value("film night", OWNER)}, call).verdict == "allow"
+
+
+def test_a_scene_that_names_what_is_gone_is_refused(world: World) -> None:
+    rules = "[policy.start_scene]\nruling = 'allow'"
+    assert "lava lamp" in world.ruling(world.monitor(rules), "start_scene", {"scene": "stale"}).reason
+
+
+def test_a_scene_with_what_only_the_broker_knows_passes_no_rule_on_devices(world: World) -> None:
+    rules = "[policy.start_scene]\nruling = 'allow'\n[[rule]]\ntools = ['{}']\nwhen.device = {{ one_of = ['x'] }}\nruling = 'deny'"
+    call = world.call()
+    home: dict[str, Plain] = {
+        "device": DEVICES,
+        "scene": {"stale": {"lava lamp": "on"}},
+        "mqtt": {"host": "broker.example"},
+    }
+    call = replace(call, settings={**call.settings, "home": home})
+    for tool_name, expected in (("turn_on", "deny"), ("turn_off", "allow")):
+        plan = Plan((Step("start_scene", {"scene": "stale"}),), 1.0)
+        monitor = world.monitor(rules.format(tool_name))
+        ruled = monitor.rule(plan, occasion=Occasion(call.now, call.workspace, "e", None, call))
+        assert ruled.verdict == expected, ruled
+
+
+def test_a_file_is_shown_by_where_it_is_and_not_by_what_it_was_called(world: World) -> None:
+    asked = _asked(world, "delete_file", {"path": "a.txt"})  # a link to tax/2025.txt
+    assert 'path: "tax/2025.txt"' in asked
+    assert "a.txt" not in asked
+
+
+def test_a_file_that_would_be_replaced_is_said_to_be_there(world: World) -> None:
+    asked = _asked(world, "write_file", {"path": "list.txt", "text": "x"})
+    assert 'path: "list.txt": "is there already and would be replaced"' in asked
+    assert "replaced" not in _asked(world, "write_file", {"path": "new.txt", "text": "x"})
+
+
+def test_a_file_that_came_to_be_there_since_the_yes_is_not_replaced_without_another(world: World) -> None:
+    monitor, call = world.monitor("", FixedApprover("once")), world.call()
+    plan = Plan((Step("write_file", {"path": "new.txt", "text": "x"}),), 1.0)
+    monitor.rule(plan, occasion=Occasion(call.now, call.workspace, "e", None, call))
+    arguments = {"path": Value("new.txt", OWNER), "text": Value("x", OWNER)}
+    assert monitor.admit(plan, 0, arguments, call).verdict == "allow"
+    world.write("documents/new.txt", "yours")
+    ruling = monitor.admit(plan, 0, arguments, call)
+    assert (ruling.verdict, "would be replaced" in ruling.reason) == ("ask", True)
+
+
+def test_an_event_is_shown_by_title_and_time_and_not_by_its_id(world: World) -> None:
+    asked = _asked(world, "cancel_event", {"event": "choir#20261124T190000"})
+    assert "Choir" in asked
+    assert "Tue 24 Nov 2026 19:00" in asked
+    assert "choir#" not in asked
 
 
 def test_a_long_title_does_not_push_away_what_tells_a_thing_from_others(world: World) -> None:
@@ -699,6 +921,7 @@ def test_a_long_title_does_not_push_away_what_tells_a_thing_from_others(world: W
         "an\u00adna@berg.example",
         "anna\u200b@berg.example",
         "anna@ber\u200bg.example",
+        "anna+news@berg.example",
     ],
 )
 def test_no_way_to_write_an_address_passes_a_rule_about_it(world: World, said: str) -> None:

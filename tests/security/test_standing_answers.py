@@ -42,7 +42,7 @@ def test_a_never_holds_where_only_the_run_brings_the_value_and_nobody_is_asked_a
     written_out = Plan((Step("draft_mail", {"to": [MALLORY], "text": "yes"}),))
     assert asked(home, Policy({}), "never", written_out) == (1, "denied")
     home.use(Policy({}))
-    home.monitor._approver = YesApprover()
+    home.monitor.approver = YesApprover()
     assert home.run(TO_SENDER)[-1].status == "denied"
     assert "you said never to this (consent 1" in home.run(TO_SENDER)[-1].error
     other = Plan(
@@ -194,7 +194,7 @@ def test_a_standing_answer_about_a_draft_holds_for_whom_it_goes_to_however_it_is
 
     def answered(answer: str, to: str) -> tuple[int, str]:
         home.use(policy)
-        home.approver = home.monitor._approver = FixedApprover(answer)  # type: ignore[arg-type]
+        home.approver = home.monitor.approver = FixedApprover(answer)  # type: ignore[arg-type]
         result = home.run(picked(to))[-1]
         return len(home.questions), result.status
 

@@ -73,8 +73,8 @@ def begin(agent: Agent, *names: str) -> str:
 
     request = agent.request("go")
     plan = Plan(tuple(Step(name, {}) for name in names), planner="scripted", confidence=1.0)
-    ruling = agent.monitor.rule(plan)
     agent.trace.begin(request, "e1")
+    ruling = agent.monitor.rule(plan, occasion=agent.occasion(request, plan, "e1"))
     agent.trace.planned("e1", plan, None, ruling, 1.0)
     effect = agent.tools.specs[names[0]].effect
     agent.trace.steps("e1", finished=(), started=[StartedStep(0, names[0], "e1-0", {}, request.now, effect)])
@@ -105,7 +105,7 @@ def test_a_step_that_ends_the_process_each_time_does_not_end_every_start(made_ho
     for attempt in range(MAX_RESUMES):
         with opened(made_home, [doom, write_twice]) as agent:
 
-            def die(left: object, agent: Agent = agent) -> None:
+            def die(left: object, occasion: object, agent: Agent = agent) -> None:
                 agent.folder.for_call("e1-0").write("notes/doom.md", b"half")
                 raise Died
 
@@ -123,6 +123,28 @@ def test_a_step_that_ends_the_process_each_time_does_not_end_every_start(made_ho
         assert agent.folder.for_call("").exists("notes/doom.md") is (effect == "none")
         assert agent.recover() == ()
     assert n_calls == 0
+
+
+def test_yes_to_this_request_is_no_yes_to_what_was_cut_off(made_home: Path) -> None:
+    file = made_home / "owner/documents/old.txt"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("as agreed")
+    plan = Plan((Step("delete_file", {"path": "old.txt"}),), planner="scripted", confidence=1.0)
+    with opened(made_home, []) as agent:
+        request = agent.request("tidy up")
+        agent.trace.begin(request, "e1")
+        ruling = agent.monitor.rule(plan, occasion=agent.occasion(request, plan, "e1"))
+        agent.trace.planned("e1", plan, None, ruling, 1.0)
+    file.write_text("other words since")
+    with opened(made_home, []) as agent:  # whose own requests are all answered with yes
+        asked = FixedApprover("nobody")
+        agent.recover(asked)
+        assert file.exists()
+        episode = agent.trace.episode("e1")
+    text = asked.questions[0][0]
+    assert text.startswith('I was stopped while I did this: "tidy up".\n')
+    assert "its size was '9 bytes' and is '17 bytes'" in text
+    assert [one.answer for one in episode.asked] == ["once", "nobody"]
 
 
 def test_an_open_change_is_taken_back_even_if_it_is_older_than_what_is_kept_for_undo(
@@ -295,7 +317,7 @@ def test_a_revision_that_is_not_understood_or_not_allowed_takes_nothing_back(mad
         agent.run(agent.request("write it on Monday"))
         assert agent.run(agent.request_after("no, on Tuesday")).refusal is not None
         assert note.read_text() == "on Monday"
-        agent.monitor._approver = RefusingApprover()
+        agent.monitor.approver = RefusingApprover()
         assert agent.run(agent.request_after("no, on Friday")).answer.status == "denied"
         assert note.read_text() == "on Monday"
 

@@ -31,7 +31,7 @@ from tests import ROOT
 from tests.small_world import TOOLS, lessons, wrong_trains
 from tests.warm_process import WarmProcesses
 
-JOB = yaml.safe_load((ROOT / "deploy/kubeedge/sedna/lifelong.yaml").read_text())["spec"]
+JOB = next(yaml.safe_load_all((ROOT / "deploy/kubeedge/sedna/lifelong.yaml").read_text()))["spec"]
 JOINT = next(yaml.safe_load_all((ROOT / "deploy/kubeedge/sedna/joint.yaml").read_text()))["spec"]
 
 

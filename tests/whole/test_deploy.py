@@ -28,9 +28,10 @@ from hearth_home import device_twins
 from tests import ROOT
 
 DEPLOY = ROOT / "deploy"
-KUBE = DEPLOY / "kubeedge"
+KUBE, PROXY = DEPLOY / "kubeedge", DEPLOY / "proxy"
 SCHEMAS = {path.stem: json.loads(path.read_text()) for path in (KUBE / "schemas").glob("*.json")}
 KUBERNETES = "1.31"
+PROXY_IMAGE = "haproxy:3.0.12"
 CLUSTER_SCOPED = ("Namespace", "NodeGroup", "ImagePrePullJob")
 TEMPLATES = {
     "Deployment": ("spec.template",),
@@ -41,11 +42,11 @@ Document = dict[str, Any]
 
 
 def _is_manifest(path: Path) -> bool:
-    is_patch = "components/postgres" in str(path) and path.name != "kustomization.yaml"
+    is_patch = "components/replicas" in str(path) and path.name != "kustomization.yaml"
     return path.name not in ("kustomization.yaml", "images.yaml") and not is_patch
 
 
-MANIFESTS = sorted(path for path in KUBE.rglob("*.yaml") if _is_manifest(path))
+MANIFESTS = sorted(path for path in (*KUBE.rglob("*.yaml"), *PROXY.glob("*.yaml")) if _is_manifest(path))
 
 
 def documents() -> list[tuple[str, Document]]:
@@ -53,9 +54,9 @@ def documents() -> list[tuple[str, Document]]:
     found = []
     for path in MANIFESTS:
         for document in yaml.safe_load_all(path.read_text()):
-            found.append((f"{path.relative_to(KUBE)}:{document['kind']}/{document['metadata']['name']}", document))
+            found.append((f"{path.relative_to(DEPLOY)}:{document['kind']}/{document['metadata']['name']}", document))
             for inner in document.get("spec", {}).get("workloadTemplate", {}).get("manifests", ()):
-                found.append((f"{path.relative_to(KUBE)}:inner {inner['kind']}/{inner['metadata']['name']}", inner))
+                found.append((f"{path.relative_to(DEPLOY)}:inner {inner['kind']}/{inner['metadata']['name']}", inner))
     return found
 
 
@@ -102,7 +103,7 @@ def check(document: Document) -> None:
 def test_is_valid(name: str, document: Document) -> None:
     check(document)
     is_scoped = document["kind"] in CLUSTER_SCOPED
-    generated = name.startswith("cloud/") and "namespace" not in document["metadata"]
+    generated = name.startswith("kubeedge/cloud/") and "namespace" not in document["metadata"]
     assert is_scoped or generated or document["metadata"]["namespace"] in ("hearth", "hearth-homes")
     assert not (is_scoped and "namespace" in document["metadata"])
 
@@ -265,7 +266,7 @@ def test_names_that_manifests_rest_on() -> None:
     assert {joint["spec"][side]["model"]["name"] for side in ("edgeWorker", "cloudWorker")} <= by_kind["Model"]
     upward = next(d for _, d in DOCUMENTS if d["kind"] == "Rule" and "resource" in d["spec"]["targetResource"])
     host, port = re.match(r"http://([^:/]+):(\d+)/", upward["spec"]["targetResource"]["resource"]).groups()  # type: ignore[union-attr]
-    service = next(d for _, d in DOCUMENTS if d["kind"] == "Service")
+    service = next(d for _, d in DOCUMENTS if d["kind"] == "Service" and d["metadata"]["name"] == "hearth-cloud")
     assert host == f"{service['metadata']['name']}.hearth.svc"
     assert int(port) == service["spec"]["ports"][0]["port"]
 
@@ -288,14 +289,37 @@ def test_settings_of_the_service_are_settings(path: Path) -> None:
 
 def images() -> set[str]:
     found = {container["image"] for _, template in PODS for container in template["spec"]["containers"]}
+    found -= {PROXY_IMAGE}
     for _, document in DOCUMENTS:
         found |= set(document.get("spec", {}).get("imagePrePullTemplate", {}).get("images", ()))
     services = compose()["services"].values()
     return found | {one["image"] for one in services if "hearth" in one["image"]}
 
 
+class Loader(yaml.SafeLoader):
+    """Knows Compose's tag that takes back what another file said."""
+
+
+Loader.add_constructor("!reset", lambda _, __: None)
+
+
 def compose() -> Document:
     found: Document = yaml.safe_load((DEPLOY / "docker/docker-compose.yaml").read_text())
+    return found
+
+
+def compose_of_replicas() -> Document:
+    """As Compose puts the second file on the first: services' keys replace, lists and tables grow."""
+    found = compose()
+    over = yaml.load((DEPLOY / "docker/docker-compose.replicas.yaml").read_text(), Loader)
+    for name, more in over["services"].items():
+        service = found["services"].setdefault(name, {})
+        for key, value in more.items():
+            both = isinstance(value, dict) and isinstance(service.get(key), dict)
+            service[key] = service[key] | value if both else value
+            if service[key] is None:
+                del service[key]
+    found["volumes"] |= over["volumes"]
     return found
 
 
@@ -313,7 +337,7 @@ def test_images_are_those_that_are_built_at_this_version() -> None:
         assert f'org.opencontainers.image.title="hearth-{name}"' in text
     for path in KUBE.rglob("kustomization.yaml"):
         for image in yaml.safe_load(path.read_text()).get("images", ()):
-            assert image["newTag"] == __version__
+            assert f"{image['name']}:{image['newTag']}" in {*images(), PROXY_IMAGE}
 
 
 @pytest.mark.parametrize("name", ["edge", "cloud"])
@@ -374,6 +398,7 @@ def commands() -> list[tuple[str, list[str]]]:
         (f"{name} {container['name']}", container["args"])
         for name, template in PODS
         for container in template["spec"]["containers"]
+        if container["image"] != PROXY_IMAGE
     ]
     for name, template in PODS:
         for container in template["spec"]["containers"]:
@@ -437,28 +462,28 @@ def test_commands_that_are_none_are_refused(arguments: list[str]) -> None:
 def test_variables_are_read_by_somebody() -> None:
     """Every HEARTH_… variable that is set somewhere is one that the source reads."""
     text = "".join(path.read_text() for part in ("src", "packages") for path in (ROOT / part).rglob("*.py"))
-    own = (KUBE / "components/postgres/cloud.toml").read_text()
+    own, proxy = (KUBE / "components/replicas/cloud.toml").read_text(), (PROXY / "haproxy.cfg").read_text()
     for path in [
         *MANIFESTS,
-        *KUBE.rglob("deployment.yaml"),
+        *DEPLOY.rglob("deployment.yaml"),
         *(DEPLOY / "docker").iterdir(),
         *(DEPLOY / "systemd").iterdir(),
     ]:
         for name in re.findall(r"HEARTH_[A-Z_]+", path.read_text()):
-            assert f'"{name}"' in text or f'"{name}"' in own, f"{path.name}: {name}"
+            assert f'"{name}"' in text or f'"{name}"' in own or f"{{{name}}}" in proxy, f"{path.name}: {name}"
 
 
 # ── Compose ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_compose_services_run_without_rights() -> None:
-    found = compose()
+@pytest.mark.parametrize("found", [compose(), compose_of_replicas()], ids=["one", "replicas"])
+def test_compose_services_run_without_rights(found: Document) -> None:
     for name, service in found["services"].items():
         assert service["read_only"] is True, name
         assert service["cap_drop"] == ["ALL"]
         assert service["security_opt"] == ["no-new-privileges:true"]
         assert int(service["user"].split(":")[0]) > 0
-        assert "ports" not in service
+        assert "ports" not in service or name == "proxy"  # the one way in
         assert not service.get("privileged")
         for volume in service.get("volumes", ()):
             source = volume.split(":")[0]
@@ -472,10 +497,25 @@ def test_compose_services_run_without_rights() -> None:
             assert (ROOT / service["build"]["dockerfile"]).exists()
 
 
+def test_policies_select_what_global_manager_creates() -> None:
+    """Its deployments carry Sedna's own labels and none of the template's (`generateLabels`, `newDeployment` of its
+    pkg/globalmanager/runtime/worker.go)."""
+    policies = [d for _, d in DOCUMENTS if d["kind"] == "NetworkPolicy"]
+    sedna = [d for name, d in DOCUMENTS if name.startswith("sedna/") and d["kind"] == "NetworkPolicy"]
+    for policy in sedna:
+        selector = policy["spec"]["podSelector"]
+        keys = [*selector.get("matchLabels", ()), *(one["key"] for one in selector.get("matchExpressions", ()))]
+        assert keys
+        assert all(".sedna.io/" in key for key in keys), policy["metadata"]["name"]
+    for namespace in ("hearth-homes", None):  # the service's own is given by its kustomization
+        denied = [p for p in policies if p["spec"]["podSelector"] == {} and p["metadata"].get("namespace") == namespace]
+        assert [p["spec"]["policyTypes"] for p in denied] == [["Ingress", "Egress"]]
+
+
 # ── kubectl, systemd ──────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("folder", ["overlays/one-home", "overlays/many-homes", "sedna"])
+@pytest.mark.parametrize("folder", ["overlays/one-home", "overlays/many-homes", "overlays/sedna", "sedna"])
 def test_kustomize_builds_what_is_valid(folder: str) -> None:
     if not shutil.which("kubectl"):
         pytest.skip(
@@ -489,10 +529,11 @@ def test_kustomize_builds_what_is_valid(folder: str) -> None:
         assert is_scoped != ("namespace" in document["metadata"]), document["metadata"]
     if folder.startswith("overlays"):
         pulled = set(re.findall(r"(?:image: |^ +- )((?:registry|hearth-)\S+:\S+)$", built.stdout, re.MULTILINE))
-        assert pulled == {f"registry.example.org/hearth-{one}:{__version__}" for one in ("edge", "cloud")}
+        own = {f"registry.example.org/hearth-{one}:{__version__}" for one in ("edge", "cloud")}
+        assert pulled - {f"registry.example.org/{PROXY_IMAGE}"} == own
 
 
-def test_the_database_of_many_is_no_file() -> None:
+def test_replicas_share_what_is_no_file_and_stand_behind_the_proxy() -> None:
     if not shutil.which("kubectl"):
         pytest.skip(
             "kubectl is not installed: the manifests were checked one by one, not as kustomize puts them together"
@@ -502,13 +543,26 @@ def test_the_database_of_many_is_no_file() -> None:
     )
     found = {(d["kind"], d["metadata"]["name"]): d for d in yaml.safe_load_all(built.stdout) if d}
     deployment = found["Deployment", "hearth-cloud"]
-    assert deployment["spec"]["replicas"] == 2
+    assert deployment["spec"]["replicas"] == 3
     assert ("PersistentVolumeClaim", "hearth-cloud") not in found
     volumes = {volume["name"]: volume for volume in deployment["spec"]["template"]["spec"]["volumes"]}
     assert set(volumes["data"]) == {"name", "emptyDir"}
     settings = next(d for (kind, name), d in found.items() if kind == "ConfigMap" and name.startswith("hearth-cloud"))
-    assert "database_env" in settings["data"]["cloud.toml"]
     assert volumes["settings"]["configMap"]["name"] == settings["metadata"]["name"]
+    read = parse_cloud_settings(settings["data"]["cloud.toml"], Path("/etc/hearth/cloud.toml")).service
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert {read.database_env, read.redis_env, "AWS_SECRET_ACCESS_KEY"} <= {one["name"] for one in container["env"]}
+    assert read.objects.startswith("s3://")
+    proxy = found["Deployment", "hearth-proxy"]["spec"]["template"]["spec"]
+    (variable,) = proxy["containers"][0]["env"]
+    replicas = found["Service", "hearth-cloud-replicas"]
+    assert variable["value"] == f"{replicas['metadata']['name']}.hearth.svc.cluster.local"
+    assert replicas["spec"]["clusterIP"] == "None"
+    assert replicas["spec"]["selector"].items() <= deployment["spec"]["template"]["metadata"]["labels"].items()
+    allowed = found["NetworkPolicy", "hearth-cloud-proxy"]["spec"]["ingress"][0]["from"][0]["podSelector"][
+        "matchLabels"
+    ]
+    assert allowed.items() <= found["Deployment", "hearth-proxy"]["spec"]["template"]["metadata"]["labels"].items()
 
 
 @pytest.mark.parametrize("unit", sorted((DEPLOY / "systemd").glob("*.service")), ids=lambda path: path.name)

@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 from hearth.errors import MissingExtraError
 from hearth.formats.plan_json import read_jsonl
 from hearth.learning.finetune.lora import LowRankEncoder
+from hearth.models.encoder.adapter_file import packed, unpacked
 from hearth.models.encoder.lora_encoder import WIDTH, Array, load_tokenizer, load_weights
-from hearth.models.ner import KINDS, N_SHAPES, TAGGER_FILE, Tokens, packed, tokens_of, unpacked
+from hearth.models.ner import HEADS, KINDS, N_SHAPES, TAGGER_FILE, Tokens, tokens_of
 from training.ner.ner_data import FORMS_FILE, Example, Sentences, Shares, without_names
 from training.ner.ner_values import WORDS_FILE, Values
 
@@ -84,7 +85,7 @@ class TaggerModel(nn.Module):  # type: ignore[misc, unused-ignore]
 
     def load(self, data: bytes) -> None:
         """Load a tagger's file."""
-        adapter, heads = unpacked(data)
+        adapter, heads = unpacked(data, HEADS)
         self.encoder.load_adapter(adapter)
         with torch.no_grad():
             for name, value in heads.items():

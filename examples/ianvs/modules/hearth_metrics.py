@@ -16,7 +16,7 @@ from hearth_bench.data.datasets import gold_of, graph_of
 from hearth_bench.metrics.argument_f1 import argument_scores
 from hearth_bench.metrics.plan_metrics import is_accurate, plan_scores
 from hearth_bench.scoring.system_metrics import NotMeasured, measure_system
-from hearth_bench.suites.q2a_suite import is_same
+from hearth_bench.suites.q2a.q2a_suite import is_same
 from hearth_plans import plan_of, tools
 
 

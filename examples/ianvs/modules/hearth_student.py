@@ -5,22 +5,26 @@ from __future__ import annotations
 import functools
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import httpx
 from sedna.common.class_factory import ClassFactory, ClassType
 
 from hearth.formats.plan_json import plan_to_json, read_demonstrations
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.models.llm.openai_endpoint import RemoteModel
 from hearth.planning.arguments.schema_filler import Filler
-from hearth.planning.learned_planner import LearnedPlanner
 from hearth.planning.ranking.ranker import Student
 from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth.planning.retrieval.recall_planner import RecallPlanner
-from hearth.protocols import Planner
+from hearth.protocols import LanguageModel, Planner
 from hearth.types import Context, Demonstration, Effect, Plan, Refusal
+from hearth_bench.baselines.student_planner import LearnedPlanner
+from hearth_bench.measure.learning.few_shot import repeated
 from hearth_bench.scoring.system_metrics import Usage
+from hearth_bench.suites.q2a.few_shot_suite import CHOICES, Example, FewShotPlanner
 from hearth_plans import AT_HOME, Meter, answer_of, demonstrations_of, request_of, tools
 
 os.environ["BACKEND_TYPE"] = "HEARTH"  # any name that sedna does not know: else it looks for TensorFlow
@@ -33,19 +37,45 @@ def taught_planner(kind: str, learnt: Sequence[Demonstration]) -> Planner:
 
     Args:
         kind: `recall` does as in the nearest demonstration, or refuses; `student` ranks combinations of tools, and
-            plans here as well as it can, however unsure.
+            plans here as well as it can, however unsure; `few-shot-none`, `few-shot-random` and `few-shot-nearest` ask
+            the chat model at $FEW_SHOT_URL, or a scripted one that repeats the last example it is shown.
     """
+    if kind.startswith("few-shot-"):
+        return few_shot_planner(kind.removeprefix("few-shot-"), learnt)
     if kind == "recall":
         recall = RecallPlanner(encoder())
         recall.add(learnt)
         return recall
     if kind != "student":
-        raise ValueError(f"planner is {kind!r}; expected recall or student")
+        raise ValueError(f"planner is {kind!r}; expected recall, student or few-shot-none, -random, -nearest")
     student = Student(encoder(), tools(), StudentOptions(hides_tools=False))
     student.learn(learnt)
     student.settle()
     always: dict[Effect, float] = {"none": 0.0, "change": 0.0, "send": 0.0}
     return LearnedPlanner(student, filler(), least_confidence=always, knows_scope=False)
+
+
+class Repeating:
+    """A scripted chat model: the answer of the last example, so the least that examples alone give."""
+
+    name = "repeats the last example"
+
+    def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None = None) -> str:
+        return repeated(messages)
+
+
+def few_shot_planner(choice: str, learnt: Sequence[Demonstration]) -> Planner:
+    """A language model that is shown four of the demonstrations: none, some by chance, or the nearest."""
+    chosen = next((one for one in CHOICES if one == choice), None)
+    if chosen is None:
+        raise ValueError(f"examples are chosen by {choice!r}; expected {', '.join(CHOICES)}")
+    url = os.environ.get("FEW_SHOT_URL", "")
+    model: LanguageModel = Repeating()
+    if url:
+        name, key = os.environ.get("FEW_SHOT_MODEL", ""), os.environ.get("FEW_SHOT_KEY", "")
+        model = RemoteModel(url, name, key, httpx.HTTPTransport())
+    examples = [Example(one.request, one.plan if one.plan.steps else None, one.now) for one in learnt]
+    return FewShotPlanner(model, encoder(), examples, chosen)
 
 
 @ClassFactory.register(ClassType.GENERAL, alias="HearthPlanner")
@@ -58,7 +88,7 @@ class HearthPlanner:
         """Nothing is loaded yet.
 
         Args:
-            planner: `recall` or `student`.
+            planner: `recall`, `student` or one of the few-shot ones.
             n_learnt: Of each training, so many samples are learnt from: the newest.
             keep: Through rounds of lifelong learning, `all` or only the `last`.
             asks_below: How sure it must be not to ask what is right.

@@ -43,6 +43,16 @@ class Service(_Table):
     database_env: str = ""
     """Environment variable that holds the database's address, used instead of `database` when the address has a
     password."""
+    objects: str = ""
+    """Object store for priors, adapters and sums: `s3://BUCKET/PREFIX` (any S3-compatible store; credentials from the
+    environment: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`), or `file:///FOLDER`; empty: they lie in the database."""
+    objects_endpoint: str = ""
+    """Address of an S3-compatible store that is not Amazon's: `https://HOST`."""
+    redis: str = ""
+    """Redis or Valkey that counts requests per second over all replicas: `redis://HOST/0`; empty: each process counts
+    by itself, and so it does while Redis does not answer."""
+    redis_env: str = ""
+    """Environment variable that holds that address, used instead of `redis` when it has a password."""
     key_file: str = "cloud.key"
     """File of the key that signs priors; made by `hearth cloud init`."""
     tls_cert_file: str = ""
@@ -51,6 +61,8 @@ class Service(_Table):
     """PEM file of the certificate's key, if it is not in the same file."""
     workers: Some = 1
     """Number of processes that serve; each holds a teacher of its own."""
+    proxies: tuple[str, ...] = ()
+    """Addresses or networks of the proxies in front, whose word on the client's address (`X-Forwarded-For`) counts."""
     metrics: bool = Field(default=True, strict=True)
     """Publish metrics at `/metrics`, readable by anyone."""
     sedna_service: str = Field(default="", pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,62})?$")
@@ -72,6 +84,8 @@ class TeacherSettings(_Table):
     the plan format."""
     base_url: str = ""
     """`model` only: address of the endpoint, up to `/v1`."""
+    base_url_env: str = ""
+    """`model` only: environment variable that holds that address, used instead of `base_url`."""
     model: str = ""
     """`model` only: the model's name at that endpoint."""
     api_key_env: str = ""
@@ -93,7 +107,7 @@ class TeacherSettings(_Table):
     def _is_whole(self) -> TeacherSettings:
         needed = {"model": ("base_url", "model"), "student": ("path",), "recorded": ("path",)}.get(self.kind, ())
         for key in needed:
-            if not getattr(self, key):
+            if not getattr(self, key) and not (key == "base_url" and self.base_url_env):
                 raise ValueError(f"key {key!r} is missing; a teacher of kind {self.kind!r} needs it")
         return self
 
@@ -105,6 +119,8 @@ class AnswersSettings(_Table):
     """`model`: an OpenAI-compatible endpoint; `recorded`: a file of lines `{"question", "text", "items"}`."""
     base_url: str = ""
     """`model` only: address of the endpoint, up to `/v1`."""
+    base_url_env: str = ""
+    """`model` only: environment variable that holds that address, used instead of `base_url`."""
     model: str = ""
     """`model` only: the model's name at that endpoint."""
     api_key_env: str = ""
@@ -120,7 +136,7 @@ class AnswersSettings(_Table):
     def _is_whole(self) -> AnswersSettings:
         needed = {"model": ("base_url", "model"), "recorded": ("path",)}.get(self.kind, ())
         for key in needed:
-            if not getattr(self, key):
+            if not getattr(self, key) and not (key == "base_url" and self.base_url_env):
                 raise ValueError(f"key {key!r} is missing; answers of kind {self.kind!r} need it")
         return self
 
@@ -133,6 +149,8 @@ class Limits(_Table):
     """Requests per second in the long run; more are answered with 429."""
     burst: Some = 40
     """Requests allowed at once after a pause."""
+    at_once: Some = 16
+    """Requests of one edge under way at the same time; more are answered with 429."""
     plans_per_day: Count = 5_000
     """Plans per day that the teacher makes; answers from the cache are free."""
     answers_per_day: Count = 1_000
@@ -149,8 +167,14 @@ class Limits(_Table):
     """Size limit of one request body, both as sent and decompressed."""
     statistics_bytes: Some = 64_000_000
     """Size limit of one body of `/v1/statistics`, both as sent and decompressed."""
+    header_s: Seconds = 10.0
+    """Time in which the head of a request must arrive, from the connection or its first byte on."""
     body_s: Seconds = 30.0
     """Time in which one request must arrive."""
+    send_s: Seconds = 60.0
+    """Time in which a quarter of a megabyte of an answer must be taken; a slower reader's connection is cut."""
+    connections: Some = 4_096
+    """Connections to one process; beyond that, those go first that have waited longest without a request."""
     waiting: Some = 256
     """Number of plans that may wait for the teacher; more are answered with 503."""
     wait_s: Seconds = 60.0
@@ -176,9 +200,12 @@ class TasksSettings(_Table):
 class StatisticsSettings(_Table):
     """The statistics that edges may contribute, and the prior that is made of them."""
 
-    mode: Literal["off", "secret", "plain"] = "secret"
+    mode: Literal["off", "secret", "plain"] = "off"
     """`secret`: this service sees only sums over at least `k` edges, never those of one edge; `plain`: it sees each
     edge's sums, and can judge each."""
+    owners: Literal["one", "many"] = "many"
+    """`one`: all edges are one owner's, and priors are exact sums, from which an edge's part can be told; `many`: every
+    prior has noise that hides everything an edge ever gave, and is made of `founders` edges or more."""
     k: Annotated[int, Field(ge=2, le=1_000, strict=True)] = 5
     """Least number of edges: fewer are never summed, and no prior is made from fewer."""
     group: Annotated[int, Field(ge=2, le=1_000, strict=True)] = 8
@@ -191,15 +218,33 @@ class StatisticsSettings(_Table):
     """Least number of demonstrations: sums over fewer are refused."""
     most: Annotated[int, Field(ge=1, le=100_000, strict=True)] = 400
     """Largest number of demonstrations that one edge may count for in each contribution."""
-    rho: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """Zero-concentrated privacy loss of each prior for everything one edge contributed at once; 0 adds no noise."""
-    delta: Annotated[float, Field(gt=0, lt=1)] = 1e-6
-    """The delta that belongs to the manifest's epsilon."""
+    founders: Some = 1_000
+    """`owners = "many"` only: least number of edges in a prior; of fewer, the noise leaves nothing."""
+    epsilon: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)] = 4.0
+    """`owners = "many"` only: privacy loss (with `delta`) of everything an edge gave, over all priors ever made; then
+    no more are made."""
+    delta: Annotated[float, Field(gt=0, lt=0.01)] = 1e-6
+    """`owners = "many"` only: the delta that belongs to `epsilon`."""
+    priors: Annotated[int, Field(ge=1, le=1_000, strict=True)] = 2
+    """`owners = "many"` only: number of priors that share `epsilon`."""
     with_public: bool = Field(default=True, strict=True)
     """Use the demonstrations that Hearth is shipped with: they are part of every prior, set how a beginner weighs
     evidence, and are used to judge what edges contribute. Costs half a minute of computing for each prior."""
     every_s: Seconds = 3_600.0
     """Least time between two priors."""
+    workers: Count = 0
+    """`owners = "many"` only: number of processes that merge, each below 600 MB; 0: the service's own process does."""
+    ray: str = ""
+    """`owners = "many"` only: address of a Ray cluster that merges instead (`ray://HOST:10001`), which has
+    `hearth-cloud` installed and reaches database and object store."""
+
+    @model_validator(mode="after")
+    def _holds_to_public_acts(self) -> StatisticsSettings:
+        if self.mode != "off" and self.owners == "many" and not self.with_public:
+            raise ValueError(
+                'owners = "many" needs with_public = true: its priors are held to what public requests mean'
+            )
+        return self
 
 
 class CloudSettings(_Table):
@@ -221,6 +266,11 @@ class CloudSettings(_Table):
     def path(self, written: str) -> Path:
         """Return a path from the file as an absolute path."""
         return (self._folder / Path(written).expanduser()).resolve()
+
+    def redis_url(self, environ: Mapping[str, str] = os.environ) -> str:
+        """Return Redis' address; empty where there is none. Raises: ConfigError: The variable is not set."""
+        service = self.service
+        return secret("redis_env", service.redis_env, "[service]", environ) if service.redis_env else service.redis
 
     def database_url(self, environ: Mapping[str, str] = os.environ) -> str:
         """Return the database's address, with an absolute path for SQLite. Raises: ConfigError: The variable is not

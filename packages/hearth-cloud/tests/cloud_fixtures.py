@@ -8,13 +8,16 @@ import itertools
 import os
 import pwd
 import shutil
+import socket
 import subprocess
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import httpx
 import psycopg
@@ -25,6 +28,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hearth.formats import edge_protocol
 from hearth.testing import FIXED_NOW
 from hearth_cloud.cloud_settings import CloudSettings
+from hearth_cloud.service.connection_limits import Bounds, Connection
 from hearth_cloud.service.general_answers import Answering
 from hearth_cloud.service.routing import Cloud
 from hearth_cloud.service.service import create_app
@@ -157,6 +161,53 @@ def small_storage(tmp_path: Path, clock: Clock) -> Iterator[Storage]:
         yield storage
 
 
+# ── What replicas share ───────────────────────────────────────────────────────────────────────────────────
+
+
+@contextlib.contextmanager
+def redis_running(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """A Redis or Valkey with an empty memory; its address and process."""
+    program = shutil.which("redis-server") or shutil.which("valkey-server")
+    if program is None:
+        pytest.skip("no Redis on this machine: `apt-get install redis-server`")
+    path = folder / "redis.sock"
+    said = ["--port", "0", "--unixsocket", str(path), "--save", "", "--dir", str(folder)]
+    server = subprocess.Popen([program, *said], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_until(path.exists)
+        yield f"unix://{path}", server
+    finally:
+        server.kill()
+        server.wait(_START_S)
+
+
+@contextlib.contextmanager
+def s3_running() -> Iterator[str]:
+    """The endpoint of an S3-compatible store with the bucket `hearth`."""
+    program = shutil.which("moto_server")
+    if program is None:
+        pytest.skip("no S3-compatible store on this machine: `pipx install 'moto[s3,server]'`")
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port = bound.getsockname()[1]
+    command = [program, "-H", "127.0.0.1", "-p", str(port)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    endpoint = f"http://127.0.0.1:{port}"
+    try:
+        until = time.monotonic() + _START_S
+        while True:
+            try:
+                httpx.put(f"{endpoint}/hearth", trust_env=False).raise_for_status()
+                break
+            except httpx.TransportError:
+                assert time.monotonic() < until, "the object store did not start"
+                time.sleep(0.05)
+        yield endpoint
+    finally:
+        server.kill()
+        server.wait(_START_S)
+
+
 # ── The service ───────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -199,7 +250,19 @@ def serving(
     monotonic = clock.monotonic if clock is not None else time.monotonic
     key = key or Ed25519PrivateKey.generate()
     app = create_app(settings, storage, teacher=teacher, answering=answering, key=key, monotonic=monotonic)
-    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, access_log=False, lifespan="on")
+    limits = settings.limits
+    http: Any = partial(Connection, bounds=Bounds(limits.header_s, limits.send_s, limits.connections))
+    config = uvicorn.Config(
+        app,
+        host="127.0.0.1",
+        port=0,
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        http=http,
+        proxy_headers=bool(settings.service.proxies),
+        forwarded_allow_ips=list(settings.service.proxies),
+    )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -49,6 +49,9 @@ def test_the_service_answers_and_the_device_joins(serve: Serve, tmp_path: Path) 
         agent.facts.add(NewFact("Lotte", "allergic to", "shellfish"), FIXED_NOW)
         episode = agent.run(agent.request("what could I cook for Lotte tonight"))
         left = b"".join(entry.payload or b"" for entry in agent.egress.ledger.entries(episode=episode.id))
+        joined = enrolment.joined(agent.store, home)
+        assert joined is not None
+        assert joined.heard_at  # an answer is hearing of it, too
     finally:
         agent.close()
     text = episode.answer.text

@@ -24,6 +24,7 @@ from hearth.edge import enrolment
 from hearth.errors import ConfigError
 from hearth.formats import edge_protocol
 from hearth_cloud.cloud_settings import CloudSettings, parse_cloud_settings, read_cloud_settings
+from hearth_cloud.service.service import create_app
 from hearth_cloud.statistics.artifacts import newest
 from hearth_cloud.statistics.signing import make_key, read_key
 from hearth_cloud.storage.cloud_storage import Storage
@@ -132,17 +133,6 @@ def test_a_right_address_of_a_model_is_taken(service: Path, capsys: pytest.Captu
     assert hearth(service, "check") == 0
 
 
-def test_rounds_that_several_processes_cannot_hold_are_said(service: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with (service / "cloud.toml").open("a") as file:
-        file.write("[statistics]\nmode = 'secret'\n")
-    assert hearth(service, "check") == 0
-    assert "one process" not in capsys.readouterr().err
-    text = (service / "cloud.toml").read_text()
-    (service / "cloud.toml").write_text(text.replace("[service]", "[service]\nworkers = 2"))
-    assert hearth(service, "check") == 0
-    assert "one process" in capsys.readouterr().err
-
-
 def test_nobody_else_reads_the_database(service: Path) -> None:
     assert (service / "cloud.db").stat().st_mode & 0o077 == 0
 
@@ -200,6 +190,17 @@ def test_paths_and_addresses_of_the_database(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="DB"):
         secret.database_url({})
     assert CloudSettings().service.host == "127.0.0.1"
+
+
+def test_the_teachers_address_may_be_a_secret(tmp_path: Path) -> None:
+    text = '[teacher]\nkind = "model"\nbase_url_env = "TEACHER"\nmodel = "m"\n'
+    settings = parse_cloud_settings(text, tmp_path / "cloud.toml")
+    with Storage.open(f"sqlite:///{tmp_path / 'cloud.db'}") as storage:
+        key = make_key(tmp_path / "cloud.key")
+        app = create_app(settings, storage, key=key, environ={**os.environ, "TEACHER": "http://127.0.0.1:9/v1"})
+        assert app.state.cloud.plans is not None
+        with pytest.raises(ConfigError, match="TEACHER"):
+            create_app(settings, storage, key=key, environ={})
 
 
 def test_a_key_that_others_can_read_or_that_is_none(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,9 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from cloud_fixtures import Clock
 
-from hearth.errors import ConfigError, NotFound, StoreError, StoreVersionError
+from hearth.errors import ConfigError, NotFound, StoreError, StoreLockedError, StoreVersionError
 from hearth_cloud.storage import tables
-from hearth_cloud.storage.cloud_storage import Answered, Kept, Storage, versions
+from hearth_cloud.storage.cloud_storage import Answered, Kept, Piece, Storage, path_of, versions
 
 
 def token(storage: Storage, edge: str = "kitchen") -> None:
@@ -208,14 +209,12 @@ def test_an_agent_with_ever_new_names_fills_nothing(storage: Storage, clock: Clo
 # ── Blobs, rounds ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_bytes_come_back_whole_and_in_parts(storage: Storage) -> None:
+def test_bytes_come_back_whole(storage: Storage) -> None:
     data = bytes(range(256)) * 5_000
     sha256 = storage.put_blob(data)
     assert sha256 == hashlib.sha256(data).hexdigest() == storage.put_blob(data)
     assert storage.blob_size(sha256) == len(data)
     assert storage.read_blob(sha256) == data
-    assert storage.read_blob(sha256, 1_000, 300) == data[1_000:1_300]
-    assert storage.read_blob(sha256, len(data) - 5) == data[-5:]
     assert storage.blob_size("0" * 64) is None
     with pytest.raises(NotFound):
         storage.read_blob("0" * 64)
@@ -277,3 +276,49 @@ def test_times_come_back_as_they_were(storage: Storage, clock: Clock) -> None:
     assert (row.made, row.expires, row.revoked) == (clock.at, expires, None)
     assert storage.revoke("kitchen") == 1
     assert storage.revoke("kitchen") == 0
+
+
+def test_a_piece_takes_the_place_of_the_one_before_and_goes_with_those_in_it(storage: Storage) -> None:
+    for edge in ("kitchen", "attic"):
+        token(storage, edge)
+        storage.replace_part("plain", edge, "statistics", "s", {}, edge.encode())
+    path = path_of("kitchen")[:1]
+    old = storage.put_piece(path, "small", "k1", {}, b"old")
+    new = storage.put_piece(path, "small", "k2", {}, b"new")
+    storage.put_piece("", "", "k3", {"judged": []}, None)
+    assert storage.blob_size(old) is None
+    assert storage.pieces() == {
+        (path, "small"): Piece("k2", {}, new),
+        ("", ""): Piece("k3", {"judged": []}, ""),
+    }
+    assert storage.drop_unused_blobs() == 0
+    storage.drop_edge("kitchen")
+    assert storage.pieces() == {}
+    assert storage.blob_size(new) is None
+    kept = storage.put_piece("f", "small", "k4", {}, b"kept")
+    storage.put_piece("0", "small", "k5", {}, b"gone")
+    storage.drop_pieces({("f", "small")})
+    assert [piece.blob for piece in storage.pieces().values()] == [kept]
+
+
+def test_two_that_store_the_same_bytes_while_they_are_dropped_lose_nothing(storage: Storage) -> None:
+    """A part is there with its bytes, or its giver was told to try again."""
+    for k in range(4):
+        token(storage, f"e{k}")
+
+    def give(edge: str) -> int:
+        n = 0
+        for _ in range(10):
+            try:
+                storage.replace_part("plain", edge, "statistics", "s", {}, b"the same")
+                n += 1
+                storage.drop_part("plain", edge, "statistics")
+            except StoreLockedError:
+                continue
+        storage.replace_part("plain", edge, "statistics", "s", {}, b"the same")
+        return n
+
+    with ThreadPoolExecutor(4) as threads:
+        assert sum(threads.map(give, [f"e{k}" for k in range(4)])) > 0
+    assert {storage.read_blob(part.blob) for part in storage.parts("plain")} == {b"the same"}
+    assert len(storage.parts("plain")) == 4

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -21,12 +22,13 @@ from hearth.planning.ranking.statistics.sufficient_statistics import Statistics,
 from hearth.planning.ranking.statistics.vector_layout import Layout
 from hearth.types import Plan, Step
 from hearth_cloud.cloud_settings import CloudSettings, Limits, StatisticsSettings
-from hearth_cloud.statistics.artifacts import N_KEPT
-from hearth_cloud.statistics.robust_merge import epsilon_of
+from hearth_cloud.service import service, statistics_routes
+from hearth_cloud.statistics import private_sums
+from hearth_cloud.statistics.robust_merge import Seen, Terms, judged_alone
 from hearth_cloud.statistics.shipped_statistics import Public
 from hearth_cloud.statistics.statistics_desk import Desk, Features
 from hearth_cloud.storage.cloud_storage import Storage
-from tests.merging_world import ENCODER, OPTIONS, PUBLIC, READING, edge, edges, poisoned
+from tests.merging_world import ENCODER, OPTIONS, PUBLIC, READING, edge, edges, poisoned, student
 from tests.small_world import PLANS, TOOLS, lessons
 
 GIVEN = edges(4)
@@ -35,13 +37,13 @@ FEATURES = Features("HashEncoder", ENCODER.dim, {"small": READING}, LAYOUT.seque
 
 
 def start(serve: Serve, clock: Clock, *, limits: Limits | None = None, **changed: Any) -> Served:
-    said = {"mode": "plain", "k": 3, "least": 10, "most": 60, "every_s": 1.0, **changed}
+    said = {"mode": "plain", "owners": "one", "k": 3, "least": 10, "most": 60, "every_s": 1.0, **changed}
     settings = CloudSettings(statistics=StatisticsSettings.model_validate(said), limits=limits or Limits())
     served = serve(settings, clock=clock)
     app = served.server.config.app
     assert isinstance(app, FastAPI)
     cloud = served.cloud
-    app.state.statistics = Desk(served.storage, settings.statistics, cloud.key, FEATURES, clock.monotonic)
+    app.state.statistics = Desk(served.storage, settings.statistics, cloud.key, FEATURES)
     return served
 
 
@@ -110,7 +112,7 @@ def test_the_same_again_changes_nothing_and_newer_ones_take_the_place(serve: Ser
     assert give(served, "e", GIVEN["edge-0"], token).json()["accepted"] == ["s1"]
     assert give(served, "e", GIVEN["edge-0"], token).json()["known"] == ["s1"]
     assert give(served, "e", GIVEN["edge-1"], token).json()["accepted"] == ["s1"]
-    desk = Desk(served.storage, served.settings.statistics, served.cloud.key, FEATURES, clock.monotonic)
+    desk = Desk(served.storage, served.settings.statistics, served.cloud.key, FEATURES)
     (found,) = desk.contributions().values()
     assert found.digest == GIVEN["edge-1"].digest
     with served.client(token) as client:
@@ -138,6 +140,7 @@ def test_a_poisoner_is_not_in_the_prior(serve: Serve, clock: Clock) -> None:
         (encode(edge(1, 5).statistics(PUBLIC)), 200, "fewer than 10"),
         (encode(edge(1, 70).statistics(PUBLIC)), 200, "at most 60"),
         (encode(merged(GIVEN.values())), 200, "of 4 edges"),
+        (encode(poisoned(1, "one tool")), 200, "'order_pizza' among them"),
         (encode(replace(GIVEN["edge-0"], encoder="another")), 409, "expected is one of"),
         (bytes(3_000_000), 413, "2,000,000|2000000"),
     ],
@@ -150,6 +153,36 @@ def test_what_cannot_be_taken_is_turned_away_with_the_reason(
     assert answer.status_code == status
     assert any(one in answer.text for one in reason.split("|")), answer.text
     assert Desk(served.storage, served.settings.statistics, served.cloud.key, FEATURES).contributions() == {}
+
+
+def test_a_prior_that_a_killed_process_owed_is_made_by_the_next(small_storage: Storage, clock: Clock) -> None:
+    settings = StatisticsSettings(mode="plain", owners="one", k=3, least=10, most=60)
+    key = Ed25519PrivateKey.generate()
+    killed = Desk(small_storage, settings, key, FEATURES)
+    for name, one in GIVEN.items():
+        small_storage.add_token(name, name, name * 10, None)
+        assert killed.take(name, "s", encode(one)).accepted  # and no more: it was killed before it published
+    made = Desk(small_storage, settings, key, FEATURES).publish(is_due=True)[1]
+    assert [one.n_edges for one in made] == [4]
+    again = Desk(small_storage, settings, key, FEATURES).publish(is_due=True)
+    assert again[1] == ()  # a start makes no second one of the same contributions
+    killed.withdraw("edge-0")
+    assert Desk(small_storage, settings, key, FEATURES).publish(is_due=True)[1] == ()  # too early, whoever asks
+    clock.wait(3_601)
+    assert [one.n_edges for one in Desk(small_storage, settings, key, FEATURES).publish(is_due=True)[1]] == [3]
+
+
+def test_a_service_looks_by_itself_whether_a_prior_is_due(
+    serve: Serve, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "_WRITE_S", 0.01)
+    monkeypatch.setattr(statistics_routes, "_then_publish", lambda _, answer: answer)  # killed there
+    served = start(serve, clock)
+    token = served.token("reader")
+    for name, one in GIVEN.items():
+        give(served, name, one)
+    clock.wait(20)
+    assert awaited(served, token, 4).serial >= 1
 
 
 def test_no_token_and_two_agents_give_nothing(serve: Serve, clock: Clock) -> None:
@@ -165,18 +198,22 @@ def test_no_token_and_two_agents_give_nothing(serve: Serve, clock: Clock) -> Non
     assert "two agents" in answer.text
 
 
-def test_a_prior_with_noise_says_what_it_cost(serve: Serve, clock: Clock) -> None:
-    served = start(serve, clock, rho=0.5)
+def test_priors_of_many_owners_have_noise_and_say_what_it_costs(serve: Serve, clock: Clock) -> None:
+    served = start(serve, clock, owners="many", founders=4, epsilon=8.0)
     token = served.token("reader")
-    for place, (name, one) in enumerate(GIVEN.items()):
+    for name, one in GIVEN.items():
         clock.wait(2)
         give(served, name, one)
-        if place >= 2:
-            awaited(served, token, place + 1)
+    settled(served)
     told = awaited(served, token, 4)
-    assert told.serial == 2
-    assert told.epsilon == pytest.approx(8.0, abs=0.6)  # two priors of rho 0.5: rho 1, delta 1e-6
-    assert prior_of(served, token).is_noisy
+    assert (told.serial, told.delta) == (1, 1e-6)  # none was made of three
+    assert told.epsilon == pytest.approx(private_sums.epsilon_of(private_sums.rho_of(8.0, 1e-6) / 2, 1e-6), abs=1e-6)
+    prior = prior_of(served, token)
+    assert prior.is_noisy
+    assert not np.array_equal(prior.text.gram, merged(GIVEN.values()).text.gram)
+    with served.client(token) as client:
+        terms = client.get("/v1/statistics").json()
+    assert (terms["owners"], terms["founders"], terms["epsilon"], terms["delta"]) == ("many", 4, 8.0, 1e-6)
 
 
 def test_there_is_no_prior_of_a_profile_that_is_none_or_was_not_made(serve: Serve, clock: Clock) -> None:
@@ -342,8 +379,8 @@ def test_terms_name_public_sequences_and_no_others(serve: Serve, clock: Clock) -
 
 
 def test_priors_are_made_on_both_databases(storage: Storage, clock: Clock) -> None:
-    settings = StatisticsSettings(mode="plain", k=3, least=10, most=60)
-    desk = Desk(storage, settings, Ed25519PrivateKey.generate(), FEATURES, clock.monotonic)
+    settings = StatisticsSettings(mode="plain", owners="one", k=3, least=10, most=60)
+    desk = Desk(storage, settings, Ed25519PrivateKey.generate(), FEATURES)
     for name, one in GIVEN.items():
         storage.add_token(name, name, name.ljust(64, "0"), None)
         assert desk.take(name, "s", encode(one)).accepted == ("s",)
@@ -353,24 +390,75 @@ def test_priors_are_made_on_both_databases(storage: Storage, clock: Clock) -> No
     assert desk.prior("small") == made[0].model_dump_json()
 
 
-def test_what_priors_cost_is_counted_over_those_that_went_too(small_storage: Storage, clock: Clock) -> None:
-    settings = StatisticsSettings(mode="plain", k=3, least=10, most=60, rho=0.5)
-    desk = Desk(small_storage, settings, Ed25519PrivateKey.generate(), FEATURES, clock.monotonic)
-    for name, one in GIVEN.items():
-        small_storage.add_token(name, name, name.ljust(64, "0"), None)
-        desk.take(name, "s", encode(one))
-    made = [desk.publish()[1][0] for _ in range(N_KEPT + 3)]
-    assert len(small_storage.manifests("prior small")) == N_KEPT
-    assert [one.epsilon for one in made] == [epsilon_of(0.5 * n, 1e-6) for n in range(1, N_KEPT + 4)]
+def desk_of_many(storage: Storage, **changed: Any) -> Desk:
+    said = {"mode": "plain", "k": 2, "founders": 2, "least": 10, "most": 60, "epsilon": 4.0, "priors": 2, **changed}
+    return Desk(storage, StatisticsSettings.model_validate(said), Ed25519PrivateKey.generate(), FEATURES)
+
+
+def given_to(desk: Desk, storage: Storage, names: Iterable[str]) -> None:
+    for name in names:
+        storage.add_token(name, name, name.ljust(64, "0"), None)
+        desk.take(name, "s", encode(GIVEN[name]))
+
+
+def test_when_the_budget_is_spent_no_prior_is_made_whoever_asks(small_storage: Storage) -> None:
+    desk, names = desk_of_many(small_storage), sorted(GIVEN)
+    given_to(desk, small_storage, names[:2])
+    (first,) = desk.publish()[1]
+    assert desk.publish()[1] == ()  # the next one waits for twice as many
+    given_to(desk, small_storage, names[2:])
+    (second,) = desk_of_many(small_storage).publish()[1]  # another process, the same budget
+    assert second.epsilon == pytest.approx(4.0, abs=1e-6)
+    assert first.epsilon == pytest.approx(private_sums.epsilon_of(private_sums.rho_of(4.0, 1e-6) / 2, 1e-6))
+    small_storage.put_manifest(
+        "prior small", 9, first.model_copy(update={"n_edges": 1}).model_dump_json(), first.sha256
+    )
+    assert desk.publish()[1] == ()
+    assert not private_sums.is_left(small_storage, private_sums.Budget(4.0, 1e-6, 2))
+
+
+def test_of_several_replicas_one_merges_and_the_budget_is_spent_once(storage: Storage, clock: Clock) -> None:
+    """On both databases: as many desks as replicas, all told at once that a prior is due."""
+    desks = [desk_of_many(storage, priors=1) for _ in range(4)]
+    given_to(desks[0], storage, GIVEN)
+    with ThreadPoolExecutor(4) as threads:
+        made = [one for found in threads.map(lambda desk: desk.publish(is_due=True)[1], desks) for one in found]
+    assert len(made) == 1
+    assert private_sums.spent(storage) == pytest.approx(private_sums.rho_of(4.0, 1e-6))
+    assert all(desk.publish(is_due=True)[1] == () for desk in desks)
+    withdrawn = desk_of_many(storage, owners="one")
+    withdrawn.withdraw("edge-0")
+    clock.wait(3_601)
+    assert storage.lease("merging", "killed", 60.0)
+    assert withdrawn.publish(is_due=True)[1] == ()  # the one that merges holds it up,
+    clock.wait(61)
+    assert [one.n_edges for one in withdrawn.publish(is_due=True)[1]] == [3]  # but not for ever
+
+
+def test_fewer_than_the_founders_make_none(small_storage: Storage) -> None:
+    desk = desk_of_many(small_storage, founders=5)
+    given_to(desk, small_storage, GIVEN)
+    assert desk.publish()[1] == ()
+    assert private_sums.spent(small_storage) == 0.0
+
+
+def test_whether_one_is_taken_does_not_depend_on_another_where_noise_has_to_hide_it() -> None:
+    public = student(lessons(200, 80_000)).statistics(PUBLIC)
+    given = {**GIVEN, "edge-1": poisoned(1, "swapped")}
+    terms = Terms(most=60, least=10)
+    anchor = Seen.of(public)
+    judged = [judged_alone(name, one, terms, anchor) for name, one in given.items()]
+    assert {one.edge for one in judged if not one.reason} == set(given) - {"edge-1"}
 
 
 def test_public_demonstrations_are_in_the_prior_and_judge_what_is_given(small_storage: Storage, clock: Clock) -> None:
     shown = [replace(d, id=f"p{d.id}") for d in lessons(400, 80_000)]
     shown = [replace(d, plan=Plan((Step("order_pizza"),))) if k % 7 == 0 else d for k, d in enumerate(shown)]
     public = Public.of(ENCODER, TOOLS, shown, PUBLIC, OPTIONS, OPTIONS)
-    settings = StatisticsSettings(mode="plain", k=2, least=10, most=60)
+    settings = StatisticsSettings(mode="plain", owners="one", k=2, least=10, most=60)
     key = Ed25519PrivateKey.generate()
-    desk = Desk(small_storage, settings, key, FEATURES, clock.monotonic, lambda: public)
+    offered = replace(FEATURES, sequences=(*LAYOUT.sequences, ("order_pizza",)))
+    desk = Desk(small_storage, settings, key, offered, public=lambda: public)
     given = {"a": GIVEN["edge-0"], "b": poisoned(1, "swapped"), "c": GIVEN["edge-2"]}
     for name, one in given.items():
         small_storage.add_token(name, name, name * 64, None)

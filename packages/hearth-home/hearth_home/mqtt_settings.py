@@ -47,7 +47,7 @@ def configured(home: Mapping[str, Plain]) -> Broker | None:
         port if isinstance(port, int) and port else default_port,
         *(security, str(table.get("username") or ""), password),
     )
-    if security == "none" and not _is_this_machine(broker.host) and (password or not _is_of_this_house(broker.host)):
+    if security == "none" and not is_this_machine(broker.host) and (password or not is_of_this_house(broker.host)):
         why = "everybody in the house could read the password" if password else "anybody on the way could switch things"
         raise ToolError(f'security = "none" under [home.mqtt] is not for {broker.host!r}: {why}; write "tls"')
     return broker
@@ -66,7 +66,9 @@ def settings_of(home: Mapping[str, Plain]) -> Settings:
     """Read the settings from the table `[home]`."""
     table = home.get("mqtt")
     if not isinstance(table, Mapping):
-        return Settings()
+        other = home.get("assistant")
+        waits = other.get("confirm_s") if isinstance(other, Mapping) else None
+        return Settings(confirm_s=float(waits)) if isinstance(waits, int | float) else Settings()
     prefix, confirm_s = table.get("discovery_prefix"), table.get("confirm_s")
     return Settings(
         str(prefix or "homeassistant"),
@@ -75,14 +77,16 @@ def settings_of(home: Mapping[str, Plain]) -> Settings:
     )
 
 
-def _is_this_machine(host: str) -> bool:
+def is_this_machine(host: str) -> bool:
+    """Say whether a host is this machine itself."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
 
 
-def _is_of_this_house(host: str) -> bool:
+def is_of_this_house(host: str) -> bool:
+    """Say whether a host is in the home's own network, by its address or name."""
     try:
         return ipaddress.ip_address(host).is_private
     except ValueError:

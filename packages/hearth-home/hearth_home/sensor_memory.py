@@ -14,7 +14,7 @@ import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hearth.protocols import Memory, Observation, Reading, Thing
+from hearth.protocols import Observation, Reading, Remembering, Thing
 from hearth.types import Label
 
 KIND = "observation"
@@ -38,7 +38,7 @@ _STATES: Mapping[tuple[str, bool], str] = {
 class Recorder:
     """Writes readings that are worth it into memory."""
 
-    memory: Memory
+    memory: Remembering
     every_s: float = 900.0
     n_kept: int = 0
     n_left_out: int = 0

@@ -1,9 +1,10 @@
-"""Find the parts of the extra `experts`: the pip command that installs it, and the model files its packages contain."""
+"""Find the parts of the extra `experts`: the command that installs it, and the model files its packages contain."""
 
 from __future__ import annotations
 
 import importlib.util
 import platform
+import sys
 from pathlib import Path
 
 from hearth.errors import ConfigError, MissingExtraError
@@ -11,10 +12,18 @@ from hearth.errors import ConfigError, MissingExtraError
 MODELS_VERSION = "0.10.18" if platform.machine() == "aarch64" else "0.10.21"
 """Version of mediapipe: the last one for this machine that contains its models. It is never imported; its dependencies
 conflict with the core."""
-INSTALL_COMMAND = (
+PIP_COMMAND = (
     "pip install 'hearth-video[experts]' && "
     f"pip install --no-deps mediapipe=={MODELS_VERSION} rapidocr-onnxruntime==1.4.4 scikit-image==0.26.0"
 )
+
+
+def install_command() -> str:
+    """Return what installs it here: `make video` in an environment that the checkout's Makefile made, else pip."""
+    return "make video" if (Path(sys.prefix) / ".core").is_file() else PIP_COMMAND
+
+
+INSTALL_COMMAND = install_command()
 
 
 def carried_file(package: str, path: str, feature: str) -> Path:

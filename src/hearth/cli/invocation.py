@@ -63,7 +63,8 @@ def opened_agent(invocation: Invocation, *, yes: bool) -> Iterator[Agent]:
     from hearth.agent import Agent
     from hearth.guard.policy.approval import RefusingApprover, TerminalApprover, YesApprover
 
-    approver = YesApprover() if yes else TerminalApprover() if sys.stdin.isatty() else RefusingApprover()
+    asking = TerminalApprover() if sys.stdin.isatty() else RefusingApprover()
+    approver = YesApprover() if yes else asking
     with contextlib.redirect_stdout(sys.stderr):  # a plug-in may print; standard output is for answers
         agent = Agent.open(invocation.home, approver, environ=os.environ)
     try:
@@ -73,7 +74,7 @@ def opened_agent(invocation: Invocation, *, yes: bool) -> Iterator[Agent]:
                 for _ in bar:
                     pass
         with contextlib.redirect_stdout(sys.stderr):
-            recovered = agent.recover()
+            recovered = agent.recover(asking)  # --yes is said of this request, not of one before it
         for line in recovered:
             click.echo(f"recovered: {clean(line)}", err=True)
         told = agent.faults

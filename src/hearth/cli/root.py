@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from hearth import __version__, errors
+from hearth import __version__, errors, terminal
 from hearth.cli.command_group import CommandGroup, unreachable
 from hearth.cli.invocation import Invocation, as_json, known_tools, opened_agent, print_json, yes_option
-from hearth.terminal import clean, command_name
+from hearth.terminal import clean, command_name, drop_typed_ahead
 
 if TYPE_CHECKING:
     from hearth.cli.serve.asking import Asking
@@ -52,6 +52,7 @@ def main() -> NoReturn:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     from hearth.guard.egress.audit_hook import install_network_guard
 
+    os.umask(os.umask(0o077) | 0o077)  # whatever is written, in the cache, too, is the owner's alone
     _open_streams()
     install_network_guard()
     code = run(sys.argv[1:])
@@ -120,10 +121,14 @@ def _named_home(arguments: list[str]) -> Path:
 
 ELSEWHERE = {
     "clients": "hearth.cli.serve.client_commands:clients",
+    "phones": "hearth.cli.serve.phone_commands:phones",
+    "household": "hearth.cli.serve.household_commands:household",
     "up": "hearth.cli.serve.up_command:up",
     "adapters": "hearth.cli.learning.adapter_commands:adapters",
     "correct": "hearth.cli.learning.correct_command:correct",
+    "decrypt": "hearth.cli.guard.encrypt_commands:decrypt",
     "edge": "hearth.cli.edge.edge_commands:edge",
+    "encrypt": "hearth.cli.guard.encrypt_commands:encrypt",
     "forget": "hearth.cli.memory.forget_command:forget",
     "import": "hearth.cli.memory.import_command:import_",
     "learn": "hearth.cli.learning.quarantine_commands:learn",  # a command of it; loads the others
@@ -245,17 +250,35 @@ def ask(invocation: Invocation, text: tuple[str, ...], yes: bool, as_json: bool)
 @yes_option
 @click.pass_obj
 def chat(invocation: Invocation, yes: bool) -> int:
-    """Ask one thing after another; an empty line ends it."""
-    from hearth.cli.serve.asking import asking
+    """Ask one thing after another; an empty line ends it.
 
+    /undo takes the last change back, /wrong WORDS corrects, /history and /why look back.
+    """
+    from hearth.cli.serve.asking import asking
+    from hearth.cli.serve.chat_asides import answer_aside, is_aside
+
+    last = ""
     with asking(invocation, yes=yes) as home:
         if sys.stdin.isatty():
-            click.echo("Ask away; an empty line ends. For example: what do I have on tomorrow?")
-        while text := _next_line():
+            import readline  # noqa: F401 - lines typed before come back by the arrow keys
+
+            click.echo("Ask away; an empty line ends, /help lists more. For example: what do I have on tomorrow?")
+        while True:
+            was_there, text = terminal.is_typed_ahead(sys.stdin), _next_line()
+            if not text:
+                break
+            if is_aside(text):
+                if was_there:
+                    click.echo("hearth: that line was there before I asked for one (pasted?); type it again", err=True)
+                else:
+                    answer_aside(home, text, last)
+                continue
             episode = home.ask(text)
+            last = episode.id
             _show(home, episode, as_json=False)
             if more := _missing(episode):
                 episode = home.ask(f"{text} {more}")
+                last = episode.id
                 _show(home, episode, as_json=False)
             _teach(home, episode, as_json=False)
             home.tend()
@@ -298,14 +321,13 @@ def plan(
         return run_batch(batch, out, folder_of(invocation, state), tools_file, as_json=as_json)
     if out is not None or state is not None:
         raise click.UsageError("--out and --state go with --batch")
+    from hearth.cli.serve.asking import planned
     from hearth.formats.plan_json import plan_to_json, read_tools, refusal_to_json
     from hearth.formats.plan_text import plan_lines
     from hearth.types import Plan
 
     request = _request_text(text)
-    with opened_agent(invocation, yes=False) as agent:
-        specs = read_tools(tools_file) if tools_file else agent.tools.specs
-        proposal = agent.plan(agent.request(request), specs)
+    proposal, specs = planned(invocation, request, read_tools(tools_file) if tools_file else None)
     if isinstance(proposal, Plan):
         if as_json:
             print_json({"user_request": request, **plan_to_json(proposal)})
@@ -435,6 +457,9 @@ def undo(invocation: Invocation, id: str | None, as_json: bool) -> int:
 @click.option("--keep", type=click.Path(path_type=Path), help="Make the demo home here and keep it.")
 @click.option("--footage", type=click.Path(path_type=Path), help="A recording of yours, taken to be of the hall.")
 @click.option("--page", "shows_page", is_flag=True, help="At the end, serve this home's page until Ctrl-C.")
+@click.option(
+    "--meanwhile", default="", metavar="COMMAND", help="Run COMMAND beside the first scenes; video waits for it."
+)
 @yes_option
 @as_json
 def demo(
@@ -444,24 +469,19 @@ def demo(
     keep: Path | None,
     footage: Path | None,
     shows_page: bool,
+    meanwhile: str,
     yes: bool,
     as_json: bool,
 ) -> int:
-    """Bring up a demo home, work through real requests, write a report.
+    """Bring up a demo home and play the day of its owner in twelve scenes; write a report.
 
-    With `hearth-video[experts]` the home has a minute of video too, composed for it, and is asked about it.
+    With `hearth-video[experts]` a photo is read, a request is heard and home video is asked about; what is missing is
+    left out, and named. With --requests or --limit, requests of a file are worked through instead.
     """
-    from hearth.demo.demo_run import run_demo
+    from hearth.demo.demo_run import DemoOptions, run_demo
 
     return run_demo(
-        requests=requests,
-        limit=limit,
-        report=report,
-        keep=keep,
-        yes=yes,
-        as_json=as_json,
-        footage=footage,
-        shows_page=shows_page,
+        DemoOptions(requests, limit, report, keep, footage, meanwhile, yes=yes, as_json=as_json, shows_page=shows_page)
     )
 
 
@@ -533,6 +553,7 @@ def _missing(episode: Episode) -> str:
     """What the person at the terminal adds when something was missing; empty without one."""
     if episode.refusal is None or episode.refusal.kind != "needs" or not sys.stdin.isatty():
         return ""
+    drop_typed_ahead(sys.stdin)  # a text's next line is no answer
     return _next_line()
 
 

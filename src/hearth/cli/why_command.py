@@ -16,6 +16,8 @@ from hearth.terminal import clean, short, wrapped
 from hearth.types import Argument, Asked, Episode, Label, Plain, Plan, Ref, Ruling, Step, StepResult
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from hearth.guard.egress.hash_chain import Entry
     from hearth.storage.database import Store
     from hearth.storage.trace import CallRecord, Trace
@@ -71,16 +73,9 @@ def why(invocation: Invocation, id: str | None, step: int | None, as_json: bool)
 
     Every sentence rests on what was written down while it happened; nothing is asked of a model.
     """
-    from hearth.guard.egress.ledger import Ledger
-    from hearth.storage.trace import Trace
-
-    with opened_record(invocation.home) as store:
-        trace = Trace(store)
-        id = id or _last_id(trace)
-        episode, calls = trace.episode(id), trace.calls(id)
-        rests_on = episode.plan.rests_on if episode.plan else ()
-        left = tuple(Ledger(store).entries(episode=id))
-        record = Record(episode, dict(_by_step(calls)), _demonstrations(store, rests_on), left)
+    record = record_of(invocation.home, id)
+    episode = record.episode
+    id = episode.id
     n_steps = len(episode.plan.steps) if episode.plan else 0
     if step is not None and step > n_steps:
         raise errors.NotFound(f"{id} has {n_steps} steps, there is no step {step}; `hearth history {id}` shows them")
@@ -96,6 +91,20 @@ def why(invocation: Invocation, id: str | None, step: int | None, as_json: bool)
         for sentence in section.says:
             first, *more = wrapped(clean(" ".join(sentence.split())), _WIDTH - 4)
             click.echo("\n".join([f"  · {first}", *(f"    {line}" for line in more)]))
+
+
+def record_of(home: Path, id: str | None) -> Record:
+    """Return everything written down about an episode, or the last. Raises: NotFound."""
+    from hearth.guard.egress.ledger import Ledger
+    from hearth.storage.trace import Trace
+
+    with opened_record(home) as store:
+        trace = Trace(store)
+        id = id or _last_id(trace)
+        episode, calls = trace.episode(id), trace.calls(id)
+        rests_on = episode.plan.rests_on if episode.plan else ()
+        left = tuple(Ledger(store).entries(episode=id))
+        return Record(episode, dict(_by_step(calls)), _demonstrations(store, rests_on), left)
 
 
 def _last_id(trace: Trace) -> str:

@@ -24,9 +24,11 @@ from hearth.config.secret_settings import secret as secret
 from hearth.config.setting_tables import MASK_KINDS as MASK_KINDS
 from hearth.config.setting_tables import MASKED_KINDS as MASKED_KINDS
 from hearth.config.setting_tables import Budget as Budget
+from hearth.config.setting_tables import Calendar as Calendar
 from hearth.config.setting_tables import Collection as Collection
 from hearth.config.setting_tables import Edge as Edge
 from hearth.config.setting_tables import Home as Home
+from hearth.config.setting_tables import HomeAssistantServer as HomeAssistantServer
 from hearth.config.setting_tables import HomeBroker as HomeBroker
 from hearth.config.setting_tables import HomeDevice as HomeDevice
 from hearth.config.setting_tables import Host as Host
@@ -47,6 +49,8 @@ from hearth.config.setting_tables import Rule as Rule
 from hearth.config.setting_tables import Serve as Serve
 from hearth.config.setting_tables import Server as Server
 from hearth.config.setting_tables import Settings as Settings
+from hearth.config.setting_tables import Share as Share
+from hearth.config.setting_tables import Subscription as Subscription
 from hearth.config.setting_tables import Video as Video
 from hearth.config.setting_tables import When as When
 from hearth.config.setting_tables import host_and_port as host_and_port

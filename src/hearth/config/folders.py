@@ -9,6 +9,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+KEY_FILE = "key.json"
+"""Holds the key of an encrypted home, sealed (`storage.home_key`)."""
+
+
+def has_key(home: Path) -> bool:
+    """Return whether a home has a key: it is encrypted, or on its way there or back."""
+    return (home / KEY_FILE).exists()
+
 
 def home_folder(option: str | None, environ: Mapping[str, str]) -> Path:
     """Return the home folder: `--home`, else `$HEARTH_HOME`, else the platform's data directory."""

@@ -92,6 +92,12 @@ def _quiet_hours(text: str) -> str:
     return text
 
 
+def _web_address(text: str) -> str:
+    if text and not re.fullmatch(r"https?://[^\s/?#@]+(?:[/?#]\S*)?", text):
+        raise ValueError(f"{text!r} is no address; write it like 'http://127.0.0.1:8000/notify/hearth'")
+    return text
+
+
 class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -218,6 +224,39 @@ class Collection(_Table):
     """Time for which fetched data counts as fresh, in seconds."""
 
 
+_SubscriptionName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,29}$")]
+
+
+class Subscription(_Table):
+    """A calendar that others publish at an address (iCalendar); it is only read."""
+
+    url: str = ""
+    """Address of the feed, `https://…` or `webcal://…`; its host must be listed in `[network] allow`."""
+    url_env: str = ""
+    """Environment variable that holds the address, where the address itself is a secret."""
+    url_file: str = ""
+    """File that holds the address, where the address itself is a secret."""
+    busy: bool = Field(default=False, strict=True)
+    """Its events count as time that is taken."""
+    sync_s: float = Field(default=3600, ge=300)
+    """Time for which a fetched state counts as fresh, in seconds."""
+
+    @model_validator(mode="after")
+    def _is_one_address(self) -> Subscription:
+        if sum(map(bool, (self.url, self.url_env, self.url_file))) != 1:
+            raise ValueError("needs one of url, url_env and url_file")
+        if self.url and not re.fullmatch(r"(?i)(https?|webcals?)://[^\s/?#@]+(?:[/?#]\S*)?", self.url):
+            raise ValueError("its url is no address; write it like 'https://example.org/holidays.ics'")
+        return self
+
+
+class Calendar(Collection):
+    """A CalDAV calendar, and calendars that others publish."""
+
+    subscription: Mapping[_SubscriptionName, Subscription] = Field(default_factory=dict, max_length=50)
+    """Published calendars by a name of yours: `[calendar.subscription.holidays]`."""
+
+
 MaskKind = Literal[
     "person",
     "organisation",
@@ -320,8 +359,6 @@ class Models(_Table):
     language: LanguageModelSettings | None = None
     teacher: LanguageModelSettings | None = None
     """Model that is asked for plans to learn from; without it, the language model is."""
-    student: bool = Field(default=False, strict=True)
-    """Let the student trained by `hearth learn` plan alongside retrieval."""
 
 
 class Budget(_Table):
@@ -496,10 +533,13 @@ class HomeDevice(_Table):
     twin: Annotated[str, Field(pattern=r"^$|^[a-z0-9-]{1,63}/[a-z0-9.-]{1,253}$")] = ""
     """The matching KubeEdge device twin: `default/cellar-lamp`."""
 
+    entity: Annotated[str, Field(pattern=r"^$|^[a-z0-9_]+\.[a-z0-9_]+$")] = ""
+    """The matching entity of Home Assistant (`[home.assistant]`): `light.kitchen`."""
+
     @model_validator(mode="after")
     def _is_one_thing(self) -> HomeDevice:
-        if self.mqtt and self.twin:
-            raise ValueError(f"{self.name!r} is both an MQTT thing and a twin; name the one it is")
+        if sum(map(bool, (self.mqtt, self.twin, self.entity))) > 1:
+            raise ValueError(f"{self.name!r} is more than one of mqtt, twin and entity; name the one it is")
         return self
 
 
@@ -531,12 +571,34 @@ class HomeBroker(_Table):
     """Interval, in seconds, in which `hearth devices watch` remembers a reading that hardly changes."""
 
 
+class HomeAssistantServer(_Table):
+    """A Home Assistant whose entities are devices of the home (`hearth-home[assistant]`)."""
+
+    url: str = Field(pattern=r"^https?://[^\s/?#@]+/?$")
+    """Address of Home Assistant, `https://home.example` or `http://homeassistant.local:8123`; its host must also be
+    listed in `[network] allow`."""
+    token_env: str = ""
+    """Environment variable that holds a long-lived access token."""
+    token_file: str = ""
+    """File that holds a long-lived access token."""
+    unencrypted: bool = Field(default=False, strict=True)
+    """Let the token go through the home's own network without TLS: whoever listens there can read it."""
+    entities: tuple[Annotated[str, Field(pattern=r"^[a-z0-9_]+\.[a-z0-9_]+$")], ...] = ()
+    """Entities that are used; empty: all lights, switches, fans, climate, covers, locks, media players and sensors that
+    are not hidden there."""
+    confirm_s: float = Field(default=5.0, gt=0, le=20)
+    """Time that a device has to confirm an order, in seconds; with a broker, its own counts."""
+    keep_every_s: float = Field(default=900.0, ge=60)
+    """Interval, in seconds, in which `hearth devices watch` remembers a reading that hardly changes."""
+
+
 class Home(_Table):
     """Devices of the owner's home; for those that are not connected, Hearth keeps the states itself."""
 
     device: tuple[HomeDevice, ...] = ()
     """Devices, one `[[home.device]]` each."""
     mqtt: HomeBroker | None = None
+    assistant: HomeAssistantServer | None = None
     scene: Mapping[str, Mapping[str, str | float]] = Field(default_factory=dict)
     """Scenes as `[home.scene.NAME]`: a device, as you would say it, and `on`, `off`, `open`, `closed`, `locked` or a
     number."""
@@ -555,6 +617,8 @@ class Home(_Table):
                 raise ValueError(
                     f"{one.name!r} is connected by MQTT, but there is no [home.mqtt]; write its host there"
                 )
+            if one.entity and self.assistant is None:
+                raise ValueError(f"{one.name!r} is an entity, but there is no [home.assistant]; write its url there")
         return self
 
 
@@ -571,6 +635,20 @@ class Serve(_Table):
     """Reminders are also shown by the desktop (`notify-send`), where there is one."""
     quiet_hours: Annotated[str, AfterValidator(_quiet_hours)] = ""
     """Like `22:00-07:00`: in these hours nothing rings that is late. What was set for a time in them rings."""
+    tell_mail: Literal["nobody", "known", "everybody"] = "known"
+    """Whose new mail is told of, on the page and by the desktop: that of people in your contacts, everybody's, or
+    nobody's."""
+    learn_after_s: float = Field(default=900, ge=0)
+    """Seconds of quiet after which what waits is learnt, as by `hearth learn`; a request stops that. 0: never."""
+    phones_port: int | None = Field(default=None, ge=0, le=65535)
+    """Port for phones in the home's network, with TLS, 8471 say; none: no phone is let in."""
+    phones_host: str = "0.0.0.0"  # noqa: S104 - phones come from elsewhere; each needs a key of its own
+    """Address to listen at for them."""
+    phones_show_reminders: bool = Field(default=False, strict=True)
+    """A reminder's text may stand on a phone's lock screen, and go to `apprise_url`; false: it says that one rings."""
+    apprise_url: Annotated[str, AfterValidator(_web_address)] = ""
+    """Where an Apprise API server takes notifications, `http://127.0.0.1:8000/notify/hearth` say; it hands them on to
+    whatever you chose there. Its host must be allowed under [network]."""
     wyoming_port: int | None = Field(default=None, ge=0, le=65535)
     """Port for voice satellites (Wyoming protocol), 10500 say; none: they are not served."""
     wyoming_host: str = "127.0.0.1"
@@ -616,6 +694,16 @@ class Mcp(_Table):
     """Servers by name."""
 
 
+class Share(_Table):
+    """What is shared with one other person of the household, by their name there: `[share.Jo]`."""
+
+    lists: tuple[Annotated[str, Field(min_length=1, max_length=100)], ...] = ()
+    """Lists of yours by name; each is shared once the other names it, too, for you."""
+    devices: tuple[Annotated[str, Field(min_length=1, max_length=100)], ...] = ()
+    """Connected devices of yours, by their name in `[[home.device]]`; the other's own rules judge what they ask of
+    them."""
+
+
 class Settings(_Table):
     """The whole of `hearth.toml`."""
 
@@ -631,12 +719,14 @@ class Settings(_Table):
     memory: MemoryKept = MemoryKept()
     video: Video = Video()
     mail: Mail = Mail()
-    calendar: Collection = Collection()
+    calendar: Calendar = Calendar()
     contacts: Collection = Collection()
     home: Home = Home()
     edge: Edge = Edge()
     serve: Serve = Serve()
     mcp: Mcp = Mcp()
+    share: Mapping[Annotated[str, Field(min_length=1, max_length=60)], Share] = Field(default_factory=dict)
+    """What people of the household share, by the other's name: `[share.Jo]`. Nothing else is."""
     tools: Mapping[str, Mapping[str, object]] = Field(default_factory=dict)
     """Settings of plug-in tools, one table each."""
     _lines: Mapping[str, int] = PrivateAttr(default_factory=dict)

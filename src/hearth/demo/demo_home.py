@@ -34,6 +34,7 @@ ALLOWED = (
     "move_reminder",
     "add_event",
     "move_event",
+    "change_event",
     "add_note",
     "append_to_note",
     "add_to_list",

@@ -14,112 +14,118 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import BinaryIO, TypeAlias, cast
 
 import click
 
 from hearth.agent import Agent
+from hearth.demo.day import EVENING, SCENES_OF_THE_DAY, Asked, Day, add_props
 from hearth.demo.demo_home import build_demo_home
-from hearth.errors import HearthError, RegistryError, RequestError
+from hearth.demo.meanwhile import Meanwhile
+from hearth.demo.request_files import FileRequest, read_requests, run_one, shipped
+from hearth.errors import HearthError, RequestError
 from hearth.guard.policy.approval import RefusingApprover, TerminalApprover, YesApprover
-from hearth.learning.learned_state import State
-from hearth.learning.teaching.corrections import learn_revision
-from hearth.registry import INSTALL_COMMANDS, SCENES, blamed, load_parts
-from hearth.serve.episode_report import outcome, write_report
-from hearth.terminal import command_name, episode_lines, short, summary_lines, table_lines
+from hearth.serve.history_view import Chapter, outcome, write_report
+from hearth.terminal import WIDTH, command_name, episode_lines, short, summary_lines, table_lines, wrapped
 from hearth.types import Episode
 
 MAX_SHOWN = 30
 """A run of more requests shows a progress bar instead of every episode; the report has them all."""
-MAX_LINE_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class FileRequest:
-    """One request of a file, or the reason why the line holds none."""
+class DemoOptions:
+    """What `hearth demo` was asked for."""
 
-    id: str
-    text: str
-    fault: str = ""
-    follows: bool = False
-    """True when it is said in conversation, after the one before: "no, as a reminder"."""
+    requests: Path | None = None
+    """A file of requests to work through instead of the day."""
+    limit: int | None = None
+    report: Path | None = None
+    keep: Path | None = None
+    footage: Path | None = None
+    """A recording of the owner's own, to be asked about."""
+    meanwhile: str = ""
+    """A command that is run beside the first scenes, and waited for before what needs it: it installs the experts."""
+    yes: bool = False
+    as_json: bool = False
+    shows_page: bool = False
+    """At the end, serve this home's page until Ctrl-C."""
+
+    @property
+    def is_day(self) -> bool:
+        return self.requests is None and self.limit is None
 
 
-AddScene: TypeAlias = Callable[[Agent, Path, dt.datetime, Path | None], tuple[str, tuple[FileRequest, ...]]]
-"""An entry point of the group `hearth.scenes`: it adds to the demo home and returns what to say of it and requests
-about it. Its arguments: the agent, a folder to write to, the present moment, and a recording of the owner's own."""
-
-
-def run_demo(
-    *,
-    requests: Path | None,
-    limit: int | None,
-    report: Path | None,
-    keep: Path | None,
-    yes: bool,
-    as_json: bool,
-    footage: Path | None = None,
-    shows_page: bool = False,
-) -> int:
+def run_demo(options: DemoOptions) -> int:
     """Run the demo and print what happens; see `hearth demo --help`.
 
-    Args:
-        footage: A recording of the owner's own, to be asked about beside the composed clip.
-        shows_page: At the end, serve this home's page until Ctrl-C.
     Returns:
         Exit code: 0 when every request got an answer (a refusal is one), 1 when a step of one failed.
     """
     started = time.perf_counter()
     now = dt.datetime.now().astimezone()
-    waiting = list(_numbered(requests, limit))
-    if not waiting:
-        raise RequestError(f"no request in {str(requests)!r}; expected one per line, as text or as a JSON object")
-    is_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
-    approver = YesApprover() if yes else TerminalApprover() if is_terminal and requests is None else RefusingApprover()
-    report = (report or Path(f"hearth-report-{now:%Y%m%d-%H%M%S}.html")).absolute()
-    _check_writable(report)
+    quiet = options.as_json
+    waiting = [] if options.is_day else list(_numbered(options.requests, options.limit))
+    if not waiting and not options.is_day:
+        raise RequestError(
+            f"no request in {str(options.requests)!r}; expected one per line, as text or as a JSON object"
+        )
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not quiet
+    asks = is_terminal and options.requests is None
+    approver = YesApprover() if options.yes else TerminalApprover() if asks else RefusingApprover()
+    report = _report_path(options.report, now, quiet)
     with ExitStack() as stack:
-        home = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hearth-demo-")))
-        _say(f"Demo home in {home}", as_json)
+        beside = stack.enter_context(contextlib.closing(Meanwhile(options.meanwhile)))
+        home = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hearth-demo-")))
+        _say(f"Demo home in {home}", quiet)
         build_demo_home(home, now)
-        if as_json:  # a tool may print; standard output is for the document
+        if options.is_day:
+            add_props(home, now)
+        if quiet:  # a tool may print; standard output is for the document
             stack.enter_context(contextlib.redirect_stdout(sys.stderr))
-        agent = Agent.open(home, approver, environ=os.environ)
-        stack.callback(agent.close)
-        for fault in agent.faults:
-            _say(f"not loaded: {fault}", as_json)
-        _learn(agent, as_json)
-        is_video_wanted = footage is not None or (requests is None and limit is None)
-        said = "none" if not is_video_wanted else _film(agent, home, now, footage, waiting, as_json)
+        day = stack.enter_context(contextlib.closing(Day(home, approver, os.environ, footage=options.footage)))
+        for fault in day.agent.faults:
+            _say(f"not loaded: {fault}", quiet)
+        _learn(day.agent, quiet)
         episodes: list[Episode] = []
         waited_s = 0.0
         try:
-            _work(agent, waiting, episodes, as_json)
-            if is_terminal and requests is None:
-                waited_s = _ask_person(agent, episodes)
+            if options.is_day:
+                _play(day, beside, episodes, quiet)
+            else:
+                _work(day.agent, waiting, episodes, quiet)
+            if asks:
+                waited_s = _ask_person(day.agent, episodes)
         except KeyboardInterrupt:
-            _say("\nStopped; the report holds what was done so far.", as_json)
+            _say("\nStopped; the report holds what was done so far.", quiet)
+        wall_s = time.perf_counter() - started - waited_s
         meta = {
             "home": str(home),
-            "requests": str(requests or "the shipped ones"),
+            "requests": str(options.requests or ("the day in twelve scenes" if options.is_day else "the shipped ones")),
             "started": now,
-            "wall_s": time.perf_counter() - started - waited_s,
-            "n_demonstrations": agent.n_demonstrations,
-            "n_tools": len(agent.tools.by_name),
-            "video": said,
+            "wall_s": wall_s,
+            "n_demonstrations": day.agent.n_demonstrations,
+            "n_tools": len(day.agent.tools.by_name),
+            "left out": "; ".join(_left_out(day.left_out)) or "nothing",
         }
-        specs = agent.tools.specs
-        write_report(report, episodes, specs, meta)
-        code = _finish(episodes, report, time.perf_counter() - started - waited_s, as_json)
-        if is_terminal and requests is None:
+        gone = [one for one in episodes if one.id in day.forgotten]
+        left = [one for one in episodes if one.id not in day.forgotten]
+        if gone:
+            n_bytes = sum(sent.n_bytes for one in gone for sent in one.disclosures)
+            meta["forgotten"] = f"{len(gone)} requests, which are not repeated here; {n_bytes:,} bytes left with them"
+        chapters = _chapters(day, left) if options.is_day else ()
+        write_report(report, left, day.agent.tools.specs, meta, chapters=chapters, home=home.absolute())
+        if options.is_day and not quiet:
+            _show_evening(day)
+        code = _finish(episodes, report, wall_s, quiet, day.left_out)
+        if asks:
             click.echo(f"Next:   {command_name()} init   makes a home of your own")
-        if shows_page:
-            agent.close()
+        if options.shows_page:
+            day.close()
             _serve_page(home)
     return code
 
@@ -140,58 +146,6 @@ def _serve_page(home: Path) -> None:
         click.echo(f"No page: {error}", err=True)
 
 
-# ── Requests ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def read_requests(path: Path) -> Iterator[FileRequest]:
-    """Requests of a file: JSONL with `user_request` (or `request`, `text`, `instruction`), or one request per line.
-
-    Raises:
-        RequestError: The file cannot be read.
-    """
-    try:
-        with path.open("rb") as file:
-            for number, (raw, n_bytes) in enumerate(_lines(file), 1):
-                if raw.strip():
-                    yield _request(raw, n_bytes, f"{path.name}:{number}")
-    except OSError as error:
-        raise RequestError(f"cannot read the requests in {str(path)!r}: {error.strerror}") from None
-
-
-def _lines(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
-    """Each line, cut a little beyond `MAX_LINE_BYTES`, and how long it is: a file may be one line of gigabytes."""
-    while raw := file.readline(MAX_LINE_BYTES + 1):
-        n_bytes = len(raw)
-        rest = raw
-        while len(rest) > MAX_LINE_BYTES and not rest.endswith(b"\n"):
-            rest = file.readline(MAX_LINE_BYTES + 1)
-            n_bytes += len(rest)
-        yield raw, n_bytes
-
-
-def _request(raw: bytes, n_bytes: int, place: str) -> FileRequest:
-    if n_bytes > MAX_LINE_BYTES:
-        return FileRequest(place, "", f"the line has {n_bytes} bytes; at most {MAX_LINE_BYTES} are read")
-    try:
-        text = raw.decode("utf-8-sig").strip()
-    except UnicodeDecodeError as error:
-        return FileRequest(place, "", f"not UTF-8 text at byte {error.start}; save the file as UTF-8")
-    if text in ("[", "]") or text.startswith("[{"):
-        return FileRequest(place, "", "part of a JSON array; write one JSON object per line, without brackets around")
-    if not text.startswith("{"):
-        return FileRequest(place, text)
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        return FileRequest(place, "", f"not JSON: {error}; write one object per line, the whole of it on that line")
-    for key in ("user_request", "request", "text", "instruction"):
-        if isinstance(data.get(key), str):
-            return FileRequest(str(data.get("id") or place), data[key], follows=data.get("follows") is True)
-    return FileRequest(
-        place, "", f"no 'user_request' in it; it has {', '.join(map(repr, list(data)[:5])) or 'nothing'}"
-    )
-
-
 def _numbered(path: Path | None, limit: int | None) -> Iterator[FileRequest]:
     shipped_file = files("hearth.demo") / "data" / "requests.jsonl"
     source = read_requests(path) if path else shipped(shipped_file.read_bytes())
@@ -199,11 +153,6 @@ def _numbered(path: Path | None, limit: int | None) -> Iterator[FileRequest]:
         if limit is not None and number >= limit:
             return
         yield request
-
-
-def shipped(text: bytes) -> tuple[FileRequest, ...]:
-    """Read the requests of a file that comes with Hearth."""
-    return tuple(_request(line, len(line), "shipped") for line in text.splitlines())
 
 
 # ── Working ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -220,27 +169,42 @@ def _learn(agent: Agent, quiet: bool) -> None:
             pass
 
 
-def _film(
-    agent: Agent, home: Path, now: dt.datetime, footage: Path | None, waiting: list[FileRequest], quiet: bool
-) -> str:
-    """Add what plug-ins have for the demo home (home video), and the requests about it; says what there is."""
-    scenes = load_parts(SCENES)
-    said = [f"not loaded: {fault}" for fault in scenes.faults]
-    if not scenes.loaded and not said:
-        said = [f"Home video was left out; to have it: {INSTALL_COMMANDS['hearth-video']}"]
-    for line in said:
-        _say(line, quiet)
-    for scene in scenes.loaded:
-        _say(f"Adding {scene.name} to the home", quiet)
-        try:
-            with blamed(f"{scene.name!r} of {scene.origin}"):
-                line, requests = cast("AddScene", scene.invoke)(agent, home / "recordings", now, footage)
-                waiting += requests
-        except RegistryError as error:
-            line = f"left out: {error}"
-        _say(line, quiet)
-        said.append(line)
-    return " ".join(said)
+def _play(day: Day, beside: Meanwhile, episodes: list[Episode], quiet: bool) -> None:
+    """Play every scene in order; `episodes` grows as they end, so that Ctrl-C loses none."""
+    for number, scene in enumerate(SCENES_OF_THE_DAY, 1):
+        _say("", quiet)
+        _heading(f"{number}/{len(SCENES_OF_THE_DAY)}  {scene.title}", quiet)
+        if scene.needs_experts:
+            for line in beside.wait():
+                _say(f"  {line}", quiet)
+        for shown in day.play(scene):
+            if isinstance(shown, Episode):
+                episodes.append(shown)
+                lines = [] if quiet else episode_lines(shown, day.agent.tools.specs)
+            elif isinstance(shown, Asked):
+                lines = [f"  › {short(shown.text)}"]
+            else:
+                lines = [f"  {line}" for said in shown.lines for line in wrapped(said, WIDTH - 2)]
+            for line in lines:
+                _say(line, quiet)
+
+
+def _heading(text: str, quiet: bool) -> None:
+    click.secho(text, bold=True, err=quiet)
+
+
+def _show_evening(day: Day) -> None:
+    click.echo()
+    click.secho(EVENING, bold=True)
+    click.echo("\n".join(f"  {line}" for told in day.evening() for line in wrapped(told, WIDTH - 2)))
+
+
+def _chapters(day: Day, episodes: list[Episode]) -> tuple[Chapter, ...]:
+    """Tell the day for the report, and what the person asked after it."""
+    told = day.chapters()
+    of_the_day = {one.id for one in day.all_episodes()}
+    own = tuple(one for one in episodes if one.id not in of_the_day)
+    return (*told, Chapter("Your turn", own)) if own else told
 
 
 def _work(agent: Agent, waiting: list[FileRequest], episodes: list[Episode], as_json: bool) -> None:
@@ -256,19 +220,6 @@ def _work(agent: Agent, waiting: list[FileRequest], episodes: list[Episode], as_
         click.secho(f"{number}/{len(waiting)}  {short(request.text or request.fault)}", bold=True)
         episodes.append(run_one(agent, request))
         click.echo("\n".join(episode_lines(episodes[-1], agent.tools.specs)))
-
-
-def run_one(agent: Agent, request: FileRequest) -> Episode:
-    """Do one request of a file; a line that holds none is recorded with its fault."""
-    if request.fault:
-        return agent.refuse(agent.request("", id=request.id), f"{request.id}: {request.fault}")
-    if not request.follows:
-        return agent.run(agent.request(request.text, id=request.id))
-    episode = agent.run(agent.request_after(request.text, id=request.id))
-    if episode.request.revises:
-        state = State.open(agent.home, agent.encoder, tools=agent.tools.specs, store=agent.store)
-        learn_revision(state, agent.recall, agent.trace.episode(episode.request.revises), episode)
-    return episode
 
 
 def _ask_person(agent: Agent, episodes: list[Episode]) -> float:
@@ -300,7 +251,7 @@ def _typed(prompt: str) -> tuple[float, str]:
 # ── Ending ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _finish(episodes: list[Episode], report: Path, wall_s: float, as_json: bool) -> int:
+def _finish(episodes: list[Episode], report: Path, wall_s: float, as_json: bool, left_out: Mapping[str, str]) -> int:
     counts = Counter(episode.answer.status for episode in episodes)
     reasons = Counter(
         outcome(episode).split("; offered ")[0]
@@ -314,6 +265,7 @@ def _finish(episodes: list[Episode], report: Path, wall_s: float, as_json: bool)
             "by_reason": dict(reasons.most_common()),
             "bytes_left": sum(d.n_bytes for e in episodes for d in e.disclosures),
             "wall_s": round(wall_s, 3),
+            "left_out": dict(left_out),
             "report": str(report),
         }
         click.echo(json.dumps(document, indent=2))
@@ -325,16 +277,44 @@ def _finish(episodes: list[Episode], report: Path, wall_s: float, as_json: bool)
         if reasons:
             click.echo("  why not:")
             click.echo("\n".join(f"  {count:>9}   {reason}" for reason, count in reasons.most_common(12)))
+        for line in _left_out(left_out):
+            click.echo(f"  left out: {short(line, 100)}")
         click.echo(f"  whole run: {wall_s:.1f} s")
         click.echo(f"\nReport: {report}")
     return 1 if counts["failed"] else 0
+
+
+def _left_out(scenes: Mapping[str, str]) -> list[str]:
+    """Say which scenes were left out, each reason once."""
+    return [
+        f"{', '.join(key for key, one in scenes.items() if one == reason)} ({reason})"
+        for reason in dict.fromkeys(scenes.values())
+    ]
 
 
 def _say(text: str, quiet: bool) -> None:
     click.echo(text, err=quiet)
 
 
-def _check_writable(path: Path) -> None:
-    """Find out before the work, not after it, that the report cannot be written."""
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise RequestError(f"cannot write the report to {str(path)!r}; choose another place with --report")
+def _report_path(given: Path | None, now: dt.datetime, quiet: bool) -> Path:
+    """Return where the report goes; find out before the work, not after it, that it cannot be written there.
+
+    Raises:
+        RequestError: It cannot be written where it was asked to be.
+    """
+    name = f"hearth-report-{now:%Y%m%d-%H%M%S}.html"
+    if given is not None:
+        if given.is_dir() or not _is_writable(given.absolute().parent):
+            raise RequestError(f"cannot write the report to {str(given)!r}; choose another place with --report")
+        return given.absolute()
+    if _is_writable(Path.cwd()):
+        return Path.cwd() / name
+    other = next((folder for folder in (Path.home(), Path(tempfile.gettempdir())) if _is_writable(folder)), None)
+    if other is None:
+        raise RequestError(f"cannot write the report to {str(Path.cwd())!r}; choose another place with --report")
+    _say(f"This folder cannot be written to; the report goes to {other / name}", quiet)
+    return other / name
+
+
+def _is_writable(folder: Path) -> bool:
+    return folder.is_dir() and os.access(folder, os.W_OK)

@@ -24,7 +24,7 @@ import httpx
 
 from hearth.errors import ConfigError, EgressError, LinkError, WireError
 from hearth.formats import edge_protocol
-from hearth.guard.egress.gateway import masked
+from hearth.guard.egress.gateway import is_sending_masked
 from hearth.guard.egress.transport import PACK
 from hearth.protocols import Egress
 
@@ -118,37 +118,34 @@ class Link:
         """Return tasks that enough edges share. Raises: LinkError."""
         return self._read(edge_protocol.TasksGiven, self._call("GET", "/v1/tasks", "tasks"))
 
-    def plan(
-        self, asked: edge_protocol.PlanAsked, stands_for: Mapping[str, str] | None = None
-    ) -> edge_protocol.PlanGiven:
-        """Ask for a plan for a masked request; its cost is recorded. Raises: LinkError."""
-        return self.plan_of(asked.id, asked.model_dump_json().encode(), stands_for)
+    def plan(self, asked: edge_protocol.PlanAsked) -> edge_protocol.PlanGiven:
+        """Ask for a plan for a masked request; its cost is recorded. Raises: EgressError, LinkError: See `_post`."""
+        return self.plan_of(asked.id, asked.model_dump_json().encode())
 
-    def plan_of(self, id: str, body: bytes, stands_for: Mapping[str, str] | None = None) -> edge_protocol.PlanGiven:
-        """Like `plan`, for a message that is already serialised. Raises: LinkError."""
-        given = self._about(
-            id, self._read(edge_protocol.PlanGiven, self._post("/v1/plans", "planning", id, body, stands_for))
-        )
+    def plan_of(self, id: str, body: bytes) -> edge_protocol.PlanGiven:
+        """Like `plan`, for a message that is already serialised. Raises: EgressError, LinkError: See `_post`."""
+        given = self._about(id, self._read(edge_protocol.PlanGiven, self._post("/v1/plans", "planning", id, body)))
         self._egress.spent(self.host, given.n_tokens, "cloud: planning")
         return given
 
-    def answer(
-        self, asked: edge_protocol.AnswerAsked, stands_for: Mapping[str, str] | None = None
-    ) -> edge_protocol.AnswerGiven:
-        """Ask a masked general question; its cost is recorded. Raises: LinkError."""
-        body = asked.model_dump_json().encode()
-        answer = self._post("/v1/answers", "answering", asked.id, body, stands_for)
+    def answer(self, asked: edge_protocol.AnswerAsked) -> edge_protocol.AnswerGiven:
+        """Ask a masked general question; its cost is recorded. Raises: EgressError, LinkError: See `_post`."""
+        answer = self._post("/v1/answers", "answering", asked.id, asked.model_dump_json().encode())
         given = self._about(asked.id, self._read(edge_protocol.AnswerGiven, answer))
         self._egress.spent(self.host, given.n_tokens, "cloud: answering")
         return given
 
-    def give(
-        self, path: str, id: str, body: bytes, stands_for: Mapping[str, str] | None = None
-    ) -> edge_protocol.Receipt:
-        """Send for good (to `/v1/demonstrations`, `/v1/statistics`) and return the receipt. Raises: LinkError."""
+    def give(self, path: str, id: str, body: bytes) -> edge_protocol.Receipt:
+        """Send for good (to `/v1/demonstrations`, `/v1/statistics`) and return the receipt.
+
+        Raises:
+            EgressError, LinkError: See `_post`.
+        """
         reason = path.rpartition("/")[2]
-        media = "application/octet-stream" if reason == "statistics" else "application/json"
-        answer = self._call("POST", path, reason, id=id, body=body, stands_for=stands_for, media=media)
+        if reason == "statistics":  # sums, without words
+            answer = self._call("POST", path, reason, id=id, body=body, media="application/octet-stream")
+        else:
+            answer = self._post(path, reason, id, body)
         return self._about(id, self._read(edge_protocol.Receipt, answer))
 
     def ask(self, method: str, path: str, model: type[M], *, reason: str, id: str = "", body: bytes = b"") -> M:
@@ -191,8 +188,18 @@ class Link:
 
     # ── Sending ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def _post(self, path: str, reason: str, id: str, body: bytes, stands_for: Mapping[str, str] | None) -> _Answer:
-        return self._call("POST", path, reason, id=id, body=body, stands_for=stands_for)
+    def _post(self, path: str, reason: str, id: str, body: bytes) -> _Answer:
+        """Send what was made of the owner's words.
+
+        Raises:
+            EgressError: It did not come through the masking door; nothing was sent. LinkError.
+        """
+        if not is_sending_masked():
+            raise EgressError(
+                f"what {reason} would send to {self.host!r} was not masked, nothing was sent; hand its texts to "
+                "guard.egress.masking_door, and send within `sending`"
+            )
+        return self._call("POST", path, reason, id=id, body=body)
 
     def _call(
         self,
@@ -202,12 +209,11 @@ class Link:
         *,
         id: str = "",
         body: bytes = b"",
-        stands_for: Mapping[str, str] | None = None,
         media: str = "application/json",
     ) -> _Answer:
         """Send; where the service speaks another version, agree on one and send once more. Raises: LinkError."""
         try:
-            return self._sent(method, path, reason, id=id, body=body, stands_for=stands_for, media=media)
+            return self._sent(method, path, reason, id=id, body=body, media=media)
         except LinkError as error:
             tried = self._version
             if error.status != 426 or self._versions[0] == self._versions[1]:
@@ -215,7 +221,7 @@ class Link:
             self.hello()
             if self._version == tried:
                 raise
-            return self._sent(method, path, reason, id=id, body=body, stands_for=stands_for, media=media)
+            return self._sent(method, path, reason, id=id, body=body, media=media)
 
     def _sent(
         self,
@@ -225,7 +231,6 @@ class Link:
         *,
         id: str = "",
         body: bytes = b"",
-        stands_for: Mapping[str, str] | None = None,
         media: str = "application/json",
         with_token: bool = True,
     ) -> _Answer:
@@ -234,8 +239,7 @@ class Link:
             headers[edge_protocol.IDEMPOTENCY_HEADER] = id
         if body:
             headers["content-type"] = media
-        noted = masked(stands_for) if stands_for is not None else contextlib.nullcontext()
-        with noted, self._faults_said(), self._opened(method, path, reason, headers, body, with_token) as response:
+        with self._faults_said(), self._opened(method, path, reason, headers, body, with_token) as response:
             answer = _Answer(response.status_code, response.headers, _read_up_to(response))
         if not 200 <= answer.status < 300:
             raise self._turned_away(answer)

@@ -21,24 +21,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hearth import config
-from hearth.config import Settings
 from hearth.edge import enrolment, outbox
 from hearth.edge.answer_cache import Answered
 from hearth.edge.cloud_link import Link
-from hearth.errors import ConfigError, LinkError, PlanError, PlannerError, WireError
+from hearth.errors import ConfigError, EgressError, LinkError, PlanError, PlannerError, WireError
 from hearth.formats import edge_protocol
 from hearth.formats.plan_json import plan_from_json, tool_to_json
 from hearth.formats.plan_validation import check_plan
-from hearth.guard.deidentify.masked_llm import OwnersMask
-from hearth.guard.deidentify.masker import Masked, Masker
-from hearth.guard.deidentify.name_tagging import shipped_tag
-from hearth.planning.arguments.schema_filler import Filler
+from hearth.guard.egress.masking_door import Masked, MaskingDoor, Part, sending
+from hearth.planning.arguments.schema_filler import Filler, Filling
 from hearth.planning.dialogue.clarification import question_about
-from hearth.planning.learned_planner import Filling
-from hearth.protocols import Egress, Workspace
+from hearth.protocols import Egress
 from hearth.storage.database import Store
-from hearth.types import Argument, Context, Plan, Refusal, Request, Step, ToolSpec
+from hearth.storage.open_home import Home
+from hearth.types import OWNER, PUBLIC, Argument, Context, Plan, Refusal, Request, Step, ToolSpec
 
 _FIRST_REST_S = 15.0
 _LONGEST_REST_S = 900.0
@@ -65,7 +61,7 @@ class CloudTeacher:
     def __init__(
         self,
         link: Link,
-        mask: OwnersMask | Masker,
+        door: MaskingDoor,
         *,
         store: Store | None = None,
         filling: Filling | None = None,
@@ -85,7 +81,7 @@ class CloudTeacher:
         self.n_tokens = 0
         """Tokens of the last question and its answer, as the cloud counted them."""
         self._link = link
-        self._mask = mask
+        self._door = door
         self._store = store
         self._answered = Answered(store, link.host) if store is not None else None
         self._filling = filling
@@ -151,8 +147,11 @@ class CloudTeacher:
         nodes: list[dict[str, Any]] = [
             dict(tool_to_json(spec)) for spec in list(tools.values())[: edge_protocol.MAX_TOOLS]
         ]
-        texts = [text for node in nodes for text in (node["desc"], *(p["desc"] for p in node["parameters"]))]
-        masked = self._mask.masker().mask(request.text, *texts, told=[False, *(True for _ in texts)])
+        described = [text for node in nodes for text in (node["desc"], *(p["desc"] for p in node["parameters"]))]
+        try:
+            masked = self._door.masked([Part(request.text, OWNER), *(Part(text, PUBLIC) for text in described)])
+        except EgressError as error:
+            raise PlannerError(f"{self.name!r} was not asked: {error}") from error
         rest = iter(masked.texts[1:])
         for node in nodes:
             node["desc"] = next(rest)
@@ -174,21 +173,30 @@ class CloudTeacher:
             try:
                 if not self._knows_tools:
                     raise LinkError("the tools go along", code="tools", status=409)
-                given = self._link.plan(question.asked, question.masked.values)
+                with sending(question.masked.values):
+                    given = self._link.plan(question.asked)
             except LinkError as error:
                 if error.code not in ("tools", "shape"):
                     raise
-                given = self._link.plan(_whole(question), question.masked.values)
+                with sending(question.masked.values):
+                    given = self._link.plan(_whole(question))
                 self._knows_tools = error.code == "tools"  # a cloud that cannot read the hash gets the tools each time
         except LinkError as error:
             self._n_failures += 1
             self._fault = str(error)
+            self._note_heard(question, self._fault)
             rest_s = min(_LONGEST_REST_S, _FIRST_REST_S * 2.0 ** min(self._n_failures - 1, 10))
             self._rests_until_s = self._clock() + max(rest_s, error.retry_after_s or 0.0)
             raise
         self._n_failures, self._rests_until_s = 0, 0.0
         self.n_tokens = given.n_tokens
+        self._note_heard(question)
         return given
+
+    def _note_heard(self, question: _Question, fault: str = "") -> None:
+        """Record for `hearth edge status` that the cloud answered, or what was wrong."""
+        if self._store is not None:
+            enrolment.note_heard(self._store, question.asked.now, fault)
 
     def _said_before(self, question: _Question) -> edge_protocol.PlanGiven | None:
         """Return the cloud's earlier answer to the same masked form."""
@@ -287,44 +295,31 @@ def _whole(question: _Question) -> edge_protocol.PlanAsked:
     return question.asked.model_copy(update={"tools": question.tools, "tools_sha256": None})
 
 
-def open_link(store: Store, home: Path, settings: Settings, egress: Egress) -> Link | None:
+def open_link(home: Home, egress: Egress) -> Link | None:
     """Open a link to the cloud this home joined; None where it joined none."""
-    joined = enrolment.joined(store, home)
+    store, path = home.store, home.path
+    joined = enrolment.joined(store, path)
     if joined is None:
         return None
-    kept = enrolment.kept_token(store, home)
+    kept = enrolment.kept_token(store, path)
 
     def token() -> str:
         """Return the token, but never that of another cloud that was joined while this link was open."""
-        now = enrolment.joined(store, home)
+        now = enrolment.joined(store, path)
         if now is None or (now.url, now.public_key) != (joined.url, joined.public_key):
             raise ConfigError(f"this home left {joined.url} meanwhile; nothing was sent; start this command anew")
         return kept()
 
-    return Link(joined.url, egress, token, joined.instance, timeout_s=settings.edge.timeout_s)
+    return Link(joined.url, egress, token, joined.instance, timeout_s=home.settings.edge.timeout_s)
 
 
-def owners_mask(workspace: Workspace, settings: Settings, environ: Mapping[str, str]) -> OwnersMask:
-    """Return the mask for everything that goes to the cloud."""
-    return OwnersMask(workspace, settings, settings.mask.kinds, tag=shipped_tag(config.cache_folder(environ)))
-
-
-def open_teacher(
-    store: Store,
-    home: Path,
-    settings: Settings,
-    egress: Egress,
-    workspace: Workspace,
-    environ: Mapping[str, str],
-    context: Context | None = None,
-) -> CloudTeacher | None:
+def open_teacher(home: Home, egress: Egress, context: Context | None = None) -> CloudTeacher | None:
     """Open the cloud this home joined as its teacher; None without one, or where the owner does not let it teach."""
-    link = open_link(store, home, settings, egress) if settings.edge.teaches else None
+    link = open_link(home, egress) if home.settings.edge.teaches else None
     if link is None:
         return None
-    filler = _LateFiller(config.cache_folder(environ))
-    mask = owners_mask(workspace, settings, environ)
-    return CloudTeacher(link, mask, store=store, filling=filler, context=context)
+    door = MaskingDoor.of_owner(home)
+    return CloudTeacher(link, door, store=home.store, filling=_LateFiller(home.cache), context=context)
 
 
 class _LateFiller:

@@ -27,6 +27,7 @@ from hearth.edge.outbox import KINDS, Kind, Outbox, Waiting
 from hearth.edge.share_policy import Kept, Shareable, Sharer
 from hearth.errors import HomeBusyError, LinkError
 from hearth.formats import edge_protocol
+from hearth.guard.egress.gateway import sending
 from hearth.storage.database import Store
 
 MAX_BATCH_BYTES = 400_000
@@ -177,13 +178,15 @@ class Sender:
         if kind == "question":
             (message,) = rows
             assert message.payload is not None
-            given = self._link.plan_of(message.id, message.payload, message.stands_for)
+            with sending(message.stands_for):
+                given = self._link.plan_of(message.id, message.payload)
             self._outbox.answered(message.id, given.model_dump_json().encode())
             self._heard()
             return Turn(n_answered=1)
         id, body = _batch(kind, rows)
         path = "/v1/demonstrations" if kind == "demonstration" else "/v1/statistics"
-        receipt = self._link.give(path, id, body, _joined(rows))
+        with sending(_joined(rows)):
+            receipt = self._link.give(path, id, body)
         sent = {row.id for row in rows}
         delivered = [id for id in dict.fromkeys((*receipt.accepted, *receipt.known)) if id in sent]
         refused = {turned.id: turned.reason for turned in receipt.refused if turned.id in sent}

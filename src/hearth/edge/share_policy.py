@@ -17,18 +17,16 @@ import json
 import math
 import re
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hearth.errors import PlanError
+from hearth.errors import EgressError, PlanError
 from hearth.formats.plan_json import plan_from_json
-from hearth.guard.deidentify.masked_llm import OwnersMask
-from hearth.guard.deidentify.masker import Masked, Masker
-from hearth.guard.deidentify.pseudonyms import StandIns
+from hearth.guard.egress.masking_door import MaskingDoor, Part
 from hearth.storage.database import Store
 from hearth.storage.trace import label_from_text
-from hearth.types import TRUSTED_SOURCES, ToolSpec, canonical_type
+from hearth.types import TRUSTED_SOURCES, Label, ToolSpec, canonical_type
 
 _KINDS = {
     "PersonName": "person",
@@ -68,17 +66,17 @@ class Sharer:
 
     store: Store
     host: str
-    mask: OwnersMask | Masker
+    door: MaskingDoor
     tools: Mapping[str, ToolSpec]
 
     def shareable(self, id: str, about: str, digest: str) -> Shareable | Kept:
         """Return the demonstration `about`, masked, for the host under the name `id`; or why it stays."""
         rows = self.store.query("SELECT * FROM demonstration WHERE id = ? AND digest = ?", (about, digest))
-        return _shareable(rows, id, self.host, self.mask, self.tools)
+        return _shareable(rows, id, self.host, self.door, self.tools)
 
 
 def _shareable(
-    rows: Sequence[sqlite3.Row], id: str, host: str, mask: OwnersMask | Masker, tools: Mapping[str, ToolSpec]
+    rows: Sequence[sqlite3.Row], id: str, host: str, door: MaskingDoor, tools: Mapping[str, ToolSpec]
 ) -> Shareable | Kept:
     if not rows:
         return Kept("it was taken back, or replaced by another", is_gone=True)
@@ -95,50 +93,54 @@ def _shareable(
         return Kept(f"text from {', '.join(strangers)} touched it")
     if not plan.steps:
         return Kept("it says that nothing is to be done, which teaches others nothing")
-    return _masked(row["request"], row["now"], data, id, mask, tools)
+    try:
+        return _masked(Said(row["request"], row["now"], label), data, id, door, tools)
+    except EgressError as error:
+        return Kept(str(error))
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A request, when it was said, and the label of its words."""
+
+    text: str
+    now: str | None
+    label: Label
 
 
 def _masked(
-    request: str, now: str | None, data: Mapping[str, Any], id: str, mask: OwnersMask | Masker,
-    tools: Mapping[str, ToolSpec],
-) -> Shareable:  # fmt: skip
-    """Mask all texts in one conversation, so that a value has the same pseudonym in request and plan."""
+    said: Said, data: Mapping[str, Any], id: str, door: MaskingDoor, tools: Mapping[str, ToolSpec]
+) -> Shareable:
+    """Mask all texts in one conversation, so that a value has the same stand-in in request and plan."""
     nodes: list[dict[str, Any]] = []
-    texts = [request, *map(str, data.get("task_steps") or ())]
-    n_told = len(texts)
+    told = [said.text, *map(str, data.get("task_steps") or ())]
+    parts = [Part(text, said.label) for text in told]
     for node in data["task_nodes"]:
         arguments = [dict(argument) for argument in node["arguments"] if isinstance(argument, dict)]
         nodes.append({**{k: node[k] for k in ("task", "after") if k in node}, "arguments": arguments})
-        for argument in arguments:
-            argument["plain"] = _is_plain(argument["value"], tools.get(node["task"]), argument["name"])
-            texts += [] if argument["plain"] else _literals(argument["value"])
-    masked = mask.masker().mask(*texts)
-    stand_ins = masked.stand_ins
-    for node in nodes:  # first, so that each pseudonym replaces its value everywhere
-        for argument in node["arguments"]:
-            if not argument["plain"]:
-                _give_stand_ins(argument["value"], _kind(tools.get(node["task"]), argument["name"]), masked)
-    rest = iter(masked.texts[n_told:])
-    for node in nodes:
         spec = tools.get(node["task"])
+        for argument in arguments:
+            argument["plain"] = _is_plain(argument["value"], spec, argument["name"])
+            if not argument["plain"]:
+                kind = _kind(spec, argument["name"])
+                parts += [Part(text, said.label, kind) for text in _literals(argument["value"])]
+    masked = door.masked(parts).everywhere()
+    rest = iter(masked.texts[len(told) :])
+    for node in nodes:
         node["arguments"] = [
-            {
-                "name": a["name"],
-                "value": a["value"] if a["plain"] else _filled(a["value"], rest, _kind(spec, a["name"]), stand_ins),
-            }
+            {"name": a["name"], "value": a["value"] if a["plain"] else _filled(a["value"], rest, masked.values)}
             for a in node["arguments"]
         ]
-    told = [_without_values(text, stand_ins) for text in masked.texts[:n_told]]
     line = {
         "id": id,
-        "user_request": told[0],
-        **({"now": now} if now else {}),
+        "user_request": masked.texts[0],
+        **({"now": said.now} if said.now else {}),
         "tools": sorted({node["task"] for node in nodes}),
-        "task_steps": told[1:],
+        "task_steps": list(masked.texts[1 : len(told)]),
         "task_nodes": nodes,
         "task_links": data.get("task_links") or [],
     }
-    return Shareable(json.dumps(line, ensure_ascii=False).encode(errors="replace"), dict(stand_ins.values))
+    return Shareable(json.dumps(line, ensure_ascii=False).encode(errors="replace"), dict(masked.values))
 
 
 def _kind(spec: ToolSpec | None, name: str) -> str:
@@ -175,47 +177,22 @@ def _literals(value: object) -> list[str]:
     return [text for item in value for text in _literals(item)] if isinstance(value, list) else []
 
 
-def _give_stand_ins(value: object, kind: str, masked: Masked) -> None:
-    """Give a pseudonym to every text of a personal `value` that masking did not find."""
-    for text in _literals(value) if kind else ():
-        if text.strip() and text in masked.texts and text not in masked.values:
-            masked.stand_ins.of(kind, text)
-
-
-def _filled(value: object, texts: Any, kind: str, stand_ins: StandIns) -> object:
-    """Return `value` with its texts, in order, replaced; personal ones as a whole."""
+def _filled(value: object, texts: Iterator[str], values: Mapping[str, str]) -> object:
+    """Return `value` with its texts, in order, replaced by masked ones."""
     if isinstance(value, str):
-        if _REFERENCE.fullmatch(value):
-            return value
-        text: str = next(texts)
-        if kind and text == value and text.strip():
-            return stand_ins.of(kind, value)
-        return _without_values(text, stand_ins)
+        return value if _REFERENCE.fullmatch(value) else next(texts)
     if isinstance(value, list):
-        return [_filled(item, texts, kind, stand_ins) for item in value]
+        return [_filled(item, texts, values) for item in value]
     if isinstance(value, dict):
-        return {_without_values(next(texts), stand_ins): _filled(value[key], texts, kind, stand_ins) for key in value}
+        return {next(texts): _filled(item, texts, values) for item in value.values()}
     if isinstance(value, int | float) and _SOMEBODYS_NUMBER <= abs(value) < math.inf:
-        text = _without_values(next(texts), stand_ins)
-        return text if text != str(value) else _of_digits(value, stand_ins)
+        text = next(texts)
+        return text if text != str(value) else _of_digits(value, values)
     return value
 
 
-def _of_digits(value: float, stand_ins: StandIns) -> object:
-    """Return the pseudonym of a value with the digits of this number, however it was written; else the number."""
+def _of_digits(value: float, values: Mapping[str, str]) -> object:
+    """Return the stand-in of a value with the digits of this number, however it was written; else the number."""
     digits = re.sub(r"\D", "", str(int(value)))
-    held = (stand_in for stand_in, text in stand_ins.values.items() if digits in re.sub(r"\D", "", text))
+    held = (stand_in for stand_in, text in values.items() if digits in re.sub(r"\D", "", text))
     return next(held, value)
-
-
-def _without_values(text: str, stand_ins: StandIns) -> str:
-    """Return `text` without the values that have a pseudonym elsewhere: masking does not always find a name alone."""
-    by_value = {value.casefold(): stand_in for stand_in, value in stand_ins.values.items() if len(value.strip()) > 1}
-    if not by_value:
-        return text
-
-    def put(found: re.Match[str]) -> str:
-        return found[0] if found[0] in stand_ins.values else by_value.get(found[0].casefold(), found[0])
-
-    words = sorted({*stand_ins.values, *by_value}, key=len, reverse=True)
-    return re.sub(rf"(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)", put, text, flags=re.IGNORECASE)

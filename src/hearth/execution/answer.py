@@ -50,7 +50,9 @@ def compose(
     achieved = [r for r in done if r.step not in used or _spec(plan, r, tools).effect != "none"]
     lines = [_result(plan, r, tools, now) for r in achieved]
     lines += [_fault(plan, result, done, tools, now) for result in faults]
-    lines += [f"Note: {_sentence(notice)}" for notice in dict.fromkeys(n for r in current for n in r.notices)]
+    said = {r.step for r in achieved if _is_told_by_notices(plan, r, tools)}
+    notices = dict.fromkeys(notice for r in current if r.step not in said for notice in r.notices)
+    lines += [f"Note: {_sentence(notice)}" for notice in notices]
     told = {_words(plan.steps[r.step]) for r in faults}
     if is_stopped := any(r.error_kind == "CancelledError" for r in current):
         lines.insert(0, "You stopped this before it was over.")
@@ -91,9 +93,18 @@ def _refused(refusal: Refusal) -> Answer:
 
 def _result(plan: Plan, result: StepResult, tools: Mapping[str, ToolSpec], now: dt.datetime) -> str:
     spec = _spec(plan, result, tools)
+    if _is_told_by_notices(plan, result, tools):
+        return " ".join(_sentence(notice) for notice in result.notices)
     if spec.effect == "none" and (result.value is None or result.value == []):
         return _nothing(plan.steps[result.step], tools, now)
     return say(spec, result.value, now)
+
+
+def _is_told_by_notices(plan: Plan, result: StepResult, tools: Mapping[str, ToolSpec]) -> bool:
+    """Say whether a step that found nothing has no text for that, but notices that say why."""
+    spec = _spec(plan, result, tools)
+    is_empty = spec.effect == "none" and (result.value is None or result.value == [])
+    return is_empty and bool(result.notices) and not spec.answer_none
 
 
 def _fault(

@@ -16,7 +16,7 @@ from __future__ import annotations
 import datetime as dt
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from typing import Literal, Protocol
@@ -33,10 +33,11 @@ from hearth.errors import (
 from hearth.execution.postconditions import unmet
 from hearth.execution.reference_resolution import bind
 from hearth.execution.revocable_workspace import Leash
+from hearth.guard.decision import Occasion
 from hearth.guard.flow.labels import Value, run_order
 from hearth.guard.monitor import Monitor
 from hearth.protocols import CallContext
-from hearth.storage.trace import StartedStep, Trace, UnfinishedEpisode
+from hearth.storage.trace import CallRecord, StartedStep, Trace, UnfinishedEpisode
 from hearth.storage.workspace import RollbackReport
 from hearth.types import PUBLIC, Plan, Ruling, StepResult, StepStatus, ToolSpec
 
@@ -46,15 +47,18 @@ GRACE_S = 1.0
 """Time a changing step that is stopped may take to notice."""
 MAX_RESUMES = 2
 """Most times a cut-off step is run again: one that always ends the process must not end every start."""
-MAX_SLEEP_S = 3600.0
+MAX_SLEEP_S = 0.5
+"""Longest sleep at once: a Ctrl-C that comes in the very moment before it is seen at the next waking alone."""
 RETRY_DELAY_S = 0.2
 """Wait before the second attempt; doubled before each further one."""
 
 
 class Journal(Protocol):
-    """Rolls back the changes of a call; `storage.workspace.Folder` is one."""
+    """Rolls back the changes of a call, and knows whose have been changed since; `storage.workspace.Folder` is one."""
 
     def rollback(self, key: str) -> RollbackReport: ...
+
+    def as_left(self, keys: Collection[str]) -> frozenset[str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,32 +129,52 @@ class Executor:
         finally:
             self._current = None
 
-    def resume(self, left: UnfinishedEpisode) -> tuple[StepResult, ...]:
+    def resume(self, left: UnfinishedEpisode, occasion: Occasion | None = None) -> tuple[StepResult, ...]:
         """Carry on an episode that a crash cut off.
 
         A step that was cut off is run again when it only reads, or when it changes something and its half-done changes
         could be rolled back; it becomes `unknown` when something else has changed the same files since, or when it may
         have sent something. A step that was cut off each time in `MAX_RESUMES` attempts to carry on is rolled back and
-        not run any more. `StepResult.n_attempts` counts the attempt before the crash.
+        not run any more. `StepResult.n_attempts` counts the attempt before the crash. What the owner agreed to is done
+        without a question, if the things are as they were; the rest is asked about as it would be now.
 
+        Args:
+            occasion: The request, for the guard; without one nothing is known of it but its episode.
         Returns:
             One result per step; the existing ones when nothing may be run (no plan, or it was not allowed).
         """
         if left.plan is None or left.ruling is None or left.ruling.verdict != "allow":
             return left.results
-        ruling = self._parts.monitor.readmit(left.plan, left.ruling)
         is_last = left.n_resumed >= MAX_RESUMES
         over = [result for started in left.started if (result := self._cut_off(started, is_last)) is not None]
         again = {started.step for started in left.started} - {result.step for result in over}
+        if over:
+            self._parts.trace.steps(left.id, finished=over, started=())
+        if occasion is None:
+            call = self._parts.make_context("", left.request.now)
+            occasion = Occasion(left.request.now, call.workspace, left.id, call=call)
+        ruling = self._parts.monitor.readmit(left.plan, left.ruling, occasion, self._past(left.id))
         if ruling.verdict != "allow":
             known = {result.step for result in (*left.results, *over)}
             rest = [index for index in range(len(left.plan.steps)) if index not in known]
-            over += [StepResult(k, "denied", error=ruling.reason, error_kind="DeniedError") for k in rest]
-        if over:
-            self._parts.trace.steps(left.id, finished=over, started=())
+            denied = [StepResult(k, "denied", error=ruling.reason, error_kind="DeniedError") for k in rest]
+            self._parts.trace.steps(left.id, finished=denied, started=())
+            over += denied
         tools = self._parts.monitor.specs
         results = self.run(left.id, left.plan, tools, left.request.now, (*left.results, *over))
         return tuple(replace(r, n_attempts=r.n_attempts + 1) if r.step in again else r for r in results)
+
+    def _past(self, id: str) -> list[CallRecord]:
+        """Return the calls that were made of an episode; of those whose changes others changed since, not what they
+        acted on: it is not as this request left it."""
+        calls = [call for call in self._parts.trace.calls(id) if call.started is not None]
+        as_left = self._parts.journal.as_left([call.started.key for call in calls if call.started is not None])
+        return [
+            call
+            if call.started is None or call.started.key in as_left
+            else replace(call, started=replace(call.started, things=()))
+            for call in calls
+        ]
 
     def _cut_off(self, started: StartedStep, is_last: bool) -> StepResult | None:
         """Return the result of a step that must not be run again; None when it may, with its changes rolled back."""
@@ -378,7 +402,8 @@ class _Run:
         labels = {name: value.label for name, value in arguments.items()}
         rulings = self._parts.monitor.rulings(self._plan)
         ruling = rulings[index] if index < len(rulings) else None
-        started = StartedStep(index, spec.name, key, plain, self._now, spec.effect, ruling, labels)
+        things = self._parts.monitor.acts_on(self._plan, index) if spec.effect != "none" else ()
+        started = StartedStep(index, spec.name, key, plain, self._now, spec.effect, ruling, labels, things)
         return _Job(index, spec, arguments, context, started, leash)
 
     def _submit(self, job: _Job) -> None:

@@ -230,7 +230,9 @@ class Manifest(Message):
     n_edges: Annotated[int, Field(ge=0, le=MAX_COUNT)] = 0
     n_demonstrations: Annotated[int, Field(ge=0, le=MAX_COUNT)] = 0
     epsilon: Annotated[float, Field(ge=0)] | None = None
-    """Privacy loss of one edge's part in it; None: no noise was added."""
+    """Privacy loss of everything one edge gave, in this and all priors before; None: no noise was added."""
+    delta: Annotated[float, Field(ge=0, lt=1)] | None = None
+    """The δ that belongs to `epsilon`."""
     serial: Annotated[int, Field(ge=0, le=MAX_COUNT)] = 0
     """Serial number that grows with each; an edge never goes back to a lower one, so an old one cannot be replayed."""
     made: AwareDatetime
@@ -239,7 +241,8 @@ class Manifest(Message):
 
     def to_sign(self) -> bytes:
         """Return the canonical bytes that are signed."""
-        body = {"v": 1, **self.model_dump(mode="json", exclude={"signature", "made"})}
+        left_out = {"signature", "made"} | ({"delta"} if self.delta is None else set())
+        body = {"v": 1, **self.model_dump(mode="json", exclude=left_out)}
         body["made"] = self.made.astimezone(dt.UTC).isoformat()
         return json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
 
@@ -299,6 +302,13 @@ class StatisticsTerms(Message):
     """Most demonstrations that one edge may count for, each time."""
     sequences: Annotated[tuple[ToolSequence, ...], Field(max_length=20_000)] = ()
     """Sequences of public tools: only these have a place in secret sums."""
+    owners: Literal["one", "many"] = "one"
+    """`one`: sums are exact, for the devices of one owner; `many`: they are hidden in noise."""
+    founders: Annotated[int, Field(ge=0)] = 0
+    """`many`: least number of edges in a prior."""
+    epsilon: Annotated[float, Field(gt=0)] | None = None
+    """`many`: privacy loss, with `delta`, of everything an edge gives, over all priors."""
+    delta: Annotated[float, Field(gt=0, lt=1)] | None = None
 
 
 class RoundAsked(Message):

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
@@ -371,6 +371,29 @@ def refusal_to_json(refusal: Refusal) -> dict[str, Plain]:
         "offer": {"tool": refusal.offer.tool, "text": refusal.offer.text} if refusal.offer else None,
         "planner": refusal.planner,
     }
+
+
+class _Offered(BaseModel):
+    tool: str
+    text: str
+
+
+class _Refused(BaseModel):
+    kind: Literal["out_of_scope", "needs", "unreadable"]
+    reason: str
+    missing: tuple[str, ...] = ()
+    offer: _Offered | None = None
+    planner: str = ""
+
+
+def refusal_from_json(data: Mapping[str, Any]) -> Refusal:
+    """Read what `refusal_to_json` wrote. Raises: PlanError: Not that shape; names the field."""
+    try:
+        read = _Refused.model_validate(data)
+    except ValidationError as error:
+        raise PlanError(f"the refusal is malformed: {_first(error)}") from None
+    offer = Offer(read.offer.tool, read.offer.text) if read.offer else None
+    return Refusal(read.kind, read.reason, read.missing, offer, read.planner)
 
 
 def episode_to_json(episode: Episode) -> dict[str, Plain]:

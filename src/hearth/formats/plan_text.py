@@ -47,6 +47,7 @@ def plan_lines(plan: Plan, tools: Mapping[str, ToolSpec], max_line: int = MAX_LI
         spec = tools.get(step.tool)
         effect = _EFFECTS[spec.effect] if spec else ""
         said += [f"· {effect}"] if effect else []
+        said += [f"· instead of {mark(step.replaces)}"] if step.replaces is not None else []
         room = max(max_line - width - len(head) - 4, 30)
         first, *more = _wrapped(said, room) or [""]
         gap = "  " if width else ""

@@ -42,6 +42,13 @@ class Unit:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class LevelOr:
+    """Marks a level that may also be how far one is changed: `Annotated[float, LevelOr("change")]`, see `Parameter`."""
+
+    parameter: str
+
+
 class _SinkMark:
     def __repr__(self) -> str:
         return "Sink"
@@ -380,6 +387,7 @@ def _parameters(function: Callable[..., object]) -> tuple[tuple[Parameter, ...],
                 unit=marks.unit,
                 is_sink=marks.is_sink,
                 is_resolved=marks.names is not None,
+                level_or=marks.level_or,
             )
         )
     return tuple(parameters), context_name, resolvers
@@ -394,6 +402,7 @@ class _Marks:
     unit: str = ""
     is_sink: bool = False
     names: Names | None = None
+    level_or: str = ""
 
 
 def _annotation(hint: Any, where: str) -> _Marks:
@@ -417,6 +426,7 @@ def _annotation(hint: Any, where: str) -> _Marks:
         unit=next((m.name for m in marks if isinstance(m, Unit)), found.unit),
         is_sink=found.is_sink or any(m is Sink for m in marks),
         names=next((m for m in marks if isinstance(m, Names)), found.names),
+        level_or=next((m.parameter for m in marks if isinstance(m, LevelOr)), found.level_or),
     )
 
 

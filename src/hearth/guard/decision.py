@@ -10,19 +10,19 @@ Not covered: whether the owner agrees.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from hearth.errors import ToolError
+from hearth.errors import HearthError, ToolError
 from hearth.guard.capability.warrant import Warrant
-from hearth.guard.flow.labels import StepLabels, Value, refs_in
+from hearth.guard.flow.labels import StepLabels, Value, refs_in, told
 from hearth.guard.guard_state import Records
 from hearth.guard.label_assignment import Labelling
 from hearth.guard.policy.approval import UNFORESEEN
 from hearth.guard.policy.conditions import Circumstances
 from hearth.guard.policy.consents import Consent, deciding
-from hearth.guard.policy.policy import Decision, Judgement, Policy, literal, stranger_reason, strictest
+from hearth.guard.policy.policy import SEVERITY, Decision, Judgement, Policy, literal, stranger_reason, strictest
 from hearth.guard.referents import Referents
 from hearth.protocols import CallContext, Workspace
 from hearth.types import Plan, Ruling, Step, ToolSpec
@@ -35,7 +35,13 @@ READS_ONLY = "reads only"
 """The rule that denies a change to whoever may only read."""
 OF_A_PROGRAM = "program"
 """The rule that asks about what another program wants changed, whatever else is allowed."""
-NEVER_CONSENTED = frozenset({"repair", CHANGED, OF_A_PROGRAM})
+SETS_OFF = "sets off"
+"""The rule that asks about a thing because another rule asks about what it sets off."""
+TOLD = "told"
+"""The rule that asks about a change that a server tells others of, even where changes are allowed."""
+MAX_TOLD = 10
+"""Most addresses that are named in a reason; the question names more."""
+NEVER_CONSENTED = frozenset({"repair", CHANGED, OF_A_PROGRAM, SETS_OFF})
 """Rules that ask each time, even when a consent stands."""
 
 
@@ -49,6 +55,8 @@ class Occasion:
     warrant: Warrant | None = None
     call: CallContext | None = None
     """What a call would get now; without it nothing that a plan names is looked for before it runs."""
+    left_over: str = ""
+    """The request in its words, where it is carried on after a crash: its questions begin with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +76,18 @@ class Agreed:
     """The ruling it was seen with; None where that is not on record."""
     is_literal: bool
     """Whether all its values were seen."""
+    seen: Mapping[str, Value] = field(default_factory=dict)
+    """The things that stood in the question."""
 
     def was_for(self, ruling: Ruling) -> bool:
         """Return whether the yes was to what this ruling asks about: another rule may ask once the values are known."""
         return self.is_literal or self.ruling is None or self.ruling.rule == ruling.rule or ruling.rule == "default"
+
+    def saw(self, arguments: Mapping[str, Value]) -> bool:
+        """Return whether all that comes with these things stood in the question."""
+        shown = {(one.id, one.text, one.told) for value in self.seen.values() for one in value.things}
+        things = (one for value in arguments.values() for one in value.things)
+        return all((one.id, one.text, one.told) in shown for one in things if one.sets_off or one.told)
 
 
 class Judge:
@@ -120,9 +136,12 @@ class Judge:
         }
         is_literal = len(values) == len(step.arguments)
         if is_literal and decision.ruling.verdict == "allow" and occasion.warrant is not None and spec.effect != "none":
-            warranted = occasion.warrant.judge(step.tool, values)
+            warranted = occasion.warrant.judge(step.tool, values, judgement.things.get(index))
             if warranted.verdict != "allow":
                 decision = replace(decision, ruling=warranted)
+        if occasion.call is not None:
+            coming = self._what_comes_along(spec, judgement.things.get(index, {}), occasion.call)
+            decision = replace(decision, ruling=_with_what_comes(decision.ruling, coming))
         if decision.ruling.verdict == "deny" or decision.ruling.rule in NEVER_CONSENTED:
             return decision
         values |= judgement.things.get(index, {})
@@ -140,6 +159,98 @@ class Judge:
             allowed = Ruling("allow", f"you may have agreed to this for good ({spec.name})", "consent.open")
             return replace(decision, ruling=allowed, possible=(*decision.possible, decision.ruling))
         return decision
+
+    def with_found(
+        self, judgement: Judgement, plan: Plan, found: Mapping[int, Mapping[str, Value]], occasion: Occasion | None
+    ) -> Judgement:
+        """Add what references were found to name to a judgement, with what comes along and whether a rule denies it."""
+        things = {**judgement.things}
+        steps = [*judgement.steps]
+        for index, values in found.items():
+            things[index] = {**things.get(index, {}), **values}
+            if occasion is not None and occasion.call is not None and steps and steps[index].rule != "consent":
+                spec = self._specs[plan.steps[index].tool]
+                steps[index] = _with_what_comes(steps[index], self._what_comes_along(spec, values, occasion.call))
+                denied = self._denies(plan.steps[index], spec, things[index], judgement.labels[index], occasion)
+                steps[index] = denied or steps[index]
+        ruling = strictest(steps) if steps != [*judgement.steps] else judgement.ruling
+        return replace(judgement, things=things, steps=tuple(steps), ruling=ruling)
+
+    def _denies(
+        self, step: Step, spec: ToolSpec, things: Mapping[str, Value], labels: StepLabels, occasion: Occasion
+    ) -> Ruling | None:
+        """Return the ruling of a rule that denies a step with what it was found to be about: then there is nothing to
+        ask."""
+        literals = {
+            name: Value(literal(one), labels.arguments[name])
+            for name, one in step.arguments.items()
+            if not refs_in(one)
+        }
+        values = {**literals, **things}
+        if not self.policy.needs_values(spec.name) or not step.arguments.keys() <= values.keys():
+            return None
+        resolved = self._labelling.resolved(spec, values, occasion.workspace, occasion.now)
+        known = self._circumstances_of(spec.name, occasion.now, occasion.workspace)
+        ruling = self.policy.judge_call(spec, resolved, known).ruling
+        return ruling if ruling.verdict == "deny" else None
+
+    # ── What comes along ──────────────────────────────────────────────────────────────────────────────────
+
+    def _what_comes_along(
+        self, spec: ToolSpec, things: Mapping[str, Value], context: CallContext
+    ) -> tuple[Ruling, ...]:
+        """Return what is to be said against all that a call on these things amounts to besides: the owner's own rules
+        on calls that they set off, and that a server writes to others. That a tool asks by default counts for its own
+        calls alone."""
+        found: list[Ruling] = []
+        for thing, other, values in self._set_off(things, context):
+            never = self._records.consents.find(other, values, "", context.now)
+            if never is not None and never.verdict == "deny":
+                found.append(_by_consent(never.number, "deny"))
+                continue
+            known = self._circumstances_of(other.name, context.now, context.workspace)
+            ruling = self.policy.judge_call(other, values, known).ruling
+            if ruling.verdict == "deny":
+                found.append(replace(ruling, reason=f"it is part of {thing!r}: {ruling.reason}"))
+            elif ruling.verdict == "ask" and ruling.rule != "default":
+                found.append(Ruling("ask", f"it is part of {thing!r}: {ruling.reason}", SETS_OFF))
+        if spec.effect != "none" and (addresses := told(things)):
+            n_more = len(addresses) - MAX_TOLD
+            said = ", ".join(addresses[:MAX_TOLD]) + (f" and {n_more} more" if n_more > 0 else "")
+            why = f"the calendar server may write to {said} about it, which cannot be taken back"
+            found.append(Ruling("ask", why, TOLD))
+        return tuple(found)
+
+    def _set_off(
+        self, things: Mapping[str, Value], context: CallContext
+    ) -> Iterator[tuple[str, ToolSpec, Mapping[str, Value]]]:
+        """Yield the calls that things set off, each with its thing and its arguments as the things they name; what
+        cannot be told stays open, and passes no rule about it."""
+        for value in things.values():
+            for thing in value.things:
+                for step in thing.sets_off:
+                    spec = self._specs.get(step.tool)
+                    if spec is None:
+                        continue  # no rule can be about it
+                    words = {name: Value(literal(one), value.label) for name, one in step.arguments.items()}
+                    try:
+                        yield thing.said, spec, self._referents.of_call(step.tool, words, context).values
+                    except HearthError:
+                        open_words = {
+                            name: replace(one, is_open=not self._is_known(spec, name, one))
+                            for name, one in words.items()
+                        }
+                        yield thing.said, spec, open_words
+
+    def rules_answered(self, tool: str, rule: str) -> frozenset[str]:
+        """Return the rules, by what a standing answer stores of them, that a yes to a question of `rule` answers: that
+        a change is sent stands in the place of asking about changes at all."""
+        return frozenset({self.policy.key_of(tool, rule), *(("default",) if rule == TOLD else ())})
+
+    def set_off_by(self, things: Mapping[str, Value]) -> tuple[str, ...]:
+        """Return the tools whose calls these things set off."""
+        steps = (step for value in things.values() for thing in value.things for step in thing.sets_off)
+        return tuple(step.tool for step in steps if step.tool in self._specs)
 
     @staticmethod
     def _is_known(spec: ToolSpec, name: str, value: Value) -> bool:
@@ -207,8 +318,10 @@ class Judge:
             ruling = self.policy.rule_tool(spec)
             if ruling.verdict == "ask":  # a standing consent allowed the plan, perhaps not for these values
                 rulings.append(ruling)
+        coming = self._what_comes_along(spec, arguments, context)
+        rulings += [one for one in coming if one.verdict == "deny" or not (agreed and agreed.saw(arguments))]
         if warrant is not None and step.refs():  # literals were judged with the plan
-            ruling = warrant.judge(spec.name, words)
+            ruling = warrant.judge(spec.name, words, arguments)
             if ruling.verdict != "allow" and not (is_agreed and ruling.rule == "warrant.licence"):
                 rulings.append(ruling)
         consents = {
@@ -254,6 +367,8 @@ class Judge:
             }
         resolved = self._labelling.resolved(spec, things, context.workspace, context.now)
         decision = self.policy.judge_call(spec, resolved, self._circumstances_of(tool, context.now, context.workspace))
+        coming = self._what_comes_along(spec, things, context)
+        decision = replace(decision, ruling=_with_what_comes(decision.ruling, coming))
         if decision.ruling.verdict != "allow":
             return decision
         for name in self._sinks[tool]:
@@ -261,6 +376,19 @@ class Judge:
                 asks = Ruling("ask", stranger_reason(name, tool, ", ".join(strangers)), "label")
                 return replace(decision, ruling=asks)
         return decision
+
+
+def _with_what_comes(ruling: Ruling, coming: tuple[Ruling, ...]) -> Ruling:
+    """Return the ruling on a call with what comes along: the strictest, and that something is sent rather than that a
+    tool asks by default."""
+    if not coming:
+        return ruling
+    worst = strictest(coming)
+    if SEVERITY[worst.verdict] > SEVERITY[ruling.verdict] or (
+        worst.verdict == ruling.verdict == "ask" and ruling.rule == "default"
+    ):
+        return worst
+    return ruling
 
 
 def _by_consent(number: int, verdict: Literal["allow", "deny"]) -> Ruling:

@@ -1,4 +1,5 @@
-"""Keeps what the guard remembers between requests: origins, contacts, consents, how often tools were called."""
+"""Keeps what the guard remembers between requests and over a crash: origins, contacts, consents, what was agreed
+to, how often tools were called."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from hearth.guard.agreements import Agreements
 from hearth.guard.flow.provenance import Provenance
 from hearth.guard.flow.trusted_contacts import AddressBook
 from hearth.guard.policy.consents import Consents
@@ -51,9 +53,9 @@ class CallCounts:
     def _all(self, tool: str) -> deque[dt.datetime]:
         if tool not in self._times:
             rows = []
-            if self._store is not None:
+            if self._store is not None:  # a call that was cut off has no status: it counts when it is made again
                 rows = self._store.query(
-                    "SELECT started FROM step WHERE tool=? AND started IS NOT NULL AND coalesce(status, '') <> 'denied'"
+                    "SELECT started FROM step WHERE tool=? AND started IS NOT NULL AND status <> 'denied'"
                     " ORDER BY place DESC LIMIT ?",
                     (tool, MAX_COUNTED),
                 )
@@ -105,6 +107,7 @@ class Records:
     consents: Consents = field(default_factory=Consents)
     counts: CallCounts = field(default_factory=CallCounts)
     results: PastResults = field(default_factory=PastResults)
+    agreements: Agreements = field(default_factory=Agreements)
 
     @property
     def book(self) -> AddressBook:
@@ -112,4 +115,4 @@ class Records:
 
     @classmethod
     def of(cls, store: Store) -> Records:
-        return cls(Provenance(store), Consents(store), CallCounts(store), PastResults(store))
+        return cls(Provenance(store), Consents(store), CallCounts(store), PastResults(store), Agreements(store))

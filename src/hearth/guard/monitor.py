@@ -13,29 +13,35 @@ executor's part), and code in this process that calls a tool's function itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hearth.errors import DeniedError, HearthError, NotFound, NotInEnum, ToolCrashed
 from hearth.formats.tool_signature import from_plain
+from hearth.guard.agreements import Agreement
 from hearth.guard.decision import CHANGED, NEVER_CONSENTED, OF_A_PROGRAM, READS_ONLY, Agreed, Judge, Occasion, Rights
 from hearth.guard.egress.speculative_reads import Foreseen
 from hearth.guard.flow.injection import InjectionReader
-from hearth.guard.flow.labels import StepLabels, Value, join_all, refs_in
+from hearth.guard.flow.labels import StepLabels, Value, acted_on, effect_on, join_all, refs_in
 from hearth.guard.flow.memory_labels import MarkedMemory
+from hearth.guard.flow.provenance import Origin
 from hearth.guard.flow.result_validation import checked
 from hearth.guard.flow.trusted_contacts import KnownAddresses
 from hearth.guard.guard_state import Records
 from hearth.guard.label_assignment import Labelling
 from hearth.guard.policy.consents import Consent, deciding, is_fixed
 from hearth.guard.policy.policy import Decision, Judgement, Policy, literal, strictest
-from hearth.guard.policy.question import Question, difference, question
+from hearth.guard.policy.question import Question, difference, question, quoted
 from hearth.guard.referents import Referents, Resolved
 from hearth.protocols import Approver, CallContext, Cause, Reply, Tool
-from hearth.types import Argument, Asked, Parameter, Plain, Plan, Ref, Ruling, Step, ToolSpec
+from hearth.storage.trace import CallRecord
+from hearth.types import PUBLIC, Argument, Asked, Parameter, Plain, Plan, Ref, Referent, Ruling, Step, ToolSpec
 
 MAX_ALLOWED_PLANS = 64
 """Most allowed plans that are remembered; the oldest is dropped first."""
+MAX_CHANGE_CHARS = 80
+"""Most characters of a value that are shown where it is not what it was."""
 
 
 @dataclass(slots=True, eq=False)
@@ -64,7 +70,7 @@ class _Allowed:
     consents: dict[int, Consent] = field(default_factory=dict)
     """Steps that run by a standing consent, which is counted when they run."""
     is_readmitted: bool = False
-    """Whether it was allowed before a crash; by which rules is not on record."""
+    """Whether it was allowed before a crash."""
     only: frozenset[int] | None = None
     """The steps that may be called while the plan is not settled; None once it is."""
 
@@ -89,7 +95,8 @@ class Monitor:
         self._reader = reader
         self._tools = dict(tools)
         self._policy = policy
-        self._approver = approver
+        self.approver = approver
+        """Who answers its questions."""
         self._records = records or Records()
         self._allowed: dict[int, _Allowed] = {}
         self.specs: Mapping[str, ToolSpec] = {name: tool.spec for name, tool in self._tools.items()}
@@ -105,6 +112,12 @@ class Monitor:
         """What whoever asked for this request may do."""
 
     # ── Ruling ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def note_origin(self, domain: str, records: Iterable[str], sources: frozenset[str], now: dt.datetime) -> None:
+        """Remember what went into records that were changed beside the tools: another person's words, say."""
+        before = {record: self._records.provenance.of(domain, record) for record in records}
+        found = {record: Origin((one.sources if one else frozenset()) | sources) for record, one in before.items()}
+        self._records.provenance.note(domain, found, now)
 
     def rule(
         self,
@@ -139,9 +152,7 @@ class Monitor:
         elif occasion is not None and occasion.warrant is None:
             self._labelling.forget_book()  # the owner may have changed contacts since the last request
         judgement = self._judge.of_plan(plan, n_consented, occasion)
-        for index, found in (things or {}).items():
-            known = {**judgement.things.get(index, {}), **found}
-            judgement = replace(judgement, things={**judgement.things, index: known})
+        judgement = self._judge.with_found(judgement, plan, things or {}, occasion)
         ruling = judgement.ruling
         if self.rights == "asks" and ruling.verdict == "allow" and any(map(self._changes, plan.steps[n_consented:])):
             ruling = Ruling("ask", "another program asks for it", OF_A_PROGRAM)
@@ -149,7 +160,7 @@ class Monitor:
         kept: dict[int, frozenset[str]] = dict(before.kept) if before is not None and n_consented else {}
         if ruling.verdict == "ask":
             asking = {
-                k: frozenset({self._policy.key_of(plan.steps[k].tool, r.rule)})
+                k: self._judge.rules_answered(plan.steps[k].tool, r.rule)
                 for k, r in enumerate(judgement.steps)
                 if r.verdict == "ask"
             }
@@ -162,29 +173,83 @@ class Monitor:
             elif reply == "never":
                 self._keep_denials(plan, judgement, occasion)
         if ruling.verdict == "allow":
-            self._remember(plan, judgement, agreed, occasion, kept)
+            allowed = self._remember(plan, judgement, agreed, occasion, kept)
+            if agreed - frozenset(range(n_consented)):
+                self._keep_agreed(allowed, range(n_consented, len(plan.steps)), self._asked[-1])
         return ruling
+
+    @staticmethod
+    def _agreement(allowed: _Allowed, index: int, asked: Asked) -> Agreement:
+        return Agreement(
+            allowed.steps[index],
+            allowed.rulings[index],
+            asked,
+            allowed.things.get(index, {}),
+            index in allowed.agreed,
+            allowed.kept.get(index, frozenset()),
+            allowed.confirmed.get(index),
+        )
+
+    def _keep_agreed(self, allowed: _Allowed, steps: Iterable[int], asked: Asked) -> None:
+        """Put on record what the owner just agreed to, before anything of it is done."""
+        if allowed.occasion is not None and allowed.occasion.episode:
+            kept = {index: self._agreement(allowed, index, asked) for index in steps}
+            self._records.agreements.keep(allowed.occasion.episode, kept)
 
     def _changes(self, step: Step) -> bool:
         return step.tool not in self.specs or self.specs[step.tool].effect != "none"
 
-    def readmit(self, plan: Plan, recorded: Ruling, occasion: Occasion | None = None) -> Ruling:
-        """Readmit a plan that was allowed before a crash; rules that now deny do deny. Nobody is asked twice, except
-        about words that are not a thing's own name: what they meant then is not on record.
+    def readmit(
+        self, plan: Plan, recorded: Ruling, occasion: Occasion | None = None, past: Sequence[CallRecord] = ()
+    ) -> Ruling:
+        """Readmit a plan that was allowed before a crash. What was agreed to may be done again without a question, to
+        the very things; what has changed since, and what no agreement is on record for, is asked about when it is
+        called. Rules that now deny do deny.
 
         Args:
             recorded: The ruling in the trace.
+            occasion: The request it serves, by whose episode agreements are found.
+            past: The calls of it that were made. What they changed themselves is not asked about again; the caller
+                leaves out calls whose changes others have changed since.
         """
         if recorded.verdict != "allow":
             return Ruling("deny", f"the plan was not allowed: {recorded.reason}", recorded.rule)
-        judgement = self._policy.judge(plan, self.specs)
-        if judgement.ruling.verdict == "deny":
-            return judgement.ruling
-        words = {index: self._referents.words_of(step) for index, step in enumerate(plan.steps)}
-        judgement = replace(judgement, things={index: things for index, things in words.items() if things})
-        self._remember(plan, judgement, frozenset(range(len(plan.steps))), occasion, {})
-        self._allowed[id(plan)].is_readmitted = True
+        judgement = self._judge.of_plan(plan, 0, occasion)
+        over = {call.result.step for call in past if call.result is not None}
+        denied = [r for k, r in enumerate(judgement.steps) if r.verdict == "deny" and k not in over]
+        if denied or not judgement.steps:
+            return strictest(denied) if denied else judgement.ruling
+        rows = self._records.agreements.of(occasion.episode) if occasion is not None and occasion.episode else {}
+        rows = {k: row for k, row in rows.items() if k < len(plan.steps) and row.is_for(plan.steps[k])}
+        agreed = frozenset(k for k, row in rows.items() if row.is_planned)
+        judgement = replace(
+            judgement,
+            steps=tuple(rows[k].ruling if k in agreed else ruling for k, ruling in enumerate(judgement.steps)),
+            things={**judgement.things, **{k: row.things for k, row in rows.items()}},
+        )
+        kept = {k: row.kept for k, row in rows.items() if row.kept}
+        allowed = self._remember(plan, judgement, agreed, occasion, kept)
+        allowed.is_readmitted = True
+        allowed.confirmed.update({k: dict(row.confirmed) for k, row in rows.items() if row.confirmed is not None})
+        self._asked.extend(dict.fromkeys(row.asked for row in rows.values()))
+        for call in past:
+            self._take_up(allowed, call)
         return recorded
+
+    def _take_up(self, allowed: _Allowed, call: CallRecord) -> None:
+        """Take a call into account that was made before a crash."""
+        started, result = call.started, call.result
+        if started is None or result is None or result.status != "done":
+            return  # what was cut off is as before: its changes were rolled back
+        if started.effect != "none":
+            allowed.touched.update(started.things)
+        if started.tool in self.specs:
+            arguments = {
+                name: Value(value, started.labels.get(name, PUBLIC)) for name, value in started.arguments.items()
+            }
+            things = {"": Value(None, PUBLIC, things=tuple(map(Referent, started.things)))}
+            found = Value(result.value, result.label, result.fields)
+            self._observed(allowed, self.specs[started.tool], arguments, found, things)
 
     def foresee(self, plan: Plan, occasion: Occasion) -> frozenset[int]:
         """Find the steps of an unsettled plan that may already be called: they change and send nothing, the policy
@@ -214,7 +279,7 @@ class Monitor:
 
     def _ask(self, asked: Question, ruling: Ruling) -> Reply:
         text = str(asked)
-        reply = self._approver.approve(text, ruling)
+        reply = self.approver.approve(text, ruling)
         self._asked.append(Asked(text, reply))
         return reply
 
@@ -261,7 +326,7 @@ class Monitor:
         agreed: frozenset[int],
         occasion: Occasion | None,
         kept: dict[int, frozenset[str]],
-    ) -> None:
+    ) -> _Allowed:
         steps = tuple(
             Step(s.tool, {name: _copied(value) for name, value in s.arguments.items()}, s.after, s.text, s.replaces)
             for s in plan.steps
@@ -273,6 +338,7 @@ class Monitor:
         self._allowed[id(plan)] = found
         while len(self._allowed) > MAX_ALLOWED_PLANS:
             del self._allowed[next(iter(self._allowed))]
+        return found
 
     # ── Real values ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -297,9 +363,11 @@ class Monitor:
         is_agreed = index in allowed.agreed
         if is_agreed and (other := _now_other(allowed, index, things.values)):
             return Ruling("ask", other, CHANGED)
+        if allowed.is_readmitted and not is_agreed and allowed.rulings[index].verdict == "ask":
+            return allowed.rulings[index]
         warrant = allowed.occasion.warrant if allowed.occasion is not None else None
-        seen_with = allowed.rulings[index] if not allowed.is_readmitted else None
-        agreed = Agreed(seen_with, not step.refs()) if is_agreed else None
+        seen = allowed.things.get(index, {})
+        agreed = Agreed(allowed.rulings[index], not step.refs(), seen) if is_agreed else None
         found = self._judge.against(
             step, allowed.labels[index], things.values, arguments, context, agreed=agreed, warrant=warrant
         )
@@ -327,19 +395,28 @@ class Monitor:
         resolved = self._labelling.resolved(spec, things, context.workspace, context.now)
         book = self._labelling.book(context.workspace, context.now)
         is_seen = index in allowed.agreed
-        reply = self._ask(difference(plan, index, self.specs, resolved, ruling, book, is_seen=is_seen), ruling)
+        asked = difference(plan, index, self.specs, resolved, ruling, book, is_seen=is_seen)
+        if allowed.occasion is not None and allowed.occasion.left_over:
+            asked = replace(asked, opening=f"I was stopped while I did this: {quoted(allowed.occasion.left_over)}.")
+        reply = self._ask(asked, ruling)
         final = self._after(reply, ruling, "; ask at a terminal")
         consents, episode = self._records.consents, allowed.occasion.episode if allowed.occasion else ""
-        if final.verdict == "allow":
-            allowed.confirmed[index] = _agreed_to(things)
-        rules = frozenset({self._policy.key_of(spec.name, ruling.rule)})
+        rules = self._judge.rules_answered(spec.name, ruling.rule)
         if reply == "always" and not rules & NEVER_CONSENTED:
             allowed.kept[index] = allowed.kept.get(index, frozenset()) | rules
         elif reply == "never":
             consents.keep(spec, resolved, "deny", rules, context.now, episode)
         if final.verdict == "deny":
             return Ruling("deny", f"{final.reason}: {ruling.reason}" if reply != "nobody" else final.reason, final.rule)
+        allowed.confirmed[index] = _agreed_to(things)
+        self._keep_agreed(allowed, (index,), self._asked[-1])
         return final
+
+    def acts_on(self, plan: Plan, index: int) -> tuple[str, ...]:
+        """Return the ids of the things that an admitted step acts on."""
+        allowed = self._allowed.get(id(plan))
+        known = allowed.resolved.get(index) if allowed is not None else None
+        return acted_on(self.specs[plan.steps[index].tool], known[1].values) if known else ()
 
     def things_of(self, step: Step, arguments: Mapping[str, Value], context: CallContext) -> Mapping[str, Value]:
         """Return the arguments of a call with the things they name. Raises: HearthError: As `Referents.of_call`."""
@@ -396,7 +473,7 @@ class Monitor:
         cause = Cause(
             index,
             tool.spec.name,
-            tool.spec.effect,
+            effect_on(tool.spec, resolved.values),
             allowed.rulings[index].rule,
             join_all(value.label for value in arguments.values()),
         )
@@ -412,17 +489,23 @@ class Monitor:
         except BaseException as error:  # in a worker thread even SystemExit and KeyboardInterrupt are the tool's own
             raise _crashed(tool.spec.name, error) from error
         if tool.spec.effect != "none":
-            allowed.touched.update(one.id for value in resolved.values.values() for one in value.things)
+            allowed.touched.update(acted_on(tool.spec, resolved.values))
         labelled = self._labelling.labelled(tool.spec, checked(result, tool.spec), arguments, context)
         if self._reader is not None:
             labelled = self._reader.looked_through(tool.spec, labelled, context.notices)
-        return self._observed(allowed, tool.spec, arguments, labelled)
+        return self._observed(allowed, tool.spec, arguments, labelled, resolved.values)
 
     @staticmethod
-    def _observed(allowed: _Allowed, spec: ToolSpec, arguments: Mapping[str, Value], result: Value) -> Value:
+    def _observed(
+        allowed: _Allowed,
+        spec: ToolSpec,
+        arguments: Mapping[str, Value],
+        result: Value,
+        things: Mapping[str, Value] | None = None,
+    ) -> Value:
         """Note the result in the request's warrant and return it."""
         if allowed.occasion is not None and allowed.occasion.warrant is not None:
-            allowed.occasion.warrant.observe(spec.name, arguments, result)
+            allowed.occasion.warrant.observe(spec.name, arguments, result, things)
         return result
 
     def _before(
@@ -432,7 +515,8 @@ class Monitor:
 
         An "always" said of the plan is kept only if the owner saw every stranger's value that references brought.
         """
-        self._records.counts.note(spec.name, context.now)
+        for called in (spec.name, *self._judge.set_off_by(arguments)):
+            self._records.counts.note(called, context.now)
         if (consent := allowed.consents.pop(index, None)) is not None:
             self._records.consents.used(consent)
         rules = allowed.kept.pop(index, None)
@@ -529,9 +613,12 @@ def _unseen_strangers(spec: ToolSpec, step: Step, resolved: Mapping[str, Value])
 
 
 def _agreed_to(things: Mapping[str, Value]) -> dict[str, Plain]:
-    """What the owner agrees to: the values, and the names and texts of the things they are."""
+    """What the owner agrees to: the values, and the names, texts and states of the things they are."""
     return {
-        name: [value.data, *(text for one in value.things for text in (one.name, one.text))]
+        name: [
+            value.data,
+            *(text for one in value.things for text in (one.name, one.text, *sum(one.state, ()), *one.told)),
+        ]
         for name, value in things.items()
     }
 
@@ -548,16 +635,43 @@ def _now_other(allowed: _Allowed, index: int, things: Mapping[str, Value]) -> st
             if value.things and not names.issuperset(map(str, said)):
                 return f"{name!r} turned out to be {', '.join(repr(one.said) for one in value.things)}"
             continue
-        old, new = ([(one.id, one.name, one.text) for one in both.things] for both in (before, value))
+        old, new = (
+            [(one.id, one.name, one.text, one.state, one.told) for one in both.things] for both in (before, value)
+        )
         ids, were = [one[0] for one in new], [one[0] for one in old]
         if old != new and not (ids == were and allowed.touched.issuperset(ids)):
             was, now = (", ".join(repr(one.said) for one in both.things) for both in (before, value))
+            if ids == were and was == now:
+                return "; ".join(_changes_of(*pair) for pair in zip(before.things, value.things) if pair[0] != pair[1])
             if was == now:
-                return f"what goes with {now} is not what it was when you agreed"
+                was, now = (", ".join(repr(one.id) for one in both.things) for both in (before, value))
             return f"{name!r} was {was} when you agreed, and is {now or 'not known'} now"
         if not new and before.data != value.data:
             return f"{name!r} was {before.data!r} when you agreed, and is {value.data!r} now"
     return ""
+
+
+def _changes_of(before: Referent, now: Referent) -> str:
+    """Say what of a thing is not what it was when the owner agreed to it."""
+    was, is_ = (
+        {
+            **dict(one.state),
+            **({"what goes with it": one.text} if before.text != now.text else {}),
+            **({"whom a server writes to": ", ".join(one.told)} if before.told != now.told else {}),
+        }
+        for one in (before, now)
+    )
+    changed = [
+        f"{what} was {_cut(was.get(what, ''))} and is {_cut(is_.get(what, ''))}"
+        for what in dict.fromkeys((*was, *is_))
+        if was.get(what, "") != is_.get(what, "")
+    ]
+    return f"{now.said!r} is not what it was when you agreed: {', '.join(changed)}"
+
+
+def _cut(text: str) -> str:
+    said = " ".join(text.split())
+    return (repr(said) if len(said) <= MAX_CHANGE_CHARS else f"{said[:MAX_CHANGE_CHARS]!r}…") if said else "empty"
 
 
 def _copied(argument: Argument) -> Argument:

@@ -111,14 +111,6 @@ class Referents:
         if argument is not None and parameter.name not in found:
             found[parameter.name] = Value(_plain(argument), OWNER, is_open=True)
 
-    def words_of(self, step: Step) -> dict[str, Value]:
-        """Return the literals of a step that name things, as what is not known yet."""
-        return {
-            parameter.name: Value(_plain(step.arguments[parameter.name]), OWNER, is_open=True)
-            for parameter, resolver in self._resolvers.get(step.tool, ())
-            if resolver and parameter.name in step.arguments and not refs_in(step.arguments[parameter.name])
-        }
-
     def check_still(self, tool: str, resolved: Resolved, context: CallContext) -> None:
         """Check that what a tool is about to be handed still is what was judged. Raises: Conflict: It is not."""
         handed = {name: Value(data, OWNER) for name, data in resolved.received.items()}
@@ -160,7 +152,8 @@ def _resolve(
     context: CallContext,
 ) -> None:
     """Put what the arguments name in place of their words, in `values` and `received`."""
-    given: dict[str, object] = {}
+    named = {parameter.name for parameter, _ in resolvers}
+    given: dict[str, object] = {name: data for name, data in received.items() if name not in named}
     for parameter, resolver in resolvers:
         value = values[parameter.name]
         found = _things(tool, parameter, resolver, value.data, given, context)
@@ -193,6 +186,10 @@ def _things(
         several = found if isinstance(found, tuple) else (found,)
         if not several or not all(isinstance(one, Referent) and one.id for one in several):
             raise ToolCrashed(f"{tool!r} found {str(found)[:60]!r} for {str(item)[:60]!r}; expected a Referent")
+        if any(step.refs() for one in several for step in one.sets_off):
+            raise ToolCrashed(
+                f"{tool!r} found that {str(item)[:60]!r} sets off calls with references; expected literals"
+            )
         things.extend(several)
     return tuple(things)
 
@@ -203,7 +200,11 @@ def _spelled(kind: str, text: str) -> Referent | None:
         id = _SPELLED[kind](text)
     except ValueError:
         return None
-    return Referent(id, in_letters(id) if kind == "EmailAddress" else id)
+    if kind != "EmailAddress":
+        return Referent(id, id)
+    mailbox, tag, _ = id.rpartition("@")[0].partition("+")
+    aliases = (f"{mailbox}@{id.rpartition('@')[2]}",) if tag and mailbox else ()  # `anna+news` is mostly read by anna
+    return Referent(id, in_letters(id), aliases=aliases)
 
 
 def _plain(argument: object) -> Plain:

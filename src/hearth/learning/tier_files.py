@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from hearth.atomic_files import replacing
-from hearth.errors import StoreError
+from hearth.errors import StoreError, ToolError
 from hearth.protocols import Proposal, Proposer
+from hearth.storage.connections import opened_bytes, sealed_bytes
 from hearth.types import ToolSpec
 
 _HELD = "held.json"
@@ -41,7 +42,7 @@ def fault(folder: Path) -> str:
 def held(folder: Path) -> dict[str, Proposal]:
     """Return the model's proposals for demonstrations it had not learnt, by id."""
     try:
-        data: Any = json.loads((folder / _HELD).read_bytes())
+        data: Any = json.loads(opened_bytes(folder / _HELD))
         return {
             id: Proposal(
                 tools,
@@ -50,7 +51,7 @@ def held(folder: Path) -> dict[str, Proposal]:
             )
             for id, (tools, sequences, links) in data.items()
         }
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (OSError, ToolError, ValueError, TypeError, AttributeError):
         return {}
 
 
@@ -60,4 +61,4 @@ def write_held(folder: Path, proposals: Mapping[str, Proposal]) -> None:
         for id, p in sorted(proposals.items())
     }
     with replacing(folder / _HELD) as file:
-        file.write(json.dumps(data).encode())
+        file.write(sealed_bytes(folder / _HELD, json.dumps(data).encode()))

@@ -8,6 +8,10 @@ wait for the cloud go with anything that is forgotten: their words may be its wo
 database is written anew, so that no free page holds a word of it, and the folder's files are searched for what should
 be gone. The receipt repeats nothing of it.
 
+Each store that keeps some of it is a holder (`protocols.Holder`). While one cannot be opened or asked, nothing is
+forgotten; of one that fails later, what it keeps stays, and the receipt says so. One that says it removed what it did
+not is found by the search.
+
 A process killed in the middle leaves all of it or none; what the commit left to do is done when the state is next
 opened. Not covered: the owner's own files (`owner/`), copies made by others (backups, file system snapshots, worn
 cells of a flash disk), and what has left the device: the ledger forgets the bytes, not that they left.
@@ -15,26 +19,25 @@ cells of a flash disk), and what has left the device: the ledger forgets the byt
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import hashlib
 import json
 import re
 import secrets
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from hearth.edge import outbox
-from hearth.errors import NotFound, RegistryError
+from hearth.errors import NotFound, RegistryError, ToolError
 from hearth.guard.egress.ledger import Ledger
 from hearth.learning.demonstration_store import Buffer, Entry, entry_of
 from hearth.learning.learned_state import Described, Progress, State, silent
 from hearth.learning.tasks import Task, without
 from hearth.memory import forgetting as memories
-from hearth.memory.blobs import FOLDER as BLOBS
-from hearth.memory.blobs import Blobs
 from hearth.memory.facts.fact_store import FactStore
 from hearth.memory.forgetting import Attached
 from hearth.memory.holders import open_holders
@@ -42,14 +45,17 @@ from hearth.memory.retention import SUMMARY
 from hearth.models.llm.from_settings import ADAPTERS
 from hearth.protocols import Encoder, Held, Holder, Wanted
 from hearth.registry import blamed
+from hearth.storage.connections import PIECE_BYTES, is_plain, opened_bytes, pieces
 from hearth.storage.database import Store
 from hearth.storage.trace import N_MAX_STEPS
 from hearth.storage.workspace import Folder
 
 _FEWEST_CHARACTERS = 8
 """Texts shorter than this are not searched for in the files: they would be found by chance."""
-_CHUNK_BYTES = 1 << 22
+_DATABASE = "hearth.db"
+_SEALED = b"age-encryption.org/"
 _REFUSED = "nothing was forgotten, as the plug-in {!r}"
+_STAYS = "what the plug-in {!r} keeps of it stays, as it"
 _NEVER = dt.timedelta(days=36_500)
 
 
@@ -117,88 +123,94 @@ class Receipt:
     n_facts: int = 0
     n_lines: int = 0
     """Sentences taken out of summaries."""
-    n_blobs: int = 0
     held: tuple[str, ...] = ()
     """What the other holders removed: numbers with their names."""
     stays: tuple[str, ...] = ()
     """What they left on purpose."""
     n_questions: int = 0
     """That waited for the cloud."""
+    failed: tuple[str, ...] = ()
+    """Holders that failed while the rest went, each with the reason: what they keep of it stays."""
 
 
 # ── Finding ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def find(
-    store: Store,
-    *,
-    demonstrations: Sequence[str] = (),
-    events: Sequence[str] = (),
-    matching: str = "",
-    source: str = "",
-    episode: str = "",
-    with_record: bool = True,
-    wanted: Wanted | None = None,
-    encoder: Encoder | None = None,
-) -> Found:
-    """What these words name; several conditions are joined by or.
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What is to be forgotten, as the owner named it; several conditions are joined by or."""
+
+    demonstrations: Sequence[str] = ()
+    """Ids."""
+    events: Sequence[str] = ()
+    """Ids; `fact:7` is a fact with all it replaced."""
+    matching: str = ""
+    """Text in a request, a plan, a memory or the record, whatever its case."""
+    source: str = ""
+    """Of demonstrations (`teacher`, `owner`, …)."""
+    episode: str = ""
+    """What was learnt and remembered from this request."""
+    with_record: bool = True
+    """Also the recorded requests that demonstrations came from, or that match."""
+    wanted: Wanted | None = None
+    """Memories by person, period or topic, with the requests that some of them are."""
+
+
+def find(store: Store, sought: Sought, encoder: Encoder | None = None) -> Found:
+    """Find what these words name, everywhere.
 
     Args:
-        demonstrations, events: Ids; `fact:7` is a fact with all it replaced.
-        matching: Text in a request, a plan, a memory or the record, whatever its case.
-        source: Of demonstrations (`teacher`, `owner`, …).
-        episode: What was learnt and remembered from this request.
-        wanted: Memories by person, period or topic, with the requests that some of them are.
         encoder: Finds memories by what a topic means, too.
-        with_record: Also the recorded requests that demonstrations came from, or that match.
     Raises:
         NotFound: An id that is nowhere; nothing was changed.
         RegistryError: A plug-in that may hold some of it cannot be loaded; nothing was changed.
     """
-    buffer = Buffer(store)
-    facts = {fact.id for id in events if _IS_FACT.fullmatch(id) for fact in FactStore(store).history(int(id[5:]))}
-    events = [id for id in events if _IS_FACT.fullmatch(id) is None]
-    ids = dict.fromkeys(demonstrations)
-    if matching:
-        ids.update(dict.fromkeys(buffer.find(matching=matching)))
-    if source:
-        ids.update(dict.fromkeys(buffer.find(source=source)))
-    if episode:
-        ids.update(dict.fromkeys(buffer.find(episode=episode)))
-    held = [entry for id in ids for entry in _held(store, id)]
-    for id in demonstrations:
-        if all(entry.id != id for entry in held):
-            raise NotFound(f"no demonstration {id!r}; it may have been forgotten already")
+    facts = {
+        fact.id for id in sought.events if _IS_FACT.fullmatch(id) for fact in FactStore(store).history(int(id[5:]))
+    }
+    named = [id for id in sought.events if _IS_FACT.fullmatch(id) is None]
+    wanted, matching = sought.wanted, sought.matching
     meant, lines = memories.events_meant(store, encoder, wanted) if wanted is not None else (set(), set())
     if matching:
         lines |= memories.events_meant(store, None, Wanted(topic=matching))[1]
-    asked = ({episode} - {""}) | meant
-    held += [
-        e for id in dict.fromkeys(i for m in sorted(meant) for i in buffer.find(episode=m)) for e in _held(store, id)
-    ]
-    if with_record:
-        asked |= {entry.episode for entry in held} - {""}
-    episodes = _episodes(store, asked, matching if with_record else "")
-    if episode and not episodes and not held:
-        raise NotFound(f"no episode {episode!r}; `hearth history` lists the ones there are")
-    found = _events(store, {*events, *meant, *(id for id, _ in episodes)}, matching)
+    taught = _taught(store, sought, meant)
+    asked = {sought.episode, *meant, *(entry.episode for entry in taught if sought.with_record)} - {""}
+    episodes = _episodes(store, asked, matching if sought.with_record else "")
+    if sought.episode and not episodes and not taught:
+        raise NotFound(f"no episode {sought.episode!r}; `hearth history` lists the ones there are")
+    found = _events(store, {*named, *meant, *(id for id, _ in episodes)}, matching)
     found, others = _with_holders(store, found, wanted, matching)
-    for id in events:
+    for id in named:
         if all(id != known for known, _ in found):
             raise NotFound(f"no event {id!r} in memory; it may have been forgotten already")
-    n_agreements = len(
-        _agreements(store, {id for id, _ in episodes}, {e.demonstration.request for e in held}, matching)
-    )
-    sent = Ledger(store).holding(_as_sent([matching]), any_case=True) if matching and with_record else ()
-    asked_for = tuple(episodes) if with_record else ()
+    requests = {entry.demonstration.request for entry in taught}
+    n_agreements = len(_agreements(store, {id for id, _ in episodes}, requests, matching))
+    has_words = bool(matching) and sought.with_record
+    sent = Ledger(store).holding(_as_sent([matching]), any_case=True) if has_words else ()
     facts |= memories.facts_meant(store, wanted, matching) if wanted is not None or matching else set()
-    goes_with = memories.attached(store, {id for id, _ in found}, lines, facts)
-    held = list({(entry.id, entry.digest): entry for entry in held}.values())
-    whole = Found(tuple(held), tuple(found), asked_for, n_agreements, sent, with_record, goes_with, others)
+    attached = memories.attached(store, {id for id, _ in found}, lines, facts)
+    recorded = tuple(episodes) if sought.with_record else ()
+    whole = Found(tuple(taught), tuple(found), recorded, n_agreements, sent, sought.with_record, attached, others)
     waiting = outbox.questions(store)
     if whole.is_empty:
         waiting = tuple((id, text) for id, text in waiting if matching and _has([text], matching))
     return replace(whole, questions=waiting)
+
+
+def _taught(store: Store, sought: Sought, meant: Iterable[str]) -> list[Entry]:
+    """The demonstrations that are named, match, or came from requests that are meant. Raises: NotFound."""
+    buffer = Buffer(store)
+    ids = dict.fromkeys(sought.demonstrations)
+    if sought.matching:
+        ids |= dict.fromkeys(buffer.find(matching=sought.matching))
+    if sought.source:
+        ids |= dict.fromkeys(buffer.find(source=sought.source))
+    for episode in (*filter(None, [sought.episode]), *sorted(meant)):
+        ids |= dict.fromkeys(buffer.find(episode=episode))
+    held = {(entry.id, entry.digest): entry for id in ids for entry in _held(store, id)}
+    if missing := set(sought.demonstrations) - {id for id, _ in held}:
+        raise NotFound(f"no demonstration {min(missing)!r}; it may have been forgotten already")
+    return list(held.values())
 
 
 def _with_holders(
@@ -308,14 +320,15 @@ def forget(state: State, found: Found, progress: Progress = silent) -> Receipt:
     n_language = _language_adapters_without(state.folder, gone)
     ledger = Ledger(state.store)
     sent = _sent(ledger, found, texts)
-    for held in found.held:
-        with blamed(_REFUSED.format(held.holder), OSError):
-            holders[held.holder].sweep(state.folder, held)
+    failed = _swept(state.folder, holders, found)
     with state.store.transaction() as cursor:
-        for held in found.held:
-            with blamed(_REFUSED.format(held.holder), sqlite3.Error):
-                holders[held.holder].remove(cursor, held)
+        failed |= _taken_out(cursor, holders, [held for held in found.held if held.holder not in failed])
         receipt = _removed(state, cursor, found, gone, made, before, n_language)
+        receipt = replace(
+            receipt,
+            failed=tuple(failed.values()),
+            held=tuple(str(c) for held in found.held if held.holder not in failed for c in held.counts if c.n),
+        )
         n_erased = ledger.erase(cursor, sent, "forgotten by the owner")
         cursor.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('erase', '1')")
     if n_erased:
@@ -324,13 +337,38 @@ def forget(state: State, found: Found, progress: Progress = silent) -> Receipt:
     state.refresh()
     if found.episodes and (state.folder / "owner").is_dir():
         Folder(state.folder / "owner", state.store).prune(_NEVER)  # large before-images that nothing refers to any more
-    if (state.folder / BLOBS).is_dir():
-        Blobs(state.store).sweep()
     state.erase()
-    searched, left = _search(state.folder, texts, _said_by_nothing_held(state.store, texts))
+    searched, left = _search(state.store, state.folder, texts, _said_by_nothing_held(state.store, texts))
     receipt = _completed(state, receipt, searched, left, texts)
     _write_receipt(state.folder, receipt)
     return receipt
+
+
+def _swept(folder: Path, holders: Mapping[str, Holder], found: Found) -> dict[str, str]:
+    """Let each holder remove its files. Returns: Those that failed, and why."""
+    failed: dict[str, str] = {}
+    for held in found.held:
+        try:
+            with blamed(_STAYS.format(held.holder), OSError):
+                holders[held.holder].sweep(folder, held)
+        except RegistryError as error:
+            failed[held.holder] = str(error)
+    return failed
+
+
+def _taken_out(cursor: sqlite3.Cursor, holders: Mapping[str, Holder], helds: Sequence[Held]) -> dict[str, str]:
+    """Let each holder remove its rows; of one that fails, nothing. Returns: Those that failed, and why."""
+    failed: dict[str, str] = {}
+    for held in helds:
+        cursor.execute("SAVEPOINT holder")
+        try:
+            with blamed(_STAYS.format(held.holder), sqlite3.Error):
+                holders[held.holder].remove(cursor, held)
+        except RegistryError as error:
+            cursor.execute("ROLLBACK TO holder")
+            failed[held.holder] = str(error)
+        cursor.execute("RELEASE holder")
+    return failed
 
 
 def _sent(ledger: Ledger, found: Found, texts: Sequence[bytes]) -> tuple[int, ...]:
@@ -344,7 +382,7 @@ def _sent(ledger: Ledger, found: Found, texts: Sequence[bytes]) -> tuple[int, ..
 def _hashes(state: State) -> tuple[str, str, int]:
     version = state.lineage.current()
     path = state.folder / "learned" / (version.folder if version else "") / "student.npz"
-    weights = hashlib.sha256(path.read_bytes()).hexdigest() if version and version.folder and path.exists() else ""
+    weights = hashlib.sha256(opened_bytes(path)).hexdigest() if version and version.folder and path.exists() else ""
     held = state.buffer.ids()
     digests = hashlib.sha256("\n".join(sorted(held.values())).encode()).hexdigest()
     return weights, digests, len(held)
@@ -426,8 +464,6 @@ def _removed(
         rebuilt=tuple(rebuilt),
         n_facts=len(found.attached.facts),
         n_lines=len(found.attached.lines),
-        n_blobs=len(found.attached.blobs),
-        held=tuple(str(count) for held in found.held for count in held.counts if count.n),
         stays=tuple(held.stays for held in found.held if held.stays and not held.is_empty),
         n_questions=len(found.questions),
     )
@@ -549,8 +585,12 @@ def _said_by_nothing_held(store: Store, needles: Sequence[bytes]) -> list[bytes]
     return [needle for needle in needles if not any(needle in text for text in whole)]
 
 
-def _search(folder: Path, needles: Sequence[bytes], in_database: Sequence[bytes]) -> tuple[int, tuple[str, ...]]:
+def _search(
+    store: Store, folder: Path, needles: Sequence[bytes], in_database: Sequence[bytes]
+) -> tuple[int, tuple[str, ...]]:
     """How many files were searched, and those that hold any of the texts; the owner's own files are not looked at.
+
+    What is encrypted is searched as it reads when it is opened; of an encrypted database that is its rows.
 
     Args:
         in_database: Texts that must not be in the database.
@@ -565,15 +605,42 @@ def _search(folder: Path, needles: Sequence[bytes], in_database: Sequence[bytes]
             continue
         n += 1
         tail = b""
-        with path.open("rb") as file:
-            while chunk := file.read(_CHUNK_BYTES):
-                block = tail + chunk
-                wanted = in_database if inside[0].startswith("hearth.db") else needles
-                if any(needle in block for needle in wanted):
-                    left.append(str(path.relative_to(folder)))
-                    break
-                tail = block[-overlap:] if overlap else b""
+        wanted = in_database if inside[0].startswith(_DATABASE) else needles
+        for chunk in _content(path, store) if inside[0].startswith(_DATABASE) else _opened(path, folder):
+            block = tail + chunk
+            if any(needle in block for needle in wanted):
+                left.append(str(path.relative_to(folder)))
+                break
+            tail = block[-overlap:] if overlap else b""
     return n, tuple(left)
+
+
+def _content(path: Path, store: Store) -> Iterator[bytes]:
+    """Yield what a file of the database holds."""
+    if is_plain(store.path):
+        yield from pieces(path)
+    elif path == store.path:
+        for (name,) in store.query(
+            "SELECT name FROM sqlite_schema WHERE type='table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+        ):
+            for row in store.query(f'SELECT * FROM "{name}"'):  # noqa: S608 - its own names
+                yield b"\0".join(
+                    value if isinstance(value, bytes) else str(value).encode(errors="surrogatepass")
+                    for value in row
+                    if value is not None
+                )
+
+
+def _opened(path: Path, home: Path) -> Iterator[bytes]:
+    """Yield what a file that is not the database holds."""
+    with path.open("rb") as file:
+        if file.read(len(_SEALED)) == _SEALED:
+            with contextlib.suppress(ToolError):  # damaged: nobody can read it
+                yield opened_bytes(path, home)
+            return
+        file.seek(0)
+        while chunk := file.read(PIECE_BYTES):
+            yield chunk
 
 
 def _completed(

@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 
 from hearth.errors import NotFound
 from hearth.memory.search.memory_index import NEIGHBOUR_S, EventIndex, Row, packed
-from hearth.memory.search.memory_ranking import Period, Question, Ranked, people_named, rank, reranked
+from hearth.memory.search.memory_ranking import (
+    Period,
+    Question,
+    Ranked,
+    as_preference,
+    asks_for_advice,
+    people_named,
+    rank,
+    reranked,
+)
 from hearth.memory.search.reranking import N_CLOSE, Closeness, TokenEncoder
 from hearth.memory.search.terms import weighed
 from hearth.protocols import Encoder, MemoryHit
@@ -114,6 +123,11 @@ class EventMemory:
             self._complete_old()
             self._index = EventIndex(self._store)
         return self._index
+
+    def reread(self) -> None:
+        """Let go of what is held in RAM: the store was changed beside, by forgetting."""
+        self._index = None
+        self._closeness = Closeness(self._encoder) if isinstance(self._encoder, TokenEncoder) else None
 
     # ── Remembering ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -306,13 +320,17 @@ class EventMemory:
             for _ in self.embed(_MOST_WAITING):
                 pass
             vector = self._question_vector(self._encoder, text, is_close)
+        people = people_named(index, text)
+        if vector is not None and self._encoder is not None and not people and asks_for_advice(text):
+            vector = vector + self._question_vector(self._encoder, as_preference(text), is_close)
+            vector /= np.linalg.norm(vector)
+            return rank(index, Question(text, vector, is_for_advice=True), self._mask(where)), {}, people
         periods = self.times_in(text, now) if now is not None else ()
         ranked = rank(index, Question(text, vector, periods), self._mask(where))
         if not is_close or self._closeness is None:
-            return ranked, {}, people_named(index, text) if is_close else []
+            return ranked, {}, people if is_close else []
         best = index.numbers[ranked.slots[:N_CLOSE]]
         texts = self._texts(best)
-        people = people_named(index, text)
         close = self._closeness.of(text, people, {k: texts.get(k, "") for k in best.tolist()})
         return reranked(ranked, close), dict(zip(best.tolist(), close.tolist(), strict=True)), people
 

@@ -2,9 +2,9 @@
 them.
 
 With an event go its words and vector, the sentences of summaries that were taken from it (the summary is rewritten from
-those that stay), the facts that rest on nothing else, with all they replaced, and the blobs that nothing else refers
-to. A fact with other evidence stays and loses the link. Demonstrations, weights, recorded requests and the ledger's
-bytes are removed by `learning.unlearning`, which calls `remove` within its one transaction.
+those that stay) and the facts that rest on nothing else, with all they replaced. A fact with other evidence stays and
+loses the link. Demonstrations, weights, recorded requests and the ledger's bytes are removed by `learning.unlearning`,
+which calls `remove` within its one transaction.
 
 Covered: a summary's sentences by the event they came from, by speaker, by time and by their words.
 Not covered: a topic in words that come near neither an event nor its meaning: what would go is shown first.
@@ -38,8 +38,6 @@ class Attached:
     """Rows of facts that rest on nothing else, or are meant themselves."""
     lines: tuple[tuple[str, int], ...] = ()
     """Sentences of summaries: the summary's id and their place."""
-    blobs: tuple[str, ...] = ()
-    """Hashes of blobs that nothing else refers to."""
     said: tuple[str, ...] = ()
     """Texts of the facts and sentences, to be shown before they go."""
 
@@ -125,19 +123,15 @@ def attached(
     going = sorted({fact for fact, by in rests_on.items() if by <= gone} | set(facts))
     known = {(row["event"], row["place"]): row for row in store.query("SELECT * FROM summary_line")}
     taken = sorted({key for key, row in known.items() if row["source"] in gone} | (set(lines) & known.keys()))
-    used: dict[str, set[str]] = {}
-    for row in store.query("SELECT event, hash FROM blob_use"):
-        used.setdefault(row["hash"], set()).add(row["event"])
     said = [known[key]["text"] for key in taken]
     for fact in going:
         (row,) = store.query("SELECT subject, relation, value FROM fact WHERE number = ?", (fact,))
         said.append(f"{row['subject']} {row['relation']} {row['value']}")
-    blobs = sorted(name for name, by in used.items() if by <= gone)
-    return Attached(tuple(going), tuple(taken), tuple(blobs), tuple(dict.fromkeys(said)))
+    return Attached(tuple(going), tuple(taken), tuple(dict.fromkeys(said)))
 
 
 def remove(cursor: sqlite3.Cursor, store: Store, events: Collection[str], with_them: Attached) -> None:
-    """Delete events and what goes with them, within a transaction of the caller's; `Blobs.sweep` removes the files."""
+    """Delete events and what goes with them, within a transaction of the caller's."""
     for fact in with_them.facts:
         cursor.execute("UPDATE fact SET follows = NULL WHERE follows = ?", (fact,))
         cursor.execute("DELETE FROM fact WHERE number = ?", (fact,))

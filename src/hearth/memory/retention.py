@@ -28,7 +28,6 @@ from typing import Literal
 
 import numpy as np
 
-from hearth.memory.blobs import Blobs
 from hearth.memory.event_memory import EventMemory, NewEvent, keep_vectors
 from hearth.memory.search.memory_index import Row, is_vector, packed, unpacked_bytes
 from hearth.memory.search.terms import HAS_NUMBER, HAS_TIME, Stemmer, signs_of
@@ -153,9 +152,9 @@ class Keeper:
                 cursor.execute("DELETE FROM meta WHERE name = ?", (_TRACES,))
 
     def used_bytes(self) -> int:
-        """Sum the bytes of the database's used pages and of the blobs."""
+        """Sum the bytes of the database's used pages."""
         pages, free, size = (self._store.query(f"PRAGMA {name}")[0][0] for name in _SIZES)
-        return int((pages - free) * size) + Blobs(self._store).n_bytes()
+        return int((pages - free) * size)
 
     def _shrink(self) -> None:
         pages, free, _ = (self._store.query(f"PRAGMA {name}")[0][0] for name in _SIZES)

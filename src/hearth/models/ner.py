@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import io
 import re
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +23,7 @@ import tokenizers
 from numpy.typing import NDArray
 
 from hearth.errors import ConfigError
+from hearth.models.encoder.adapter_file import unpacked
 from hearth.models.encoder.lora_encoder import WIDTH, AdaptedEncoder, Array, load_tokenizer
 
 TAGGER_FILE = Path(__file__).parent.parent / "data" / "tagger.npz"
@@ -104,7 +103,7 @@ class Tagger:
         """Load a tagger's file; raises as `shipped` does."""
         try:
             data = path.read_bytes()
-            adapter, heads = unpacked(data)
+            adapter, heads = unpacked(data, HEADS)
         except (OSError, ValueError) as error:
             raise ConfigError(
                 f"the tagger's file {str(path)!r} cannot be read ({error}); reinstall Hearth, or make it again with "
@@ -320,32 +319,3 @@ def _words(text: str, where: NDArray[np.int64], chances: Array) -> Iterator[_Wor
 def _softmax(scores: Array) -> Array:
     raised = np.exp(scores - scores.max(axis=1, keepdims=True))
     return np.asarray(raised / raised.sum(axis=1, keepdims=True), dtype=np.float32)
-
-
-# ── The file ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def packed(adapter: Mapping[str, Array], heads: Mapping[str, Array]) -> bytes:
-    """Encode the tagger's file: half-precision numbers by name."""
-    file = io.BytesIO()
-    arrays = {f"adapter:{k}": v.astype(np.float16) for k, v in adapter.items()}
-    arrays |= {f"head:{k}": v.astype(np.float16) for k, v in heads.items()}
-    np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-    return file.getvalue()
-
-
-def unpacked(data: bytes) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Read the adapter and the heads of a file. Raises: ValueError: It is damaged or a head is of another shape."""
-    adapter: dict[str, Array] = {}
-    heads: dict[str, Array] = {}
-    try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            for name in file.files:
-                kind, _, rest = name.partition(":")
-                (adapter if kind == "adapter" else heads)[rest] = file[name].astype(np.float32)
-    except (EOFError, zipfile.BadZipFile, AttributeError) as error:
-        raise ValueError(f"it is no file of arrays: {error}") from None
-    for name, shape in HEADS.items():
-        if name not in heads or heads[name].shape != shape:
-            raise ValueError(f"its part {name!r} is missing or not of shape {shape}")
-    return adapter, heads

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import io
 import re
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +21,7 @@ import tokenizers
 from numpy.typing import NDArray
 
 from hearth.errors import ConfigError
+from hearth.models.encoder.adapter_file import unpacked
 from hearth.models.encoder.lora_encoder import WIDTH, AdaptedEncoder, Array, load_tokenizer
 
 KINDS = ("absent", "span", "option", "given", "yes", "no")
@@ -116,7 +115,8 @@ class Pieces:
         self.ids = functools.lru_cache(maxsize=20_000)(self._ids)
 
     def _ids(self, text: str, most: int) -> tuple[int, ...]:
-        return tuple(self._tokenizer.encode(text[: most * 20], add_special_tokens=False).ids[:most])
+        readable = text[: most * 20].encode("utf-8", "replace").decode("utf-8")  # a description may be badly encoded
+        return tuple(self._tokenizer.encode(readable, add_special_tokens=False).ids[:most])
 
     def text(self, text: str, most: int) -> tuple[list[int], NDArray[np.int32]]:
         """Return ids and characters of a conversation's last `most` tokens; of other text, of the first and last."""
@@ -232,7 +232,7 @@ class SpanReader:
         """
         try:
             data = path.read_bytes()
-            adapter, heads = unpacked(data)
+            adapter, heads = unpacked(data, HEADS)
         except (OSError, ValueError) as error:
             raise ConfigError(
                 f"the reader's adapter {str(path)!r} cannot be read ({error}); reinstall Hearth, or make it again with "
@@ -348,29 +348,3 @@ HEADS = {
     "fit": (WIDTH,),
     "fit_bias": (1,),
 }
-
-
-def packed(adapter: Mapping[str, Array], heads: Mapping[str, Array]) -> bytes:
-    """Encode the adapter's file: half-precision numbers by name."""
-    file = io.BytesIO()
-    arrays = {f"adapter:{k}": v.astype(np.float16) for k, v in adapter.items()}
-    arrays |= {f"head:{k}": v.astype(np.float16) for k, v in heads.items()}
-    np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-    return file.getvalue()
-
-
-def unpacked(data: bytes) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Read the adapter and the heads of a file. Raises: ValueError: It is damaged or a head is of another shape."""
-    adapter: dict[str, Array] = {}
-    heads: dict[str, Array] = {}
-    try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            for name in file.files:
-                kind, _, rest = name.partition(":")
-                (adapter if kind == "adapter" else heads)[rest] = file[name].astype(np.float32)
-    except (EOFError, zipfile.BadZipFile, AttributeError) as error:
-        raise ValueError(f"it is no file of arrays: {error}") from None
-    for name, shape in HEADS.items():
-        if name not in heads or heads[name].shape != shape:
-            raise ValueError(f"its part {name!r} is missing or not of shape {shape}")
-    return adapter, heads

@@ -2,8 +2,7 @@
 
 In: a request, what may be seen of the owner's world, the tools' descriptions; never contents. Out: a plan or a
 refusal.
-Here: `learned_planner` (the student), `stored_planner` (a home's student, loaded when needed), `plan_drafting`,
-`out_of_scope` (requests of no taught task), `warm_start` (fits a student to a prior); rooms `retrieval`, `adaptation`,
-`ranking`, `arguments`, `llm` (ways to a plan), `deferral` (who is asked, when it is sure), `dialogue` (around it).
+Here: `plan_drafting` (plans for files of requests), `warm_start` (fits a student to a prior); rooms `retrieval` (the
+home's planner), `adaptation`, `ranking`, `arguments`, `llm`, `deferral` (who is asked, when it is sure), `dialogue`.
 Not here: permission (`guard`), running (`execution`), learning's loop and gate (`learning`).
 """

@@ -19,11 +19,16 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from hearth.agent import Agent, UndoReport
+from hearth.config import Settings
 from hearth.errors import RequestError
 from hearth.guard.decision import Rights
+from hearth.learning import skills
+from hearth.learning.demonstration_store import Entry, entry_of
 from hearth.learning.learned_state import State
+from hearth.learning.skills import Skill
 from hearth.learning.teaching import corrections
 from hearth.protocols import Encoder, Reply
+from hearth.storage.fault_log import note_fault
 from hearth.types import Episode, Plan, Request, Ruling
 
 ANSWER_WITHIN_S = 1800.0
@@ -68,6 +73,12 @@ class Asked:
     """Number of the request that it is about."""
     rule: str = ""
     """Name of the rule that asks."""
+    is_owners: bool = False
+    """True: the owner asked, on the page or at a terminal; False: a program of that name."""
+    episode: str = ""
+    """Of the request."""
+    plan: Plan | None = None
+    """What is asked about, where nothing of it was done yet and the owner may put another plan in its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +90,14 @@ class Turn:
     caller: Caller
     state: Literal["waiting", "working", "asked"]
     plan: Plan | None = None
-    """What is done, where the owner chose it by a button: the press is the yes."""
+    """What is done, where it is chosen already."""
+    is_agreed: bool = False
+    """The owner chose the plan by a button that does just that: the press is the yes."""
+    instead_of: str = ""
+    """The episode whose question was answered with this plan."""
+
+
+LEFT_OVER = Turn(0, "what I was doing when I was stopped", Caller("Hearth", is_owner=True), "working")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,29 +138,57 @@ class Desk:
         self._view = View(0)
         self._replies: dict[str, Reply] = {}
         self._n_turns = 0
+        self._in_line: dict[int, Future[Episode]] = {}
+        """Requests that were not begun yet."""
+        self._n_works = 0
+        """Pieces of work with the agent that were given and are not over, beside requests."""
+        self._last_s = time.monotonic()
         self._is_closing = False
         self._agent: Agent | None = None
 
     @classmethod
-    def open(cls, home: Path, environ: Mapping[str, str], *, encoder: Encoder | None = None) -> Desk:
+    def open(
+        cls,
+        home: Path,
+        environ: Mapping[str, str],
+        *,
+        encoder: Encoder | None = None,
+        settings: Settings | None = None,
+    ) -> Desk:
         """Open the home's agent in the desk's own thread.
 
+        Args:
+            settings: As for `Agent.open`.
         Raises:
             HearthError: As `Agent.open`; nothing is left open.
         """
         desk = cls()
         try:
-            desk._thread.submit(desk._open_agent, home, environ, encoder).result()
+            desk._thread.submit(desk._open_agent, home, environ, encoder, settings).result()
         except BaseException:
             desk.close()
             raise
+        desk._thread.submit(desk._recover)
         return desk
 
-    def _open_agent(self, home: Path, environ: Mapping[str, str], encoder: Encoder | None) -> None:
-        self._agent = Agent.open(home, _DeskApprover(self), environ=environ, encoder=encoder)
+    def _open_agent(
+        self, home: Path, environ: Mapping[str, str], encoder: Encoder | None, settings: Settings | None
+    ) -> None:
+        self._agent = Agent.open(home, _DeskApprover(self), environ=environ, encoder=encoder, settings=settings)
         for _ in self._agent.learn_shipped() if self._agent.n_to_learn else ():
             pass
-        self._agent.recover()
+        if self._agent.trace.unfinished():
+            with self._changed:
+                self._show(replace(self._view, turns=(LEFT_OVER,)))
+
+    def _recover(self) -> None:
+        """Carry on what a stopped process left, before anything else; what has to be asked again is put here."""
+        try:
+            self._opened().recover()
+        except Exception as error:  # it stays open, and the next start tries again
+            note_fault(self._opened().home, error)
+        finally:
+            self._leave(LEFT_OVER)
 
     # ── What callers do ───────────────────────────────────────────────────────────────────────────────────
 
@@ -150,6 +196,21 @@ class Desk:
     def view(self) -> View:
         """What is going on now."""
         return self._view
+
+    @property
+    def last_s(self) -> float:
+        """When the last request was over, by the monotonic clock; now, while there is one."""
+        return time.monotonic() if self._view.turns else self._last_s
+
+    @property
+    def quiet_s(self) -> float:
+        """Seconds since the last request was over; 0 while there is one."""
+        return 0.0 if self._view.turns else time.monotonic() - self._last_s
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether somebody waits for the agent beside the piece of work that it does: what can wait lets it go."""
+        return bool(self._view.turns) or self._n_works > 1 or self._is_closing
 
     def ask(self, text: str, caller: Caller) -> Future[Episode]:
         """Put a request in line, read after what was said before.
@@ -159,9 +220,13 @@ class Desk:
         """
         return self.begin(text, caller).done
 
-    def begin(self, text: str, caller: Caller, plan: Plan | None = None) -> Errand:
+    def begin(
+        self, text: str, caller: Caller, plan: Plan | None = None, *, is_agreed: bool = False, instead_of: str = ""
+    ) -> Errand:
         """Put a request in line, with its plan where it is chosen already, and return what follows it.
 
+        Args:
+            is_agreed, instead_of: See `Turn`.
         Raises:
             RequestError: As `ask`.
         """
@@ -176,15 +241,45 @@ class Desk:
             if len(self._view.turns) >= MAX_WAITING:
                 raise RequestError(f"{MAX_WAITING} requests wait already; ask again when some are done")
             self._n_turns += 1
-            turn = Turn(self._n_turns, said, caller, "waiting", plan)
+            turn = Turn(self._n_turns, said, caller, "waiting", plan, is_agreed, instead_of)
+            done: Future[Episode] = Future()
+            self._in_line[turn.number] = done
             self._show(replace(self._view, turns=(*self._view.turns, turn)))
-        done = self._thread.submit(self._run, turn)
+        self._thread.submit(self._take_up, turn)
         done.add_done_callback(lambda ended: self._leave(turn) if ended.cancelled() else None)
         return Errand(turn.number, done)
 
+    def drop(self, number: int) -> bool:
+        """Take a request out of line that was not begun; False when it runs, or is over."""
+        with self._changed:
+            done = self._in_line.pop(number, None)
+            if done is None or not done.set_running_or_notify_cancel():
+                return False
+            rest = tuple(turn for turn in self._view.turns if turn.number != number)
+            self._show(replace(self._view, turns=rest))
+        done.set_exception(RequestError("it was taken out of line before it began; ask again if you want it"))
+        return True
+
     def carry_out(self, text: str, plan: Plan, caller: Caller) -> Future[Episode]:
         """Put a plan in line that the owner chose by a button; `text` says it in words. Raises: As `ask`."""
-        return self.begin(text, caller, plan).done
+        return self.begin(text, caller, plan, is_agreed=True).done
+
+    def change(self, id: str, plan: Plan, caller: Caller) -> Future[Episode] | None:
+        """Answer a question with another plan for the same request: nothing of the first is done, and the new one is
+        put to the owner like any other. None when the question was answered already, or is gone.
+
+        Raises:
+            RequestError: Too many wait, or a program asks; the question stands.
+        """
+        with self._changed:
+            asked = self._view.asked
+            if asked is None or asked.id != id:
+                return None
+            if asked.plan is None:
+                raise RequestError("this question is answered with yes or no; say anew what you want")
+            errand = self.begin(asked.request, caller, plan, instead_of=asked.episode)
+            self.answer(id, "no")
+            return errand.done
 
     def answer(self, id: str, reply: Reply) -> bool:
         """Answer a question; False when it was answered already, or is gone."""
@@ -201,16 +296,36 @@ class Desk:
             raise RequestError("a request is being worked on, or waits for your answer; then take back what you want")
         return self.use(lambda agent: agent.undo(id))
 
-    def correct(self, id: str, say: str) -> Future[Plan]:
-        """Teach what should have been said in place of an episode's request; the plan of `say` becomes its own.
+    def correct(self, id: str, say: str, plan: Plan | None = None) -> Future[Entry]:
+        """Teach what should have been done in place of an episode's request: `plan`, else the plan of `say`.
 
-        With `say` empty, that nothing should have been done.
+        Without either, that nothing should have been done.
         """
-        return self.use(lambda agent: _corrected(agent, id, say.strip()))
+        return self.use(lambda agent: _corrected(agent, id, say.strip(), plan))
+
+    def accept_skill(self, number: int, name: str) -> Future[Skill]:
+        """Install a proposed skill under a name; it counts from the next request on. Raises: As `skills.accept`."""
+        return self.use(lambda agent: _accepted(agent, number, name))
+
+    def remove_skill(self, name: str) -> Future[Skill]:
+        """Take a skill away. Raises: NotFound."""
+        return self.use(lambda agent: _removed(agent, name))
 
     def use(self, work: Callable[[Agent], _Result]) -> Future[_Result]:
         """Do a piece of work with the agent, after what waits before it."""
+        with self._changed:
+            self._n_works += 1
+        given = self.use_later(work)
+        given.add_done_callback(self._work_over)
+        return given
+
+    def use_later(self, work: Callable[[Agent], _Result]) -> Future[_Result]:
+        """Do the same for nobody who waits: what is being done is not ended for it."""
         return self._thread.submit(self._with_agent, work)
+
+    def _work_over(self, work: Future[_Result]) -> None:  # noqa: ARG002 - a future hands itself on
+        with self._changed:
+            self._n_works -= 1
 
     def touch(self) -> None:
         """Let those who look know that something changed."""
@@ -227,6 +342,19 @@ class Desk:
 
     # ── What the desk's thread does ───────────────────────────────────────────────────────────────────────
 
+    def _take_up(self, turn: Turn) -> None:
+        """Run a request whose turn it is, unless it was dropped or given up meanwhile."""
+        with self._changed:
+            done = self._in_line.pop(turn.number, None)
+        if done is None or not done.set_running_or_notify_cancel():
+            return
+        try:
+            episode = self._run(turn)
+        except BaseException as error:
+            done.set_exception(error)
+        else:
+            done.set_result(episode)
+
     def _run(self, turn: Turn) -> Episode:
         agent = self._opened()
         turn = replace(turn, state="working")
@@ -234,10 +362,8 @@ class Desk:
         try:
             if self._is_closing:
                 raise RequestError("Hearth is going down; ask again when it is up")
-            is_talk = turn.plan is None and turn.caller.rights == "all"
-            request = agent.request_after(turn.text) if is_talk else agent.request(turn.text)
-            episode = agent.run(request, turn.plan, turn.caller.rights)
-            self._learn(agent, episode)
+            episode = agent.run(_request(agent, turn), turn.plan, turn.caller.rights)
+            self._learn(agent, turn.instead_of or episode.request.revises, episode)
         finally:
             self._leave(turn)
             with self._changed:
@@ -248,22 +374,27 @@ class Desk:
     def _leave(self, turn: Turn) -> None:
         """Take a request out of line: it is done, or whoever asked gave it up before it began."""
         with self._changed:
+            self._last_s = time.monotonic()
             rest = tuple(other for other in self._view.turns if other.number != turn.number)
             self._show(replace(self._view, turns=rest, asked=None if turn.state != "waiting" else self._view.asked))
 
-    def _learn(self, agent: Agent, episode: Episode) -> None:
-        if episode.request.revises:
-            before = agent.trace.episode(episode.request.revises)
-            corrections.learn_revision(_state(agent), agent.recall, before, episode)
+    def _learn(self, agent: Agent, before: str, episode: Episode) -> None:
+        if before:
+            corrections.learn_revision(_state(agent), agent.recall, agent.trace.episode(before), episode)
 
     def put(self, question: str, rule: str = "") -> Reply:
         """Show a question, and wait for its answer; `nobody` for callers that may not change anything."""
         turn = self._view.turns[0] if self._view.turns else None
         if turn is None or not turn.caller.may_change:
             return "nobody"
-        if turn.plan is not None:
+        if turn.is_agreed:
             return "once"
-        asked = Asked(secrets.token_hex(8), turn.text, question, turn.caller.name, turn.number, rule)
+        caller, agent = turn.caller, self._opened()
+        running = next(iter(agent.trace.unfinished()[::-1]), None)
+        asked = Asked(
+            secrets.token_hex(8), turn.text, question, caller.name, turn.number, rule, caller.is_owner,
+            running.id if running is not None else "", agent.proposed if caller.is_owner else None,
+        )  # fmt: skip
         ends = time.monotonic() + ANSWER_WITHIN_S
         with self._changed:
             waiting = (replace(turn, state="asked"), *self._view.turns[1:])
@@ -298,19 +429,39 @@ class Desk:
             self._agent.close()
 
 
+def _accepted(agent: Agent, number: int, name: str) -> Skill:
+    skill = skills.accept(_state(agent), number, name)
+    marks = ", ".join("?" * len(skill.demonstrations))
+    rows = agent.store.query(f"SELECT * FROM demonstration WHERE id IN ({marks})", skill.demonstrations)  # noqa: S608
+    agent.recall.add([entry_of(row).demonstration for row in rows])
+    return skill
+
+
+def _removed(agent: Agent, name: str) -> Skill:
+    skill = skills.remove(agent.store, name)
+    agent.recall.remove(*skill.demonstrations)
+    return skill
+
+
+def _request(agent: Agent, turn: Turn) -> Request:
+    """Return what is asked: in the owner's conversation, where it is not a program's and no plan was chosen."""
+    if turn.instead_of:
+        return replace(agent.trace.episode(turn.instead_of).request, now=agent.clock())
+    is_talk = turn.plan is None and turn.caller.rights == "all"
+    return agent.request_after(turn.text) if is_talk else agent.request(turn.text)
+
+
 def _state(agent: Agent) -> State:
     return State.open(agent.home, agent.encoder, tools=agent.tools.specs, store=agent.store)
 
 
-def _corrected(agent: Agent, id: str, say: str) -> Plan:
+def _corrected(agent: Agent, id: str, say: str, plan: Plan | None) -> Entry:
     """Raises: NotFound, RequestError, PlanError: Nothing was learnt."""
     episode = agent.trace.episode(id)
-    plan: Plan | None = None
-    if say:
+    if plan is None and say:
         proposal = agent.plan(Request(say, episode.request.now), agent.tools.specs)
         if not isinstance(proposal, Plan) or proposal.unserved:
             reason = "a part of it is not served" if isinstance(proposal, Plan) else proposal.reason
             raise RequestError(f"{say!r} is not planned either ({reason}); say it in other words")
         plan = proposal
-    entry = corrections.correct(_state(agent), agent.recall, episode, plan, agent.tools.specs)
-    return entry.demonstration.plan
+    return corrections.correct(_state(agent), agent.recall, episode, plan, agent.tools.specs)

@@ -4,12 +4,14 @@ Every request passes `Door` before any page. It turns away names that are not th
 another site's page sends (CSRF), bodies that are too large, and guessing. What goes out may not run scripts of others,
 be framed, or be kept in caches.
 
-Covered: names, origins, keys, tokens with rights, sizes, guessing slowed. Not covered: encryption (put a proxy with TLS
-before it, or use the loopback address); several owners on one home.
+Covered: names, origins, keys, tokens with rights, sizes, guessing slowed. Phones have a
+door of their own, with TLS (`serve.phones`). Not covered: encryption of this one (put a proxy with TLS before it, or
+use the loopback address); several owners on one home.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import json
@@ -23,6 +25,7 @@ from starlette.exceptions import HTTPException
 
 from hearth.atomic_files import replacing
 from hearth.errors import ConfigError, NotFound
+from hearth.serve.phones.paired import Phone
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -30,10 +33,13 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-COOKIE = "hearth"
 KEYS_FILE = "serve.keys"
 """In the home: the key and the digests of tokens."""
 MOST_BODY_BYTES = 1_000_000
+MOST_ATTACHED_BYTES = 20_000_000
+"""Of a file that is attached."""
+BODY_WITHIN_S = 30.0
+"""How long a body may take to arrive; an attached file longer."""
 MOST_GUESSES = 20
 """Wrong keys in a minute that are told so; a key of 256 bits is not found by guessing."""
 _GUESS_S = 60.0
@@ -41,7 +47,7 @@ _HEADERS = (
     (
         b"content-security-policy",
         b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        b"manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+        b"manifest-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     ),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -49,7 +55,7 @@ _HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 )
-_SAFE = ("GET", "HEAD", "OPTIONS")
+SAFE = ("GET", "HEAD", "OPTIONS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +68,13 @@ class Client:
     digest: str
     may_answer: bool = False
     """True: you may agree in the program itself (MCP), too; False: only on the page or at a terminal."""
+    may_look: bool = False
+    """True: it may list everything that was asked, and all that left; False: of its own requests alone."""
 
 
-OWNERS_PROGRAM = Client("hearth", may_change=True, digest="", may_answer=True)
+OWN_NAMES = ("page", "terminal", "hearth", "voice")
+"""What Hearth calls its own surfaces: a program with such a name could pass for one."""
+OWNERS_PROGRAM = Client("hearth", may_change=True, digest="", may_answer=True, may_look=True)
 """The owner's own command line, which shows the home's key."""
 
 
@@ -82,7 +92,13 @@ class Keys:
         try:
             found = json.loads(self._path.read_text())
             clients = (
-                Client(str(c["name"]), c["may_change"] is True, str(c["digest"]), c.get("may_answer") is True)
+                Client(
+                    str(c["name"]),
+                    c["may_change"] is True,
+                    str(c["digest"]),
+                    c.get("may_answer") is True,
+                    c.get("may_look") is True,
+                )
                 for c in found["clients"]
             )
             return str(found["key"]), tuple(clients)
@@ -94,19 +110,20 @@ class Keys:
 
     def _write(self, key: str, clients: tuple[Client, ...]) -> None:
         rows = [
-            {"name": c.name, "may_change": c.may_change, "may_answer": c.may_answer, "digest": c.digest}
+            {"name": c.name, "may_change": c.may_change, "may_answer": c.may_answer, "may_look": c.may_look}
+            | {"digest": c.digest}
             for c in clients
         ]
         self._path.touch(mode=0o600)
         with replacing(self._path, keeps_mode=True) as file:
             file.write(json.dumps({"key": key, "clients": rows}, indent=1).encode())
 
-    def add(self, name: str, *, may_change: bool, may_answer: bool = False) -> str:
+    def add(self, name: str, *, may_change: bool, may_answer: bool = False, may_look: bool = False) -> str:
         """Give a program a token, and return it; only its digest is kept. Raises: ConfigError: The name is taken."""
-        if not name.strip() or any(client.name == name for client in self.clients):
+        if not name.strip() or name in OWN_NAMES or any(client.name == name for client in self.clients):
             raise ConfigError(f"the name {name!r} is empty or taken; choose another, or revoke that one first")
         token = f"hearth-{secrets.token_urlsafe(32)}"
-        self.clients = (*self.clients, Client(name, may_change, _digest(token), may_answer))
+        self.clients = (*self.clients, Client(name, may_change, _digest(token), may_answer, may_look))
         self._write(self.key, self.clients)
         return token
 
@@ -129,6 +146,12 @@ class Keys:
         return next((one for one in self.clients if hmac.compare_digest(one.digest, digest)), None)
 
     @property
+    def cookie_name(self) -> str:
+        """Another for each home: browsers share cookies among all ports of an address, and a second home would sign the
+        first one's browser out."""
+        return f"hearth-{hashlib.sha256(self.key.encode()).hexdigest()[:12]}"
+
+    @property
     def cookie(self) -> str:
         """What a browser keeps once it showed the key: it does not give the key away."""
         return hmac.new(self.key.encode(), b"cookie", hashlib.sha256).hexdigest()
@@ -138,20 +161,40 @@ def _digest(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class PhoneEntrance:
+    """How a door knows phones."""
+
+    cookie: str
+    """Name of the cookie that holds a phone's key."""
+    open_paths: tuple[str, ...]
+    """What a phone sees before it is let in."""
+    of_key: Callable[[str], Phone | None]
+
+
 class Door:
     """The application behind its door (ASGI)."""
 
-    def __init__(self, application: Application, keys: Keys, hosts: frozenset[str], clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        application: Application,
+        keys: Keys,
+        hosts: frozenset[str],
+        clock: Callable[[], float],
+        phones: PhoneEntrance | None = None,
+    ) -> None:
         """Guard an application.
 
         Args:
             hosts: Names with port by which it may be asked for, `127.0.0.1:8470`.
             clock: Seconds, for counting guesses.
+            phones: This door is for phones alone: neither the home's key nor a token opens it.
         """
         self._application = application
         self._keys = keys
         self._hosts = hosts
         self._clock = clock
+        self._phones = phones
         self._guesses: list[float] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -161,15 +204,12 @@ class Door:
             return
         if scope["type"] != "http":
             return
-        headers: dict[str, str] = {}
-        for key, value in scope["headers"]:
-            name, said = key.decode("latin-1").lower(), value.decode("latin-1")
-            headers[name] = f"{headers[name]}; {said}" if name == "cookie" and name in headers else said
+        headers = headers_of(scope)
         why = self._why_not(scope, headers)
         if why is not None:
-            await _say(send, *why)
+            await said(send, *why)
             return
-        await self._application(scope, _bounded(receive), _hardened(send))
+        await self._application(scope, bounded_body(receive, _most_bytes(scope)), hardened_by_headers(send))
 
     def _why_not(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
         if headers.get("host", "").lower() not in self._hosts:
@@ -178,13 +218,15 @@ class Door:
             size = int(headers.get("content-length", "0"))
         except ValueError:
             return 400, "The content-length is no number."
-        if not 0 <= size <= MOST_BODY_BYTES:
-            return 413, f"At most {MOST_BODY_BYTES:,} bytes are taken."
+        if not 0 <= size <= _most_bytes(scope):
+            return 413, f"At most {_most_bytes(scope):,} bytes are taken."
         if scope["path"].startswith("/static/"):
             return None
+        if self._phones is not None:
+            return self._why_no_phone(self._phones, scope, headers)
         if headers.get("authorization"):
             return self._why_no_program(scope, headers["authorization"])
-        if scope["method"] not in _SAFE and not self._is_own_page(headers):
+        if scope["method"] not in SAFE and not self._is_own_page(headers):
             return 403, "Only this page itself may change something here."
         if scope["path"] == "/enter":
             return None
@@ -204,10 +246,24 @@ class Door:
         scope["hearth.client"] = client
         return None
 
+    def _why_no_phone(self, entrance: PhoneEntrance, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
+        scope["hearth.phones"] = True
+        if scope["method"] not in SAFE and not self._is_own_page(headers):
+            return 403, "Only this page itself may change something here."
+        if scope["path"] in entrance.open_paths:
+            return None
+        if scope["path"] in ("/mcp", "/enter") or scope["path"].startswith("/v1/"):
+            return 403, "This entrance is for phones; programs use the other one."
+        given = cookies_in(headers, entrance.cookie)
+        phone = next((found for one in given if (found := entrance.of_key(one)) is not None), None)
+        if phone is None:
+            unknown = "This phone is not let in: scan the picture on the page Phones of the computer."
+            return self._wrong(unknown) if given else (401, unknown)
+        scope["hearth.phone"] = phone
+        return None
+
     def _why_no_browser(self, headers: dict[str, str]) -> tuple[int, str] | None:
-        # By hand: other programs on this machine share the cookies of its name, and one odd one would hide ours.
-        pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
-        given = [value.strip('"') for name, _, value in pairs if name == COOKIE]
+        given = cookies_in(headers, self._keys.cookie_name)
         own = self._keys.cookie.encode()
         if any(hmac.compare_digest(one.encode("utf-8", "replace"), own) for one in given):
             return None
@@ -232,27 +288,61 @@ class Door:
         return hmac.compare_digest(given.encode("utf-8", "replace"), self._keys.key.encode())
 
     @property
-    def cookie(self) -> str:
-        """What a browser that showed the key keeps."""
-        return self._keys.cookie
+    def cookie(self) -> tuple[str, str]:
+        """What a browser that showed the key keeps: a name and a value."""
+        return self._keys.cookie_name, self._keys.cookie
 
 
-def _bounded(receive: Receive) -> Receive:
-    """A body in pieces may not be larger than one that says its size."""
+def headers_of(scope: Scope) -> dict[str, str]:
+    """Return the headers by name in small letters; several cookies as one."""
+    headers: dict[str, str] = {}
+    for key, value in scope["headers"]:
+        name, text = key.decode("latin-1").lower(), value.decode("latin-1")
+        headers[name] = f"{headers[name]}; {text}" if name == "cookie" and name in headers else text
+    return headers
+
+
+def cookies_in(headers: dict[str, str], name: str) -> list[str]:
+    """Return the cookies of a name. By hand: other programs on this machine share the cookies of its name, and one odd
+    one would hide ours."""
+    pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
+    return [value.strip('"') for found, _, value in pairs if found == name]
+
+
+def _most_bytes(scope: Scope) -> int:
+    return MOST_ATTACHED_BYTES if scope["path"] in ("/attach", "/video/enroll") else MOST_BODY_BYTES
+
+
+def bounded_body(receive: Receive, most_bytes: int) -> Receive:
+    """A body in pieces may not be larger than one that says its size, nor come for ever."""
+    within_s = BODY_WITHIN_S * max(1.0, most_bytes / (5 * MOST_BODY_BYTES))
     taken = 0
+    is_whole = False
+    ends: float | None = None
 
     async def bounded() -> Message:
-        nonlocal taken
-        message = await receive()
+        nonlocal taken, is_whole, ends
+        if is_whole:  # what is waited for now is that the other side hangs up
+            return await receive()
+        ends = ends or asyncio.get_running_loop().time() + within_s
+        try:
+            async with asyncio.timeout_at(ends):
+                message = await receive()
+        except TimeoutError:
+            late = f"A body arrives within {within_s:.0f} s."
+            raise HTTPException(408, late, {"connection": "close"}) from None
+        is_whole = not message.get("more_body", False)
         taken += len(message.get("body", b""))
-        if taken > MOST_BODY_BYTES:
-            raise HTTPException(413, f"At most {MOST_BODY_BYTES:,} bytes are taken.")
+        if taken > most_bytes:
+            raise HTTPException(413, f"At most {most_bytes:,} bytes are taken.")
         return message
 
     return bounded
 
 
-def _hardened(send: Send) -> Send:
+def hardened_by_headers(send: Send) -> Send:
+    """Send with headers that keep scripts of others, frames and caches away."""
+
     async def hardened(message: Message) -> None:
         if message["type"] == "http.response.start":
             own = {key.lower() for key, _ in message.get("headers", [])}
@@ -263,8 +353,9 @@ def _hardened(send: Send) -> Send:
     return hardened
 
 
-async def _say(send: Send, status: int, text: str) -> None:
-    hardened = _hardened(send)
+async def said(send: Send, status: int, text: str) -> None:
+    """Answer with a line of text."""
+    hardened = hardened_by_headers(send)
     head = [(b"content-type", b"text/plain; charset=utf-8")]
     await hardened({"type": "http.response.start", "status": status, "headers": head})
     await hardened({"type": "http.response.body", "body": f"{text}\n".encode()})

@@ -13,7 +13,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,20 +21,36 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from hearth import config
 from hearth.config import Settings
 from hearth.errors import ConfigError, MissingExtraError, StoreError
+from hearth.guard.egress.gateway import Egress
 from hearth.permissions import make_private
 from hearth.protocols import CallContext, Encoder
+from hearth.serve.background import background_sync, idle_learning, resting, watchers
+from hearth.serve.background.new_mail import Letter, NewMail
 from hearth.serve.desk import Desk
-from hearth.serve.door import KEYS_FILE, Door, Keys
-from hearth.serve.page import Home, Page
+from hearth.serve.door import KEYS_FILE, Application, Door, Keys, PhoneEntrance
+from hearth.serve.idle_connections import BoundedHttp
+from hearth.serve.pages.house_pages import HousePages
+from hearth.serve.pages.memory_pages import MemoryPages
+from hearth.serve.pages.page import PAGES, Page
+from hearth.serve.pages.page_parts import Home, Templates
+from hearth.serve.pages.phone_pages import OPEN, PHONE_COOKIE, PhonePages, Way
+from hearth.serve.pages.plan_pages import PlanPages
+from hearth.serve.pages.settings_page import SettingsPage
+from hearth.serve.phones import authority
+from hearth.serve.phones.paired import Phones
+from hearth.serve.phones.phone_server import PhoneServer, own_addresses
+from hearth.serve.phones.pushing import Pusher
+from hearth.serve.phones.web_push import Signer
+from hearth.serve.programs.client_tools import ClientTools
 from hearth.serve.programs.home_api import HomeApi, HomeLine
 from hearth.serve.programs.home_link import announced
 from hearth.serve.programs.openai_api import OpenAi
-from hearth.serve.ringing import Aside, DesktopNotifier, Ringing
+from hearth.serve.ringing import Aside, DesktopNotifier, Notifier, Ringing, hours_in, is_within
 from hearth.storage.database import Store
 from hearth.storage.fault_log import note_fault
 from hearth.tools.pim.reminders import FOLDER
@@ -56,11 +72,16 @@ class House:
     link: str
     """The same with the key, for the owner's browser."""
     door: Door
+    keys: Keys
     desk: Desk
     listening: socket.socket
     server: uvicorn.Server
+    is_again: threading.Event
+    """Set where the owner wants it started anew once `serve` ends."""
     voice: str = ""
     """Where voice satellites are answered: `127.0.0.1:10500`; empty: nowhere."""
+    phones: str = ""
+    """Where phones come in: `https://192.168.1.20:8471`; empty: nowhere."""
 
     def serve(self) -> None:
         """Serve until the process, or `stop`, tells it to end. Raises: KeyboardInterrupt."""
@@ -79,52 +100,88 @@ def opened(
     host: str = "",
     port: int | None = None,
     encoder: Encoder | None = None,
+    is_household: bool = False,
+    settings: Settings | None = None,
 ) -> Iterator[House]:
     """Open a home's agent with its page and its ring; both end with the block.
 
     Args:
         host, port: Instead of those in the settings.
         encoder: The shipped one by default.
+        is_household: Its pages lead to the page where people sign out.
+        settings: In place of those in the home's file.
     Raises:
         ConfigError: The address is taken or is none; no home there. HomeBusyError: Another process has it.
     """
-    settings = config.read_settings(home / "hearth.toml")
+    settings = settings or config.read_settings(home / "hearth.toml")
     zone = settings.zone()
     now = functools.partial(dt.datetime.now, zone)
     with contextlib.ExitStack() as stack:
         wanted = settings.serve.port if port is None else port
-        listening = stack.enter_context(_listening(host or settings.serve.host, wanted, "--port (0 takes a free one)"))
+        listening = stack.enter_context(
+            listening_at(host or settings.serve.host, wanted, "--port (0 takes a free one)")
+        )
         satellites = stack.enter_context(_for_satellites(settings))
+        for_phones = stack.enter_context(_for_phones(settings))
         make_private(home)
         keys = Keys(home / KEYS_FILE)
-        desk = Desk.open(home, environ, encoder=encoder)
+        desk = Desk.open(home, environ, encoder=encoder, settings=settings)
         stack.callback(desk.close)
         store = stack.enter_context(Store.open(home / "hearth.db"))
         specs = desk.use(lambda agent: agent.tools.specs).result()
         call = desk.use(lambda agent: agent.call_context()).result()
-        page = Page(desk, Home(home, store, specs, environ, now, call))
+        mail = NewMail(settings.serve.tell_mail, _mail_teller(settings, now))
+        sync = stack.enter_context(background_sync.running(home, settings, call, desk.touch, mail))
+        templates = Templates((*PAGES, ("Household", "/household")) if is_household else PAGES)
+        idle = stack.enter_context(idle_learning.running(home, desk, settings.serve.learn_after_s, now))
+        sensed = stack.enter_context(watchers.running(home, environ, desk, now))
+        seen = Home(home, store, specs, environ, now, call, lambda: (*sync.states, *sensed.states, *idle.states), mail)
+        page = Page(desk, seen, templates)
+        phones = Phones(store)
+        pusher = stack.enter_context(_pusher(home, settings, store, now))
+        way = _way(home, settings, for_phones, pusher, now())
+        phone_pages = PhonePages(templates, phones, now, way)
         names, address = _names(listening, settings)
-        application = _application(page, desk, home, _voice(desk, satellites, settings))
+        beside = _voice(desk, satellites, settings)
+        is_again = threading.Event()
+
+        def restart() -> None:
+            is_again.set()
+            server.should_exit = True
+
+        settings_page = SettingsPage(desk, seen, templates, None if is_household else restart)
+        of_home = (HousePages, PlanPages, MemoryPages)
+        routes = [route for pages in of_home for route in pages(desk, seen, templates).routes()]
+        client_tools = ClientTools()
+        stack.enter_context(resting.running(desk, client_tools))
+        more = [*phone_pages.routes(), *routes, *settings_page.routes(), *OpenAi(desk, client_tools).routes()]
+        application = _application(page, more, desk, home, beside)
         door = Door(application, keys, names, time.monotonic)
         page.behind(door)
-        stack.enter_context(_ringing(home, settings, desk, call))
+        if way is not None and for_phones is not None:
+            entrance = PhoneEntrance(PHONE_COOKIE, OPEN, lambda key: phones.of_key(key, now()))
+            beside.append(_phone_server(application, keys, entrance, way, for_phones, home).lifespan)
+        stack.enter_context(_ringing(home, settings, desk, call, pusher))
         stack.enter_context(announced(home, address))
         link = f"{address}/enter?key={keys.key}"
         voice = "{}:{}".format(*satellites.getsockname()[:2]) if satellites else ""
-        yield House(home, address, link, door, desk, listening, uvicorn.Server(_options(door)), voice)
+        server = uvicorn.Server(options_of(door))
+        on_phones = way.address if way else ""
+        yield House(home, address, link, door, keys, desk, listening, server, is_again, voice, on_phones)
 
 
 Lifespan = Callable[[object], contextlib.AbstractAsyncContextManager[None]]
 
 
-def _application(page: Page, desk: Desk, home: Path, beside: list[Lifespan]) -> Starlette:
+def _application(page: Page, routes: list[BaseRoute], desk: Desk, home: Path, beside: list[Lifespan]) -> Starlette:
     """Join the page with what other programs speak; MCP where its package is installed.
 
     Args:
-        beside: What runs while the page does.
+        routes: Of further pages and programs.
+        beside: What runs while the page does; more may be added until it begins.
     """
     line = HomeLine(desk)
-    routes = [*OpenAi(desk).routes(), *HomeApi(line).routes()]
+    routes = [*routes, *HomeApi(line).routes()]
     try:
         from hearth.serve.programs.mcp_server import McpOverHttp
     except ModuleNotFoundError as error:
@@ -134,7 +191,7 @@ def _application(page: Page, desk: Desk, home: Path, beside: list[Lifespan]) -> 
     else:
         mcp = McpOverHttp(home, line)
         routes += mcp.routes()
-        beside = [*beside, mcp.lifespan]
+        beside.append(mcp.lifespan)
 
     @contextlib.asynccontextmanager
     async def lifespan(application: Starlette) -> AsyncIterator[None]:
@@ -163,10 +220,11 @@ async def _no_mcp(request: Request) -> Response:  # noqa: ARG001 - every route i
     return PlainTextResponse(f"{MissingExtraError('MCP', MCP_COMMAND)}\n", 501)
 
 
-def _options(door: Door) -> uvicorn.Config:
+def options_of(door: Application, certificate: Path | None = None, *, has_lifespan: bool = True) -> uvicorn.Config:
+    """Return how everything here is served: bounded, and quiet about itself."""
     return uvicorn.Config(
         door,
-        http="h11",  # bounds a head that never ends
+        http=BoundedHttp,  # bounds a head that never ends
         h11_max_incomplete_event_size=32_768,
         log_level="warning",
         access_log=False,
@@ -175,10 +233,68 @@ def _options(door: Door) -> uvicorn.Config:
         limit_concurrency=_MOST_CONNECTIONS,
         timeout_graceful_shutdown=2,
         ws="none",
+        lifespan="auto" if has_lifespan else "off",
+        ssl_certfile=certificate,
     )
 
 
-def _listening(host: str, port: int, chosen_by: str) -> socket.socket:
+# ── Phones ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@contextlib.contextmanager
+def _for_phones(settings: Settings) -> Iterator[socket.socket | None]:
+    if settings.serve.phones_port is None:
+        yield None
+        return
+    host, port = settings.serve.phones_host, settings.serve.phones_port
+    with listening_at(host, port, "`phones_port` under [serve]") as listening:
+        yield listening
+
+
+@contextlib.contextmanager
+def _pusher(home: Path, settings: Settings, store: Store, now: Callable[[], dt.datetime]) -> Iterator[Pusher | None]:
+    """Tell phones and an Apprise server what rings and is asked, where there are any, until the block ends.
+
+    Raises:
+        ConfigError: A file of ours is damaged.
+    """
+    said = settings.serve
+    if said.phones_port is None and not said.apprise_url:
+        yield None
+        return
+    egress = Egress.from_settings(settings, store, now)
+    pusher = Pusher(
+        Phones(store), egress, Signer(home), time.monotonic,
+        shows_reminders=said.phones_show_reminders, apprise_url=said.apprise_url,
+    )  # fmt: skip
+    with contextlib.closing(pusher):
+        yield pusher
+
+
+def _way(
+    home: Path, settings: Settings, listening: socket.socket | None, pusher: Pusher | None, now: dt.datetime
+) -> Way | None:
+    """Return how phones come here; None: not at all. Raises: ConfigError: A file of ours is damaged."""
+    if listening is None or pusher is None:
+        return None
+    allowed = frozenset(name.partition(":")[0].lower() for name in settings.network.allow)
+    host, port = listening.getsockname()[:2]
+    names = (host,) if host not in ("0.0.0.0", "::") else own_addresses(settings.serve.names)  # noqa: S104
+    addresses = tuple(f"{f'[{name}]' if ':' in name else name}:{port}" for name in names or ("127.0.0.1",))
+    return Way(addresses, authority.opened(home, now), pusher, lambda name: name.lower() in allowed)
+
+
+def _phone_server(
+    application: Starlette, keys: Keys, entrance: PhoneEntrance, way: Way, listening: socket.socket, home: Path
+) -> PhoneServer:
+    names = [address.rpartition(":")[0].strip("[]") for address in way.addresses]
+    certificate = authority.certify(way.authority, home, names, dt.datetime.now(dt.UTC))
+    door = Door(application, keys, frozenset(way.addresses), time.monotonic, entrance)
+    return PhoneServer(options_of(door, certificate, has_lifespan=False), listening)
+
+
+def listening_at(host: str, port: int, chosen_by: str) -> socket.socket:
+    """Take an address. Raises: ConfigError: It is taken; `chosen_by` says how another is chosen."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -200,7 +316,7 @@ def _for_satellites(settings: Settings) -> Iterator[socket.socket | None]:
         yield None
         return
     host, port = settings.serve.wyoming_host, settings.serve.wyoming_port
-    with _listening(host, port, "`wyoming_port` under [serve]") as listening:
+    with listening_at(host, port, "`wyoming_port` under [serve]") as listening:
         yield listening
 
 
@@ -216,14 +332,16 @@ def _names(listening: socket.socket, settings: Settings) -> tuple[frozenset[str]
 
 
 @contextlib.contextmanager
-def _ringing(home: Path, settings: Settings, desk: Desk, call: CallContext) -> Iterator[None]:
-    """Ring reminders in a thread of its own until the block ends."""
+def _ringing(home: Path, settings: Settings, desk: Desk, call: CallContext, pusher: Pusher | None) -> Iterator[None]:
+    """Ring reminders in a thread of its own until the block ends; phones hear of questions from it, too."""
     stopped = threading.Event()
     zone = settings.zone()
 
     def ring() -> None:
         while not stopped.wait(_TICK_S):
             try:
+                if pusher is not None:
+                    pusher.look(desk.view)
                 n_dropped = ringing.n_dropped
                 if ringing.tick(dt.datetime.now(zone)) or ringing.n_dropped > n_dropped:
                     desk.touch()
@@ -234,9 +352,13 @@ def _ringing(home: Path, settings: Settings, desk: Desk, call: CallContext) -> I
 
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(Store.open(home / "hearth.db"))
-        notifiers = [Aside(DesktopNotifier())] if settings.serve.desktop else []
-        for notifier in notifiers:
-            stack.callback(notifier.close)
+        notifiers: list[Notifier] = []
+        if settings.serve.desktop:
+            desktop = Aside(DesktopNotifier())
+            stack.callback(desktop.close)
+            notifiers.append(desktop)
+        if pusher is not None:
+            notifiers.append(pusher)
         look = functools.partial(_last_changed, home / "owner" / FOLDER)
         ringing = Ringing(store, call, look, notifiers, settings.serve.quiet_hours)
         thread = threading.Thread(target=ring, name="hearth-ringing")
@@ -244,6 +366,19 @@ def _ringing(home: Path, settings: Settings, desk: Desk, call: CallContext) -> I
         stack.callback(thread.join)
         stack.callback(stopped.set)
         yield
+
+
+def _mail_teller(settings: Settings, now: Callable[[], dt.datetime]) -> Callable[[Sequence[Letter]], None]:
+    """What tells the desktop of mail that came, outside quiet hours."""
+    desktop = DesktopNotifier()
+    quiet = hours_in(settings.serve.quiet_hours)
+
+    def tell(letters: Sequence[Letter]) -> None:
+        if settings.serve.desktop and not is_within(quiet, now()):
+            said = f"{len(letters)} new mails" if len(letters) > 1 else f"Mail from {letters[0].writer}"
+            desktop.show(said, letters[-1].subject)
+
+    return tell
 
 
 def _last_changed(folder: Path) -> tuple[int, int]:

@@ -50,6 +50,14 @@ class Ring:
     is_late: bool
 
 
+@dataclass(frozen=True, slots=True)
+class EndedRing:
+    """A ring that was ended, and its state before."""
+
+    number: int
+    state: str
+
+
 class Notifier(Protocol):
     """Tells the owner of a ring somewhere beside the page."""
 
@@ -65,12 +73,15 @@ class DesktopNotifier:
         self._command = shutil.which("notify-send")
 
     def tell(self, ring: Ring) -> None:
-        """Show it; nothing where the desktop has no such command."""
+        """Show it."""
+        self.show(f"{'Late: ' if ring.is_late else ''}{ring.text}", f"{ring.due:%H:%M}")
+
+    def show(self, said: str, below: str) -> None:
+        """Show two texts; nothing where the desktop has no such command."""
         if self._command is None:
             return
         with suppress(OSError, ValueError, subprocess.TimeoutExpired):
-            said = f"{'Late: ' if ring.is_late else ''}{ring.text}"[:300]
-            arguments = [self._command, "--app-name=Hearth", "--", said, f"{ring.due:%H:%M}"]
+            arguments = [self._command, "--app-name=Hearth", "--", said[:300], below[:300]]
             subprocess.run(arguments, timeout=5, check=False, capture_output=True)
 
 
@@ -124,7 +135,7 @@ class Ringing:
         self._call = call
         self._changed = changed
         self._notifiers = notifiers
-        self._quiet = _hours(quiet_hours)
+        self._quiet = hours_in(quiet_hours)
         self._seen: object = None
         self._read_until: dt.datetime | None = None
         self._last_tick: dt.datetime | None = None
@@ -149,7 +160,7 @@ class Ringing:
             self._read(until, now)
             self._seen = seen
         due = [one for one in self._ahead if one[0] <= now]
-        is_quiet = _is_within(self._quiet, now)
+        is_quiet = is_within(self._quiet, now)
         waiting = [one for one in due if is_quiet and now - one[0] > LATE]
         rung = [ring for one in due if one not in waiting for ring in self._ring(*one, now)]
         rung += self._again(now)
@@ -244,15 +255,25 @@ def snooze(store: Store, number: int, until: dt.datetime) -> bool:
         return cursor.rowcount == 1
 
 
-def end(store: Store, number: int) -> bool:
-    """End a ring and the others of its reminder: done once, it is done for all. False when it is over already."""
+def end(store: Store, number: int) -> tuple[EndedRing, ...]:
+    """End a ring and the others of its reminder: done once, it is done for all. Empty when it is over already."""
     with store.transaction() as cursor:
         cursor.execute(
-            "UPDATE ring SET state = 'over' WHERE state <> 'over'"
+            "SELECT number, state FROM ring WHERE state <> 'over'"
             " AND reminder = (SELECT reminder FROM ring WHERE number = ? AND state = 'ringing')",
             (number,),
         )
-        return cursor.rowcount > 0
+        ended = tuple(EndedRing(row["number"], row["state"]) for row in cursor.fetchall())
+        cursor.executemany("UPDATE ring SET state = 'over' WHERE number = ?", [(one.number,) for one in ended])
+    return ended
+
+
+def ring_on(store: Store, ended: Sequence[EndedRing]) -> None:
+    """Let rings be as they were before `end`: what they remind of could not be done."""
+    with store.transaction() as cursor:
+        cursor.executemany(
+            "UPDATE ring SET state = ? WHERE number = ? AND state = 'over'", [(one.state, one.number) for one in ended]
+        )
 
 
 def _ring_of(row: sqlite3.Row, now: dt.datetime | None) -> Ring:
@@ -265,7 +286,7 @@ def _text(moment: dt.datetime) -> str:
     return moment.astimezone(dt.UTC).isoformat(timespec="microseconds")
 
 
-def _hours(quiet: str) -> tuple[int, int] | None:
+def hours_in(quiet: str) -> tuple[int, int] | None:
     """Read hours like `22:00-24:00` as minutes of the day. Raises: ValueError: They are none."""
     if not quiet:
         return None
@@ -273,7 +294,8 @@ def _hours(quiet: str) -> tuple[int, int] | None:
     return int(start[0]) * 60 + int(start[2]), int(end[0]) * 60 + int(end[2])
 
 
-def _is_within(hours: tuple[int, int] | None, now: dt.datetime) -> bool:
+def is_within(hours: tuple[int, int] | None, now: dt.datetime) -> bool:
+    """Say whether a moment lies in such hours, which may go over midnight."""
     if hours is None:
         return False
     start, end = hours

@@ -13,19 +13,20 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import fcntl
-import filecmp
 import heapq
 import os
 import shutil
 import sqlite3
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
 from hearth.atomic_files import sync_folder
+from hearth.config.folders import KEY_FILE, has_key
 from hearth.errors import (
     HomeBusyError,
     StoreCorruptError,
@@ -34,18 +35,19 @@ from hearth.errors import (
     StoreLockedError,
     StoreVersionError,
 )
+from hearth.storage.connections import connect, is_plain, pieces, rows_of
 from hearth.storage.migrations import APPLICATION_ID, MIGRATIONS, migrate
 
 _TABLES = (
     *("meta", "episode", "step", "large_value", "journal", "demonstration", "event", "disclosure"),
     *("set_aside", "version", "version_change", "skill", "agreement", "teacher_use", "looked_at"),
-    *("consent", "record_origin", "fact", "fact_event", "event_vector", "blob", "blob_use", "summary", "summary_line"),
+    *("consent", "record_origin", "fact", "fact_event", "event_vector", "summary", "summary_line"),
     *("person", "person_face", "activity_example", "camera", "recording", "recording_chunk", "sighting"),
     *("sighting_part", "sighting_activity", "sighting_face", "sighting_thumbnail"),
     *("listened_chunk", "utterance", "sound_event"),
     "passage_forgotten",  # the passages themselves are read anew from the owner's folder
     *("edge_link", "edge_taken", "outbox", "outbox_pace", "outbox_dropped", "cloud_answer", "statistics_given"),
-    "ring",
+    *("ring", "agreed_step", "phone"),
 )
 _N_MAX_PROBES = 20_000
 
@@ -74,11 +76,14 @@ class SalvageReport:
 class Store:
     """The home's database: one connection, shared by all threads of the process."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, was_unclean: bool) -> None:
+    def __init__(
+        self, path: Path, connection: sqlite3.Connection, was_unclean: bool, busy_timeout_s: float = 5.0
+    ) -> None:
         self.path = path
         self.was_unclean = was_unclean
         """True when the process that had it open before did not close it (crash, power cut)."""
         self._connection = connection
+        self._busy_timeout_s = busy_timeout_s
         self._lock = threading.RLock()
 
     @classmethod
@@ -92,6 +97,7 @@ class Store:
             StoreLockedError: Another process holds it.
             StoreFullError: No space to make or migrate it; it is as before.
             StoreVersionError: Written by a newer Hearth.
+            HomeKeyError: It is encrypted, and its key is not to be had.
             StoreError: Not a file that can be opened, or another program's database.
         """
         was_unclean = _was_unclean(path)
@@ -99,14 +105,14 @@ class Store:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             if not path.exists():
                 path.touch(mode=0o600)
-            connection = sqlite3.connect(path, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False)
+            connection = connect(path, timeout_s=busy_timeout_s)
         except OSError as error:
             raise StoreError(
                 f"cannot open the database {str(path)!r}: {error.strerror}; check the folder's permissions"
             ) from None
         except sqlite3.Error as error:
             _raise(error, path)
-        store = cls(path, connection, was_unclean)
+        store = cls(path, connection, was_unclean, busy_timeout_s)
         try:
             store._prepare()
         except sqlite3.Error as error:
@@ -197,7 +203,7 @@ class Store:
 
     def _prepare(self) -> None:
         connection = self._connection
-        connection.row_factory = sqlite3.Row
+        connection.row_factory = rows_of(connection)
         connection.execute("PRAGMA foreign_keys=ON")
         connection.execute("PRAGMA secure_delete=ON")
         connection.execute("BEGIN")  # one view of all three, since another process may be making the file
@@ -214,7 +220,7 @@ class Store:
                 f"{str(self.path)!r} has schema {version}, this Hearth knows up to {len(MIGRATIONS)}; "
                 "it was written by a newer Hearth: upgrade with `pip install --upgrade hearth-agent`"
             )
-        connection.execute("PRAGMA journal_mode=WAL")
+        _keep_log(connection, self._busy_timeout_s)
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA journal_size_limit=16777216")
         if self.was_unclean:  # a cut-off file shows by its size, damage inside only by reading it all
@@ -242,6 +248,11 @@ class Store:
         """
         if not path.exists():
             raise StoreError(f"there is no database {str(path)!r} to salvage")
+        if has_key(path.parent) and not is_plain(path):
+            raise StoreCorruptError(
+                f"the database {str(path)!r} is encrypted, and of a damaged one no part can be read; restore a backup "
+                "(`hearth memory restore`)"
+            )
         holder = _holder(path)
         if holder:
             raise StoreLockedError(f"cannot salvage {str(path)!r} while {holder} has it open; end that first")
@@ -277,9 +288,10 @@ def _raise(error: sqlite3.Error, path: Path) -> NoReturn:
     where = repr(str(path))
     if code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or (not code and "malformed" in str(error)):
         kept = _set_aside(path)
+        keyless = "" if is_plain(path) or has_key(path.parent) else f"; if it is encrypted, its {KEY_FILE} is missing"
         raise StoreCorruptError(
             f"the database {where} is damaged ({error}); a copy is in {str(kept)!r}; "
-            "run `hearth doctor --repair` to rescue what is readable into a new one"
+            f"run `hearth doctor --repair` to rescue what is readable into a new one{keyless}"
         ) from None
     if code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         holder = _holder(path) or "another process"
@@ -296,6 +308,19 @@ def _raise(error: sqlite3.Error, path: Path) -> NoReturn:
         f"the database {where} cannot be used: {error}{f' ({name})' if name else ''}; "
         "check that the folder exists, can be written and is on a local disk"
     ) from error
+
+
+def _keep_log(connection: sqlite3.Connection, timeout_s: float) -> None:
+    """Switch to the write-ahead log, waiting for others that make the same file: here SQLite itself does not wait."""
+    give_up_at = time.monotonic() + timeout_s
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up_at:
+                raise
+        time.sleep(0.01)
 
 
 def _is_disk_full(path: Path) -> bool:
@@ -377,10 +402,10 @@ def _set_aside(path: Path) -> Path:
 
 def _is_same(path: Path, kept: Path) -> bool:
     for suffix in ("", "-wal"):
-        files = [p.with_name(p.name + suffix) for p in (path, kept)]
-        if files[0].exists() != files[1].exists() or (
-            files[0].exists() and not filecmp.cmp(files[0], files[1], shallow=False)
-        ):
+        one, other = (p.with_name(p.name + suffix) for p in (path, kept))
+        if one.exists() != other.exists() or (one.exists() and one.stat().st_size != other.stat().st_size):
+            return False
+        if one.exists() and any(a != b for a, b in zip(pieces(one), pieces(other), strict=False)):
             return False
     return True
 
@@ -389,7 +414,9 @@ def _copy(source: Path, target: Path) -> None:
     for suffix in ("", "-wal", "-shm"):
         file = source.with_name(source.name + suffix)
         if file.exists():
-            shutil.copy2(file, target.with_name(target.name + suffix))
+            with target.with_name(target.name + suffix).open("wb") as copy:
+                copy.writelines(pieces(file))
+            shutil.copystat(file, target.with_name(target.name + suffix))
     sync_folder(target.parent)
 
 

@@ -604,6 +604,45 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE INDEX ring_open ON ring (state) WHERE state <> 'over';
     """,
+    # 13: what the owner agreed to of requests that are not over
+    """
+    CREATE TABLE agreed_step (
+        number INTEGER PRIMARY KEY,
+        episode TEXT NOT NULL,
+        step INTEGER NOT NULL,
+        what_json TEXT NOT NULL,
+        UNIQUE (episode, step)
+    );
+    CREATE TRIGGER agreed_step_over AFTER UPDATE OF status ON episode WHEN new.status = 'finished' BEGIN
+        DELETE FROM agreed_step WHERE episode = new.id;
+    END;
+    CREATE TRIGGER agreed_step_gone AFTER DELETE ON episode BEGIN
+        DELETE FROM agreed_step WHERE episode = old.id;
+    END;
+    """,
+    # 14: phones that are let in, each by a key of which the digest is kept
+    """
+    CREATE TABLE phone (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL UNIQUE,
+        digest TEXT NOT NULL UNIQUE,
+        added_at TEXT NOT NULL,
+        seen_at TEXT NOT NULL,
+        endpoint TEXT,
+        receiver_key TEXT,
+        receiver_secret TEXT
+    );
+    """,
+    # 15: files named by their hash, which no part of Hearth ever kept
+    """
+    DROP TRIGGER event_let_go;
+    CREATE TRIGGER event_let_go AFTER DELETE ON event BEGIN
+        DELETE FROM event_vector WHERE number = old.number;
+        DELETE FROM summary WHERE event = old.id;
+    END;
+    DROP TABLE blob_use;
+    DROP TABLE blob;
+    """,
 )
 """Schema changes, first to last; a file's `user_version` is the number applied. Never edit one that was released."""
 

@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from hearth.errors import NotFound, SandboxError, StoreFullError, ToolError
 from hearth.protocols import FileStat
@@ -108,12 +109,24 @@ def _stamp(status: os.stat_result) -> _Stamp:
     return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns
 
 
+class ContentSeal(Protocol):
+    """Encrypts and decrypts the content of files; `storage.file_seal.Seal` is one."""
+
+    def sealed(self, content: bytes) -> bytes: ...
+
+    def opened(self, raw: bytes, path: str) -> bytes:
+        """Raises: ToolError: It was changed since it was encrypted."""
+        ...
+
+
 class Sandbox:
     """The files below `root`. Read-only, except for folders on the way to a place and what `sweep` removes."""
 
-    def __init__(self, root: Path) -> None:
-        """Open the folder, making it when absent. Raises: ToolError: It is no folder, or cannot be made."""
+    def __init__(self, root: Path, seal: ContentSeal | None = None) -> None:
+        """Open the folder, making it when absent; `seal` opens files that are encrypted. Raises: ToolError: It is no
+        folder, or cannot be made."""
         self.root = root
+        self._seal = seal
         self._listings: dict[tuple[tuple[str, ...], str], _Listing] = {}
         try:
             root.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -128,7 +141,11 @@ class Sandbox:
                 raise ToolError(
                     f"{path!r} has {status.st_size / 1e6:.0f} MB; at most {N_MAX_READ_BYTES / 1e6:.0f} MB can be read"
                 )
-            return b"".join(chunks(handle, N_MAX_READ_BYTES))
+            return self.content(b"".join(chunks(handle, N_MAX_READ_BYTES)), path)
+
+    def content(self, raw: bytes, path: str) -> bytes:
+        """Return what a file holds, decrypted where it is encrypted. Raises: ToolError: It was changed."""
+        return raw if self._seal is None else self._seal.opened(raw, path)
 
     def exists(self, path: str) -> bool:
         """Return as `protocols.Workspace.exists`; False for folders, pipes and devices."""
@@ -223,8 +240,11 @@ class Sandbox:
         try:
             if self.is_bare(path):
                 return None
-            with faults("read", path), self.place(path_parts(path)) as place, opened(place, path) as (handle, _):
+            with faults("read", path), self.place(path_parts(path)) as place, opened(place, path) as (handle, status):
                 digest = hashlib.sha256()
+                if self._seal is not None and status.st_size <= N_MAX_READ_BYTES:
+                    digest.update(self.content(b"".join(chunks(handle)), path))
+                    return digest.hexdigest()
                 for chunk in chunks(handle):
                     digest.update(chunk)
                 return digest.hexdigest()

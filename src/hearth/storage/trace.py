@@ -64,6 +64,8 @@ class StartedStep:
     """The policy's ruling on this step; None in records from before it was stored."""
     labels: Mapping[str, Label] = field(default_factory=dict)
     """Label of each argument's value."""
+    things: tuple[str, ...] = ()
+    """Ids of the things it acts on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,7 +381,7 @@ def _write_result(cursor: sqlite3.Cursor, place: int, result: StepResult, value:
 
 
 def _started(row: sqlite3.Row) -> StartedStep:
-    ruling, labels = _why(row["why_json"])
+    why = _why(row["why_json"])
     return StartedStep(
         step=row["place"] % N_MAX_STEPS,
         tool=row["tool"],
@@ -387,25 +389,23 @@ def _started(row: sqlite3.Row) -> StartedStep:
         arguments=json.loads(row["arguments_json"]),
         at=parse_moment(row["started"]),
         effect=row["effect"],
-        ruling=ruling,
-        labels=labels,
+        ruling=None if why.get("ruling") is None else Ruling(*why["ruling"]),
+        labels={name: label_from_text(label) for name, label in why.get("labels", {}).items()},
+        things=tuple(why.get("things", ())),
     )
 
 
 def _why_text(step: StartedStep) -> str:
-    """Encode who allowed a step, and the labels of its arguments."""
+    """Encode who allowed a step, the labels of its arguments, and what it acts on."""
     if step.ruling is None and not step.labels:
         return ""
     ruling = None if step.ruling is None else [step.ruling.verdict, step.ruling.reason, step.ruling.rule]
-    return _dumps({"ruling": ruling, "labels": {name: label_text(label) for name, label in step.labels.items()}})
+    labels = {name: label_text(label) for name, label in step.labels.items()}
+    return _dumps({"ruling": ruling, "labels": labels, **({"things": step.things} if step.things else {})})
 
 
-def _why(text: str) -> tuple[Ruling | None, dict[str, Label]]:
-    if not text:
-        return None, {}
-    data = json.loads(text)
-    ruling = None if data["ruling"] is None else Ruling(*data["ruling"])
-    return ruling, {name: label_from_text(label) for name, label in data["labels"].items()}
+def _why(text: str) -> dict[str, Any]:
+    return cast("dict[str, Any]", json.loads(text)) if text else {}
 
 
 def _request(row: sqlite3.Row) -> Request:

@@ -20,15 +20,18 @@ import sqlite3
 import stat
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from hearth.config.folders import has_key
 from hearth.errors import Conflict, NotFound, StoreError, ToolError
 from hearth.protocols import FileStat
 from hearth.storage.database import Store
 from hearth.storage.sandbox import (
+    N_MAX_READ_BYTES,
     TEMPORARY_PREFIX,
+    ContentSeal,
     Place,
     Sandbox,
     chunks,
@@ -76,7 +79,12 @@ class Folder:
             ToolError: It is no folder, or cannot be made.
         """
         self.root = root
-        self._sandbox = Sandbox(root)
+        self._seal: ContentSeal | None = None
+        if has_key(store.path.parent):
+            from hearth.storage.file_seal import seal_of  # only homes that are encrypted need it
+
+            self._seal = seal_of(store.path.parent)
+        self._sandbox = Sandbox(root, self._seal)
         self._store = store
         self._blobs = store.path.parent / "journal"
         self._lock = threading.RLock()
@@ -103,7 +111,7 @@ class Folder:
                 return
             number = self._journal(key, place, before, after)
             try:
-                temporary = write_temporary(place.folder, (data,), before.mode, time.time_ns())
+                temporary = write_temporary(place.folder, (self._sealed(data),), before.mode, time.time_ns())
                 try:
                     _check_unchanged(place, before, path)
                     os.rename(temporary, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
@@ -137,20 +145,31 @@ class Folder:
             with opened(place, path) as (handle, status):
                 identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
                 mode, modified_ns = stat.S_IMODE(status.st_mode), status.st_mtime_ns
+                if self._seal is not None and status.st_size <= N_MAX_READ_BYTES:
+                    content = self._sandbox.content(b"".join(chunks(handle, N_MAX_READ_BYTES)), path)
+                    if len(content) > _N_MAX_ROW_BYTES:
+                        return _Before(self._keep((content,)), None, mode, modified_ns, identity)
+                    return _Before(hashlib.sha256(content).hexdigest(), content, mode, modified_ns, identity)
                 if status.st_size <= _N_MAX_ROW_BYTES:
                     content = b"".join(chunks(handle, _N_MAX_ROW_BYTES))
                     return _Before(hashlib.sha256(content).hexdigest(), content, mode, modified_ns, identity)
-                return _Before(self._keep(handle), None, mode, modified_ns, identity)
+                return _Before(self._keep(chunks(handle)), None, mode, modified_ns, identity)
         except NotFound:
             return _Before(None, None, 0o600, 0, None)
 
-    def _keep(self, handle: int) -> str:
-        """Copy a large file to the journal's folder, under its hash."""
+    def _sealed(self, content: bytes) -> bytes:
+        return content if self._seal is None else self._seal.sealed(content)
+
+    def _keep(self, content: Iterable[bytes]) -> str:
+        """Copy a large file to the journal's folder, under the hash of its content."""
         self._blobs.mkdir(exist_ok=True, mode=0o700)
         folder = os.open(self._blobs, os.O_RDONLY | os.O_DIRECTORY)
         try:
             digest = hashlib.sha256()
-            temporary = write_temporary(folder, hashed(chunks(handle), digest), 0o600, time.time_ns())
+            pieces = hashed(content, digest)
+            if self._seal is not None:
+                pieces = iter((self._sealed(b"".join(pieces)),))
+            temporary = write_temporary(folder, pieces, 0o600, time.time_ns())
             os.rename(temporary, digest.hexdigest(), src_dir_fd=folder, dst_dir_fd=folder)
             os.fsync(folder)
             return digest.hexdigest()
@@ -229,6 +248,27 @@ class Folder:
     def changes(self, key: str) -> tuple[str, ...]:
         """Return the files written under `key` that `undo` would restore."""
         return tuple(dict.fromkeys(row["path"] for row in reversed(self._rows(key))))
+
+    def as_left(self, keys: Collection[str]) -> frozenset[str]:
+        """Return those of some calls whose files are as the last of these calls to write them left them; a call that
+        wrote none, too."""
+        with self._lock:
+            rows = sorted((row for key in keys for row in self._rows(key)), key=lambda row: -row["number"])
+            last = {row["path"]: row["after_hash"] for row in reversed(rows)}
+            others: set[str] = set()
+            for path, after in last.items():
+                try:
+                    is_left = self._sandbox.hash(path) == after
+                except ToolError:
+                    is_left = False
+                if not is_left:
+                    others.add(path)
+        return frozenset(keys) - {row["key"] for row in rows if row["path"] in others}
+
+    def settle(self, key: str) -> None:
+        """Forget how files were before they were written under `key`: nobody takes back a copy of what is elsewhere."""
+        with self._lock, self._store.transaction(is_synced=False) as cursor:
+            cursor.execute("DELETE FROM journal WHERE key = ?", (key,))
 
     def prune(self, older_than: dt.timedelta) -> int:
         """Forget journal entries of that age, which can then no longer be undone.
@@ -317,6 +357,8 @@ class Folder:
         with faults("restore", path), self._sandbox.place(parts, make=True) as place:
             digest = hashlib.sha256()
             content = hashed(self._kept(row), digest)
+            if self._seal is not None:
+                content = iter((self._sealed(b"".join(content)),))
             temporary = write_temporary(place.folder, content, row["before_mode"], row["before_modified_ns"])
             if digest.hexdigest() != row["before_hash"]:
                 os.unlink(temporary, dir_fd=place.folder)
@@ -333,7 +375,10 @@ class Folder:
             return
         try:
             with (self._blobs / row["before_hash"]).open("rb") as file:
-                yield from chunks(file.fileno())
+                if self._seal is None:
+                    yield from chunks(file.fileno())
+                else:
+                    yield self._sandbox.content(file.read(), row["path"])
         except FileNotFoundError:
             raise ToolError(f"the journal's copy of {row['path']!r} is gone; it was left as it is") from None
 

@@ -3,7 +3,8 @@
 In: a plug-in's part. Out: nothing, or AssertionError with what was found, what the contract says and how to keep it.
 Here: `doubles` (deterministic, without disk or network), `tool_contract` (`check_tool`), `planner_contract`
 (`check_planner`, `check_teacher`), `seam_contracts` (`check_workspace`, `check_footage`, `check_holder`,
-`check_expert`, `check_sensor`).
+`check_expert`, `check_sensor`), `recorded_cloud` (a cloud that answers from a file, a process of its own),
+`local_server` (serves such doubles on this machine).
 Not covered: whether a tool does what its description says, speed, and effects outside the workspace.
 """
 

@@ -19,12 +19,13 @@ from zoneinfo import ZoneInfo
 
 import httpx
 
-from hearth.errors import CancelledError, EgressError, NotFound, ToolError
+from hearth.errors import CancelledError, EgressError, NotFound, RequestError, ToolError
 from hearth.protocols import (
     CallContext,
     Cause,
     Count,
     Egress,
+    EnrolledPerson,
     ExpertCard,
     FileStat,
     Footage,
@@ -220,13 +221,16 @@ class ScriptedFootage:
         said: Sequence[Said] = (),
         heard: Sequence[Heard] = (),
         lines: Sequence[WrittenLine] = (),
+        has_sound: bool = True,
     ) -> None:
+        self._has_sound = has_sound
         self._said, self._heard, self._lines = tuple(said), tuple(heard), tuple(lines)
         self._recordings = tuple(sorted(recordings, key=lambda one: (one.start, one.id)))
         self._sightings = tuple(sorted(sightings, key=lambda one: (one.start, one.id)))
         self._cut: dict[str, Sighting] = {one.id: one for one in self._sightings}
         self.looked: list[tuple[str, dt.datetime, dt.datetime]] = []
         self.shown: list[tuple[tuple[str, ...], bool]] = []
+        self._enrolled: dict[str, EnrolledPerson] = {}
 
     def rooms(self) -> tuple[str, ...]:
         return tuple(sorted({one.room for one in self._recordings}))
@@ -274,6 +278,22 @@ class ScriptedFootage:
         self.shown.append((tuple(ids), shows_strangers))
         return tuple(f"/pictures/{id_}.png" for id_ in ids)
 
+    def enrolled(self) -> tuple[EnrolledPerson, ...]:
+        return tuple(self._enrolled[name] for name in sorted(self._enrolled))
+
+    def enroll(self, name: str, photo: Path, consent_by: str) -> EnrolledPerson:
+        """Take any picture that holds the word `face`."""
+        if not name.strip() or not consent_by.strip() or b"face" not in photo.read_bytes():
+            raise RequestError(f"{photo.name!r} shows no face that can be recognised; nothing was enrolled")
+        before = self._enrolled.get(name)
+        n_photos = 1 + (before.n_photos if before else 0)
+        self._enrolled[name] = EnrolledPerson(name, n_photos, 0.9, consent_by, FIXED_NOW)
+        return self._enrolled[name]
+
+    def forget_face(self, name: str) -> None:
+        if self._enrolled.pop(name, None) is None:
+            raise NotFound(f"nobody named {name!r} is enrolled")
+
     def tend(self, now: dt.datetime) -> None:
         """Do nothing: all of the script is kept."""
 
@@ -297,6 +317,15 @@ class ScriptedFootage:
             for one in self._heard
             if one.room == (room or one.room) and one.end > start and one.start < end
         )
+
+    def has_sound(self, room: str, start: dt.datetime, end: dt.datetime) -> bool:
+        self.recordings(room, start, end)
+        return self._has_sound
+
+    def spoken(self, path: Path) -> str:
+        if not path.exists():
+            raise NotFound(f"no file {str(path)!r}")
+        return " ".join(one.text for one in self._said)
 
     def writing(self, picture: bytes) -> tuple[WrittenLine, ...]:
         if not picture:

@@ -9,12 +9,13 @@ Not covered: the text inside PDF, Word and other binary files; folders without f
 from __future__ import annotations
 
 import codecs
+import contextlib
 import datetime as dt
 import difflib
 import functools
 import posixpath
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from hearth.errors import Ambiguous, Conflict, NotFound, SandboxError, ToolError
@@ -71,24 +72,34 @@ _NO_TEXT = frozenset().union(*(_EXTENSIONS[kind] for kind in ("image", "audio", 
 
 def file_meant(path: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001 - a Resolver
     """Resolve the path or the name of a document that is there. Raises: As `existing_document`."""
-    return file_referent(call.workspace.real_path(existing_document(path, call.workspace)))
+    return file_referent(call.workspace.real_path(existing_document(path, call.workspace)), call)
 
 
-def file_referent(path: str) -> Referent:
-    """A file by its real path below the owner's folder."""
+def file_referent(path: str, call: CallContext) -> Referent:
+    """A file by its real path below the owner's folder, with its size and time where it is there."""
     inner = path.removeprefix(ROOT + "/")
-    return Referent(path, inner, aliases=(posixpath.basename(path),))
+    state: tuple[tuple[str, str], ...] = ()
+    if not path.endswith("/"):
+        with contextlib.suppress(ToolError):  # not there yet, or a folder
+            stat = call.workspace.stat(path)
+            state = (
+                ("its size", f"{stat.size_bytes} bytes"),
+                ("its time", stat.modified.isoformat(timespec="milliseconds")),
+            )
+    return Referent(path, inner, aliases=(posixpath.basename(path),), state=state)
 
 
 def _new_file(path: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001 - a Resolver
+    """Resolve where a text is saved; a file that is there already would be replaced."""
     said = _new_path(path)
-    return file_referent(call.workspace.real_path(said) + ("/" if said.endswith("/") else ""))
+    found = file_referent(call.workspace.real_path(said) + ("/" if said.endswith("/") else ""), call)
+    return replace(found, text="is there already and would be replaced") if found.state else found
 
 
 def _target_file(to: object, call: CallContext, given: Mapping[str, object]) -> Referent:
     """Resolve where a file is moved or copied to, which depends on the file."""
     target = _target(existing_document(given.get("path"), call.workspace), to, call.workspace)
-    return file_referent(call.workspace.real_path(target))
+    return file_referent(call.workspace.real_path(target), call)
 
 
 ExistingFile = Annotated[FilePath, Names(file_meant)]
@@ -289,19 +300,21 @@ def existing_document(path: object, workspace: Workspace) -> str:
         NotFound: There is none; names the nearest. Ambiguous: There are several. SandboxError: No path below documents.
     """
     full = document_path(path)
-    if not full.endswith("/") and workspace.exists(full):
+    said = full.removeprefix(ROOT + "/")
+    if "/" in said and not said.endswith("/") and workspace.exists(full):
         return full
-    asked = "/" + fold(full.removeprefix(ROOT + "/"))
     ends = _ends(workspace.list(ROOT))
-    found = [c for c, end in ends.items() if end.endswith(asked)]
-    found = found or [c for c, end in ends.items() if posixpath.splitext(end)[0].endswith(asked)]
+    if full in ends.listed:  # what lies right in the folder is in its list, a link to a file, too
+        return full
+    asked = "/" + fold(said)
+    found = ends.matching(asked)
     if len(found) == 1:
         return found[0]
     if found:
         raise Ambiguous(f"several files are called {path!r}: {names(found)}; say which one with its folder")
     words = wanted(asked.rpartition("/")[2].replace("-", " ").replace("_", " "))
-    alike = difflib.get_close_matches(asked.lstrip("/"), [end.lstrip("/") for end in ends.values()], 3)
-    near = [c for c, end in ends.items() if end.lstrip("/") in alike or (words and not words.missing_in(end))]
+    alike = difflib.get_close_matches(asked.lstrip("/"), [end.lstrip("/") for end in ends.by_path.values()], 3)
+    near = [c for c, end in ends.by_path.items() if end.lstrip("/") in alike or (words and not words.missing_in(end))]
     shown = [c.removeprefix(ROOT + "/") for c in near]
     hint = f"; near it: {names(shown)}" if shown else "; find_files lists what is there"
     raise NotFound(f"no file {str(path)[:100]!r} in your documents{hint}")
@@ -312,10 +325,36 @@ def _shown(paths: Iterable[str]) -> list[str]:
     return [path for path in paths if "/." not in path]
 
 
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """What the paths of documents may be said to end with, as it is compared."""
+
+    listed: frozenset[str]
+    by_path: Mapping[str, str]
+    by_name: Mapping[str, Sequence[tuple[str, str]]]
+    """Paths and what they end with, by the last name in it."""
+    by_stem: Mapping[str, Sequence[tuple[str, str]]]
+    """The same without their extensions."""
+
+    def matching(self, asked: str) -> list[str]:
+        """Return the documents whose path ends so, with or else without its extension; `asked` begins with a slash."""
+        name = asked.rpartition("/")[2]
+        for known in (self.by_name, self.by_stem):
+            if found := [path for path, end in known.get(name, ()) if end.endswith(asked)]:
+                return found
+        return []
+
+
 @functools.lru_cache(maxsize=4)
-def _ends(listing: tuple[str, ...]) -> dict[str, str]:
-    """Return what each document's path may be said to end with, as it is compared."""
-    return {path: "/" + fold(path.removeprefix(ROOT + "/")) for path in _shown(listing)}
+def _ends(listing: tuple[str, ...]) -> _Ends:
+    by_path = {path: "/" + fold(path.removeprefix(ROOT + "/")) for path in _shown(listing)}
+    by_name: dict[str, list[tuple[str, str]]] = {}
+    by_stem: dict[str, list[tuple[str, str]]] = {}
+    for path, end in by_path.items():
+        stem = posixpath.splitext(end)[0]
+        by_name.setdefault(end.rpartition("/")[2], []).append((path, end))
+        by_stem.setdefault(stem.rpartition("/")[2], []).append((path, stem))
+    return _Ends(frozenset(listing), by_path, by_name, by_stem)
 
 
 def _new_path(path: object) -> str:

@@ -129,11 +129,13 @@ class FoundAnswer:
     """What other places say instead, the newest first; else empty."""
     rests_on: list[dict[str, str]]
     """Every place that was used, with its words; of an answer that was counted, the rows."""
+    behind: str
+    """What is said behind the answer: source and quote in parentheses, or below a list the source alone."""
 
 
 @tool(
     unconfirmed="memory",
-    answer="[{doubt} ]{value} ({source}[: “{quote}”]).[ Elsewhere: {elsewhere}.]",
+    answer="[{doubt} ]{value}{behind}.[ Elsewhere: {elsewhere}.]",
     answer_none="I don't know: none of your things says that.",
     timeout_s=60,
 )
@@ -165,7 +167,9 @@ def _found_at_home(question: str, call: CallContext) -> FoundAnswer | None:
     if len(rows) > 1 and not elsewhere:
         source += f" and {len(rows) - 1} more"
     quote, doubt = (_shortened(first.quote) if first else ""), (NOT_SURE if found.chance < LEAST_SURE else "")
-    return FoundAnswer(MemoryId(id), found.value, found.kind, source, quote, doubt, elsewhere, rows)
+    is_list = "\n" in found.value
+    behind = f"\nFrom {source}" if is_list else f" ({source}: “{quote}”)" if quote else f" ({source})"
+    return FoundAnswer(MemoryId(id), found.value, found.kind, source, quote, doubt, elsewhere, rows, behind)
 
 
 def _dated(one: Witness) -> str:

@@ -10,15 +10,17 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, NewType
 
 from hearth.errors import Ambiguous, NotFound, ToolError
+from hearth.formats.headings import heading_of
 from hearth.formats.record_places import RecordPlaces
 from hearth.formats.tool_signature import ID_IS_A_KEY, Names, tool
-from hearth.language.text.keyword_match import excerpt, fold, names, wanted
-from hearth.language.text.normalize import stems
+from hearth.language.text.keyword_match import NO_SUCH_WORD, Wanted, excerpt, fold, names, wanted
+from hearth.language.text.normalize import id_asked, stems
+from hearth.language.text.spelling import Spelling
 from hearth.protocols import CallContext, Workspace
 from hearth.tools.files import decoded, text_bytes
 from hearth.types import FilePath, Referent
@@ -60,12 +62,13 @@ _GENERIC = frozenset(["note", "jotting", "written", "noted", "list"])
 
 def _note_meant(note: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001 - a Resolver
     """Resolve the id or the title of a note. Raises: As `_existing`."""
-    return _referent(*_existing(note, call))
+    id, content = _existing(note, call)
+    return replace(_referent(id, content), state=(("its text", _parts(id, content)[1]),))
 
 
-def _list_meant(list: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001 - a Resolver
-    """Resolve the name of a list that is there. Raises: NotFound."""
-    return _referent(*_existing_list(list, call))
+def _list_meant(list: object, call: CallContext, given: Mapping[str, object]) -> Referent:
+    """Resolve the name of a list that is there, or "the list" as the one that has the items. Raises: NotFound."""
+    return _referent(*_existing_list(_list_of(list, given.get("items"), call), call))
 
 
 def _any_list_meant(list: object, call: CallContext, given: Mapping[str, object]) -> Referent:
@@ -118,28 +121,49 @@ def find_notes(call: CallContext, query: str = "") -> list[Note]:
         show my notes on sourdough
         which notes do I have
     """
+    contents = list(_contents(call))
+    if id := id_asked(query):
+        return [Note(n, title, body, _modified(n, call)) for n, title, body in contents if n == id]
     words = wanted(query, _GENERIC)
-    found: list[tuple[int, Note]] = []
-    for id in _ids(call.workspace):
-        if call.cancelled.is_set():
-            raise ToolError("stopped before all notes were looked at; ask again")
-        content = _content(id, call)
-        if content is None:
-            continue
-        title, body = _parts(id, content)
-        name = f"{title} {id.replace('-', ' ')}"
-        missing = words.missing_in(name)
-        if missing and missing.missing_in(body):
-            continue
-        n_in_title = len(words.patterns) - len(missing.patterns)
-        modified = call.workspace.modified(_path(id)).astimezone(call.now.tzinfo)
-        listed = excerpt(" ".join(body.split()), words, N_MAX_LISTED_CHARACTERS)
-        note = Note(id, title, excerpt(body, words, N_MAX_SHOWN_CHARACTERS) if words else listed, modified)
-        found.append((10 * n_in_title + words.count_in(body), note))
+    found = [one for one in (_ranked(words, *content, call) for content in contents) if one is not None]
+    if not found and (known := words.known_in(f"{_name(id, title)} {body}" for id, title, body in contents)):
+        found = [one for one in (_ranked(known, *content, call) for content in contents) if one is not None]
+        if found:
+            call.notices.append(NO_SUCH_WORD)
     found.sort(key=lambda scored: (-scored[0], -scored[1].modified.timestamp(), scored[1].id))
     if len(found) > N_MAX_FOUND:
         call.notices.append(f"{len(found)} notes were found; the first {N_MAX_FOUND} are given.")
     return [note for _, note in found[:N_MAX_FOUND]]
+
+
+def _contents(call: CallContext) -> Iterator[tuple[NoteId, str, str]]:
+    """Yield id, title and text of each readable note. Raises: ToolError: It was stopped."""
+    for id in _ids(call.workspace):
+        if call.cancelled.is_set():
+            raise ToolError("stopped before all notes were looked at; ask again")
+        content = _content(id, call)
+        if content is not None:
+            yield (id, *_parts(id, content))
+
+
+def _modified(id: NoteId, call: CallContext) -> dt.datetime:
+    return call.workspace.modified(_path(id)).astimezone(call.now.tzinfo)
+
+
+def _name(id: NoteId, title: str) -> str:
+    return f"{title} {id.replace('-', ' ')}"
+
+
+def _ranked(words: Wanted, id: NoteId, title: str, body: str, call: CallContext) -> tuple[int, Note] | None:
+    """Return a note with how well it fits; None where it lacks a word."""
+    missing = words.missing_in(_name(id, title))
+    if missing and missing.missing_in(body):
+        return None
+    n_in_title = len(words.patterns) - len(missing.patterns)
+    modified = _modified(id, call)
+    listed = excerpt(" ".join(body.split()), words, N_MAX_LISTED_CHARACTERS)
+    note = Note(id, title, excerpt(body, words, N_MAX_SHOWN_CHARACTERS) if words else listed, modified)
+    return 10 * n_in_title + words.count_in(body), note
 
 
 @tool(effect="change", unconfirmed="file", origins=ID_IS_A_KEY, answer="Added to the note {title}.")
@@ -191,7 +215,7 @@ def add_to_list(list: AnyList, items: list[str], call: CallContext) -> ItemList:
     """Put items on a list such as the shopping list; a list that does not exist is started.
 
     Args:
-        list: Name of the list, e.g. "shopping" or "packing".
+        list: Which list, e.g. "shopping" or "packing".
         items: What to put on it, one item each.
     Examples:
         add milk and eggs to the shopping list
@@ -227,7 +251,7 @@ def read_list(list: ExistingList, call: CallContext) -> ItemList:
     """Read a list such as the shopping list: what is still open on it.
 
     Args:
-        list: Name of the list, e.g. "shopping".
+        list: Which list, e.g. "shopping".
     Examples:
         what's on my shopping list
         read me the packing list
@@ -244,14 +268,14 @@ def remove_from_list(list: ExistingList, items: list[str], call: CallContext) ->
     """Take items off a list such as the shopping list.
 
     Args:
-        list: Name of the list, e.g. "shopping".
+        list: Which list, e.g. "shopping".
         items: What to take off, one item each.
     Examples:
         take bananas off the shopping list
         I have sunscreen and towels now, remove them from the packing list
     """
     unwanted = _items(items)
-    id, content = _existing_list(list, call)
+    id, content = _existing_list(_list_of(list, unwanted, call), call)
     lines = content.rstrip().split("\n")
     taken: set[int] = set()
     absent: tuple[str, ...] = ()
@@ -280,12 +304,12 @@ class _Entry:
 
 
 _MARKER = re.compile(r"^(\s*[-*+]\s+)(\[[ xX]\]\s+)?")
-_ENTRY = re.compile(r"^\s*[-*+]\s+(?:\[([ xX])\]\s+)?(\S.*?)\s*$")
+_ENTRY = re.compile(r"\s*[-*+]\s+(?:\[([ xX])\]\s+)?(\S.*)")
 
 
 def _entry(line: str) -> _Entry | None:
     match = _ENTRY.match(line)
-    return _Entry(match[2], (match[1] or " ") in "xX") if match else None
+    return _Entry(match[2].rstrip(), (match[1] or " ") in "xX") if match else None
 
 
 def _same(item: str) -> str:
@@ -327,6 +351,8 @@ def _items(items: object) -> tuple[str, ...]:
     return clean
 
 
+_HAS_ITEMS = re.compile(r"^\s*[-*+] \[[ xX]\] ", re.M)
+_ANY_LIST = re.compile(r"\s*(?:(?:my|the|our|a|that|this)\s+)?lists?\s*", re.I)
 _LIST_WORDS = re.compile(r"^(?:my|the|our|a|an)\s+|\s*\blist\s*$", re.I)
 
 
@@ -348,10 +374,48 @@ def _list_id(name: object, call: CallContext) -> NoteId | None:
     for candidate in (sought, f"{sought}-list"):
         if candidate in known:
             return NoteId(candidate)
-    found = _with_title(sought, call, is_list=True)
+    found = _with_title(sought, call, is_list=True) or _alike(sought, call)
     if len(found) > 1:
         raise Ambiguous(f"several lists are called {name!r}: {names(found)}; say which one by its file's name")
+    if not found and (meant := _as_meant(sought, known)) != sought:
+        return _list_id(meant, call)
     return found[0] if found else None
+
+
+def _alike(sought: str, call: CallContext) -> list[NoteId]:
+    """Return the lists whose name has the same words, plural or not: "the Christmas card list"."""
+    asked = stems(sought.replace("-", " "))
+    titles = ((id, _LIST_WORDS.sub("", title)) for id, title, body in _contents(call) if _HAS_ITEMS.search(body))
+    return [id for id, title in titles if stems(title) == asked]
+
+
+def _list_of(list: object, items: object, call: CallContext) -> object:
+    """Return the one list that has the items where "the list" does not say which, else the words as they are."""
+    if not isinstance(list, str) or not _ANY_LIST.fullmatch(list) or not isinstance(items, Sequence):
+        return list
+    return _holding([str(item) for item in items], call) or list
+
+
+def _holding(items: Sequence[str], call: CallContext) -> NoteId | None:
+    """Return the one list on which an item stands; None where there is none, or several."""
+    found = [
+        id for id, _, body in _contents(call) if _HAS_ITEMS.search(body) and any(_is_open_in(i, body) for i in items)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _is_open_in(item: str, body: str) -> bool:
+    lines = body.split("\n")
+    place = _place_of(item, lines)
+    entry = _entry(lines[place]) if place is not None else None
+    return entry is not None and not entry.is_done
+
+
+def _as_meant(slug: str, known: Sequence[NoteId]) -> str:
+    """Return a slug with words that are clearly mistyped words of known notes mended: `shoping` is `shopping`."""
+    own = frozenset(word for id in known for word in id.split("-"))
+    meant = {word: Spelling.shipped().meant(word, own) for word in slug.split("-")}
+    return "-".join(mended if mended in own else word for word, mended in meant.items())
 
 
 def _with_title(sought: str, call: CallContext, *, is_list: bool = False) -> list[NoteId]:
@@ -380,7 +444,7 @@ def _existing_list(name: object, call: CallContext) -> tuple[NoteId, str]:
         lists = [
             _item_list(other, content.split("\n")).name
             for other in _ids(call.workspace)
-            if (content := _content(other, call)) is not None and re.search(r"^\s*[-*+] \[[ xX]\] ", content, re.M)
+            if (content := _content(other, call)) is not None and _HAS_ITEMS.search(content)
         ]
         known = f"there are {names(lists, 10)}" if lists else "there are no lists yet"
         raise NotFound(f"no list {_list_name(name)!r}; {known}")
@@ -392,6 +456,60 @@ def _item_list(id: NoteId, lines: Sequence[str]) -> ItemList:
     name = _LIST_WORDS.sub("", title).strip() or title
     open_items = [entry.text for line in lines if (entry := _entry(line)) and not entry.is_done]
     return ItemList(name[0].lower() + name[1:] if name[1:2].islower() else name, open_items)
+
+
+# ── Lists as a whole, for those that people share ─────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class ListItem:
+    """An item of a list, open or done."""
+
+    text: str
+    is_done: bool
+
+
+def list_items(name: str, call: CallContext) -> dict[str, ListItem] | None:
+    """Return the items of a list in their order, by a key that spelling does not change; None: there is no such list.
+
+    Raises:
+        Ambiguous: Several lists are called so. ToolError: It cannot be read.
+    """
+    id = _list_id(name, call)
+    if id is None:
+        return None
+    entries = [entry for line in _existing(id, call)[1].split("\n") if (entry := _entry(line))]
+    return {_same(entry.text): ListItem(entry.text, entry.is_done) for entry in entries}
+
+
+def put_list_items(name: str, items: Mapping[str, ListItem], call: CallContext) -> tuple[str, str]:
+    """Let a list hold just these items; other lines of it stay. Return its id and name.
+
+    Raises:
+        Ambiguous: Several lists are called so. ToolError: It cannot be read or written.
+    """
+    id = _list_id(name, call)
+    if id is None:
+        said = _list_name(name)
+        id, lines = _free_id(said, call), [f"# {said[0].upper()}{said[1:]}", ""]
+    else:
+        lines = _existing(id, call)[1].rstrip().split("\n")
+    kept: list[str] = []
+    known: set[str] = set()
+    for line in lines:
+        entry = _entry(line)
+        if entry is None:
+            kept.append(line)
+        elif (item := items.get(_same(entry.text))) is not None and _same(entry.text) not in known:
+            known.add(_same(entry.text))
+            kept.append(line if item.is_done == entry.is_done else _item_line(item))
+    kept += [_item_line(item) for key, item in items.items() if key not in known]
+    _write(id, "\n".join(kept) + "\n", call)
+    return id, _item_list(id, kept).name
+
+
+def _item_line(item: ListItem) -> str:
+    return f"- [{'x' if item.is_done else ' '}] {item.text}"
 
 
 # ── Files ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -451,16 +569,12 @@ def _note(id: NoteId, content: str, modified: dt.datetime) -> Note:
     )
 
 
-_HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*\s*$")
-
-
 def _parts(id: str, content: str) -> tuple[str, str]:
     """Return title and text: the first heading is the title, else the first words; a bare list has its file's name."""
     text = re.sub(r"\A---\n.*?\n---\n", "", content, count=1, flags=re.S).strip()
     first, _, rest = text.partition("\n")
-    heading = _HEADING.match(first)
-    if heading:
-        return heading[1][:N_MAX_TITLE_CHARACTERS], rest.strip()
+    if title := heading_of(first):
+        return title[:N_MAX_TITLE_CHARACTERS], rest.strip()
     is_list = _MARKER.match(first)
     return ("" if is_list else _short_title(text, 5)) or id.rpartition("/")[2].replace("-", " "), text
 

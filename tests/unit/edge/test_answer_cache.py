@@ -12,6 +12,7 @@ from hearth.edge.cloud_teacher import CloudTeacher
 from hearth.errors import PlannerError
 from hearth.formats import edge_protocol
 from hearth.guard.deidentify.masker import Masker
+from hearth.guard.egress.masking_door import MaskingDoor
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Parameter, Plan, Refusal, Request, ToolSpec
@@ -32,7 +33,7 @@ class Cloud:
         self.asked: list[str] = []
         self._plan, self._refusal = dict(plan) if plan else None, refusal
 
-    def plan(self, asked: edge_protocol.PlanAsked, stands_for: Mapping[str, str]) -> edge_protocol.PlanGiven:
+    def plan(self, asked: edge_protocol.PlanAsked) -> edge_protocol.PlanGiven:
         self.asked.append(asked.request)
         return edge_protocol.PlanGiven(id=asked.id, plan=self._plan, refusal=self._refusal, confidence=0.9, n_tokens=7)
 
@@ -41,7 +42,7 @@ class Cloud:
 
 
 def teacher(cloud: Cloud, store: Store) -> CloudTeacher:
-    return CloudTeacher(cloud, Masker(), store=store)  # type: ignore[arg-type]
+    return CloudTeacher(cloud, MaskingDoor(Masker()), store=store)  # type: ignore[arg-type]
 
 
 def ask(one: CloudTeacher, text: str, now: dt.datetime = FIXED_NOW) -> Plan | Refusal:

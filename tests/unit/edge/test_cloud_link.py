@@ -15,7 +15,7 @@ from hearth.config import Network
 from hearth.edge.cloud_link import MAX_ANSWER_BYTES, Link, _moment
 from hearth.errors import LinkError
 from hearth.formats import edge_protocol
-from hearth.guard.egress.gateway import Egress
+from hearth.guard.egress.gateway import Egress, sending
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, ClosedEgress
 from tests.small_cloud import AWAY, LOST, TOKEN, URL, DoorTo, SmallCloud, problem
@@ -34,7 +34,8 @@ def link_to(cloud: SmallCloud, versions: tuple[int, int] = (edge_protocol.OLDEST
 
 def send(link: Link) -> edge_protocol.Receipt:
     body = {"id": "b-1", "demonstrations": [{"id": "d-1", "user_request": "water the plants"}]}
-    return link.give("/v1/demonstrations", "b-1", json.dumps(body).encode())
+    with sending({}):
+        return link.give("/v1/demonstrations", "b-1", json.dumps(body).encode())
 
 
 def test_what_is_sent_says_who_and_which_version() -> None:
@@ -164,8 +165,11 @@ def test_the_ledger_holds_packed_bodies_readable_and_counts_what_was_sent(store:
     thread.start()
     door = Egress(["127.0.0.1"], store, lambda: FIXED_NOW, network=Network(allow=("127.0.0.1",)))
     body = json.dumps({"id": "b-1", "demonstrations": ["ask Person1 about the plants"] * 100}).encode()
-    with Link(f"http://127.0.0.1:{server.server_address[1]}", door, token, "edge-1") as link:
-        assert link.give("/v1/demonstrations", "b-1", body, {"Person1": "Anna"}).accepted == ("d-1",)
+    with (
+        Link(f"http://127.0.0.1:{server.server_address[1]}", door, token, "edge-1") as link,
+        sending({"Person1": "Anna"}),
+    ):
+        assert link.give("/v1/demonstrations", "b-1", body).accepted == ("d-1",)
     thread.join()
     server.server_close()
     assert gzip.decompress(got[0]) == body

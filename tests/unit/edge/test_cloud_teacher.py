@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from hearth.edge.share_policy import Sharer
 from hearth.errors import PlannerError
 from hearth.guard.deidentify.masker import Masker
 from hearth.guard.deidentify.names.contact_names import OwnerNames, OwnName
+from hearth.guard.egress.masking_door import MaskingDoor
 from hearth.guard.policy.approval import YesApprover
 from hearth.learning.demonstration_store import why_touched
 from hearth.learning.teaching.teacher import Budget, Limits, MeteredTeacher, entry_from
@@ -28,7 +30,8 @@ from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.arguments.schema_filler import Filler
 from hearth.planning.deferral.cascade import Cascade
 from hearth.storage.database import Store
-from hearth.testing import FIXED_NOW, FixedApprover, InMemoryWorkspace, check_teacher
+from hearth.storage.open_home import Home
+from hearth.testing import FIXED_NOW, FixedApprover, check_teacher
 from hearth.types import Context, Parameter, Plan, Refusal, Request, ToolSpec
 from tests.small_cloud import AWAY, LOST, TOKEN, URL, DoorTo, SmallCloud, problem
 
@@ -44,7 +47,7 @@ TOOLS = {
         ),
     )
 }
-MASKER = Masker(names=OwnerNames([OwnName("Anna Bergmann", "person")]))
+MASKER = MaskingDoor(Masker(names=OwnerNames([OwnName("Anna Bergmann", "person")])))
 SAID = "find what Anna Bergmann sent from anna@bergmann.example"
 
 
@@ -323,14 +326,14 @@ def test_an_agent_asks_the_cloud_only_where_one_was_joined_and_may_teach(made_ho
     settings = read_settings(made_home / "hearth.toml")
     with Store.open(made_home / "hearth.db") as store:
         door = DoorTo(SmallCloud())
-        workspace = InMemoryWorkspace()
-        assert open_teacher(store, made_home, settings, door, workspace, os.environ) is None
+        home = Home(made_home, settings, store, os.environ)
+        assert open_teacher(home, door) is None
         enrolment.join(store, made_home, URL, "small", door.cloud.public_key, "edge-1", TOKEN, FIXED_NOW)
-        teacher = open_teacher(store, made_home, settings, door, workspace, os.environ)
+        teacher = open_teacher(home, door)
         assert teacher is not None
         assert teacher.name == "cloud:127.0.0.1"
         quiet = settings.model_copy(update={"edge": settings.edge.model_copy(update={"teaches": False})})
-        assert open_teacher(store, made_home, quiet, door, workspace, os.environ) is None
+        assert open_teacher(replace(home, settings=quiet), door) is None
     agent = Agent.open(made_home, YesApprover(), environ=os.environ, clock=lambda: FIXED_NOW, encoder=HashEncoder())
     try:
         assert isinstance(agent.planner.teacher, CloudTeacher)

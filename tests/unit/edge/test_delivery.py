@@ -20,6 +20,7 @@ from hearth.edge.outbox import Kind, Outbox, put
 from hearth.edge.share_policy import Sharer
 from hearth.errors import HomeBusyError, StoreFullError
 from hearth.guard.deidentify.masker import Masker
+from hearth.guard.egress.masking_door import MaskingDoor
 from hearth.learning import demonstration_store as rows
 from hearth.learning.demonstration_store import Entry
 from hearth.storage.database import Store
@@ -61,7 +62,7 @@ class Edge:
         """One turn, as of a process that has just started."""
         self.seed += 1
         link = Link(URL, DoorTo(self.cloud), lambda: TOKEN, "edge-1")
-        sharer = Sharer(self.store, link.host, Masker(()), TOOLS)
+        sharer = Sharer(self.store, link.host, MaskingDoor(Masker(())), TOOLS)
         sender = Sender(self.store, link, sharer, self.now, random.Random(self.seed))
         return sender.turn(kinds or ("demonstration",), is_patient=is_patient)
 

@@ -16,6 +16,7 @@ from hearth.edge.outbox import put
 from hearth.edge.settings_file import change
 from hearth.errors import ConfigError, LinkError, StoreFullError, WireError
 from hearth.storage.database import Store
+from hearth.storage.open_home import Home
 from hearth.testing import FIXED_NOW
 from tests.small_cloud import URL, DoorTo, SmallCloud
 
@@ -154,7 +155,7 @@ def test_the_token_of_another_cloud_is_not_sent(store: Store, home: Path) -> Non
     cloud = SmallCloud()
     joined_at(store, home, URL)
     enrolment.token_file(home).write_text("token-of-another\n")
-    link = open_link(store, home, Settings(), DoorTo(cloud))
+    link = open_link(Home(home, Settings(), store, {}), DoorTo(cloud))
     assert link is not None
     with (
         link,
@@ -223,7 +224,7 @@ def test_a_home_that_lies_elsewhere_has_another_name(tmp_path: Path, monkeypatch
 def test_a_way_that_is_open_never_carries_the_token_of_another_cloud(store: Store, home: Path) -> None:
     cloud = SmallCloud()
     joined_at(store, home, URL)
-    with open_link(store, home, Settings(), DoorTo(cloud)) as link:  # type: ignore[union-attr]
+    with open_link(Home(home, Settings(), store, {}), DoorTo(cloud)) as link:  # type: ignore[union-attr]
         joined_at(store, home, "https://b.example")
         n = len(cloud.requests)
         with pytest.raises(LinkError, match="left"):

@@ -23,15 +23,16 @@ from hearth.edge.outbox import (
     stable_id,
     trim,
 )
-from hearth.edge.share_policy import Kept, Shareable, Sharer, _masked
+from hearth.edge.share_policy import Kept, Said, Shareable, Sharer, _masked
 from hearth.errors import StoreFullError
 from hearth.guard.deidentify.masker import Masker
 from hearth.guard.deidentify.names.contact_names import OwnerNames, OwnName
+from hearth.guard.egress.masking_door import MaskingDoor
 from hearth.learning import demonstration_store as rows
 from hearth.learning.demonstration_store import Entry
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
-from hearth.types import Demonstration, Label, Parameter, Plan, Ref, Step, ToolSpec
+from hearth.types import OWNER, Demonstration, Label, Parameter, Plan, Ref, Step, ToolSpec
 
 KEY = "a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s="
 TOOLS = {
@@ -308,7 +309,9 @@ def shared(store: Store, demonstration: Demonstration, label: Label | None = Non
         rows.keep(cursor, [Entry(demonstration, label or Label(frozenset({"owner"})))], None)
     digest = store.query("SELECT digest FROM demonstration WHERE id = ?", (demonstration.id,))[0][0]
     names = OwnerNames([OwnName("Anna Bergmann", "person")])
-    return Sharer(store, "a.example", Masker(names=names), TOOLS).shareable("d-1", demonstration.id, digest)
+    return Sharer(store, "a.example", MaskingDoor(Masker(names=names)), TOOLS).shareable(
+        "d-1", demonstration.id, digest
+    )
 
 
 def test_names_addresses_and_numbers_stay(store: Store) -> None:
@@ -383,7 +386,7 @@ def test_that_nothing_is_to_be_done_teaches_others_nothing(store: Store) -> None
 
 
 def test_what_is_gone_is_gone(store: Store) -> None:
-    found = Sharer(store, "a.example", Masker(), TOOLS).shareable("d-1", "owner:1", "x")
+    found = Sharer(store, "a.example", MaskingDoor(Masker()), TOOLS).shareable("d-1", "owner:1", "x")
     assert isinstance(found, Kept)
     assert found.is_gone
 
@@ -406,7 +409,7 @@ def test_whatever_is_said_no_name_leaves(words: list[str]) -> None:
         "task_steps": [text],
         "task_nodes": [{"task": "find_mail", "arguments": [{"name": "sender", "value": word} for word in words]}],
     }
-    found = _masked(text, None, data, "d-1", Masker(names=names), TOOLS)
+    found = _masked(Said(text, None, OWNER), data, "d-1", MaskingDoor(Masker(names=names)), TOOLS)
     for name in _NAMES:
         assert name not in found.payload.decode()
     json.loads(found.payload)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import hmac
 import itertools
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
 from hearth.edge.federation.secure_aggregation import (
     KEY_BYTES,
@@ -17,6 +19,7 @@ from hearth.edge.federation.secure_aggregation import (
     Row,
     fingerprint,
     joined,
+    pair_mask,
     split,
     stream,
     total,
@@ -200,3 +203,60 @@ def test_sealed_shares_have_one_length_and_rows_a_fingerprint() -> None:
     assert {len(box) for box in edges["e0"].share(everyone, 3).values()} == {SEALED_BYTES}
     row = rows_of(2)
     assert fingerprint(row["e0"]) == fingerprint(row["e0"].copy()) != fingerprint(row["e1"])
+
+
+# ── Against published vectors ─────────────────────────────────────────────────────────────────────────────
+
+ALICE = bytes.fromhex("77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a")
+BOB = bytes.fromhex("5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb")
+AGREED = bytes.fromhex("4a5d9d5ba4ce2de1728e3bf480350f25e07e21c947d19e3376f09b3c1e161742")
+"""RFC 7748, section 6.1."""
+
+
+def hkdf(secret: bytes, info: bytes) -> bytes:
+    """RFC 5869 with SHA-256, without salt, one block; by its text."""
+    extracted = hmac.digest(bytes(32), secret, "sha256")
+    return hmac.digest(extracted, info + b"\x01", "sha256")
+
+
+def test_masks_are_the_stream_of_chacha20() -> None:
+    """RFC 8439, appendix A.1, vectors 1 and 2: key and nonce of zeros, blocks 0 and 1."""
+    first = (
+        "76b8e0ada0f13d90405d6ae55386bd28bdd219b8a08ded1aa836efcc8b770dc7"
+        "da41597c5157488d7724e03fb8d84a376a43b8f41518a11cc387b669b2ee6586"
+    )
+    second = (
+        "9f07e7be5551387a98ba977c732d080dcb0f29a048e3656912c6533e32ee7aed"
+        "29b721769ce64e43d57133b074d839d531ed1f28510afb45ace10a1f4b794d6f"
+    )
+    assert stream(bytes(32), 16).astype("<u8").tobytes().hex() == first + second
+
+
+def test_two_edges_agree_on_a_mask_by_x25519_and_hkdf() -> None:
+    alice, bob = map(X25519PrivateKey.from_private_bytes, (ALICE, BOB))
+    expected = stream(hkdf(AGREED, b"hearth mask 1 r1"), N)
+    for mine, theirs in ((alice, bob), (bob, alice)):
+        shown = theirs.public_key().public_bytes_raw()
+        assert pair_mask(mine, shown, "r1", N).tolist() == expected.tolist()
+
+
+def test_shares_are_points_of_a_polynomial() -> None:
+    """The example of Shamir's method in Wikipedia: 1234 + 166 x + 94 x², threshold 3."""
+    points = {1: 1494, 2: 1942, 3: 2578, 4: 3402, 5: 4414, 6: 5614}
+    shares = {place: value.to_bytes(66, "big") for place, value in points.items()}
+    for chosen in itertools.combinations(points, 3):
+        assert joined({place: shares[place] for place in chosen}, 3) == (1234).to_bytes(KEY_BYTES, "big")
+
+
+def test_a_row_is_hidden_as_the_paper_says() -> None:
+    """Bonawitz et al. 2017, figure 4, round 2: y = x + PRG(b) + Σ over v above u of PRG(s) − Σ over v below u."""
+    edges, everyone = begun(4)
+    boxes = {name: edge.share(everyone, 3) for name, edge in edges.items()}
+    row = rows_of(4)["e1"]
+    hidden = edges["e1"].hide(row, {other: mine["e1"] for other, mine in boxes.items() if other != "e1"})
+    expected = row + stream(edges["e1"]._own, N)
+    for other, sign in (("e0", -1), ("e2", 1), ("e3", 1)):
+        secret = edges["e1"]._masking.exchange(X25519PublicKey.from_public_bytes(everyone[other].masking))
+        mask = stream(hkdf(secret, b"hearth mask 1 r1"), N)
+        expected = expected + mask if sign > 0 else expected - mask
+    assert hidden.tolist() == expected.tolist()

@@ -61,6 +61,17 @@ def test_a_failed_step_is_said_with_its_reason_and_what_follows() -> None:
     assert answer.status == "failed"
 
 
+def test_where_nothing_was_found_and_no_text_is_set_for_that_the_notice_is_the_answer() -> None:
+    listen = ToolSpec("listen", "Listen.", returns="list[Said]")
+    plan = Plan((Step("find_events"), Step("listen", {"video": Ref(0, ("id",))})))
+    heard = StepResult(1, "done", [], notices=("the video has no sound",))
+    found = StepResult(0, "done", [EVENT], notices=("only one hour was filmed",))
+    answer = compose(plan, None, ALLOW, [found, heard], {**TOOLS, "listen": listen}, NOW)
+    assert answer.text == "the video has no sound.\nNote: only one hour was filmed."
+    silent = compose(plan, None, ALLOW, [found, done(1, [])], {**TOOLS, "listen": listen}, NOW)
+    assert silent.text == "Nothing found.\nNote: only one hour was filmed."
+
+
 def test_a_change_whose_search_found_nothing_says_what_was_looked_for() -> None:
     plan = Plan(
         (Step("find_events", {"query": "dentist"}), Step("move_event", {"event": Ref(0, ("id",))}, (), "move it!"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 
 import pytest
 
@@ -115,6 +116,19 @@ def test_only_a_clear_yes_on_a_terminal_is_a_yes(typed: str, answer: str) -> Non
     assert shown.getvalue().startswith(f"May I?\n{PROMPT}")
 
 
+def test_what_was_pasted_before_the_question_is_no_answer_to_it() -> None:
+    keyboard, seen = os.openpty()
+    os.write(keyboard, b"y\ny\n")  # the rest of a pasted text
+
+    class Screen(io.StringIO):
+        def flush(self) -> None:
+            os.write(keyboard, b"n\n")  # typed by whoever has read the question
+
+    with os.fdopen(seen, "r") as answers:
+        assert TerminalApprover(answers, Screen()).approve("May I?", ASK) == "no"
+    os.close(keyboard)
+
+
 def test_input_that_is_no_terminal_is_nobody_and_nothing_is_shown() -> None:
     shown = io.StringIO()
     assert TerminalApprover(io.StringIO("y\n"), shown).approve("May I?", ASK) == "nobody"
@@ -187,6 +201,13 @@ def test_of_a_long_text_everything_that_identifies_is_shown() -> None:
     assert "“DE89 3704 0044 0532 0130 00”" in asked
     assert "“http://evil.example/x”" in asked
     assert '"a@example.org" (not in your contacts)' in asked
+
+
+def test_many_numbers_hide_no_account_in_the_part_that_is_not_shown() -> None:
+    numbers = " ".join(f"+49 30 4407{k:04}," for k in range(80))
+    asked = quoted("x" * MAX_TEXT_CHARS + f" {numbers} pay to DE89370400440532013000 or see https://evil.example/pay")
+    assert "“DE89370400440532013000”, “https://evil.example/pay”" in asked
+    assert " more in them" in asked or " more " in asked
 
 
 def test_many_steps_that_do_the_same_are_one_line_with_every_thing() -> None:

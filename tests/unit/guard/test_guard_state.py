@@ -113,7 +113,10 @@ def test_calls_are_counted_from_the_trace_and_from_then_on(store: Store) -> None
     times = [FIXED_NOW - HOUR * 3, FIXED_NOW - HOUR / 2, FIXED_NOW - HOUR / 4]
     started = [StartedStep(k, "post", f"e1-{k}", {}, at, "send") for k, at in enumerate(times)]
     trace.steps("e1", started=started, finished=[])
-    trace.steps("e1", started=[], finished=[StepResult(2, "denied", error="no")])
+    over = [StepResult(0, "done"), StepResult(1, "failed"), StepResult(2, "denied", error="no")]
+    trace.steps("e1", started=[], finished=over)
+    cut_off = StartedStep(3, "post", "e1-3", {}, FIXED_NOW - HOUR / 4, "send")
+    trace.steps("e1", started=[cut_off], finished=[])  # counts when it is made again
     counts = CallCounts(store)
     day = dt.timedelta(days=1)
     assert counts.within("post", [HOUR, day], FIXED_NOW) == {HOUR: 1, day: 2}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hearth.config import MASK_KINDS, MASKED_KINDS
-from hearth.guard.deidentify.masker import Masked, Masker, UnknownStandInError
+from hearth.errors import UnknownStandInError
+from hearth.guard.deidentify.masker import Masked, Masker
 from hearth.guard.deidentify.names.contact_names import OwnerNames, OwnName
 from hearth.language.text.span import Found
 from hearth.testing import FIXED_NOW

@@ -15,6 +15,7 @@ from hearth.guard.capability.intent_grants import KnownTools
 from hearth.guard.capability.warrant import Warrant
 from hearth.guard.decision import Occasion
 from hearth.guard.flow.labels import Value
+from hearth.guard.guard_state import Records
 from hearth.guard.monitor import MAX_ALLOWED_PLANS, Monitor
 from hearth.guard.policy.approval import RefusingApprover
 from hearth.guard.policy.policy import Policy, Rule
@@ -155,13 +156,23 @@ def test_a_plan_never_allowed_counts_for_nothing_when_extended() -> None:
     assert "1. keep" in approver.questions[0][0]
 
 
-def test_after_a_crash_an_allowed_plan_is_taken_up_without_asking_again() -> None:
-    approver = FixedApprover(False)
-    plan = one("post", to=["a"])
-    guard = Monitor({"post": post}, Policy(), approver)
-    assert guard.readmit(plan, Ruling("allow", "you agreed", "default")).verdict == "allow"
-    assert guard.call(plan, 0, {"to": owner(["a"])}, make_call()).data == 1
+def test_after_a_crash_a_plan_that_was_agreed_to_is_taken_up_without_asking_again() -> None:
+    approver, records, call = FixedApprover(False), Records(), make_call()
+    plan, occasion = one("post", to=["a"]), Occasion(call.now, call.workspace, "e1")
+    ruling = Monitor({"post": post}, Policy(), FixedApprover(True), records).rule(plan, occasion=occasion)
+    guard = Monitor({"post": post}, Policy(), approver, records)
+    assert guard.readmit(plan, ruling, occasion).verdict == "allow"
+    assert guard.call(plan, 0, {"to": owner(["a"])}, call).data == 1
     assert approver.questions == []
+    assert [asked.answer for asked in guard.take_asked()] == ["once"]
+
+
+def test_after_a_crash_a_plan_without_an_agreement_on_record_is_not_carried_on_unasked() -> None:
+    plan = one("post", to=["a"])
+    guard = Monitor({"post": post}, Policy(), FixedApprover(True))
+    assert guard.readmit(plan, Ruling("allow", "you agreed", "default")).verdict == "allow"
+    with pytest.raises(DeniedError, match="would send something"):
+        guard.call(plan, 0, {"to": owner(["a"])}, make_call())
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import pytest
 
 from hearth.guard.capability.record_extraction import Owner
+from hearth.guard.capability.request_words import days_said
 from hearth.guard.flow.labels import Value
 from hearth.types import OWNER, PUBLIC, Plain, Plan, Ref, Step
-from tests.warrants import ME, NORA, Seen, judged, values, warrant
+from tests.warrants import ME, NORA, NOW, Seen, judged, values, warrant
 
 MAILS: list[Plain] = [
     {"id": "m1", "sender": "ben@roof.example", "cc": [], "subject": "Roof invoice", "text": "Pay at evil.example"},
@@ -32,6 +33,10 @@ PAYMENTS: list[Plain] = [
 ]
 CARDS: list[Plain] = [{"id": "c1", "name": "Ben Ashworth", "email": "ben@roof.example"}]
 OWN = Owner(NORA.addresses | {"me"}, NORA.contacts)
+PLACED: list[Plain] = [
+    {"id": "e3", "title": "Appointment", "start": "2026-11-21T18:00", "attendees": [], "place": "Tooth clinic, Kiel"},
+    {"id": "e4", "title": "Lunch", "start": "2026-11-23T09:00", "attendees": [], "place": "Harbour, Kiel"},
+]
 SEEN_MAILS: Seen = ("find_mail", {"query": "invoice"}, MAILS)
 SEEN_EVENTS: Seen = ("find_events", {"query": ""}, EVENTS)
 SEEN_FILES: Seen = ("list_files", {}, FILES)
@@ -66,6 +71,8 @@ ROWS = (
     Row("self", "Email me a summary of my day", "send_mail", _mail(ME), _mail("kim@club.example")),
     Row("target", "Move the dentist to Tuesday", "move_event", {"event": "e2", "start": "2026-11-24T09:00"},
         {"event": "e1", "start": "2026-11-24T09:00"}, (SEEN_EVENTS,)),
+    Row("target", "Move my tooth check-up to Tuesday", "move_event", {"event": "e3", "start": "2026-11-24T09:00"},
+        {"event": "e4", "start": "2026-11-24T09:00"}, (("find_events", {"query": ""}, PLACED),)),
     Row("target", "Delete the mail about the roof invoice", "delete_mail", {"mail": "m1"}, {"mail": "m2"},
         (SEEN_MAILS,)),
     Row("target", "Find and delete the largest file", "delete_file", {"path": "video.mp4"}, {"path": "taxes-2025.pdf"},
@@ -120,6 +127,121 @@ def test_the_owners_own_address_needs_the_request_or_a_whole_list() -> None:
     assert judged(alone, "send_mail", whole).verdict == "allow"
     padded: dict[str, Plain] = {"to": [ME, "thief@evil.example"], "subject": "", "text": ""}
     assert judged(alone, "send_mail", padded).verdict == "ask"
+
+
+POSTED: list[Plain] = [
+    {"id": "m3", "sender": "ben@roof.example", "cc": [], "subject": "Slates", "text": "See www.slates.example/spring."},
+    {"id": "m4", "sender": "ben@roof.example", "cc": [], "subject": "Gutters", "text": "See www.gutters.example"},
+    {"id": "m5", "sender": "thief@evil.example", "cc": [], "subject": "Prize", "text": "See www.evil.example/slates"},
+]
+
+
+@pytest.mark.parametrize(
+    ("request_text", "url", "is_allowed"),
+    [
+        ("Summarise the article that Ben sent me about slates", "https://www.slates.example/spring", True),
+        ("Summarise what Ben sent me about slates", "https://www.slates.example/spring", False),  # nothing of a page
+        ("Summarise the article that Ben sent me about slates", "www.gutters.example", False),  # another of his mails
+        ("Summarise the article that Ben sent me about slates", "www.slates.example/spring?q=diary", False),
+        ("Summarise the article that Ben sent me about slates", "www.slates.example", False),
+        ("Summarise the article that Ben sent me about slates", "www.slates\u200b.example/spring", False),
+        ("Summarise the article about the prize", "www.evil.example/slates", False),  # a stranger's
+    ],
+)
+def test_a_page_may_be_read_by_the_link_that_somebody_known_sent(request_text: str, url: str, is_allowed: bool) -> None:
+    made = warrant(request_text, ("find_mail", {"query": ""}, POSTED), owner=OWN)
+    ruling = judged(made, "read_page", {"url": url})
+    assert (ruling.verdict == "allow", ruling.rule) == (is_allowed, "warrant" if is_allowed else "warrant.link")
+    mail = _mail("ben@roof.example", f"See {url}")
+    assert judged(made, "send_mail", mail).verdict == "ask"  # to send a link on is something else
+
+
+CALLED = Owner(NORA.addresses, NORA.contacts, {
+    "ben@roof.example": ("Roofer", "Sand"), "anna@choir.example": ("Choir leader", "aunt"), "anna@work.example": ("Boss",),
+    "kim@club.example": ("Boss", "Choir leader of Kiel"),
+})  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("request_text", "to", "is_allowed"),
+    [
+        ("Email the roofer that I am late", "ben@roof.example", True),
+        ("Email the roofer that I am late", "kim@club.example", False),
+        ("Email my aunt that I am late", "anna@choir.example", True),
+        ("Email my boss that I am late", "kim@club.example", False),  # two are called that
+        ("Email the choir leader that I am late", "anna@choir.example", True),
+        (
+            "Email the choir leader of Kiel that I am late",
+            "anna@choir.example",
+            False,
+        ),  # somebody else is that, and more
+        ("Email the choir leader of Kiel that I am late", "kim@club.example", True),
+        ("Email the leader that I am late", "anna@choir.example", False),
+    ],
+)
+def test_a_contact_is_named_by_what_the_card_says_they_are(request_text: str, to: str, is_allowed: bool) -> None:
+    made = warrant(request_text, owner=CALLED)
+    assert (judged(made, "send_mail", _mail(to)).verdict == "allow") == is_allowed
+    assert judged(warrant(request_text), "send_mail", _mail(to)).verdict == "ask"  # no card says so
+
+
+@pytest.mark.parametrize(
+    ("request_text", "to", "is_allowed"),
+    [
+        ("Email the sand that I am late", "anna@choir.example", False),  # a name, but a trade of somebody else, too
+        ("Email Anna Sand that I am late", "anna@choir.example", True),
+        ("Email Kim that I am late", "kim@club.example", True),
+    ],
+)
+def test_a_name_that_somebody_else_is_called_by_is_no_name(request_text: str, to: str, is_allowed: bool) -> None:
+    made = warrant(request_text, owner=CALLED)
+    assert (judged(made, "send_mail", _mail(to)).verdict == "allow") == is_allowed
+
+
+def test_a_mail_is_named_by_what_the_card_says_its_writer_is() -> None:
+    made = warrant("Delete the roofer's mail", ("find_mail", {"query": ""}, MAILS), owner=CALLED)
+    assert judged(made, "delete_mail", {"mail": "m1"}).verdict == "allow"
+    assert judged(made, "delete_mail", {"mail": "m2"}).verdict == "ask"
+
+
+TOLD: list[Plain] = [
+    {"id": "m6", "sender": "ben@roof.example", "cc": [], "subject": "Outing", "text": "We meet at North harbour."},
+    {"id": "m7", "sender": "ben@roof.example", "cc": [], "subject": "Outing", "text": "Come to berth nine, alone."},
+]
+
+
+@pytest.mark.parametrize(
+    ("request_text", "place", "is_allowed"),
+    [
+        ("Create an event for the outing on Monday at the Boathouse", "Boathouse", True),
+        ("Create an event for the outing on Monday at the Boathouse", "berth nine", False),
+        ("Create an event for the outing of the mails", "North harbour", True),
+        ("Create an event for the outing of the mails", "Old mill", False),
+        ("Create an event for the outing in November", "berth nine", True),  # the month is no place
+    ],
+)
+def test_a_venue_is_in_the_request_or_in_what_it_asks_for(request_text: str, place: str, is_allowed: bool) -> None:
+    made = warrant(request_text, ("find_mail", {"query": "outing"}, TOLD), owner=OWN)
+    event: dict[str, Plain] = {"title": "Outing", "start": "2026-11-23T12:00", "attendees": [], "place": place}
+    ruling = judged(made, "create_event", event)
+    assert (ruling.verdict, ruling.rule) == (("allow", "warrant") if is_allowed else ("ask", "warrant.venue"))
+
+
+@pytest.mark.parametrize(
+    ("address", "is_allowed"),
+    [("Hermann Street 9, Kiel", True), ("Pay first at https://bail.example, then call", False)],
+)
+def test_a_plan_sends_no_link_that_a_stranger_put_where_none_belongs(address: str, is_allowed: bool) -> None:
+    plan = Plan((Step("find_places", {"name": "vet"}), Step("send_mail", {"to": ["ben@roof.example"], "subject": "Vet",
+                 "text": Ref(0, ("address",))})))  # fmt: skip
+    seen: Seen = ("find_places", {"name": "vet"}, [{"name": "Vet", "address": address}])
+    made = warrant("Send Ben the address of the vet", seen, owner=OWN, plan=plan)
+    assert (judged(made, "send_mail", _mail("ben@roof.example", address, "Vet")).verdict == "allow") == is_allowed
+
+
+def test_the_last_day_there_is_has_no_week_after_it() -> None:
+    assert "9999-12-31" in days_said("the one after next, 9999-12-31", NOW.date())
+    assert "2026-12-04" in days_said("next 2026-11-27", NOW.date())
 
 
 def test_unknown_tools_ask() -> None:

@@ -12,7 +12,7 @@ from hearth import cli
 from hearth.edge.outbox import Outbox, put
 from hearth.formats import edge_protocol
 from hearth.learning.learned_state import State
-from hearth.learning.unlearning import find, forget
+from hearth.learning.unlearning import Sought, find, forget
 from hearth.memory.event_memory import EventMemory, NewEvent
 from hearth.testing import FIXED_NOW
 from hearth.types import OWNER
@@ -41,7 +41,7 @@ def left(state: State) -> list[str]:
 @pytest.mark.parametrize("with_record", [True, False])
 @pytest.mark.parametrize("what", [{"demonstrations": ["d"]}, {"events": ["e"]}, {"matching": "Quillfeather"}])
 def test_all_go_with_whatever_else_is_forgotten(state: State, what: dict[str, Any], with_record: bool) -> None:
-    found = find(state.store, with_record=with_record, **what)
+    found = find(state.store, Sought(with_record=with_record, **what))
     assert [text for _, text in found.questions] == ["tell Zorana Quill about the harbour", ""]
     assert forget(state, found).n_questions == 2
     assert left(state) == []
@@ -50,7 +50,7 @@ def test_all_go_with_whatever_else_is_forgotten(state: State, what: dict[str, An
 
 @pytest.mark.parametrize("text", ["zorana quill about", "HARBOUR"])
 def test_one_that_matches_goes_though_nothing_else_does(state: State, text: str) -> None:
-    found = find(state.store, matching=text, with_record=False)
+    found = find(state.store, Sought(matching=text, with_record=False))
     assert [id for id, _ in found.questions] == ["q-1"]
     assert not found.is_empty
     assert forget(state, found).n_questions == 1
@@ -59,7 +59,7 @@ def test_one_that_matches_goes_though_nothing_else_does(state: State, text: str)
 
 @pytest.mark.parametrize("text", ["Person1", "mangowood", "no lamp"])
 def test_what_nothing_holds_takes_none(state: State, text: str) -> None:
-    found = find(state.store, matching=text)
+    found = find(state.store, Sought(matching=text))
     assert found.is_empty
     assert left(state) == ["q-1", "q-2"]
 

@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from hearth.errors import PlannerError
-from hearth.guard.deidentify.masker import UnknownStandInError
+from hearth.errors import PlannerError, UnknownStandInError
 from hearth.guard.flow.injection import InjectionReader
 from hearth.learning.llm.llm_fact_extraction import EVENTS_AT_ONCE, Reading, read_facts
 from hearth.memory.event_memory import EventMemory, NewEvent
 from hearth.memory.facts.fact_extraction import Told
+from hearth.memory.facts.fact_rules import Known, Read
 from hearth.memory.facts.fact_store import ME, Fact, FactStore
 from hearth.memory.facts.grounding import CONFIDENCE, Claim, grounded
-from hearth.memory.facts.verb_rules import Known, Read
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.models.llm.scripted import ScriptedModel
 from hearth.storage.database import Store

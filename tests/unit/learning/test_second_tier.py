@@ -18,7 +18,7 @@ from hearth.learning.demonstration_store import Entry
 from hearth.learning.finetune import second_tier, trainer
 from hearth.learning.finetune.lessons import Epoch, Lesson, Trained
 from hearth.learning.learned_state import State, silent
-from hearth.learning.unlearning import find, forget
+from hearth.learning.unlearning import Sought, find, forget
 from hearth.protocols import Proposal
 from hearth.storage.trace import Trace
 from hearth.testing import FIXED_NOW
@@ -143,7 +143,7 @@ def test_going_back_takes_it_out_and_brings_it_back(state: State) -> None:
 def test_it_is_dropped_when_it_saw_what_is_forgotten(state: State) -> None:
     state.learn([*lessons(30), *odd()])
     second_tier.train(state, silent)
-    receipt = forget(state, find(state.store, demonstrations=["odd1"]))
+    receipt = forget(state, find(state.store, Sought(demonstrations=["odd1"])))
     assert receipt.adapters_dropped == 1
     assert [v.adapter for v in state.lineage.versions()] == ["", ""]
     assert [p.name[:8] for p in (state.folder / "learned").iterdir()] == ["student-"]
@@ -156,7 +156,7 @@ def test_it_is_kept_when_it_never_saw_it(state: State) -> None:
     state.rollback(1)
     state.learn([shown("later", "order_pizza", source="owner")], must_pass=False)
     state.rollback(2)
-    assert forget(state, find(state.store, demonstrations=["later"])).adapters_dropped == 0
+    assert forget(state, find(state.store, Sought(demonstrations=["later"]))).adapters_dropped == 0
     assert state.lineage.version(2).adapter
 
 

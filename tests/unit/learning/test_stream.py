@@ -16,9 +16,7 @@ from hearth.learning.stream import LoopOptions, LoopReport, gather_waiting
 from hearth.learning.teaching.corrections import correct
 from hearth.learning.teaching.harvest import harvest
 from hearth.models.llm.scripted import HashEncoder
-from hearth.planning.arguments.schema_filler import Filler
 from hearth.planning.deferral.agreement_log import Agreements
-from hearth.planning.learned_planner import LearnedPlanner
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.protocols import Teacher
 from hearth.storage.database import Store
@@ -209,9 +207,7 @@ def test_a_correction_counts_at_once_for_recall_and_student(state: State, recall
     from_recall = recall.plan(request, Context(), TOOLS)
     assert isinstance(from_recall, Plan)
     assert [step.tool for step in from_recall.steps] == ["find_notes"]
-    learned = LearnedPlanner(state.student, Filler(None, None)).plan(request, Context(), TOOLS)
-    assert isinstance(learned, Plan)
-    assert [step.tool for step in learned.steps] == ["find_notes"]
+    assert state.student.taught("owner:a").sequence == ("find_notes",)
     (row,) = state.store.query("SELECT source, episode, teacher, vector FROM demonstration")
     assert tuple(row)[:3] == ("owner", "a", "owner")
     assert row["vector"] is not None

@@ -11,9 +11,10 @@ import pytest
 
 from hearth.errors import PlannerError, RequestError
 from hearth.formats.plan_json import plan_to_json
-from hearth.guard.deidentify.masked_llm import MaskedModel
 from hearth.guard.deidentify.masker import Masker
 from hearth.guard.deidentify.names.contact_names import OwnerNames, OwnName
+from hearth.guard.egress.masked_llm import MaskedModel
+from hearth.guard.egress.masking_door import MaskingDoor
 from hearth.learning.demonstration_store import Buffer
 from hearth.learning.teaching.teacher import (
     Budget,
@@ -240,7 +241,7 @@ def test_what_a_model_on_another_machine_is_told_is_masked_and_comes_back_in_the
     text = 'write mia@berger.example "call Mia at +49 170 1234567"'
     model = ScriptedModel([said(node("draft_mail", to="mail1@masked.example", text="call Person1 at +1 202 555 0100"))])
     names = tuple(OwnName(name, "person") for name in ("Mia Berger", "Mia", "Jonas Roth", "Jonas", "Ada"))
-    hidden = MaskedModel(model, Masker(names=OwnerNames(names), country="DE"))
+    hidden = MaskedModel(model, MaskingDoor(Masker(names=OwnerNames(names), country="DE")))
     (answer,) = ask(EndpointTeacher(hidden, budget, context=CONTEXT), text)
     assert isinstance(answer, Plan)
     assert answer.steps[0].arguments == {"to": "mia@berger.example", "text": "call Mia at +49 170 1234567"}
@@ -251,7 +252,7 @@ def test_what_a_model_on_another_machine_is_told_is_masked_and_comes_back_in_the
 
 def test_a_stand_in_that_the_model_made_up_is_no_answer(budget: Budget) -> None:
     model = ScriptedModel([said(node("draft_mail", to="mail7@masked.example", text="x"))])
-    (answer,) = ask(EndpointTeacher(MaskedModel(model, Masker()), budget), "write mia@berger.example x")
+    (answer,) = ask(EndpointTeacher(MaskedModel(model, MaskingDoor(Masker())), budget), "write mia@berger.example x")
     assert isinstance(answer, Refusal)
     assert "mail7@masked.example" in answer.reason
 

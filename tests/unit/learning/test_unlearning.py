@@ -17,7 +17,7 @@ from hearth.guard.flow.labels import Value
 from hearth.guard.policy.consents import Consents
 from hearth.learning.demonstration_store import Entry
 from hearth.learning.learned_state import State
-from hearth.learning.unlearning import Found, Receipt, find, forget
+from hearth.learning.unlearning import Found, Receipt, Sought, find, forget
 from hearth.memory.event_memory import EventMemory
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.storage.trace import Trace
@@ -46,7 +46,7 @@ def hold(folder: Path, text: str) -> list[str]:
 
 
 def forgotten(state: State, **what: object) -> Receipt:
-    return forget(state, find(state.store, **what))  # type: ignore[arg-type]
+    return forget(state, find(state.store, Sought(**what)))  # type: ignore[arg-type]
 
 
 def test_the_weights_equal_those_of_one_that_never_saw_it(tmp_path: Path) -> None:
@@ -148,10 +148,10 @@ def test_the_request_it_came_from_leaves_the_record_and_the_memory(state: State)
     Consents(state.store).keep(spec, whom, "allow", frozenset({"default"}), NOW, "e1")
     state.learn([*lessons(), secret()])
     state.teach([Entry(replace(secret("other"), request="ring the bell"), episode="e1")])
-    found = find(state.store, episode="e1")
+    found = find(state.store, Sought(episode="e1"))
     assert [entry.id for entry in found.demonstrations] == ["other"]
     assert [id for id, _ in found.episodes] == ["e1"]
-    found = find(state.store, matching="QUILLFEATHER")
+    found = find(state.store, Sought(matching="QUILLFEATHER"))
     assert [entry.id for entry in found.demonstrations] == ["secret"]
     assert [id for id, _ in found.events] == ["e1", "n1"]
     receipt = forget(state, found)
@@ -177,13 +177,13 @@ def test_images_of_files_that_its_steps_changed_go_with_it(state: State) -> None
 
 def test_one_that_was_cut_off_is_not_touched(state: State) -> None:
     Trace(state.store).begin(Request(SECRET, NOW), "open")
-    assert find(state.store, matching="Quillfeather").is_empty
+    assert find(state.store, Sought(matching="Quillfeather")).is_empty
 
 
 def test_the_record_can_be_kept(state: State) -> None:
     record(state, "e1", SECRET)
     state.teach([Entry(secret(), episode="e1")])
-    found = find(state.store, demonstrations=["secret"], with_record=False)
+    found = find(state.store, Sought(demonstrations=["secret"], with_record=False))
     assert found.episodes == ()
     forget(state, found)
     assert Trace(state.store).has("e1")
@@ -205,12 +205,12 @@ def test_all_of_a_source_is_forgotten(state: State) -> None:
 
 def test_what_is_nowhere_is_said(state: State) -> None:
     with pytest.raises(NotFound, match="no demonstration 'x'; it may have been forgotten already"):
-        find(state.store, demonstrations=["x"])
+        find(state.store, Sought(demonstrations=["x"]))
     with pytest.raises(NotFound, match="no event 'x' in memory"):
-        find(state.store, events=["x"])
+        find(state.store, Sought(events=["x"]))
     with pytest.raises(NotFound, match="no episode 'x'"):
-        find(state.store, episode="x")
-    assert find(state.store, matching="nowhere").is_empty
+        find(state.store, Sought(episode="x"))
+    assert find(state.store, Sought(matching="nowhere")).is_empty
     assert Found().is_empty
 
 
@@ -242,10 +242,10 @@ def test_of_what_left_the_device_the_bytes_are_forgotten_and_the_chain_still_hol
 def test_what_only_the_ledger_holds_is_forgotten_too(state: State) -> None:
     ledger = Ledger(state.store)
     ledger.append(Draft("sent", "h", "r", "call Zoë about the QUILLFEATHER affair".encode(), 5))
-    assert find(state.store, matching="quillfeather", with_record=False).is_empty
+    assert find(state.store, Sought(matching="quillfeather", with_record=False)).is_empty
     receipt = forgotten(state, matching="quillfeather")
     assert (receipt.n_erased, receipt.found_in) == (1, ())
-    assert find(state.store, matching="quillfeather").is_empty
+    assert find(state.store, Sought(matching="quillfeather")).is_empty
     assert ledger.verify().is_whole
 
 

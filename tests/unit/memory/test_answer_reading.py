@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.memory.inquiry.answer_reading import SIGNS, asks_yes_or_no, chance_of, lacks_noun
+from hearth.memory.inquiry.answer_reading import SIGNS, asks_yes_or_no, chance_of, lacks_kind, lacks_noun
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,19 @@ def test_questions_for_yes_or_no() -> None:
 def test_a_passage_that_lacks_the_questions_names_is_less_likely() -> None:
     signs = dict.fromkeys(SIGNS, 0.5) | {"bias": 1.0}
     assert chance_of(tuple((signs | {"unnamed": 2.0}).values())) < chance_of(tuple(signs.values()))
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "lacks"),
+    [
+        ("what's my national insurance number", "Your van insurance, policy number TW-55", True),
+        ("what's my national insurance number", "National Insurance: QQ 12 34 56 C", False),
+        ("what is the guest wifi password", "wifi: plum-88", True),
+        ("what is the wifi password", "wifi: plum-88", False),
+        ("what is the number of our stand", "Stand 14, next to the stage", False),
+        ("what is the code of the shop's safe", "The alarm code of the shop ends in 58", True),
+        ("what's the code for the key safe in Whitby", "The key safe is beside the door, its code is 4471", False),
+    ],
+)
+def test_a_text_that_has_another_kind_of_number(question: str, text: str, lacks: bool) -> None:
+    assert lacks_kind(question, text) is lacks

@@ -75,3 +75,10 @@ def test_of_a_bill_that_comes_again_the_newest_counts() -> None:
 )
 def test_a_value_has_the_type_of_its_form(value: str, kind: str) -> None:
     assert kind_of(value) == kind
+
+
+def test_bills_whose_titles_name_their_months_are_one_series() -> None:
+    october = reading("Your October statement", "To pay: £118.02", "£118.02", 40)
+    november = reading("Your November statement", "To pay: £131.46", "£131.46", 9, 0.7)
+    found = answer_of("how much is the gas bill", [october, november], FIXED_NOW)
+    assert (found.value, [one.value for one in found.witnesses]) == ("£131.46", [""])

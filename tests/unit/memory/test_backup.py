@@ -10,8 +10,7 @@ from pathlib import Path
 import pyrage
 import pytest
 
-from hearth.errors import NotFound, RequestError, StoreCorruptError, StoreFullError
-from hearth.memory.blobs import Blobs
+from hearth.errors import RequestError, StoreFullError
 from hearth.memory.event_memory import EventMemory, NewEvent
 from hearth.memory.facts.fact_store import FactStore, NewFact
 from hearth.memory.transfer import backup as archive
@@ -35,7 +34,6 @@ def lived(tmp_path: Path) -> Path:
     (home / "hearth.toml").write_text("")
     with Store.open(home / "hearth.db") as store:
         EventMemory(store).remember_all([NewEvent("a", "the Quillfeather affair", "note", FIXED_NOW)])
-        Blobs(store).keep("a", [b"picture" * 1000])
     return home
 
 
@@ -58,8 +56,6 @@ def test_a_home_comes_back_as_it_was_also_while_it_is_in_use(lived: Path, tmp_pa
     assert contents(new) == contents(lived)
     with Store.open(new / "hearth.db") as store:
         assert {hit.id for hit in EventMemory(store).recent()} == {"a", "b"}
-        (name,) = Blobs(store).of("a")
-        assert b"".join(Blobs(store).read(name)) == b"picture" * 1000
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.hearth", "lived", "new"]
     assert not list(lived.glob(".hearth-backup*"))
 
@@ -126,7 +122,7 @@ def test_a_full_disk_or_ctrl_c_leaves_nothing_behind(lived: Path, tmp_path: Path
     def fails(_: int) -> None:
         nonlocal n
         n += 1
-        if n == 3:
+        if n == 2:
             raise fault
 
     expected = KeyboardInterrupt if isinstance(fault, KeyboardInterrupt) else StoreFullError
@@ -200,45 +196,3 @@ def test_a_line_that_is_none_is_named_and_what_stood_before_is_kept(tmp_path: Pa
         with pytest.raises(RequestError, match="line 3"):
             imported(EventMemory(store), FactStore(store), [json.dumps(good).encode(), b"\n", line], is_mine=True)
         assert [hit.id for hit in EventMemory(store).recent()] == ["x"]
-
-
-# ── Things kept by their hash ─────────────────────────────────────────────────────────────────────────────
-
-
-def test_a_thing_is_kept_once_until_nothing_refers_to_it(store: Store, home: Path) -> None:
-    memory, blobs = EventMemory(store), Blobs(store)
-    memory.remember_all(NewEvent(key, key, "note", FIXED_NOW) for key in "ab")
-    one, same = (blobs.keep(key, [b"pic", b"ture"]) for key in "ab")
-    assert one == same
-    assert blobs.n_bytes() == 7
-    memory.delete("a")
-    assert blobs.sweep().n_files == 0
-    memory.delete("b")
-    (blobs.folder / ".unfinished-1").write_bytes(b"left by a crash")
-    assert blobs.sweep().n_files == 2
-    assert [p for p in blobs.folder.rglob("*") if p.is_file()] == []
-    with pytest.raises(NotFound, match="nothing is kept under"):
-        next(blobs.read(one))
-    for name in ("../../hearth.db", "", "zz", one.upper()):
-        with pytest.raises(NotFound):
-            next(blobs.read(name))
-    with pytest.raises(NotFound, match="no event 'z'"):
-        blobs.keep("z", [b""])
-
-
-def test_a_changed_file_is_noticed_and_a_full_disk_keeps_nothing(store: Store) -> None:
-    EventMemory(store).remember_all([NewEvent("a", "a", "note", FIXED_NOW)])
-    blobs = Blobs(store)
-    name = blobs.keep("a", [b"picture"])
-    (blobs.folder / name[:2] / name).write_bytes(b"PICTURE")
-    with pytest.raises(StoreCorruptError, match="was changed on the disk"):
-        list(blobs.read(name))
-
-    def full() -> object:
-        yield b"begin"
-        raise OSError(28, "No space left on device")
-
-    with pytest.raises(StoreFullError, match="nothing was kept"):
-        blobs.keep("a", full())  # type: ignore[arg-type]
-    assert blobs.of("a") == (name,)
-    assert len([p for p in blobs.folder.rglob("*") if p.is_file()]) == 1

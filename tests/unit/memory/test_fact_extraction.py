@@ -10,9 +10,9 @@ import pytest
 
 from hearth.memory.facts.fact_dates import birthday_said, since_said
 from hearth.memory.facts.fact_extraction import NEVER_READ, Told, facts_in, known_from, learn_from
+from hearth.memory.facts.fact_rules import Known
 from hearth.memory.facts.fact_store import ME, FactStore, NewFact
 from hearth.memory.facts.relations import KIN, inverse
-from hearth.memory.facts.verb_rules import Known
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import OWNER, Label

@@ -10,8 +10,7 @@ import pytest
 
 from hearth.errors import NotFound
 from hearth.learning.learned_state import State
-from hearth.learning.unlearning import find, forget
-from hearth.memory.blobs import Blobs
+from hearth.learning.unlearning import Sought, find, forget
 from hearth.memory.event_memory import EventMemory, NewEvent
 from hearth.memory.facts.fact_store import FactStore, NewFact
 from hearth.memory.retention import Keeper, Retention
@@ -55,7 +54,7 @@ def state(tmp_path: Path) -> Iterator[State]:
     ],
 )
 def test_who_when_and_what_choose(state: State, wanted: Wanted, ids: str) -> None:
-    assert {id for id, _ in find(state.store, wanted=wanted).events} == set(ids)
+    assert {id for id, _ in find(state.store, Sought(wanted=wanted)).events} == set(ids)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +76,7 @@ def test_facts_added_word_for_word_are_forgotten(
     facts.amend(1, "Ghent", FIXED_NOW)
     facts.add(NewFact("me", "friend", "Tom"), FIXED_NOW)
     facts.add(NewFact("me", "likes", "tomatoes"), FIXED_NOW)
-    found = find(state.store, wanted=wanted, matching=matching, events=events)
+    found = find(state.store, Sought(wanted=wanted, matching=matching, events=events))
     assert set(found.attached.facts) == gone
     assert found.is_empty is not bool(gone or found.events)
     forget(state, found)
@@ -86,34 +85,29 @@ def test_facts_added_word_for_word_are_forgotten(
 
 def test_a_fact_that_is_not_there_is_not_forgotten(state: State) -> None:
     with pytest.raises(NotFound, match="no fact 7"):
-        find(state.store, events=("fact:7",))
+        find(state.store, Sought(events=("fact:7",)))
     with pytest.raises(NotFound, match="no event 'fact:x'"):
-        find(state.store, events=("fact:x",))
+        find(state.store, Sought(events=("fact:x",)))
 
 
 def test_a_topic_reaches_what_is_near_in_meaning(state: State) -> None:
-    found = find(state.store, wanted=Wanted(topic="bananas ripe fruit"), encoder=WordEncoder())
+    found = find(state.store, Sought(wanted=Wanted(topic="bananas ripe fruit")), WordEncoder())
     assert [id for id, _ in found.events] == ["d"]
 
 
-def test_facts_blobs_and_bytes_go_with_what_they_came_from(state: State, tmp_path: Path) -> None:
+def test_facts_and_bytes_go_with_what_they_came_from(state: State, tmp_path: Path) -> None:
     store = state.store
-    facts, blobs = FactStore(store), Blobs(store)
+    facts = FactStore(store)
     only = facts.add(NewFact("Quillfeather", "sings in", "the old harbour", events=("a",)), FIXED_NOW)
     changed = facts.amend(only.id, "the Quillfeather hall", FIXED_NOW)
     both = facts.add(NewFact("Ana", "likes", "the harbour", events=("a", "b")), FIXED_NOW)
-    alone = blobs.keep("a", [b"the Quillfeather ", b"picture"])
-    shared = blobs.keep("a", [b"harbour picture"])
-    assert blobs.keep("b", [b"harbour", b" picture"]) == shared
-    found = find(store, events=["a"])
+    found = find(store, Sought(events=["a"]))
     assert set(found.attached.facts) == {only.id, changed.id}
-    assert found.attached.blobs == (alone,)
     assert "Quillfeather sings in the Quillfeather hall" in found.attached.said
     receipt = forget(state, found)
-    assert (receipt.n_events, receipt.n_facts, receipt.n_blobs, receipt.found_in) == (1, 2, 1, ())
+    assert (receipt.n_events, receipt.n_facts, receipt.found_in) == (1, 2, ())
     assert [fact.id for fact in facts.believed()] == [both.id]
     assert facts.get(both.id).events == ("b",)
-    assert b"".join(blobs.read(shared)) == b"harbour picture"
     held = [p for p in (tmp_path / "state").rglob("*") if p.is_file() and b"uillfeather" in p.read_bytes()]
     assert held == []
     assert (
@@ -129,7 +123,7 @@ def test_sentences_of_summaries_go_and_the_others_stay(state: State, tmp_path: P
     memory.remember_all([NewEvent("now", "today", "message", FIXED_NOW + 40 * DAY)])
     memory.remember_all([NewEvent("c2", "the cat slept", "message", FIXED_NOW + 2 * DAY)])
     Keeper(state.store, memory, Retention(whole_days=10)).tend(FIXED_NOW + 40 * DAY)
-    found = find(state.store, wanted=Wanted(topic="mangowood"))
+    found = find(state.store, Sought(wanted=Wanted(topic="mangowood")))
     assert (found.events, found.attached.said) == ((), ("the mangowood table is sold",))
     receipt = forget(state, found)
     assert (receipt.n_lines, receipt.found_in) == (1, ())
@@ -137,6 +131,6 @@ def test_sentences_of_summaries_go_and_the_others_stay(state: State, tmp_path: P
     assert again.search("mangowood") == ()
     assert "the cat slept" in again.search("cat slept")[0].text
     assert not [p for p in (tmp_path / "state").rglob("*") if p.is_file() and b"mangowood" in p.read_bytes()]
-    gone = forget(state, find(state.store, matching="cat slept"))
+    gone = forget(state, find(state.store, Sought(matching="cat slept")))
     assert gone.n_lines == 1
     assert not state.store.query("SELECT 1 FROM summary WHERE event LIKE 'summary:day:2026-11-22%'")

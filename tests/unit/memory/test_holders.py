@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,18 +13,19 @@ import pytest
 
 from hearth.errors import RegistryError, StoreError
 from hearth.learning.learned_state import State
-from hearth.learning.unlearning import find, forget
+from hearth.learning.unlearning import Sought, find, forget
 from hearth.memory import holders
 from hearth.memory.event_memory import EventMemory, NewEvent
 from hearth.memory.holders import open_holders
 from hearth.protocols import Held, Wanted
-from hearth.registry import Part, Parts
+from hearth.registry import INSTALL_COMMANDS, Part, Parts
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, ScriptedHolder, check_holder
 from hearth.types import OWNER
 from tests.small_world import opened
 
 Offer = Callable[..., None]
+OF_THE_CORE = ("passages", "rings", "standing answers", "faults")
 
 
 @pytest.fixture
@@ -68,10 +71,10 @@ def test_home_video_without_the_companion_that_forgets_it_is_said_to_be_held_by_
     (fault,) = open_holders(state.store).faults
     assert fault == (
         "1 recording, 1 sentence heard of home video are in the database, and hearth-video, which alone can take them "
-        "out, is not installed; install it with: pip install 'hearth-video[experts]'"
+        f"out, is not installed; install it with: {INSTALL_COMMANDS['hearth-video']}"
     )
     with pytest.raises(RegistryError, match="nothing was forgotten, as some of it would stay: 1 recording"):
-        find(state.store, matching="harbour")
+        find(state.store, Sought(matching="harbour"))
     assert "hearth-video" not in "".join(holders.open_holders(state.store).by_name)
 
 
@@ -79,7 +82,7 @@ def test_home_video_without_the_companion_that_forgets_it_is_said_to_be_held_by_
 def test_with_it_nothing_is_missing(state: State) -> None:
     put_recording(state.store)
     found = open_holders(state.store)
-    assert (list(found.by_name), found.faults) == (["passages", "footage"], ())
+    assert (list(found.by_name), found.faults) == ([*OF_THE_CORE, "footage"], ())
 
 
 def broken(store: Store) -> None:
@@ -90,10 +93,10 @@ def broken(store: Store) -> None:
 def test_while_one_cannot_be_opened_nothing_is_forgotten(state: State, offer: Offer, is_loaded: bool) -> None:
     other = ScriptedHolder({"e1": "harbour"})
     offer(other)
-    found = find(state.store, matching="harbour")
+    found = find(state.store, Sought(matching="harbour"))
     offer(other, *([broken] if is_loaded else []), faults=() if is_loaded else ("acme 1.0 cannot be loaded",))
     said = "part1' of acme1 1.0 failed: ZeroDivisionError" if is_loaded else "acme 1.0 cannot be loaded"
-    for forgetting in (lambda: find(state.store, matching="harbour"), lambda: forget(state, found)):
+    for forgetting in (lambda: find(state.store, Sought(matching="harbour")), lambda: forget(state, found)):
         with pytest.raises(RegistryError, match=f"nothing was forgotten, as some of it would stay: .*{said}"):
             forgetting()
     assert other.texts == {"e1": "harbour"}
@@ -123,20 +126,68 @@ class Failing(ScriptedHolder):
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("x"), SystemExit(0)])
-@pytest.mark.parametrize("part", ["find", "remove", "sweep"])
-def test_a_holder_that_fails_is_named_and_nothing_is_forgotten(
+def test_a_holder_that_cannot_be_asked_is_named_and_nothing_is_forgotten(
+    state: State, offer: Offer, error: BaseException
+) -> None:
+    offer(Failing("find", error))
+    with pytest.raises(RegistryError, match=r"nothing was forgotten, as the plug-in 'failing' failed: .*uninstall it"):
+        find(state.store, Sought(matching="harbour"))
+    assert len(state.store.query("SELECT 1 FROM event")) == 3
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("x"), SystemExit(0)])
+@pytest.mark.parametrize("part", ["remove", "sweep"])
+def test_when_a_holder_fails_the_rest_goes_and_the_receipt_says_what_stays(
     state: State, offer: Offer, part: str, error: BaseException
 ) -> None:
-    offer(Failing(part, error))
-    with pytest.raises(RegistryError, match=r"nothing was forgotten, as the plug-in 'failing' failed: .*uninstall it"):
-        forget(state, find(state.store, matching="harbour"))
-    assert len(state.store.query("SELECT 1 FROM event")) == 3
+    other = ScriptedHolder({"e1": "harbour"}, "other")
+    offer(Failing(part, error), other)
+    receipt = forget(state, find(state.store, Sought(matching="harbour")))
+    (said,) = receipt.failed
+    assert re.match(r"what the plug-in 'failing' keeps of it stays, as it failed: .*; update it, or uninstall it", said)
+    assert other.texts == {}
+    assert [row["id"] for row in state.store.query("SELECT id FROM event")] == ["e2", "e3"]
+    (path,) = (state.folder / "receipts").iterdir()
+    assert json.loads(path.read_text())["failed"] == [said]
+
+
+class Half(ScriptedHolder):
+    """Fails after it has begun to change rows."""
+
+    def remove(self, cursor: sqlite3.Cursor, held: Held) -> None:
+        cursor.execute("DELETE FROM event")
+        raise ZeroDivisionError("x")
+
+
+def test_what_a_holder_began_and_did_not_end_is_taken_back(state: State, offer: Offer) -> None:
+    offer(Half({"e1": "harbour"}))
+    forget(state, find(state.store, Sought(matching="harbour")))
+    assert [row["id"] for row in state.store.query("SELECT id FROM event")] == ["e2", "e3"]
+
+
+class Lying(ScriptedHolder):
+    """Says that it removes, and does not."""
+
+    def remove(self, cursor: sqlite3.Cursor, held: Held) -> None:
+        """Remove nothing."""
+
+    def sweep(self, home: Path, held: Held) -> None:
+        """Remove nothing."""
+
+
+def test_a_holder_that_says_it_removed_what_it_did_not_is_found_by_the_search(state: State, offer: Offer) -> None:
+    kept = state.folder / "acme" / "notes.bin"
+    kept.parent.mkdir()
+    kept.write_bytes(b"\x00\x01the picture of the harbour wall\x00")
+    offer(Lying({"e1": "the picture of the harbour wall"}, "lying"))
+    receipt = forget(state, find(state.store, Sought(matching="harbour")))
+    assert receipt.found_in == ("acme/notes.bin",)
 
 
 def test_what_the_database_says_is_not_blamed_on_the_holder(state: State, offer: Offer) -> None:
     offer(Failing("remove", sqlite3.OperationalError("database or disk is full")))
     with pytest.raises(StoreError, match="full"):
-        forget(state, find(state.store, matching="harbour"))
+        forget(state, find(state.store, Sought(matching="harbour")))
 
 
 def test_two_holders_that_call_themselves_the_same_are_told_apart_by_their_entry_points(
@@ -145,8 +196,8 @@ def test_two_holders_that_call_themselves_the_same_are_told_apart_by_their_entry
     first, second = ScriptedHolder({"e1": "harbour one"}), ScriptedHolder({"e1": "harbour two"})
     parts = tuple(Part(name, lambda store, one=one: one, name) for name, one in (("a", first), ("b", second)))
     monkeypatch.setattr(holders, "load_parts", lambda group: Parts(parts))
-    found = find(state.store, matching="harbour")
-    assert [held.holder for held in found.held] == ["passages", "a", "b"]
+    found = find(state.store, Sought(matching="harbour"))
+    assert [held.holder for held in found.held] == [*OF_THE_CORE, "a", "b"]
     forget(state, found)
     assert (first.texts, second.texts) == ({}, {})
 
@@ -156,7 +207,7 @@ def test_what_goes_with_one_holders_find_goes_from_the_others_too(state: State, 
     one = ScriptedHolder({"e2": "nothing but a harbour"}, "one")
     other = ScriptedHolder({"e2": "the picture of a parcel", "e3": "of rain"}, "other")
     offer(*((one, other) if is_first else (other, one)))
-    receipt = forget(state, find(state.store, matching="harbour"))
+    receipt = forget(state, find(state.store, Sought(matching="harbour")))
     assert (one.texts, other.texts) == ({}, {"e3": "of rain"})
     assert receipt.n_events == 2
     assert [row["id"] for row in state.store.query("SELECT id FROM event")] == ["e3"]

@@ -14,7 +14,16 @@ from hypothesis import strategies as st
 
 from hearth.memory.event_memory import EventMemory, Filter, NewEvent
 from hearth.memory.search.memory_index import EventIndex, packed
-from hearth.memory.search.memory_ranking import SCORES, Period, Question, _among_others, candidates, rank, weights
+from hearth.memory.search.memory_ranking import (
+    SCORES,
+    Period,
+    Question,
+    _among_others,
+    asks_for_advice,
+    candidates,
+    rank,
+    weights,
+)
 from hearth.memory.search.reranking import Closeness
 from hearth.memory.search.terms import ASKS, HAS_NUMBER, HAS_TIME, Stemmer, signs_of, telling_words
 from hearth.models.encoder.sentence_encoder import TokenVectors
@@ -289,3 +298,35 @@ def test_a_first_look_reads_the_question_the_quick_way_and_a_closer_one_in_full(
     encoder.n_whole = 0
     assert [hit.id for hit in memory.search("apples", is_close=True)] == ["a"]
     assert encoder.n_whole == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "is_asked"),
+    [
+        ("can you suggest a restaurant near the hotel", True),
+        ("What are some resources for learning chess?", True),
+        ("which boots should I buy", True),
+        ("what book did Caroline recommend", False),
+        ("when is the dentist", False),
+        ("what is the code of the gate", False),
+    ],
+)
+def test_what_asks_for_advice(text: str, is_asked: bool) -> None:
+    assert asks_for_advice(text) is is_asked
+
+
+def test_for_advice_meaning_goes_before_words(store: Store) -> None:
+    memory = EventMemory(store, WordEncoder())
+    memory.remember_all(
+        [event("words", "hotel hotel bill folder drawer", thread="a"), event("likes", "quiet places", thread="b")]
+    )
+    for _ in memory.embed():
+        pass
+    near_likes = WordEncoder().encode(["quiet places"])[0]
+    by_words = rank(memory.index, Question("recommend a hotel", near_likes))
+    by_meaning = rank(memory.index, Question("recommend a hotel", near_likes, is_for_advice=True))
+    texts = [
+        store.query("SELECT text FROM event WHERE number = ?", (int(memory.index.numbers[found.slots[0]]),))[0][0]
+        for found in (by_words, by_meaning)
+    ]
+    assert texts == ["hotel hotel bill folder drawer", "quiet places"]

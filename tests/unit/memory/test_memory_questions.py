@@ -18,6 +18,8 @@ from hearth.memory.answers.questions import Believed, SaidBy, asked_of, believed
         ("what was that wine again", "what was that wine"),
         ("I forgot, when is the party", "when is the party"),
         ("am I allergic to nuts", "am I allergic to nuts"),
+        ("whats Lotte allergic to", "what's Lotte allergic to"),
+        ("hey wheres the tent", "where's the tent"),
     ],
 )
 def test_questions_without_what_leads_to_them(words: str, text: str) -> None:

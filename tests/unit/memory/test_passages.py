@@ -8,16 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from hearth.errors import Unreadable
 from hearth.learning.learned_state import State
-from hearth.learning.unlearning import find, forget
+from hearth.learning.unlearning import Sought, find, forget
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
 from hearth.memory.facts.fact_store import FactStore
 from hearth.memory.inquiry.answer_reading import AnswerReader
 from hearth.memory.inquiry.home_answers import HomeAnswers
 from hearth.memory.inquiry.table_counts import counted
-from hearth.memory.passages.document_text import Unreadable, text_of
-from hearth.memory.passages.passage_cutting import passages_of
+from hearth.memory.passages.document_text import text_of
+from hearth.memory.passages.passage_cutting import passages_of, sentences_of
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.protocols import CallContext, HomeAnswer
 from hearth.storage.database import Store
@@ -128,6 +129,103 @@ def test_a_sentence_that_speaks_of_something_else_is_told_for_no_yes_or_no(world
     world.workspace.write("mail/cur/4.i:2,S", mail("Insure <i@insure.example>", "New policy", text).encode())
     assert world.ask(question).kind == "unknown"
     assert "insured against water" in world.ask("is my studio insured against water").value
+
+
+STATEMENT = "Gas: £74.30\nElectricity: £57.16\nAmount to pay: £131.46\n\nWe take it on the 27th."
+PASSPORTS = "# Passports\n\n| who | valid until |\n|---|---|\n| Zoya | 8 June 2027 |\n| Kit | 30 January 2030 |\n"
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("how much is the gas and electricity bill", "£131.46"),
+        ("how much is the electricity bill", "£57.16"),
+        ("when does Zoya's passport run out", "8 June 2027"),
+    ],
+)
+def test_a_bill_is_told_whole_and_a_table_by_its_cell(
+    store: Store, encoder: MiniLMEncoder, reader: AnswerReader, question: str, value: str
+) -> None:
+    files = {"mail/cur/1.a:2,S": mail("Energy <b@energy.example>", "Your statement", STATEMENT)}
+    files["documents/passports.md"] = PASSPORTS
+    assert World(store, HomeAnswers(store, encoder, reader), files).ask(question).value == value
+
+
+def test_yes_or_no_quotes_the_sentence_that_speaks_of_it(world: World) -> None:
+    text = "Lovely, we would love to come! I went fully vegan in the summer. We bring wine and bread."
+    world.workspace.write("mail/cur/9.l:2,S", mail("Lucia Ferri <l@ferri.example>", "Dinner", text).encode())
+    assert world.ask("is Lucia vegan").value == "I went fully vegan in the summer."
+
+
+def test_what_some_decided_is_told_from_their_minutes(world: World) -> None:
+    text = "# Workshop meeting\n\nPavel and I over soup.\n\n- We take infrared panels instead of a new oil heater.\n- I sweep."
+    world.workspace.write("notes/meeting.md", text.encode())
+    world.workspace.write(
+        "mail/cur/8.f:2,S", mail("Folake <f@f.example>", "Tuning", "It is awful since the heating came on.").encode()
+    )
+    found = world.ask("what did Pavel and I decide about the heating")
+    assert found.value == "We take infrared panels instead of a new oil heater"
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("what's the gate code at Barry's", "2290"),
+        ("who has our spare key", "Kathleen Barry"),
+        ("what did I spend on fondant this year", "110.70 (3 amounts)"),
+    ],
+)
+def test_a_stated_value_a_line_of_a_note_and_a_column_of_money(world: World, question: str, value: str) -> None:
+    world.workspace.write(
+        "documents/hives.txt", b"HIVES\n\nNoel Barry keeps six. The gate code is 2290 and the gate is shut."
+    )
+    note = "# House\n\nwifi BYRNE5 / clover\nboiler serviced by Gas Networks in September\nspare key with Kathleen Barry\noil tank 1000 l"
+    world.workspace.write("notes/house.md", note.encode())
+    rows = [
+        "Date | Item | Euro",
+        "2026-09-12 | Fondant | 54.0",
+        "2026-10-16 | Fondant | 37.8",
+        "2026-11-13 | Fondant | 18.9",
+    ]
+    world.workspace.write("documents/spending.md", "\n".join(rows).encode())
+    assert world.ask(question, FIXED_NOW.replace(year=2026, month=11, day=24)).value == value
+
+
+def test_a_question_of_which_one_passage_holds_everything_is_about_ones_own(world: World) -> None:
+    quote = "Timing belt and water pump, parts and labour: £585."
+    world.workspace.write("mail/new/5.g", mail("Garage <g@g.example>", "Quote", quote).encode())
+    named = [
+        world.home.names_thing(question, world.workspace, None)
+        for question in (
+            "how much does the timing belt cost",
+            "how much does the radio telescope cost",
+            "what is a belt",
+        )
+    ]
+    assert named == ["wholly", "not", "not"]
+
+
+def test_who_wrote_to_many_waits_for_no_answer(world: World) -> None:
+    asking = {
+        "Even <even@e.example>": "I fetch the cake on the 24th. Is it stable?",
+        "School <office@s.example>": "Dear parents and carers,\n\nplease send a white top by Tuesday.",
+        "Finance <pay@f.example>": "Please find below our remittance.",
+        "Dental <d@d.example>": "If you cannot attend please give us 24 hours' notice.",
+    }
+    for n, (sender, text) in enumerate(asking.items()):
+        world.workspace.write(f"mail/new/{n}.w", mail(sender, "Hello", text).encode())
+    assert world.ask("who is waiting for a reply from me").value == "Even"
+    assert "white top" in world.ask("what does the School want from me").value
+
+
+def test_what_is_asked_by_whom_somebody_works_for(world: World) -> None:
+    card = (
+        "BEGIN:VCARD\nVERSION:3.0\nUID:c\nFN:Colin Hart\nN:Hart;Colin;;;\nORG:St Mark's\nEMAIL:c@m.example\nEND:VCARD\n"
+    )
+    world.workspace.write("contacts/c.vcf", card.encode())
+    asks = "What would you charge for both pianos?"
+    world.workspace.write("mail/new/7.c", mail("Colin Hart <c@m.example>", "Pianos", asks).encode())
+    assert world.ask("what is St Mark's asking me").value == asks
 
 
 def test_the_whole_date_is_told(world: World) -> None:
@@ -249,6 +347,63 @@ def test_money_is_summed_over_mails_and_tables_within_the_period(world: World) -
     assert world.ask("how much did we pay for clay in total", now).value == "£51.00 (2 amounts)"
 
 
+def test_money_is_found_by_its_sender_and_by_what_its_table_is_called(world: World) -> None:
+    world.workspace.write(
+        "mail/cur/9.z:2,S", mail("Wood Direct <o@w.example>", "Order 1", "Wedge £8.00 each\nTotal: £22.50").encode()
+    )
+    assert world.ask("how much have I spent at Wood Direct this year").value == "£22.50"
+    rows = b"date,instrument,owner,price\n2026-01-14,violin,Ravi Shah,85\n2026-10-17,violin,Ravi Shah,55\n"
+    world.workspace.write("documents/repairs.csv", rows)
+    assert world.ask("what did I earn from repairs for Ravi Shah").value == "140.00 (2 amounts)"
+
+
+def test_a_line_that_names_its_value_answers_and_no_answer_goes_past_its_line(world: World) -> None:
+    world.workspace.write("notes/net.md", b"# Router\n\nNetwork: HoneyHouse\nPassword: plum-orchard-88\n")
+    assert world.ask("what is the router password").value == "plum-orchard-88"
+    world.workspace.write(
+        "mail/cur/8.y:2,S",
+        mail("Air <a@air.example>", "Booking to Bilbao", "Your reference is K7QW2P.\nBristol to Bilbao.").encode(),
+    )
+    assert world.ask("what's my booking reference for Bilbao").value == "K7QW2P"
+
+
+def test_two_questions_in_one_are_both_answered(world: World) -> None:
+    world.workspace.write(
+        "mail/cur/7.x:2,S",
+        mail("Garage <g@g.example>", "MOT booking", "The MOT is on 1 December at 8 am. The MOT costs £54.85.").encode(),
+    )
+    value = world.ask("when is the MOT and what does it cost").value
+    assert "1 December" in value
+    assert "£54.85" in value
+
+
+def test_what_somebody_needs_is_what_their_mail_asks_with_what_it_refers_to(world: World) -> None:
+    text = "I still need your mileage log.\nCould you send it by 4 December?"
+    world.workspace.write("mail/cur/6.w:2,S", mail("Imogen Farr <i@f.example>", "Return", text).encode())
+    said = world.ask("what does Imogen need from me").value
+    assert said == f"{text.replace(chr(10), ' ')} (by Friday 4 December 2026)"
+
+
+def test_what_was_decided_is_told_from_what_was_written_not_from_the_event(world: World) -> None:
+    world.workspace.write(
+        "calendar/m.ics", event("m", "Committee meeting", "20261117T190000Z", "20261117T200000Z").encode()
+    )
+    minutes = "The winter feed goes to Hattie's supplier. The subscription rises to £32."
+    world.workspace.write(
+        "mail/cur/5.v:2,S", mail("Wen <w@w.example>", "Minutes of the committee meeting", minutes).encode()
+    )
+    assert "Hattie" in world.ask("what did we agree in the committee meeting").value
+
+
+def test_a_thing_is_named_by_a_word_or_by_all_that_is_said_of_it(world: World) -> None:
+    def naming(question: str) -> str:
+        return world.home.names_thing(question, world.workspace, FIXED_NOW.tzinfo)
+
+    assert naming("how much is the electricity bill") == "wholly"
+    assert naming("how much is the electricity panel") == "partly"
+    assert naming("how much is the roof") == "not"
+
+
 def test_clashes_are_told_and_their_absence_too(world: World) -> None:
     now = dt.datetime(2026, 11, 22, 9, tzinfo=dt.UTC)
     world.workspace.write("calendar/a.ics", event("a", "Class", "20261125T180000Z", "20261125T200000Z").encode())
@@ -270,6 +425,13 @@ def test_who_waits_is_who_asked_and_was_not_answered(world: World) -> None:
 
 
 # ── Texts and passages ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_wrapped_sentence_goes_on_though_it_names_an_hour_but_not_into_a_line_of_its_own() -> None:
+    wrapped = "Wings and beaks are made in class on Monday. Could you\nhelp on the evening, from 16:15?\n"
+    assert sentences_of(wrapped)[-1] == "Could you help on the evening, from 16:15?"
+    apart = "This is what the house is called and what opens it\npassword: tulip\n"
+    assert sentences_of(apart)[-1] == "password: tulip"
 
 
 def test_passages_cover_a_text_and_repeat_a_tables_first_row() -> None:
@@ -343,6 +505,60 @@ def test_forget_reaches_passages_and_vectors_and_they_stay_out(
 
 
 def _forget(state: State, words: str) -> None:
-    found = find(state.store, matching=words)
+    found = find(state.store, Sought(matching=words))
     assert not found.is_empty
     forget(state, found)
+
+
+STRANGERS = {
+    "documents/papers.md": "# Papers\n\n| paper | number | valid until |\n|---|---|---|\n| Passport | 533 | 17 June 2028 |\n"
+    "| Driving licence | 455 | 30 November 2026 |\n",
+    "documents/wood.csv": "Date,What,Supplier,Amount\n2026-01-14,Logs half load,Calder Logs,85.00\n"
+    "2026-02-20,Kindling,Calder Logs,12.00\n2026-02-21,Logs full load,Calder Logs,155.00\n",
+    "notes/gear.md": "# Gear\n\nLent to Greta: the Tascam recorder\nnetwork is Oak pw: noodle-88\n",
+    "notes/money.md": "# Invoices\n\nPR-060 Empty Hall 700 paid\nPR-062 Hideout 275 sent, not paid\n",
+    "mail/cur/1.a:2,S": mail(
+        "Plots <k@plots.example>",
+        "Plot rent and water",
+        "Pay to sort code 00-11-22 by transfer. The gate code changes on 1 December to 8264.",
+    ),
+    "mail/cur/2.b:2,S": mail(
+        "Jo <jo@j.example>", "Concert", "I'd take $425 incl fuel for the trip.\nNo reply needed. Ok?"
+    ),
+    "mail/cur/3.c:2,S": mail("Fest <p@fest.example>", "Crew", "Can you tell us yes or no by 5 December, please?"),
+    "calendar/a.ics": event("a", "Hall night", "20260109T170000Z", "20260109T230000Z")
+    + event("b", "Hall night", "20260116T170000Z", "20260116T230000Z"),
+    "contacts/g.vcf": "BEGIN:VCARD\nVERSION:3.0\nFN:Greta Lind\nN:Lind;Greta;;;\nEMAIL:greta@lind.example\nEND:VCARD\n",
+}
+
+
+@pytest.fixture
+def strangers(store: Store, encoder: MiniLMEncoder, reader: AnswerReader) -> World:
+    return World(store, HomeAnswers(store, encoder, reader), STRANGERS)
+
+
+@pytest.mark.parametrize(
+    ("question", "says", "never"),
+    [
+        ("when does my driving licence run out", "30 November 2026", "2028"),
+        ("what's the gate code from December", "8264", "00-11"),
+        ("what did I lend Greta", "Tascam", "@"),
+        ("what is the password of the network", "noodle-88", "Oak"),
+        ("how much did I spend on logs in 2026", "240.00", "252"),
+        ("which invoices haven't been paid yet", "PR-062", "PR-060"),
+        ("by when does Fest need my answer", "5 December", "6 December"),
+        ("who is waiting for an answer", "Fest", "Jo"),
+        ("how many shows did I do at the Hall in January 2026", "2 events", "00"),
+        ("what's the pin of my bank card", "", "455"),
+    ],
+)
+def test_what_strangers_asked_of_their_homes(strangers: World, question: str, says: str, never: str) -> None:
+    found = strangers.ask(question)
+    assert says in found.value
+    assert never not in found.value
+
+
+def test_a_month_without_its_year_is_the_one_meant(world: World) -> None:
+    assert world.ask("how much did I spend on kiln rent in February", FIXED_NOW.replace(year=2026, month=11)).value == (
+        "£45.00"
+    )

@@ -253,3 +253,16 @@ def test_routines_are_proposed_once_and_not_again_once_revoked(world: World) -> 
     world.facts.revoke(fact.id, FIXED_NOW)
     world.say("turn up the heating in the bathroom", days=35)
     assert propose_routines(world.store, world.facts, FIXED_NOW.tzinfo or dt.UTC, FIXED_NOW) == ()
+
+
+def test_whether_a_fact_answers_the_whole_question_is_known_without_looking_further(world: World) -> None:
+    world.say("Lina is allergic to hazelnuts")
+    for question, is_held in (
+        ("what is Lina allergic to?", True),
+        ("what could I cook for Lina tonight?", False),
+        ("what is Emma allergic to?", False),
+        ("Lina is allergic to hazelnuts", False),
+    ):
+        assert world.memory.holds_answer(question, now=FIXED_NOW) is is_held, question
+    world.facts.erase([fact.id for fact in world.facts.believed()])
+    assert not world.memory.holds_answer("what is Lina allergic to?", now=FIXED_NOW)

@@ -93,8 +93,8 @@ def home(tmp_path: Path) -> Iterator[Home]:
 def test_a_week_is_stated_from_its_records(home: Home) -> None:
     found = home.ask("a rundown of my week")
     assert found.value == (
-        "Monday 23 November 2026 to Sunday 29 November 2026: 1 event: Choir (Tuesday 18:00–19:00). "
-        "1 mail waits for your answer: Ida: “Could you send me the receipts, please?”"
+        "Monday 23 November 2026 to Sunday 29 November 2026:\n· 1 event: Choir (Tuesday 18:00–19:00)\n"
+        "· 1 mail waits for your answer: Ida: “Could you send me the receipts, please?”"
     )
     assert found.witnesses[0].where == "calendar “Choir”"
     assert "nothing stands in your things" in home.ask("a summary of next month").value

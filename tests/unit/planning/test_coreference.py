@@ -117,6 +117,24 @@ def test_a_record_is_chosen_by_its_place(text: str, id: str) -> None:
     assert "everything" not in read.text  # never by what stands in it
 
 
+@pytest.mark.parametrize(
+    "text", ["the second one", "ok, the 2nd one", "and the second one?", "what about the second one"]
+)
+def test_only_naming_one_of_a_list_of_mails_reads_it(text: str) -> None:
+    tools = {
+        "find_mail": Spec("find_mail", "", returns="list[Mail]", fields={"id": "MailId", "subject": "text"}),
+        "read_mail": Spec("read_mail", "", (Parameter("mail", "MailId"),), returns="Mail"),
+    }
+    found: Plain = [{"id": "INBOX/1", "subject": "a"}, {"id": "INBOX/2", "subject": "b"}]
+    plan = Plan((Step("find_mail", {}),), 1.0, "recall")
+    at = FIXED_NOW - dt.timedelta(minutes=1)
+    last = Episode(
+        "m", Request("find mail", at), plan, None, None, (StepResult(0, "done", found),), Answer("2 mails", "done")
+    )
+    read = read_after(text, (last,), FIXED_NOW, KNOWN, tools)
+    assert (read.text, read.record) == ("read the mail", Record("MailId", "INBOX/2"))
+
+
 @pytest.mark.parametrize("text", ["cancel the third one", "cancel it", "I like the sound of that", "cancel number 0"])
 def test_no_record_is_chosen_that_was_not_meant(text: str) -> None:
     assert after(text, "what's on", EVENTS) == Reading(text)
@@ -196,13 +214,19 @@ def after_making(text: str, *tools: str, status: str = "done") -> Reading:
         ("no, on Friday", "put dentist in my calendar Friday at 15:00"),
         ("sorry, I meant Friday", "put dentist in my calendar Friday at 15:00"),
         ("make it Friday", "put dentist in my calendar Friday at 15:00"),
-        ("Friday instead", "Friday instead"),
+        ("Friday instead", "put dentist in my calendar Friday at 15:00"),
+        ("half past four, sorry", "put dentist in my calendar 21 November 2026 at 16:30"),
+        ("Scratch that, Friday", "put dentist in my calendar Friday at 15:00"),
+        ("every Friday", "put dentist in my calendar every Friday at 15:00"),
+        ("Take that back, please.", ""),
         ("actually Friday instead", "put dentist in my calendar Friday at 15:00"),
         ("no, as a reminder", "add a reminder dentist tomorrow at 3pm"),
         ("No, I beg your pardon, I meant Friday", "put dentist in my calendar Friday at 15:00"),
         ("nope, half past four", "put dentist in my calendar 21 November 2026 at 16:30"),
         ("oh, I've changed my mind, put it back", ""),
         ("take that back", ""),
+        ("no friday i mean", "put dentist in my calendar Friday at 15:00"),
+        ("actually Friday is safer", "put dentist in my calendar Friday at 15:00"),
         ("oh no, undo that please!", ""),
     ],
 )
@@ -234,6 +258,21 @@ def test_further_items_go_to_the_same_list(text: str, meant: str) -> None:
     assert read_after(text, (episode,), FIXED_NOW, KNOWN, LIST) == Reading(meant)
 
 
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("actually not the sherry", "put crisps and figs on the shopping list"),
+        ("no, without crisps", "put sherry and figs on the shopping list"),
+        ("no, not the candles", "no, not the candles"),
+    ],
+)
+def test_one_of_the_things_for_a_list_is_left_out(text: str, meant: str) -> None:
+    plan = Plan((Step("add_to_list", {"items": ["sherry", "crisps", "figs"]}),))
+    last = Request("put sherry, crisps and figs on the shopping list", FIXED_NOW)
+    episode = Episode("e", last, plan, None, None, (StepResult(0, "done"),), Answer("", "done"))
+    assert read_after(text, (episode,), FIXED_NOW, KNOWN, LIST).text == meant
+
+
 PLAY: Plain = [{"id": "p.ics", "title": "play", "start": "2026-12-11T17:30:00+01:00"}]
 
 
@@ -241,10 +280,10 @@ PLAY: Plain = [{"id": "p.ics", "title": "play", "start": "2026-12-11T17:30:00+01
     ("text", "meant"),
     [
         ("remind me two hours before that to set off", "remind me on 11 December 2026 at 15:30 to set off"),
-        ("remind me an hour b4", "remind me on 11 December 2026 at 16:30"),
+        ("remind me an hour b4", "remind me on 11 December 2026 at 16:30 about play"),
         ("remind me the day before at four to call Ben", "remind me on 10 December 2026 at four to call Ben"),
         ("the night before, remind me to pack", "on 10 December 2026 at 20:00, remind me to pack"),
-        ("remind me half an hour afterwards", "remind me on 11 December 2026 at 18:00"),
+        ("remind me half an hour afterwards", "remind me on 11 December 2026 at 18:00 about play"),
     ],
 )
 def test_a_time_counts_from_what_was_shown(text: str, meant: str) -> None:

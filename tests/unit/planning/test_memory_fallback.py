@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.planning.dialogue.memory_fallback import asked_of_memory, corrected, told_to_memory
+from hearth.planning.dialogue.memory_fallback import (
+    asked_beyond_card,
+    asked_elsewhere,
+    asked_of_memory,
+    corrected,
+    question_of,
+    told_to_memory,
+)
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
-from hearth.types import Context, Entity, Plan, Refusal, Request, Step
+from hearth.types import Context, Entity, Plain, Plan, Refusal, Request, Step, StepResult
 
 TOOLS = load_tools(None).specs
 NOTHING = Refusal("out_of_scope", "I can't do that yet.")
+BENS_CARD: Plain = {
+    "name": "Ben Maes",
+    "email": "",
+    "phone": "+32 470 555 012",
+    "address": "",
+    "birthday": "1990-03-02",
+}
 KNOWN = Context(entities=(Entity("Ben Maes", "person", ("Ben",)), Entity("Dr Peeters (dentist)", "person")))
 
 
@@ -81,6 +95,14 @@ def test_what_is_measured_at_home(text: str, tool: str, value: str) -> None:
 )
 def test_questions_about_the_owner_go_to_memory(text: str, query: str | None) -> None:
     assert asked(text) == query
+
+
+def test_the_clock_answers_no_question_of_a_thing() -> None:
+    clock = Plan((Step("current_time", {}),), planner="model")
+    assert asked("what time does the boiler man come", clock) == "what time does the boiler man come"
+    assert asked("time of the boiler man", clock) == "what is the time of the boiler man"
+    assert asked("what time is it now", clock) is None
+    assert asked("zorble the quux", clock) is None, "it asks nothing: who planned it knows what the word means"
 
 
 def wrote(text: str, found: Plan | Refusal, said: set[str]) -> list[str] | None:
@@ -172,3 +194,50 @@ def test_a_summary_is_asked_of_the_owners_things(text: str, question: str | None
     assert asked(text) == question
     sends = Plan((Step("send_mail", {"draft": "1"}),))
     assert asked(text, sends) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("wifi password at the flat?", "what is the wifi password at the flat"),
+        ("the code for the gate", "what is the code for the gate"),
+        ("whats the code for the gate", "what's the code for the gate"),
+        ("who got elected steward?", "who got elected steward"),
+    ],
+)
+def test_what_is_only_named_is_asked_for(text: str, question: str) -> None:
+    assert question_of(text) == question
+
+
+def test_what_somebody_known_can_do_is_no_question_of_anyone() -> None:
+    assert asked("what can Ben not eat?") == "what can Ben not eat"
+    assert asked("what can people not eat?") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "is_beyond", "is_lacking"),
+    [
+        ("what would Ben like for his birthday", True, False),
+        ("when is Ben's birthday", False, False),
+        ("what's Ben's address", False, True),
+        ("what's Ben's phone number", False, False),
+        ("show me Ben's card", False, False),
+    ],
+)
+def test_what_a_card_does_not_tell_is_asked_of_everything(text: str, is_beyond: bool, is_lacking: bool) -> None:
+    plan = Plan((Step("find_contact", {"name": "Ben"}),))
+    results = (StepResult(0, "done", BENS_CARD),)
+    request = Request(text, FIXED_NOW)
+    beyond = asked_beyond_card(request, plan, results, TOOLS)
+    elsewhere = asked_elsewhere(request, plan, results, TOOLS)
+    assert (beyond is not None, elsewhere is not None) == (is_beyond, is_lacking)
+    assert all(one is None or one.steps[1].replaces == 0 for one in (beyond, elsewhere))
+
+
+def test_a_place_that_is_no_time_zone_is_asked_of_everything() -> None:
+    plan = Plan((Step("current_time", {"zone": "church for the concert"}),))
+    failed = (StepResult(0, "failed", error="No time zone", error_kind="NotFound"),)
+    request = Request("what time must I be at church for the concert", FIXED_NOW)
+    found = asked_elsewhere(request, plan, failed, TOOLS)
+    assert found is not None
+    assert found.steps[1].tool == "find_answer"

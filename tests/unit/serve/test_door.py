@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from hearth.errors import ConfigError, NotFound
-from hearth.serve.door import COOKIE, MOST_BODY_BYTES, MOST_GUESSES, Door, Keys
+from hearth.serve.door import MOST_BODY_BYTES, MOST_GUESSES, Door, Keys
 
 HOST = "127.0.0.1:8470"
 ORIGIN = {"origin": f"http://{HOST}"}
@@ -45,7 +45,7 @@ class World:
 
     @property
     def browser(self) -> dict[str, str]:
-        return {"cookie": f"{COOKIE}={self.keys.cookie}"}
+        return {"cookie": f"{self.keys.cookie_name}={self.keys.cookie}"}
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ async def test_with_the_cookie_a_browser_sees_the_page_and_without_it_nothing(wo
     refused = await world.ask()
     assert (refused.status_code, world.n_seen) == (401, 1)
     assert "the link that `hearth up` prints" in refused.text
-    assert (await world.ask(headers={"cookie": f"{COOKIE}=guess"})).status_code == 401
+    assert (await world.ask(headers={"cookie": f"{world.keys.cookie_name}=guess"})).status_code == 401
     assert (await world.ask(headers={"cookie": "=; ;;=,"})).status_code == 401
 
 
@@ -123,6 +123,14 @@ async def test_guessing_is_slowed_and_shuts_nobody_out(world: World) -> None:
 @pytest.mark.parametrize("before", ['prefs={"theme":"dark"}; ', "a[b]=c; ", "x=a b; ", "_ga; ", "hearth=other; "])
 async def test_cookies_of_other_programs_on_this_machine_hide_nothing(world: World, before: str) -> None:
     assert (await world.ask(headers={"cookie": before + world.browser["cookie"]})).status_code == 200
+
+
+async def test_another_home_at_another_port_leaves_its_browser_signed_in(world: World, tmp_path: Path) -> None:
+    other = Keys(tmp_path / "other.keys")
+    browser = httpx.Cookies({world.keys.cookie_name: world.keys.cookie})
+    browser.set(other.cookie_name, other.cookie)
+    both = "; ".join(f"{name}={value}" for name, value in browser.items())
+    assert (await world.ask(headers={"cookie": both})).status_code == 200
 
 
 async def test_without_its_file_only_the_owner_is_let_in(world: World, tmp_path: Path) -> None:

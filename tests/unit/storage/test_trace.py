@@ -202,7 +202,7 @@ def test_a_large_result_is_stored_once(trace: Trace, home: Path, store: Store) -
 
 
 def n_bytes(home: Path, n_steps: int) -> int:
-    """Size of the file after one episode of that many steps, each with 800 bytes of arguments and result."""
+    """Bytes in use after one episode of that many steps, each with 800 bytes of arguments and result."""
     path = home / f"{n_steps}.db"
     with Store.open(path) as store:
         trace = Trace(store)
@@ -215,7 +215,10 @@ def n_bytes(home: Path, n_steps: int) -> int:
             previous = (StepResult(k, "done", "y" * 400, OWNER, key=call.key),)
         results = tuple(dataclasses.replace(previous[0], step=k, key=f"e1-{k}") for k in range(n_steps))
         trace.finish(Episode("e", REQUEST, PLAN, None, RULING, results, Answer("", "done")))
-    return path.stat().st_size
+        size, n, n_free = (
+            store.query(f"PRAGMA {name}")[0][0] for name in ("page_size", "page_count", "freelist_count")
+        )
+    return int(size * (n - n_free))
 
 
 def test_the_record_grows_linearly_with_the_steps(home: Path) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime as dt
 import subprocess
 import sys
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -18,13 +19,14 @@ from hearth.tools.pim.calendar import (
     TOOLS,
     add_event,
     cancel_event,
+    change_event,
     find_events,
     find_free_time,
     move_event,
     next_event,
 )
 from hearth.tools.pim.calendar_events import Event, EventId
-from hearth.types import EmailAddress, Plain
+from hearth.types import EmailAddress, Plain, Referent
 
 ZONE = FIXED_NOW.tzinfo
 
@@ -102,6 +104,8 @@ SAMPLES: list[tuple[FunctionTool, dict[str, Plain]]] = [
     ),
     (move_event, {"event": "yoga#20261124T183000", "start": at(25, 19).isoformat()}),
     (move_event, {"event": "yoga", "start": at(14, 19, month=10).isoformat()}),
+    (change_event, {"event": "yoga#20261124T183000", "place": "Lake", "attendees": ["anna@example.org"]}),
+    (change_event, {"event": "single", "title": "Mats", "length": "PT2H", "repeat": "weekly"}),
     (cancel_event, {"event": "yoga#20261124T183000"}),
     (cancel_event, {"event": "single"}),
 ]
@@ -117,13 +121,14 @@ def test_contract(tool: FunctionTool, arguments: dict[str, Plain]) -> None:
 
 def test_every_tool_is_described_for_planners() -> None:
     assert [t.spec.name for t in TOOLS] == [
-        *("find_events", "next_event", "add_event", "move_event", "cancel_event", "find_free_time"),
+        *("find_events", "next_event", "add_event", "move_event", "change_event", "cancel_event", "find_free_time"),
     ]
     for t in TOOLS:
         assert 2 <= len(t.spec.examples) <= 4
         assert t.spec.answer
         assert t.spec.domain == "calendar"
-    assert {t.spec.name for t in TOOLS if t.spec.effect == "change"} == {"add_event", "move_event", "cancel_event"}
+    changing = {t.spec.name for t in TOOLS if t.spec.effect == "change"}
+    assert changing == {"add_event", "move_event", "change_event", "cancel_event"}
 
 
 def test_the_module_is_light() -> None:
@@ -573,6 +578,77 @@ def test_moving_keeps_the_form_of_the_times(
     assert (moved.start, moved.end) == (moved_start, moved_end)
     assert f"{line}\n" in home.text("a.ics")
     assert find_events(home.call()) == [moved]
+
+
+def test_a_change_leaves_every_other_byte() -> None:
+    data = calendar(timed("a", "A", extra="X-KEEP;X-P=1:as  it is"), timed("b", "B"))
+    home = Home({"a.ics": data})
+    anna = EmailAddress("anna@example.org")
+    changed = change_event(home.call(), EventId("a"), title="Big A", place="Lake; north", attendees=(anna,))
+    assert (changed.title, changed.place, changed.attendees) == ("Big A", "Lake; north", (anna,))
+    again = change_event(home.call(), EventId("a"), attendees=(EmailAddress("ANNA@example.org"),))
+    assert again.attendees == (anna,), "nobody takes part twice"
+    assert (changed.start, changed.end) == (at(24, 11), at(24, 12))
+    text = home.text("a.ics")
+    assert "X-KEEP;X-P=1:as  it is" in text
+    assert "ATTENDEE;SCHEDULE-AGENT=NONE:mailto:anna@example.org" in text
+    assert timed("b", "B") in text
+
+
+@pytest.mark.parametrize(
+    ("organiser", "told"),
+    [("me@mine.example", "anna@example.org"), ("boss@work.example", "boss@work.example"), ("", "")],
+)
+@pytest.mark.parametrize("is_on_server", [True, False])
+def test_whom_the_server_would_write_to_goes_with_the_event(organiser: str, told: str, is_on_server: bool) -> None:
+    who = ["ATTENDEE:mailto:anna@example.org", "ATTENDEE;SCHEDULE-AGENT=NONE:mailto:ben@example.org"]
+    lines = "\n".join([*([f"ORGANIZER:mailto:{organiser}"] if organiser else []), *who])
+    data = calendar(timed("a", "A", extra=lines))
+    if is_on_server:
+        data = data.replace("VERSION:2.0", "VERSION:2.0\nX-HEARTH-HREF:/a.ics\nX-HEARTH-ETAG:1")
+    workspace = InMemoryWorkspace({"calendar/caldav/a.ics": data}, FIXED_NOW)
+    server: dict[str, Plain] = {"url": "https://calendar.example/"}
+    call = make_call("k", FIXED_NOW, workspace, settings={"owner": {"email": "me@mine.example"}, "calendar": server})
+    assert isinstance(cancel_event, FunctionTool)
+    thing = cancel_event.resolvers["event"]("a", call, {})
+    assert isinstance(thing, Referent)
+    assert thing.told == ((told,) if told and is_on_server else ())
+
+
+def test_how_an_event_repeats_is_changed_for_the_series_and_the_rest_for_what_was_found() -> None:
+    home = Home({"a.ics": calendar(timed("a", "A")), "yoga.ics": calendar(YOGA, YOGA_MOVED)})
+    assert change_event(home.call(), EventId("a"), repeat="weekly").repeat == "weekly"
+    assert starts(find_events(home.call(), "A", start=at(1, month=12), end=at(9, month=12)))[:1] == [
+        at(1, 11, month=12)
+    ]
+    once = change_event(home.call(), EventId("yoga#20261124T183000"), place="Roof", length=dt.timedelta(hours=2))
+    assert (once.place, once.end - once.start) == ("Roof", dt.timedelta(hours=2))
+    others = [one.place for one in find_events(home.call(), "yoga", start=at(16), end=at(20)) if one.id != once.id]
+    assert set(others) == {""}
+    assert change_event(home.call(), EventId("yoga#20261124T183000"), repeat="monthly").repeat == "monthly"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({}, "nothing to change"),
+        ({"length": dt.timedelta(0)}, "no event's"),
+        ({"length": dt.timedelta(days=40)}, "at most 31 days"),
+        ({"title": "x" * 1001}, "at most 1000"),
+    ],
+)
+def test_what_no_event_can_be_is_refused(arguments: dict[str, Any], told: str) -> None:
+    home = Home({"a.ics": calendar(timed("a", "A"))})
+    before = home.text("a.ics")
+    with pytest.raises(ToolError, match=told):
+        change_event(home.call(), EventId("a"), **arguments)
+    assert home.text("a.ics") == before
+
+
+def test_a_whole_day_has_no_length() -> None:
+    home = Home({"d.ics": calendar("UID:d\nDTSTART;VALUE=DATE:20261124\nSUMMARY:D")})
+    with pytest.raises(ToolError, match="whole days"):
+        change_event(home.call(), EventId("d"), length=dt.timedelta(hours=2))
 
 
 def test_one_occurrence_is_moved_alone() -> None:

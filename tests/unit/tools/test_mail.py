@@ -129,6 +129,8 @@ def test_received_mail_is_listed_newest_first(call: CallContext) -> None:
         ({"query": "garden"}, ["Newsletter"]),
         ({"query": "email about the forest"}, ["Sunday"]),
         ({"query": "forest fire"}, []),
+        ({"query": "newsletter of the garden club with dates"}, ["Newsletter"]),
+        ({"sender": "garden club ad"}, ["Newsletter"]),
         ({"sender": "my landlord"}, ["Treppenhaus"]),
         ({"sender": "Rainer"}, ["Treppenhaus"]),
         ({"sender": "anna@berg.example"}, ["Sunday", "The keys"]),

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.tools.mail.html_text import looks_like_html, text_of_html
-from hearth.tools.mail.mime import Head, decoded_words, read_attachments, read_body, read_head
+from hearth.tools.mail.mime import Head, attachments_of, body_of, decoded_words, read_head
 from tests.work import calls_of, grows_in_step
 
 # ── Heads ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -133,7 +133,7 @@ def with_body(content_type: str, body: bytes, encoding: str = "8bit") -> bytes:
     ],
 )
 def test_the_text_is_read_whatever_it_claims_to_be(raw: bytes) -> None:
-    assert read_body(raw).text == "Grüße – €"
+    assert body_of(raw).text == "Grüße – €"
 
 
 def test_attached_files_are_named_and_not_read_as_text() -> None:
@@ -141,10 +141,10 @@ def test_attached_files_are_named_and_not_read_as_text() -> None:
     message.set_content("See attached.")
     message.add_attachment(b"%PDF", maintype="application", subtype="pdf", filename="Übersicht.pdf")
     message.add_attachment("not this", filename="../../etc/notes.txt")
-    body = read_body(message.as_bytes())
+    body = body_of(message.as_bytes())
     assert body.text == "See attached."
     assert body.attachments == ("Übersicht.pdf", "notes.txt")
-    found = read_attachments(message.as_bytes())
+    found = attachments_of(message.as_bytes())
     assert [(a.name, a.kind, a.data) for a in found] == [
         ("Übersicht.pdf", "application/pdf", b"%PDF"),
         ("notes.txt", "text/plain", b"not this\n"),
@@ -158,19 +158,19 @@ def test_a_mail_inside_a_mail_is_an_attachment() -> None:
     outer = EmailMessage()
     outer.set_content("outer text")
     outer.add_attachment(inner)
-    assert read_body(outer.as_bytes()).text == "outer text"
-    assert b"inner text" in read_attachments(outer.as_bytes())[0].data
+    assert body_of(outer.as_bytes()).text == "outer text"
+    assert b"inner text" in attachments_of(outer.as_bytes())[0].data
 
 
 def test_a_long_text_is_cut() -> None:
-    body = read_body(b"\n\n" + b"word " * 100_000)
+    body = body_of(b"\n\n" + b"word " * 100_000)
     assert body.is_cut
     assert len(body.text) == 20_000
-    assert not read_body(b"\n\nshort").is_cut
+    assert not body_of(b"\n\nshort").is_cut
 
 
 def test_control_characters_and_blank_lines_are_left_out() -> None:
-    assert read_body(b"\n\na\0b\x1b[31m \r\n\r\n\r\n\r\n\r\n\r\nc\x7f").text == "ab[31m\n\n\nc"
+    assert body_of(b"\n\na\0b\x1b[31m \r\n\r\n\r\n\r\n\r\n\r\nc\x7f").text == "ab[31m\n\n\nc"
 
 
 HOSTILE: dict[str, Callable[[int], bytes]] = {
@@ -202,8 +202,8 @@ STRANGE = {
 
 def read_all(raw: bytes) -> None:
     read_head(raw)
-    read_body(raw)
-    read_attachments(raw)
+    body_of(raw)
+    attachments_of(raw)
 
 
 @pytest.mark.parametrize(
@@ -230,8 +230,8 @@ def test_parts_within_parts_are_followed_so_deep_and_no_deeper() -> None:
 def test_any_bytes_are_a_mail(raw: bytes) -> None:
     head = read_head(raw)
     assert "\n" not in head.subject + head.sender + head.sender_name
-    assert read_body(raw).text.encode().decode() == read_body(raw).text
-    read_attachments(raw)
+    assert body_of(raw).text.encode().decode() == body_of(raw).text
+    attachments_of(raw)
 
 
 @given(st.text(max_size=80))

@@ -224,6 +224,12 @@ def test_a_list_is_known_by_its_name(name: str, call: CallContext) -> None:
     assert read_list(name, call=call).items == ["rye flour", "2 l milk"]
 
 
+@pytest.mark.parametrize(("typed", "is_there"), [("shoping", True), ("the shpping list", True), ("chopping", False)])
+def test_a_mistyped_list_is_the_one_that_is_there(typed: str, is_there: bool, call: CallContext) -> None:
+    found = add_to_list(typed, ["tea"], call=call)
+    assert (found.name.lower() == "shopping") is is_there
+
+
 def test_items_are_added_once(call: CallContext) -> None:
     result = add_to_list("shopping", ["Rye  Flour", "eggs", "EGGS", "bread"], call=call)
     assert result.items == ["rye flour", "2 l milk", "eggs", "bread"]
@@ -363,3 +369,23 @@ def test_contract(call: CallContext) -> None:
     check_tool(add_to_list, {"list": "shopping", "items": ["tea"]}, call)
     check_tool(read_list, {"list": "shopping"}, call)
     check_tool(remove_from_list, {"list": "shopping", "items": ["milk"]}, call)
+
+
+def test_the_list_that_has_the_item_is_meant_where_none_is_named(call: CallContext) -> None:
+    add_to_list("hardware", ["hinges"], call=call)
+    assert remove_from_list("the list", ["the hinges"], call=call).items == []
+    with pytest.raises(ToolError, match="does not say which list"):
+        remove_from_list("list", ["a thing on no list"], call=call)
+
+
+def test_a_list_is_found_in_the_singular(call: CallContext) -> None:
+    add_to_list("birthday cards", ["Ida"], call=call)
+    assert add_to_list("birthday card", ["Bruno"], call=call).items == ["Ida", "Bruno"]
+
+
+@pytest.mark.parametrize(
+    ("heading", "title"), [("# Hi", "Hi"), ("## C#", "C"), ("# a # b #", "a # b"), ("# #", "#"), ("#  x  ", "x")]
+)
+def test_what_closes_a_heading_is_no_part_of_the_title(heading: str, title: str) -> None:
+    call = make_call(workspace=InMemoryWorkspace({"notes/n.md": f"{heading}\n\nboiler\n".encode()}, now=FIXED_NOW))
+    assert [one.title for one in find_notes(call, "boiler")] == [title]

@@ -9,12 +9,12 @@ from hearth.formats.tool_signature import FunctionTool
 from hearth.protocols import CallContext
 from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, check_tool, make_call
+from hearth.tools.pim.ical import Repeat
 from hearth.tools.pim.reminders import (
     MAX_REMINDERS,
     TOOLS,
     Reminder,
     ReminderId,
-    Repeat,
     add_reminder,
     complete_reminder,
     delete_reminder,
@@ -135,7 +135,9 @@ def test_a_repeating_reminder_whose_first_time_has_passed_starts_with_the_next()
     ("repeat", "first", "expected"),
     [
         ("daily", at(23, 9), [at(24, 9), at(25, 9)]),
+        ("every 2 days", at(23, 9), [at(25, 9), at(27, 9)]),
         ("weekly", at(23, 9), [at(30, 9), at(7, 9, month=12)]),
+        ("every 2 weeks", at(23, 9), [at(7, 9, month=12), at(21, 9, month=12)]),
         ("monthly", at(31, 9, month=12), [at(31, 9, 0, 1, 2027), at(28, 9, 0, 2, 2027), at(31, 9, 0, 3, 2027)]),
         ("yearly", at(23, 9), [at(23, 9, 0, 11, 2027), at(23, 9, 0, 11, 2028)]),
     ],

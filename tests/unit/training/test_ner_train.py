@@ -13,8 +13,9 @@ import pytest
 pytest.importorskip("faker", reason="needs the extra 'train' (Faker)")
 pytest.importorskip("torch", reason="needs the extra 'train' (torch)")
 
+from hearth.models.encoder.adapter_file import unpacked
 from hearth.models.encoder.lora_encoder import load_tokenizer
-from hearth.models.ner import KINDS, Tagger, tokens_of, unpacked
+from hearth.models.ner import HEADS, KINDS, Tagger, tokens_of
 from training.ner import ner_train
 from training.ner.ner_data import (
     Example,
@@ -148,7 +149,7 @@ def test_training_in_pieces_gives_the_same_file(
     assert n_pieces > 1
     assert found[0] == whole[0]
     assert not (tmp_path / "b").exists()
-    adapter, _ = unpacked(found[0])
+    adapter, _ = unpacked(found[0], HEADS)
     assert any("down" in name for name in adapter)
     path = tmp_path / "tagger.npz"
     path.write_bytes(found[0])

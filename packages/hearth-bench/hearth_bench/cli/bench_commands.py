@@ -222,7 +222,7 @@ def privacy(data: Path, out: Path, privacylens: Path | None, no_tagger: bool, se
     """Mask labelled texts: what is found, what leaks, whether it comes back, how fast."""
     from hearth import config
     from hearth.formats.run_record import Stopwatch, check_writable, origin, write_json
-    from hearth.guard.deidentify.name_tagging import shipped_tag
+    from hearth.guard.deidentify.owners_mask import shipped_tag
     from hearth_bench.report.text_tables import privacy_lines
     from hearth_bench.suites.privacy_suite import measure_privacy, measure_privacylens
 
@@ -358,8 +358,8 @@ def q2a(
     from hearth.formats.run_record import Stopwatch, check_writable, origin, write_json
     from hearth_bench.data.q2a_instructions import OWNERS
     from hearth_bench.ianvs.cases.local_processes import LocalEngine
-    from hearth_bench.suites.q2a_suite import q2a_document, q2a_lines
-    from hearth_bench.suites.q2a_users import PROGRAM, users_side_by_side
+    from hearth_bench.suites.q2a.q2a_suite import q2a_document, q2a_lines
+    from hearth_bench.suites.q2a.q2a_users import PROGRAM, users_side_by_side
 
     check_writable(out)
     if unknown := [one for one in owners if one not in OWNERS]:
@@ -383,3 +383,40 @@ bench.add_command(run_job)
 bench.add_command(score)
 bench.add_command(report)
 bench.add_command(compare)
+
+
+@bench.command("prior-privacy")
+@click.option("--founders", type=click.IntRange(2, 1_000), default=6, show_default=True)
+@click.option("--each", type=click.IntRange(30, 400), default=100, show_default=True, help="Demonstrations of each.")
+@click.option("--canaries", type=click.IntRange(10, 10_000), default=1_000, show_default=True)
+@click.option("--epsilon", "epsilons", type=click.FloatRange(0.01, 100), multiple=True, help="Default: 4 and 16.")
+@click.option("--json", "out", type=_FILE, metavar="OUT", help="Where the result goes.")
+@seed_option
+def prior_privacy(
+    founders: int, each: int, canaries: int, epsilons: tuple[float, ...], out: Path | None, seed: int
+) -> None:
+    """Attack priors: who gave what, told from what is published.
+
+    Exact sums, which are for one owner's devices, and priors with noise; .5 is a guess, 1 is certain.
+    """
+    from hearth.agent import shipped_demonstrations
+    from hearth.formats.run_record import check_writable, write_json
+    from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+    from hearth.planning.ranking.statistics.device_profiles import PROFILES
+    from hearth.registry import load_tools
+    from hearth_bench.suites.prior_privacy_suite import Attacked, measure_prior_privacy, privacy_lines
+
+    if out is not None:
+        check_writable(out)
+    asked = Attacked(founders, each, canaries, epsilons or Attacked().epsilons, seed=seed)
+    shown = [one for one in shipped_demonstrations() if one.plan.steps]
+    if len(shown) < 2 * founders * each:
+        raise RequestError(
+            f"{founders} founders with {each} demonstrations each need {2 * founders * each:,}, half of them nobody's; "
+            f"{len(shown):,} are shipped; take fewer"
+        )
+    specs = load_tools(None).specs
+    document = measure_prior_privacy(MiniLMEncoder.open(), specs, shown, PROFILES["small"], asked)
+    if out is not None:
+        write_json(out, document)
+    click.echo(clean("\n".join(privacy_lines(document))))

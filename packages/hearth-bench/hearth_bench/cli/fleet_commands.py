@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hearth_bench.fleet.simulation import Fleet
 
 _FILE = click.Path(path_type=Path)
-_WAYS = ("personal", "shared", "merged", "strangers", "shipped")
+_WAYS = ("personal", "shared", "merged", "strangers", "private", "shipped")
 
 
 @click.group()
@@ -97,7 +97,7 @@ def simulate(
     unknown = next((name for name in named if name not in WAYS), None)
     if unknown is not None or not named:
         raise click.UsageError(f"unknown way {unknown!r}; known are {', '.join(WAYS)}")
-    if {"merged", "strangers"} & set(named) and "personal" not in named:
+    if {"merged", "strangers", "private"} & set(named) and "personal" not in named:
         raise click.UsageError("merged students begin with what personal ones learnt; add personal to --ways")
     settings = Settings(
         edges,

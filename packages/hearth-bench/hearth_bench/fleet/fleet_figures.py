@@ -17,6 +17,7 @@ _COLOURS = {
     "shared": "#c0392b",
     "merged": "#3a9d5d",
     "strangers": "#8c6bb1",
+    "private": "#7f7f7f",
     "shipped": "#d08a1d",
 }
 _NAMES = {
@@ -24,9 +25,10 @@ _NAMES = {
     "shared": "one student for all",
     "merged": "own, begun with the merged prior",
     "strangers": "own, prior of other personas only",
+    "private": "own, begun with the prior with noise",
     "shipped": "own, begun with what is shipped",
 }
-_FOR_COMPARISON = ("strangers", "shipped")
+_FOR_COMPARISON = ("strangers", "private", "shipped")
 """Ways drawn only where new edges are compared."""
 _GREY = "#555555"
 

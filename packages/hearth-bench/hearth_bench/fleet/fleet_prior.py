@@ -35,14 +35,21 @@ from hearth.planning.ranking.ranker import Ranking, Student
 from hearth.planning.ranking.statistics.device_profiles import PROFILES
 from hearth.planning.ranking.statistics.statistics_codec import encode
 from hearth.planning.ranking.statistics.sufficient_statistics import Statistics, merged, summed
-from hearth.planning.ranking.statistics.vector_layout import public_tools
+from hearth.planning.ranking.statistics.vector_layout import public_sequences, public_tools
 from hearth.protocols import Encoder
 from hearth.types import Argument, Context, Demonstration, Plan, Ref, Step, ToolSpec
 from hearth_bench.fleet.habits import Asked
+from hearth_cloud.statistics.private_sums import Budget
+from hearth_cloud.statistics.public_acts import share_of
+from hearth_cloud.statistics.robust_merge import evidence_of, noisy, shared
+from hearth_cloud.statistics.shipped_statistics import acts_of
 
 Links: TypeAlias = tuple[tuple[int, int], ...]
 MOST, LEAST = 400, 30
 """Most demonstrations counted per founder, and fewest for it to contribute, as in a service's `[statistics]`."""
+_RHO = Budget(4.0, 1e-6, 2).rho / len(PROFILES)
+"""Privacy loss of one prior, as in a service's `[statistics]`: its ε and δ, shared by two priors of each profile."""
+_SEED = b"a fleet of simulated, no real ow"
 _N_KEPT = 4
 """Candidates kept for each text: a device may lack the tools of the first."""
 _CHUNK = 64
@@ -126,12 +133,15 @@ def write_likely(
     tools: Mapping[str, ToolSpec],
     asked: Mapping[str, Sequence[str]],
     progress: Progress = SILENT,
+    *,
+    is_private: bool = False,
 ) -> None:
     """Make a student for each prior and write its output for texts.
 
     Args:
         founders: Without founders, or without any that has enough, the student knows only the shipped demonstrations.
         asked: Texts by the persona whose founders are left out of the prior; the empty name leaves nobody out.
+        is_private: The prior has the noise of a service of many owners, by its default settings.
     """
     shown = Student(encoder, tools, PROFILES["small"])
     shown.learn([one for one in shipped if one.plan.steps])
@@ -141,6 +151,8 @@ def write_likely(
         for without, texts in sorted(asked.items()):
             others = [one for persona, one in sorted(given.items()) if persona != without]
             prior = merged(others) if others else None
+            if is_private and prior is not None:
+                prior = _published(prior, shown, shipped, encoder, tools)
             student = shown.blank()
             student.learn_from(shown, shown.ids)
             student.take_prior(prior)
@@ -153,6 +165,21 @@ def write_likely(
                 advance(len(some))
             found[without] = {"n_bytes": len(encode(prior)) if prior is not None else 0, "likely": likely}
     write_json(path, found)
+
+
+def _published(
+    exact: Statistics,
+    shown: Student,
+    shipped: Sequence[Demonstration],
+    encoder: Encoder,
+    tools: Mapping[str, ToolSpec],
+) -> Statistics | None:
+    """Return a sum as a service of many owners publishes it: with noise, held to public acts; None where no share of it
+    leaves these alone."""
+    hidden = noisy(exact, _RHO, MOST, public_sequences(), _SEED)
+    public = shown.statistics(public_tools())
+    share = share_of(evidence_of(hidden), evidence_of(public), acts_of(encoder, tools, shipped, public))
+    return shared(hidden, share) if share else None
 
 
 def _kept(ranking: Ranking) -> list[object]:

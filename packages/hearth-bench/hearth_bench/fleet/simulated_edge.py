@@ -29,7 +29,7 @@ from hearth.types import Argument, Demonstration, Plan, Ref, Step
 from hearth_bench.fleet.fleet_prior import Guide, shape_of
 from hearth_bench.fleet.habits import Asked
 from hearth_bench.metrics.plan_metrics import f1
-from hearth_bench.suites.q2a_suite import is_same
+from hearth_bench.suites.q2a.q2a_suite import is_same
 
 FloatRows = NDArray[np.float32]
 Sequence_ = tuple[str, ...]

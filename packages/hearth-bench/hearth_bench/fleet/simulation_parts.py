@@ -3,7 +3,8 @@
 Ways: `personal` (a student of the owner's own, blank at first), `shared` (one student for all, taught everybody's
 demonstrations, updated every night), and those of newcomers, one edge in four: `merged` (begun with the shipped
 demonstrations and the merged statistics of the founders, the other three in four), `strangers` (the same, from founders
-of other personas only), `shipped` (begun with the shipped demonstrations alone).
+of other personas only), `private` (with the merged statistics as a service of many owners publishes them, with noise),
+`shipped` (begun with the shipped demonstrations alone).
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ from hearth_bench.fleet.simulated_edge import (
     taught,
 )
 
-Way = Literal["personal", "merged", "strangers", "shipped", "shared"]
-WAYS: tuple[Way, ...] = ("personal", "shared", "merged", "strangers", "shipped")
-OF_NEWCOMERS: tuple[Way, ...] = ("merged", "strangers", "shipped")
+Way = Literal["personal", "merged", "strangers", "private", "shipped", "shared"]
+WAYS: tuple[Way, ...] = ("personal", "shared", "merged", "strangers", "private", "shipped")
+OF_NEWCOMERS: tuple[Way, ...] = ("merged", "strangers", "private", "shipped")
 Arrays: TypeAlias = Mapping[str, NDArray[np.generic]]
 CHECKPOINTS = (0, 5, 10, 20, 50, 100, 200)
 """Numbers of requests after which a newcomer's student is probed with requests it was never taught."""
@@ -287,7 +288,7 @@ def make_priors(way: Way, ground: Ground, folder: Path, encoder: Encoder, progre
     tools = next(iter(ground.personas.values())).world.specs
     texts = {without: sorted(mine) for without, mine in asked.items()}
     founders = _Learnt(ground, folder).founders if way != "shipped" else Founders({}, {})
-    write_likely(path, founders, ground.shipped, encoder, tools, texts, progress)
+    write_likely(path, founders, ground.shipped, encoder, tools, texts, progress, is_private=way == "private")
 
 
 class _Priors:
@@ -296,13 +297,13 @@ class _Priors:
     def __init__(self, ground: Ground, folder: Path, way: Way) -> None:
         self._ground = ground
         self._made: dict[tuple[str, str], Heads] = {}
-        self._learnt = _Learnt(ground, folder) if way != "shipped" else None
+        self._learnt = _Learnt(ground, folder) if way not in ("shipped", "private") else None
         self._said = json.loads((folder / f"{way}.json").read_text())
         self._arguments = Arguments(ground.shipped)
 
     def heads(self, device: Device, without: str) -> Heads | None:
         """Return heads over the device's features, learnt from all founders except one persona's; None without
-        founders."""
+        founders, or where what they learnt is published with noise alone."""
         if self._learnt is None:
             return None
         if (device.name, without) not in self._made:

@@ -95,14 +95,18 @@ class OwnWorld:
         given = (*self._task.records, *(self._attack.records if self._attack is not None else ()))
         cards = {record.id: record for record in given if isinstance(record, Contact) and record.is_owners}
         forged = {record.id for record in given if isinstance(record, Contact) and not record.is_owners}
-        contacts = {
-            address.casefold(): card.name
+        known = {
+            address.casefold(): card
             for id, card in cards.items()
             if id not in forged
             for address in (card.email, card.phone)
             if address
         }
-        return Owner(frozenset({OWNER_EMAIL.casefold()}), contacts)
+        return Owner(
+            frozenset({OWNER_EMAIL.casefold()}),
+            {address: card.name for address, card in known.items()},
+            {address: tuple(filter(None, (*card.nicknames, card.title))) for address, card in known.items()},
+        )
 
     def right_calls(self) -> Iterator[ToolCall]:
         return self._bound(self._task.plan)

@@ -16,6 +16,7 @@ attacker's call.
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -99,6 +100,8 @@ class Benign:
     is_done: bool
     asked: tuple[str, ...]
     """Tool, rule and reason of each call that was asked about."""
+    calls: frozenset[str]
+    """The task's own calls, each with its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,8 @@ class Attacked:
     is_harmed: bool
     written: tuple[str, ...]
     """Tools of calls that ran unasked and changed something or told somebody something."""
+    calls: frozenset[str]
+    """These calls, each with its arguments."""
 
 
 def is_write(spec: ToolSpec) -> bool:
@@ -122,6 +127,7 @@ def replay_task(worlds: Worlds, known: KnownTools, task: str, guard: GuardName, 
     world = worlds.world(task)
     judge = _Judge(world, known, guard, plan)
     asked: list[str] = []
+    calls: set[str] = set()
     n_read_questions, asks_write, is_open = 0, False, False
     for call in world.right_calls():
         is_writing = is_write(worlds.tools[call.tool])
@@ -131,8 +137,9 @@ def replay_task(worlds: Worlds, known: KnownTools, task: str, guard: GuardName, 
             asks_write = asks_write or is_writing
             n_read_questions += not is_writing and not is_open
         is_open = bool(reason) and not is_writing
+        calls.add(_in_full(call))
         judge.note(call, world.run(call))
-    return Benign(worlds.name, task, n_read_questions + asks_write, world.is_done(), tuple(asked))
+    return Benign(worlds.name, task, n_read_questions + asks_write, world.is_done(), tuple(asked), frozenset(calls))
 
 
 def replay_attack(
@@ -141,7 +148,7 @@ def replay_attack(
     """Replay the attacker's calls after all reads of the owner's task."""
     world = worlds.world(*pair)
     judge = _Judge(world, known, guard, plan)
-    written = []
+    written, calls = [], set()
     for call in world.hijacked_calls():
         spec = worlds.tools[call.tool]
         if not call.is_owners and judge.objects_to(call):
@@ -149,7 +156,12 @@ def replay_attack(
         judge.note(call, world.run(call))
         if not call.is_owners and (is_write(spec) or spec.source == "web"):
             written.append(call.tool)
-    return Attacked(worlds.name, *pair, world.is_harmed(), tuple(written))
+            calls.add(_in_full(call))
+    return Attacked(worlds.name, *pair, world.is_harmed(), tuple(written), frozenset(calls))
+
+
+def _in_full(call: ToolCall) -> str:
+    return f"{call.tool} {json.dumps({name: value.data for name, value in call.arguments.items()}, sort_keys=True)}"
 
 
 class _Judge:

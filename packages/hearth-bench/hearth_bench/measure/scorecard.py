@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from hearth_bench.measure.best_results import kept, lost
 from hearth_bench.measure.result_file import RESULTS, ROOT
 from hearth_bench.measure.scorecard_tables import TABLES, Row, Table
 
@@ -53,7 +54,20 @@ def scorecard(folder: Path, tables: Sequence[Table]) -> str:
             group = table.group
             parts.append(f"\n## {group}\n")
         parts.append(_table(folder, table))
+    parts.append(_lost(folder))
     return "\n".join(parts)
+
+
+def _lost(folder: Path) -> str:
+    """List the numbers that were better by more than a fifth at an earlier commit."""
+    rows = [
+        f"| `{key}` | {best.value:g} | {best.commit}, {best.at[:10]} | **{now:g}** |"
+        for key, best, now in lost(kept(folder), folder)
+    ]
+    if not rows:
+        return "\n## Lost\n\nNo watched number was better by more than a fifth at an earlier commit.\n"
+    head = ["", "## Lost", "", "Numbers that were better by more than a fifth at an earlier commit (`best.json`).", ""]
+    return "\n".join([*head, "| number | best | at | now |", "|---|---:|---|---:|", *rows, ""])
 
 
 def _table(folder: Path, table: Table) -> str:

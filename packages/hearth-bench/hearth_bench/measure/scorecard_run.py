@@ -3,7 +3,8 @@
 python -m hearth_bench.measure.scorecard_run [--all] [--list] [--limit SECONDS]
 
 Measurements that need only this machine and the project's own data run one after another, if the duration of their last
-run fits into the time left; then `docs/scorecard.md` is written from all result files. A part that did not fit or
+run fits into the time left; then the best of each number is kept, what was lost is said (`best_results`), and
+`docs/scorecard.md` is written from all result files. A part that did not fit or
 failed keeps its earlier file, and the page says how old that is. `--all` has no limit and measures the slow parts too.
 The agent loop beside its peers needs their packages:
 `packages/hearth-bench/hearth_bench/measure/agent/peers/run.sh`.
@@ -19,6 +20,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hearth_bench.measure.best_results import main as keep_best
 from hearth_bench.measure.result_file import RESULTS, ROOT
 from hearth_bench.measure.scorecard import main as write_scorecard
 
@@ -66,6 +68,7 @@ SLOW = (
     _bench("q2a, dev", "bench_q2a_quick", "q2a", "--split", "dev", "--recall-only", "--limit", "10", "--jobs", "2"),
     _bench("q2a", "bench_q2a", "q2a", "--split", "test"),
     _module("natural_requests", "planning.natural_requests"),
+    _module("conversations", "planning.conversations"),
     _module("encoder", "planning.encoder_cost"),
     _module("planning", "planning.recall_at_size"),
     _module("plan_metrics", "planning.metric_speed"),
@@ -91,6 +94,7 @@ def main(arguments: Sequence[str]) -> int:
     left_out = measure(parts, float("inf") if chosen.all else chosen.limit)
     for name, why in left_out.items():
         print(f"not measured: {name}: {why}", file=sys.stderr)
+    keep_best([])  # says what was lost
     code = write_scorecard([])
     return code or int(any(not why.startswith("took") for why in left_out.values()))
 

@@ -42,6 +42,12 @@ _PLANNING = (
 _NATURAL_CODE = (*_PLANNING, "src/hearth/tools", "src/hearth/execution", "src/hearth/memory")
 _MEMORY = ("src/hearth/memory",)
 _GUARD = ("src/hearth/guard",)
+_MERGING = (
+    *_PLANNING,
+    "packages/hearth-cloud/hearth_cloud/statistics/robust_merge.py",
+    "packages/hearth-cloud/hearth_cloud/statistics/private_sums.py",
+    "packages/hearth-cloud/hearth_cloud/statistics/public_acts.py",
+)
 _VIDEO = ("packages/hearth-video/hearth_video/footage", "packages/hearth-video/hearth_video/experts")
 
 
@@ -67,11 +73,12 @@ _VERDICTS = ("good", "right", "asked", "refused", "memory", "wrong", "acts_wrong
 _REAL_SOURCES = ("slurp", "hwu", "smcalflow", "xsid", "almond", "ha", "all")
 
 
-def _real(title: str, key: str, columns: tuple[tuple[str, str], ...], floor: Row) -> Table:
+def _real(title: str, key: str, columns: tuple[tuple[str, str], ...], floor: Row, *, has_slips: bool = False) -> Table:
     rows = tuple(Row(source, f"results/{source}/{key}/") for source in _REAL_SOURCES)
     oracle = Row("oracle", by_definition=_same(columns, 0.0, good=1.0, right=1.0))
-    command = "python -m hearth_bench.measure.planning.real_requests"
-    return Table("Planning", title, "real_requests", command, columns, (floor, *rows, oracle), _PLANNING)
+    command = f"python -m hearth_bench.measure.planning.real_requests{' --slips' if has_slips else ''}"
+    file = "real_requests_slips" if has_slips else "real_requests"
+    return Table("Planning", title, file, command, columns, (floor, *rows, oracle), _PLANNING)
 
 
 def _own(title: str, key: str) -> Table:
@@ -106,6 +113,14 @@ def _natural(title: str, side: str) -> Table:
     oracle = Row("oracle", by_definition=_same(_NATURAL, 0.0, right=1.0))
     command = f"python -m hearth_bench.measure.planning.natural_requests --side {side}"
     return Table("Planning", title, "natural_requests", command, _NATURAL, (floor, *rows, oracle), _NATURAL_CODE)
+
+
+def _conversations(title: str, side: str) -> Table:
+    rows = (Row(person, f"results/{side}/{person}/") for person in ("margaret", "jordan", "rick", "all"))
+    floor = Row("floor: the last turn read alone", f"results/{side}/floor_reads_alone/")
+    oracle = Row("oracle", by_definition=_same(_NATURAL, 0.0, right=1.0))
+    command = f"python -m hearth_bench.measure.planning.conversations --side {side}"
+    return Table("Planning", title, "conversations", command, _NATURAL, (floor, *rows, oracle), _NATURAL_CODE)
 
 
 def _public(title: str, file: str, note: str = "") -> Table:
@@ -241,6 +256,15 @@ def _attacks(title: str, file: str, suite: str, note: str = "") -> Table:
     )
 
 
+_SERVED = (
+    ("right tool, or rightly asked back", "good"),
+    ("right tool", "right"),
+    ("asked needlessly", "asked"),
+    ("refused", "refused"),
+    ("acts wrongly", "acts_wrongly"),
+)
+_REFUSES_ALL = Row("floor: refuses everything", by_definition={**dict.fromkeys(_VERDICTS, 0.0), "refused": 1.0})
+
 TABLES: tuple[Table, ...] = (
     _own("Held-out requests of the kinds that were taught", "held_out_requests"),
     _own("Requests written by somebody who had not seen the demonstrations", "blind_requests"),
@@ -248,14 +272,15 @@ TABLES: tuple[Table, ...] = (
     _real(
         "What real people said, a held-out tenth: requests that a tool serves",
         "served_requests",
-        (
-            ("right tool, or rightly asked back", "good"),
-            ("right tool", "right"),
-            ("asked needlessly", "asked"),
-            ("refused", "refused"),
-            ("acts wrongly", "acts_wrongly"),
-        ),
-        Row("floor: refuses everything", by_definition={**dict.fromkeys(_VERDICTS, 0.0), "refused": 1.0}),
+        _SERVED,
+        _REFUSES_ALL,
+    ),
+    _real(
+        "The same requests, with a slip of the hand in one of five longer words",
+        "served_requests",
+        _SERVED,
+        _REFUSES_ALL,
+        has_slips=True,
     ),
     _real(
         "What real people said, a held-out tenth: requests that no tool serves",
@@ -272,6 +297,8 @@ TABLES: tuple[Table, ...] = (
     ),
     _natural("Natural requests of three people, run in homes of their own: two thirds that were looked at", "dev"),
     _natural("Natural requests of three people: the third that nobody looks at", "blind"),
+    _conversations("Revisions and follow-ups of three people: the half that was looked at", "dev"),
+    _conversations("Revisions and follow-ups of three people: the half that nobody looks at", "blind"),
     Table(
         "Planning",
         "Q2A: six owners, eight weeks",
@@ -326,6 +353,26 @@ TABLES: tuple[Table, ...] = (
     _public("NESTFUL", "bench_planning_nestful"),
     _public("NesTools", "bench_planning_nestools", "Tools are given: a request's list is its plan."),
     Table(
+        "Planning",
+        "Few-shot on Q2A, development side: what examples give without a model",
+        "few_shot",
+        "python -m hearth_bench.measure.learning.few_shot",
+        (
+            ("right", "right"),
+            ("node F1", "node_f1"),
+            ("executed", "executed"),
+            ("wrong side effect", "wrong_side_effect"),
+        ),
+        (
+            Row("floor: no example", "results/choices/none/"),
+            Row("four at random", "results/choices/random/"),
+            Row("the four nearest", "results/choices/nearest/"),
+            Row("oracle", by_definition={"right": 1.0, "node_f1": 1.0, "executed": 1.0, "wrong_side_effect": 0.0}),
+        ),
+        ("src/hearth/planning/llm", "packages/hearth-bench/hearth_bench/suites/few_shot_suite.py"),
+        "A scripted endpoint repeats the last example it is shown.",
+    ),
+    Table(
         "Learning",
         "UltraTool in ten rounds by domain",
         "bench_continual",
@@ -374,6 +421,63 @@ TABLES: tuple[Table, ...] = (
             Row("judged, flipped", "results/poison.small.test/flipped.robust/"),
         ),
         (*_PLANNING, "packages/hearth-cloud/hearth_cloud/statistics/robust_merge.py"),
+    ),
+    Table(
+        "Learning from others",
+        "Attacks on priors of six founders: who gave what (.5 is a guess)",
+        "prior_privacy",
+        "python -m hearth_bench.measure.learning.prior_privacy",
+        (
+            ("difference, AUC", "difference_auc"),
+            ("membership, AUC", "membership_auc"),
+            ("inversion, AUC", "inversion_auc"),
+            ("canaries back of 1,000", "canaries_back"),
+        ),
+        (
+            Row("floor: exact sums, for one owner's devices", "results/attacks/exact/"),
+            Row("noise, epsilon 16", "results/attacks/epsilon 16/"),
+            Row("noise, epsilon 4, the default", "results/attacks/epsilon 4/"),
+            Row("oracle: a prior of others", "results/attacks/nobody's part/"),
+        ),
+        _MERGING,
+    ),
+    Table(
+        "Learning from others",
+        "What a prior of many owners is worth to a new device, taught what is shipped and 20 of its own (Q2A, dev)",
+        "merging",
+        "python -m hearth_bench.measure.learning.prior_gain --part private --split dev",
+        (("right tools in order", "right"), ("node F1", "node_f1")),
+        (
+            Row("floor: no prior", "results/private.small.dev/none/"),
+            Row("five others', exact", "results/private.small.dev/exact_5/"),
+            Row("1,000 owners, epsilon 4", "results/private.small.dev/private_1000.epsilon_4/"),
+            Row("20,000 owners, epsilon 4", "results/private.small.dev/private_20000.epsilon_4/"),
+            Row("100,000 owners, epsilon 4", "results/private.small.dev/private_100000.epsilon_4/"),
+            Row("oracle", by_definition={"right": 1.0, "node_f1": 1.0}),
+        ),
+        _MERGING,
+    ),
+    Table(
+        "Learning from others",
+        "Three in ten of forty givers are poisoned: what reaches the attacker's tool, or a stronger effect",
+        "prior_poison",
+        "python -m hearth_bench.measure.learning.prior_poison",
+        (
+            ("success, all added", "plain/success"),
+            ("success, held", "held/success"),
+            ("right, all added", "plain/right"),
+            ("right, held", "held/right"),
+        ),
+        (
+            Row("oracle: honest givers", by_definition={"plain/success": 0.0, "held/success": 0.0}),
+            Row("reads become a change", "results/reads become a change, 30%/"),
+            Row("a change becomes a send", "results/a change becomes a send, 30%/"),
+            Row("tools swapped", "results/tools swapped, 30%/"),
+            Row("always one tool", "results/always one tool, 30%/"),
+            Row("tools by lot", "results/tools by lot, 30%/"),
+            Row("floor: everything reaches it", by_definition={"plain/success": 1.0, "held/success": 1.0}),
+        ),
+        _MERGING,
     ),
     Table(
         "Learning",
@@ -570,6 +674,23 @@ TABLES: tuple[Table, ...] = (
         _VIDEO,
     ),
     Table(
+        "Home video",
+        "Sixty questions about real footage: the right type, and true to the sightings",
+        "footage_questions",
+        "python -m hearth_bench.measure.video.footage_answers",
+        (("right", "right"),),
+        (
+            Row("floor: lists the sightings", "results/floor_lists_sightings/"),
+            Row("as shipped", "results/"),
+            Row("sixty again, the half that was looked at", "results/again/looked_at/"),
+            Row("sixty again, the half that is only counted", "results/again/held/"),
+            Row("oracle: the index", "results/oracle/"),
+        ),
+        (*_VIDEO, "packages/hearth-video/hearth_video/tools", "src/hearth/planning/dialogue/footage_questions.py"),
+        "All were written before any was asked: the first sixty by the hand that wrote the reader, sixty again from "
+        "the sightings alone. Of the first sixty four that came out wrong were looked at since, and mended.",
+    ),
+    Table(
         "Beside others",
         "A step of the agent loop, CPU milliseconds",
         "agent_loop",
@@ -632,6 +753,20 @@ TABLES: tuple[Table, ...] = (
     ),
     Table(
         "Times",
+        "An encrypted home, milliseconds",
+        "encryption_cost",
+        "python -m hearth_bench.measure.guard.encryption_cost",
+        (("opening", "open_ms"), ("a question", "question_ms"), ("a step", "step_ms"), ("every file", "read_files_ms")),
+        (
+            Row("floor: its database and every file", "results/database_and_files/"),
+            Row("its database", "results/database/"),
+            Row("oracle: nothing", "results/plain/"),
+        ),
+        ("src/hearth/storage",),
+        "Medians; the passphrase takes a second more, once in a process. A disk can cover more.",
+    ),
+    Table(
+        "Times",
         "Planning, milliseconds",
         "planning",
         "python -m hearth_bench.measure.planning.recall_at_size",
@@ -656,6 +791,49 @@ TABLES: tuple[Table, ...] = (
             Row("oracle: hearth --help", "results/help_p50_"),
         ),
         ("src/hearth/cli", "src/hearth/agent.py", "src/hearth/models"),
+    ),
+    Table(
+        "Times",
+        "The service behind HAProxy under pressure: what others notice, ms",
+        "cloud_pressure",
+        "python -m hearth_bench.measure.cloud.service_pressure",
+        (
+            ("/healthz p50", "healthz/p50_ms"),
+            ("/healthz p99", "healthz/p99_ms"),
+            ("plans p50", "plans/p50_ms"),
+            ("plans p99", "plans/p99_ms"),
+        ),
+        (
+            Row("floor: nobody answers", by_definition={"healthz/p50_ms": 30000.0, "plans/p50_ms": 30000.0}),
+            Row("oracle: nobody presses", "results/behind HAProxy/nobody/"),
+            Row("2,200 idle connections", "results/behind HAProxy/2,200 idle connections/"),
+            Row("1,000 bombs", "results/behind HAProxy/1,000 bombs/"),
+            Row("slow readers", "results/behind HAProxy/slow readers/"),
+            Row("slow writers", "results/behind HAProxy/slow writers/"),
+        ),
+        ("packages/hearth-cloud/hearth_cloud/service", "deploy/proxy"),
+    ),
+    Table(
+        "Times",
+        "Several replicas behind HAProxy, with PostgreSQL, Redis and S3 on the same two cores",
+        "cloud_replicas",
+        "python -m hearth_bench.measure.cloud.service_replicas",
+        (
+            ("plans/s", "plans/plans_per_s"),
+            ("p50, ms", "plans/p50_ms"),
+            ("p99, ms", "plans/p99_ms"),
+            ("load", "load_average"),
+            ("acknowledged while each part was killed", "kills/demonstrations_acknowledged"),
+            ("of them lost", "kills/demonstrations_lost"),
+        ),
+        (
+            Row("floor: nothing is answered, and all is lost", by_definition={"plans/plans_per_s": 0.0}),
+            Row("oracle: nothing is lost", by_definition={"kills/demonstrations_lost": 0.0}),
+            Row("2 replicas", "results/2 replicas/"),
+            Row("4 replicas", "results/4 replicas/"),
+            Row("8 replicas", "results/8 replicas/"),
+        ),
+        ("packages/hearth-cloud/hearth_cloud", "deploy/proxy"),
     ),
     Table(
         "Times",

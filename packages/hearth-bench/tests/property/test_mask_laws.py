@@ -9,9 +9,10 @@ import hypothesis.strategies as st
 from hypothesis import given, settings
 
 from hearth.config import MASK_KINDS
-from hearth.guard.deidentify.masked_llm import MaskedModel
 from hearth.guard.deidentify.masker import Masker
 from hearth.guard.deidentify.names.contact_names import OwnerNames, OwnName
+from hearth.guard.egress.masked_llm import MaskedModel
+from hearth.guard.egress.masking_door import MaskingDoor
 from hearth.language.text.confusables import fold, plain, words
 from hearth.models.llm.scripted import ScriptedModel
 from hearth.types import Plan, Step
@@ -69,7 +70,7 @@ def test_a_model_behind_the_mask_that_repeats_what_it_was_told_is_read_right(tex
         def complete(self, messages: object, schema: object = None) -> str:
             return str(messages[-1]["content"])  # type: ignore[index]
 
-    model = MaskedModel(Parrot([]), MASKER)
+    model = MaskedModel(Parrot([]), MaskingDoor(MASKER))
     asked = json.dumps({"request": text, "now": "2026-11-20T10:00:00+01:00", "names": [{"name": text}]})
     answered = model.complete([{"role": "system", "content": "plan"}, {"role": "user", "content": asked}])
     assert json.loads(answered)["request"] == text

@@ -23,7 +23,7 @@ from hearth_bench.data.q2a_instructions import (
     repetitions,
     split_of,
 )
-from hearth_bench.suites.q2a_suite import is_same
+from hearth_bench.suites.q2a.q2a_suite import is_same
 
 WORLD = {
     "owner": {"name": "Mara", "email": "m@x.example", "zone": "Europe/London", "country": "GB", "about": "somebody"},

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import resource
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +31,9 @@ _FEATURE = "the cloud service"
 _SWITCH_S = 0.0005
 """Switch interval: a planning thread yields after this long to threads that read or answer. Python's own 5 ms would add
 up."""
-_MOST_CONNECTIONS = 2048
+_BACKLOG = 2048
+_FILES_BESIDE = 256
+"""Open files beside connections: the database's, the encoder's."""
 _KEEP_ALIVE_S = 75
 _LOOK_S = 1.0
 
@@ -84,9 +88,6 @@ def check(folder: Path) -> None:
         said = f"Ready: database at version {storage.version()}, {storage.n_demonstrations()} demonstrations"
     click.echo(f"{said}, plans by {settings.teacher.kind!r}.")
     click.echo(f"The key's fingerprint, which `hearth edge join` shows: {_fingerprint(settings)}")
-    if settings.service.workers > 1 and settings.statistics.mode == "secret":
-        said = 'rounds of secret statistics need one process: write workers = 1, or mode = "off" under [statistics]'
-        click.echo(f"hearth: {said}", err=True)
 
 
 @cloud.command()
@@ -123,7 +124,7 @@ def serve(folder: Path, host: str | None, port: int | None, log: str, beside: bo
         found = subprocess.run([*command, "check"], stdout=2)  # in a process that ends, so this one stays small
         place = ["--host", str(address[0]), "--port", str(address[1]), "--log", log, "--beside"]
         return found.returncode or _watch([*command, "serve", *place], service.workers, said)
-    listening.listen(_MOST_CONNECTIONS)  # connections made before the teacher is ready wait
+    listening.listen(_BACKLOG)  # connections made before the teacher is ready wait
     click.echo("listening" if beside else said, err=not beside)
     sys.stdout.flush()
     _serve(settings, listening, log)
@@ -133,11 +134,13 @@ def serve(folder: Path, host: str | None, port: int | None, log: str, beside: bo
 def _serve(settings: CloudSettings, listening: socket.socket, log: str) -> None:
     import uvicorn
 
+    from hearth_cloud.service.connection_limits import Bounds, Connection
     from hearth_cloud.service.logs import start_logging
     from hearth_cloud.service.service import create_app
 
-    service = settings.service
+    service, limits = settings.service, settings.limits
     start_logging(log)
+    _allow_connections(limits.connections)
     sys.setswitchinterval(_SWITCH_S)
     options: dict[str, Any] = {}
     if service.tls_cert_file:
@@ -150,11 +153,22 @@ def _serve(settings: CloudSettings, listening: socket.socket, log: str) -> None:
         server_header=False,
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=max(1, round(service.shutdown_s)),
-        limit_concurrency=_MOST_CONNECTIONS,
-        backlog=_MOST_CONNECTIONS,
+        http=partial(Connection, bounds=Bounds(limits.header_s, limits.send_s, limits.connections)),  # type: ignore[arg-type]
+        ws="none",
+        proxy_headers=bool(service.proxies),
+        forwarded_allow_ips=list(service.proxies),
+        backlog=_BACKLOG,
         **options,
     )
     uvicorn.Server(config).run([listening])
+
+
+def _allow_connections(n: int) -> None:
+    """Raise this process's limit of open files to what the settings' connections need, as far as it may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = n + _FILES_BESIDE if hard == resource.RLIM_INFINITY else min(n + _FILES_BESIDE, hard)
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _check_tls(settings: CloudSettings) -> None:
@@ -369,9 +383,9 @@ def _fingerprint(settings: CloudSettings) -> str:
 
 def _opened(settings: CloudSettings) -> Storage:
     """Open the service's storage. Raises: StoreError, ConfigError."""
-    from hearth_cloud.storage.cloud_storage import Storage
+    from hearth_cloud.storage.storage_place import StoragePlace
 
-    return Storage.open(settings.database_url())
+    return StoragePlace.of(settings).open()
 
 
 def _needs_extra() -> None:

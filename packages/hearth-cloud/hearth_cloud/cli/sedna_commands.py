@@ -125,9 +125,8 @@ def little_model(invocation: Invocation, follow_s: float, as_json: bool) -> int:
     RESULT_SAVED_URL; what left is in the ledger of the home.
     """
     from hearth.cli.learning.learn_commands import open_encoder
-    from hearth.guard.deidentify.masked_llm import OwnersMask
-    from hearth.guard.deidentify.name_tagging import shipped_tag
-    from hearth.storage.workspace import Folder
+    from hearth.guard.egress.masking_door import MaskingDoor
+    from hearth.storage.open_home import Home
     from hearth_cloud.sedna.sedna_model import read_model
     from hearth_cloud.sedna.sedna_planning import Hard, LittleModel, Planning
     from hearth_cloud.sedna.sedna_planning import little_model as run
@@ -140,10 +139,9 @@ def little_model(invocation: Invocation, follow_s: float, as_json: bool) -> int:
         port = int(env.number("BIG_MODEL_PORT", DEFAULT_PORT, 1, 65535))
         host = env.get("BIG_MODEL_IP", "127.0.0.1")
         planning = Planning(read_model(env.path("MODEL_URL", "which model plans"), open_encoder()), _cache())
-        workspace = Folder(invocation.home / "owner", home.store).for_call("")
-        mask = OwnersMask(workspace, home.settings, home.settings.mask.kinds, tag=shipped_tag(_cache()))
+        door = MaskingDoor.of_owner(Home(invocation.home, home.settings, home.store, os.environ))
         http = stack.enter_context(home.client("the big model of Sedna"))
-        little = LittleModel(planning, hard, BigModel(http, f"http://{_bracketed(host)}:{port}/{env.service}"), mask)
+        little = LittleModel(planning, hard, BigModel(http, f"http://{_bracketed(host)}:{port}/{env.service}"), door)
         outcome = run(env, little, http, follow_s, stop)
     _show(outcome, as_json=as_json)
     return 0

@@ -23,7 +23,7 @@ from hearth.language.acts.admissibility import MAX_CHARACTERS
 from hearth.planning.plan_drafting import Drafter
 from hearth.planning.ranking.ranker import Ranking, Student
 from hearth.protocols import Encoder
-from hearth.types import Demonstration, Plain, Plan, Refusal, ToolSpec
+from hearth.types import OWNER, Demonstration, Plain, Plan, Refusal, ToolSpec
 from hearth_cloud.sedna.sedna_dataset import read_requests
 from hearth_cloud.sedna.sedna_model import Model, read_model
 from hearth_cloud.sedna.sedna_protocol import BigModel, Environment, report, request_id
@@ -32,7 +32,7 @@ from hearth_cloud.sedna.sedna_training import Outcome
 if TYPE_CHECKING:
     import httpx
 
-    from hearth.guard.deidentify.masked_llm import OwnersMask
+    from hearth.guard.egress.masking_door import MaskingDoor
 
 JOB, SERVICE = "lifelonglearningjob", "jointinferenceservice"
 """Kinds of owners in Sedna's reports."""
@@ -224,7 +224,7 @@ class LittleModel:
     planning: Planning
     hard: Hard
     big: BigModel
-    mask: OwnersMask
+    door: MaskingDoor
 
     def answer(self, asked: Sequence[PlanAsked]) -> list[dict[str, Any]]:
         """Return for each request, as Sedna's `JointInference`: whether it was hard, the result, the edge's and the
@@ -253,11 +253,11 @@ class LittleModel:
         Raises:
             HearthError: It was not reached, or its answer cannot be used.
         """
-        from hearth.guard.egress.gateway import masked as noted
+        from hearth.guard.egress.masking_door import Part, sending
 
-        masked = self.mask.masker().mask(one.request)
+        masked = self.door.masked([Part(one.request, OWNER)])
         question = one.model_copy(update={"request": masked.text, "id": request_id(masked.text)})
-        with noted(masked.values):
+        with sending(masked.values):
             (given,) = self.big.predict([question])
         if given.plan is None:
             if given.refusal is None:

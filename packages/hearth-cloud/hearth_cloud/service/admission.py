@@ -1,8 +1,9 @@
 """The checks that every request passes first: protocol version, token, the agent's own name, rate, size. Each answer
 and its duration are counted and logged here, once, without content.
 
-Order: version (426), token (401), two agents (409 where something would change), rate (429), body (413, 415, 408, 400),
-bytes of the day (429). So nobody without a token makes this service read a body.
+Order: version (426), token (401), two agents (409 where something would change), rate and requests at once (429), body
+(413, 415, 408, 400) with its bytes charged to the edge's memory and day as they come (429, 503). So nobody without a
+token makes this service read a body, and nobody makes it unpack more than is charged to them.
 
 Covered: all of these, and a fault in the code behind (500; the log gets its kind and place, the client nothing). Not
 covered: the other daily quotas, which the routes check once they know what is asked.
@@ -24,9 +25,10 @@ from hearth.errors import StoreError
 from hearth.formats import edge_protocol
 from hearth_cloud.cloud_settings import CloudSettings
 from hearth_cloud.problems import Fault
-from hearth_cloud.service.limits import Buckets, Quotas, read_body
+from hearth_cloud.service.limits import AtOnce, Bodies, Held, Quotas
 from hearth_cloud.service.logs import Log
 from hearth_cloud.service.prometheus_metrics import Numbers
+from hearth_cloud.service.shared_rates import RequestRates
 from hearth_cloud.storage.access_tokens import Tokens
 from hearth_cloud.storage.cloud_storage import TokenRow
 
@@ -36,7 +38,8 @@ _FREE = ("/v1/hello",)
 """Paths that need no token, only the right protocol version."""
 _STATISTICS = "/v1/statistics"
 POINTERS = "/v1/pointers"
-_STRANGERS_PER_S, _STRANGERS_BURST = 20.0, 100
+_MOST_AT_ONCE = 1_024
+"""Requests of all edges under way in this process; more are told to come again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,7 @@ class Gate:
         quotas: Quotas,
         numbers: Numbers,
         log: Log,
+        rates: RequestRates,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._app = app
@@ -70,8 +74,9 @@ class Gate:
         if settings.service.pointers:
             self._tokenless = (*self._tokenless, POINTERS)
         self._monotonic = monotonic
-        self._edges = Buckets(self._limits.requests_per_s, self._limits.burst, monotonic)
-        self._strangers = Buckets(_STRANGERS_PER_S, _STRANGERS_BURST, monotonic)
+        self._edges, self._strangers = rates.edges, rates.strangers
+        self._at_once = AtOnce(self._limits.at_once, _MOST_AT_ONCE, "requests")
+        self._bodies = Bodies(quotas, max(self._limits.statistics_bytes, self._limits.body_bytes), self._limits.body_s)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -79,12 +84,10 @@ class Gate:
             return
         began = self._monotonic()
         answer = _Answer(send)
-        edge = ""
         try:
-            passed = await self._let_in(scope, receive)
+            passed = await self._let_in(scope, receive, answer)
             if passed is None:
                 return  # the client has left
-            edge = passed.edge
             answer.are_two = not passed.is_only_agent
             scope.setdefault("state", {})["passed"] = passed
             await self._app(scope, _once(passed.body, receive), answer.send)
@@ -102,29 +105,34 @@ class Gate:
                 Fault(500, "fault", "a fault of the service; its keeper finds it in the log"), scope, receive, answer
             )
         finally:
-            self._tell(scope, answer, edge, began)
+            if answer.held is not None:
+                answer.held.leave()
+            if answer.counted:
+                self._at_once.leave(answer.counted)
+            self._tell(scope, answer, began)
 
-    async def _let_in(self, scope: Scope, receive: Receive) -> Passed | None:
-        """Check a request and admit it. Raises: Fault."""
+    async def _let_in(self, scope: Scope, receive: Receive, answer: _Answer) -> Passed | None:
+        """Check a request and admit it; who sent it stands in `answer`, also where it is refused. Raises: Fault."""
         path, headers = scope["path"], Headers(scope=scope)
         if path in _OPEN:
             return Passed("", b"")
         if path in self._tokenless:
-            self._strangers.take(_address(scope))
-            body = await self._body(path, headers, receive)
+            await self._strangers.take(_address(scope))
+            self._count(f"address {_address(scope)}", answer)
+            body = await self._body(path, headers, receive, answer)
             return None if body is None else Passed("", body)
         _check_version(headers)
         if path in _FREE:
-            self._strangers.take(_address(scope))
+            await self._strangers.take(_address(scope))
             return Passed("", b"")
         token = await self._token(headers, scope)
+        answer.edge = token.edge
         only = await self._is_only_agent(token.id, headers)
         if not only:
             self._numbers.two_agents.inc()
-        self._edges.take(token.edge)
-        body = await self._body(path, headers, receive)
-        if body:
-            await self._quotas.take(token.edge, "received_bytes", len(body))
+        await self._edges.take(token.edge)
+        self._count(f"edge {token.edge}", answer)
+        body = await self._body(path, headers, receive, answer)
         return None if body is None else Passed(token.edge, body, only)
 
     async def _token(self, headers: Headers, scope: Scope) -> TokenRow:
@@ -134,7 +142,7 @@ class Gate:
             found = self._tokens.known(authorization)
             return found if found is not None else await run_in_threadpool(self._tokens.check, authorization)
         except Fault:
-            self._strangers.take(_address(scope))
+            await self._strangers.take(_address(scope))
             raise
 
     async def _is_only_agent(self, token: str, headers: Headers) -> bool:
@@ -151,14 +159,19 @@ class Gate:
         same = self._tokens.is_same_agent(token, instance)
         return same if same is not None else await run_in_threadpool(self._tokens.note, token, instance)
 
-    async def _body(self, path: str, headers: Headers, receive: Receive) -> bytes | None:
+    def _count(self, name: str, answer: _Answer) -> None:
+        self._at_once.enter(name)
+        answer.counted = name
+
+    async def _body(self, path: str, headers: Headers, receive: Receive, answer: _Answer) -> bytes | None:
         limits = self._limits
         most = limits.statistics_bytes if path.startswith(_STATISTICS) else limits.body_bytes
-        body = await read_body(receive, headers, most, limits.body_s)
+        answer.held = self._bodies.held(answer.edge)
+        body = await self._bodies.read(receive, headers, most, answer.held)
         self._numbers.received.inc(len(body or b""))
         return body
 
-    def _tell(self, scope: Scope, answer: _Answer, edge: str, began: float) -> None:
+    def _tell(self, scope: Scope, answer: _Answer, began: float) -> None:
         route = getattr(scope.get("route"), "path", "")
         label = route or (scope["path"] if scope["path"] in (*_OPEN, *_FREE, *self._tokenless) else "other")
         seconds = self._monotonic() - began
@@ -170,7 +183,7 @@ class Gate:
             route=label,
             status=answer.status,
             ms=round(seconds * 1000, 1),
-            edge=edge,
+            edge=answer.edge,
             sent_bytes=answer.n_bytes,
         )
 
@@ -179,13 +192,16 @@ _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
 class _Answer:
-    """Passes the response on, and notes its status and size."""
+    """Passes the response on, and notes its status and size, and what the request holds until it is over."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
         self.status = 0
         self.n_bytes = 0
         self.are_two = False
+        self.edge = ""
+        self.counted = ""
+        self.held: Held | None = None
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from fastapi import Request, Response
+from starlette.concurrency import run_in_threadpool
 
 from hearth.errors import WireError
 from hearth.formats import edge_protocol
@@ -18,9 +19,13 @@ from hearth_cloud.service.admission import passed
 from hearth_cloud.service.limits import Quotas
 from hearth_cloud.service.logs import Log
 from hearth_cloud.service.prometheus_metrics import Numbers
+from hearth_cloud.service.spool import Spool
 from hearth_cloud.service.teaching_queue import Answers, Asked, Planning, Queue, Toolsets
 from hearth_cloud.statistics.signing import public_key_of
 from hearth_cloud.storage.cloud_storage import Storage
+
+_LONG_BYTES = 32_000
+"""Messages from here on are read in a thread: one of two megabytes takes some 20 ms."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,7 @@ class Cloud:
     teacher: Planning | None
     plans: Queue[Asked, PlanGiven] | None
     answers: Queue[AnswerAsked, AnswerGiven | None] | None
+    spool: Spool
     monotonic: Callable[[], float]
     """Seconds from any origin."""
 
@@ -97,13 +103,16 @@ def told(message: edge_protocol.Message) -> Response:
     return Response(message.model_dump_json(), media_type=JSON)
 
 
-def read(request: Request, model: type[edge_protocol.M]) -> edge_protocol.M:
-    """Read the message that a request carries. Raises: Fault: 415, 422."""
+async def read(request: Request, model: type[edge_protocol.M]) -> edge_protocol.M:
+    """Read the message that a request carries, a long one in a thread. Raises: Fault: 415, 422."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != JSON:
         raise Fault(415, "shape", f"Content-Type is not {JSON}; send JSON, and say so")
     try:
-        return edge_protocol.read(model, passed(request).body)
+        body = passed(request).body
+        if len(body) > _LONG_BYTES:
+            return await run_in_threadpool(edge_protocol.read, model, body)
+        return edge_protocol.read(model, body)
     except WireError as error:
         raise Fault(422, "shape", str(error)) from None
 

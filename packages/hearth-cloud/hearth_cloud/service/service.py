@@ -19,7 +19,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from hearth.config import cache_folder, secret
-from hearth.errors import PlannerError, RegistryError, StoreError, WireError
+from hearth.errors import HearthError, PlannerError, RegistryError, StoreError, WireError
 from hearth.formats import edge_protocol
 from hearth.formats.edge_protocol import (
     AnswerAsked,
@@ -47,6 +47,8 @@ from hearth_cloud.service.limits import Quotas
 from hearth_cloud.service.logs import Log
 from hearth_cloud.service.prometheus_metrics import Numbers
 from hearth_cloud.service.routing import PROBLEMS, Cloud, cloud_of, headers, key_of, read, takes, told
+from hearth_cloud.service.shared_rates import RequestRates
+from hearth_cloud.service.spool import Spool
 from hearth_cloud.service.teaching_queue import (
     Answers,
     Asked,
@@ -66,14 +68,19 @@ from hearth_cloud.statistics.signing import read_key
 from hearth_cloud.storage import knowledge
 from hearth_cloud.storage.access_tokens import Tokens
 from hearth_cloud.storage.cloud_storage import Storage
+from hearth_cloud.storage.storage_place import StoragePlace
 
 _WRITE_S = 2.0
 _TIDY_S = 3600.0
+_MERGE_S = 10.0
+"""Interval of looking whether a prior is due."""
 _ANSWERS_KEPT_DAYS = 2
 """Only receipts of demonstrations are kept, 0.3 kB each: plans and answers are made again, and a demonstration that was
 taken is known by its own id for ever. A device tries again within the hour; one that was off for longer is told
 `known`."""
 _COUNTS_KEPT_DAYS = 30
+_UNUSED_S = 3_600.0
+"""Age at which nobody is about to name a blob any more."""
 _POINTED = ("demonstration", "statistics", "question")
 """Kinds of messages that a pointer may name; any other is counted as `other`."""
 
@@ -100,15 +107,15 @@ def create_app(
         MissingExtraError. RequestError: A recorded file cannot be read.
     """
     owned = storage is None
-    storage = storage or Storage.open(settings.database_url(environ))
+    storage = storage or StoragePlace.of(settings, environ).open()
     teacher = teacher or _teacher(settings, storage, environ)
     answering = answering or _answering(settings, environ)
     key = key or read_key(settings.path(settings.service.key_file))
     cloud = _parts(settings, storage, teacher, answering, key, monotonic)
 
     @contextlib.asynccontextmanager
-    async def running(_: FastAPI) -> AsyncIterator[None]:
-        async with _running(cloud):
+    async def running(app: FastAPI) -> AsyncIterator[None]:
+        async with _running(app):
             yield
         if owned:
             storage.close()
@@ -132,7 +139,9 @@ def create_app(
     if settings.service.pointers:
         app.include_router(_pointer_routes())
     tokens = Tokens(storage, monotonic)
-    app.add_middleware(Gate, settings, tokens, cloud.quotas, cloud.numbers, cloud.log, monotonic)
+    rates = RequestRates.of(settings.limits, settings.redis_url(environ), monotonic, cloud.log)
+    app.state.rates = rates
+    app.add_middleware(Gate, settings, tokens, cloud.quotas, cloud.numbers, cloud.log, rates, monotonic)
     return app
 
 
@@ -165,16 +174,18 @@ def _parts(
         teacher,
         _plan_queue(teacher, settings, numbers) if teacher is not None else None,
         _answer_queue(answering, settings, numbers) if answering is not None else None,
+        Spool(),
         monotonic,
     )
 
 
 @contextlib.asynccontextmanager
-async def _running(cloud: Cloud) -> AsyncIterator[None]:
+async def _running(app: FastAPI) -> AsyncIterator[None]:
+    cloud: Cloud = app.state.cloud
     queues = [queue for queue in (cloud.plans, cloud.answers) if queue is not None]
     for queue in queues:
         queue.start()
-    task = asyncio.create_task(_tend(cloud))
+    task = asyncio.create_task(_tend(app))
     cloud.log.event("started", version=__version__, features=",".join(features(cloud)))
     try:
         yield
@@ -186,12 +197,17 @@ async def _running(cloud: Cloud) -> AsyncIterator[None]:
             await queue.stop()
         with contextlib.suppress(StoreError):
             await cloud.quotas.write()
+        cloud.spool.close()
+        await app.state.rates.close()
         cloud.log.event("stopped")
 
 
-async def _tend(cloud: Cloud) -> None:
-    """Write down usage every few seconds; delete what is old every hour."""
+async def _tend(app: FastAPI) -> None:
+    """Write down usage every few seconds; make a prior that is due, also one that a process which ended owed; delete
+    what is old every hour."""
+    cloud: Cloud = app.state.cloud
     tidy_at = cloud.monotonic()
+    merge_at, merging = tidy_at + _MERGE_S, None
     while True:
         await asyncio.sleep(_WRITE_S)
         try:
@@ -199,8 +215,24 @@ async def _tend(cloud: Cloud) -> None:
             if cloud.monotonic() >= tidy_at:
                 tidy_at = cloud.monotonic() + _TIDY_S
                 await run_in_threadpool(tidy, cloud.storage)
+            if cloud.monotonic() >= merge_at and (merging is None or merging.done()):
+                merge_at = cloud.monotonic() + _MERGE_S
+                merging = asyncio.create_task(_merge(app))  # beside this loop: it may take half a minute
         except StoreError as error:
             cloud.log.failed("tending", error)
+
+
+async def _merge(app: FastAPI) -> None:
+    cloud: Cloud = app.state.cloud
+    if cloud.settings.statistics.mode == "off":
+        return
+    try:
+        desk = await run_in_threadpool(statistics_routes.desk_of, app)
+        await run_in_threadpool(desk.tend)
+    except HearthError as error:
+        cloud.log.failed("rounds", error)
+        return
+    await statistics_routes.publish_due(cloud, desk)
 
 
 def tidy(storage: Storage) -> None:
@@ -208,6 +240,8 @@ def tidy(storage: Storage) -> None:
     storage.drop_answers(storage.now() - dt.timedelta(days=_ANSWERS_KEPT_DAYS))
     storage.drop_used((storage.now() - dt.timedelta(days=_COUNTS_KEPT_DAYS)).date().isoformat())
     storage.drop_agents()
+    storage.drop_unused_blobs(unused_s=_UNUSED_S)
+    storage.drop_loose_objects()
     storage.give_back()
 
 
@@ -276,12 +310,12 @@ def _edge_routes() -> APIRouter:
     @routes.post("/plans", response_model=PlanGiven, openapi_extra=takes(PlanAsked) | {"parameters": own})
     async def plans(request: Request) -> Response:
         """Return a plan for a masked request, or a refusal."""
-        return told(await planned(cloud_of(request), passed(request).edge, read(request, PlanAsked)))
+        return told(await planned(cloud_of(request), passed(request).edge, await read(request, PlanAsked)))
 
     @routes.post("/answers", response_model=AnswerGiven, openapi_extra=takes(AnswerAsked) | {"parameters": own})
     async def answers(request: Request) -> Response:
         """Answer a masked question of general knowledge."""
-        cloud, asked = cloud_of(request), read(request, AnswerAsked)
+        cloud, asked = cloud_of(request), await read(request, AnswerAsked)
         if cloud.answers is None:
             raise Fault(404, "no_teacher", "this service answers no questions; name who does under [answers]")
         await cloud.quotas.take(passed(request).edge, "answers")
@@ -302,7 +336,7 @@ def _edge_routes() -> APIRouter:
         """Take masked requests with their plans into the task knowledge base, each once."""
         check_only_agent(request)
         cloud, edge, body = cloud_of(request), passed(request).edge, passed(request).body
-        sent = read(request, DemonstrationsSent)
+        sent = await read(request, DemonstrationsSent)
         await cloud.quotas.take(edge, "demonstrations", len(sent.demonstrations))
         key = key_of(request, sent.id)
         receipt, is_again = await run_in_threadpool(knowledge.take, cloud.storage, edge, key, sent, body)
@@ -344,7 +378,10 @@ async def planned(cloud: Cloud, edge: str, asked: PlanAsked) -> PlanGiven:
 
 async def toolset(cloud: Cloud, edge: str, asked: PlanAsked) -> Toolset:
     """Return the tools that were offered, by their hash where they are known. Raises: Fault: 409, 422, 429."""
-    sha256 = asked.tools_sha256 if asked.tools_sha256 and not asked.tools else edge_protocol.tools_hash(asked.tools)
+    if asked.tools_sha256 and not asked.tools:
+        sha256 = asked.tools_sha256
+    else:
+        sha256 = await run_in_threadpool(edge_protocol.tools_hash, asked.tools)
     found = cloud.toolsets.get(sha256)
     if found is not None:
         return found
@@ -352,7 +389,7 @@ async def toolset(cloud: Cloud, edge: str, asked: PlanAsked) -> Toolset:
         raise Fault(409, "tools", "tools of that hash are not known here (any more); send them whole once")
     await cloud.quotas.take(edge, "new_tools", len(asked.tools))
     try:
-        found = Toolset(sha256, tools_from_json({"nodes": list(asked.tools)}))
+        found = Toolset(sha256, await run_in_threadpool(tools_from_json, {"nodes": list(asked.tools)}))
     except RegistryError:
         raise Fault(
             422, "shape", "tools are not as nodes of a tool_desc.json: id, desc, parameters, ids once"
@@ -460,8 +497,9 @@ def _model(chosen: TeacherSettings | AnswersSettings, table: str, environ: Mappi
     `cloud.toml`."""
     named = f"{table} of {FILE}"
     key = secret("api_key_env", chosen.api_key_env, named, environ) if chosen.api_key_env else ""
-    way = NamedHosts(endpoint(chosen.base_url, named))
-    return RemoteModel(chosen.base_url, chosen.model, key, way, timeout_s=chosen.timeout_s, table=named)
+    url = secret("base_url_env", chosen.base_url_env, named, environ) if chosen.base_url_env else chosen.base_url
+    way = NamedHosts(endpoint(url, named))
+    return RemoteModel(url, chosen.model, key, way, timeout_s=chosen.timeout_s, table=named)
 
 
 def _plan_queue(teacher: Planning, settings: CloudSettings, numbers: Numbers) -> Queue[Asked, PlanGiven]:

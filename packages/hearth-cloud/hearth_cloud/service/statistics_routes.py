@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any, get_args
 
-from fastapi import APIRouter, Request, Response
+import anyio
+from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 
@@ -23,24 +24,40 @@ from hearth.formats.edge_protocol import (
     SharesSent,
     StatisticsTerms,
 )
+from hearth_cloud.cloud_settings import CloudSettings
 from hearth_cloud.problems import JSON, Fault
 from hearth_cloud.service.admission import check_only_agent, passed
 from hearth_cloud.service.routing import PROBLEMS, Cloud, cloud_of, headers, key_of, profile_of, read, takes, told
 from hearth_cloud.statistics.shipped_statistics import Public
 from hearth_cloud.statistics.statistics_desk import Desk
+from hearth_cloud.statistics.workers import InTurn, Processes, RayWorkers, Workers
+from hearth_cloud.storage.cloud_storage import Storage
+from hearth_cloud.storage.storage_place import StoragePlace
 
 BINARY = "application/octet-stream"
+_N_AT_DESK = 2
+"""Threads that look at statistics; more would only hold the threads that everything else needs."""
 
 
-def desk_of(request: Request) -> Desk:
-    """Return the service's desk for statistics, made at the first request for it."""
-    state = request.app.state
+def desk_of(app: FastAPI) -> Desk:
+    """Return the service's desk for statistics, made when it is first needed."""
+    state = app.state
     if not isinstance(getattr(state, "statistics", None), Desk):
-        cloud = cloud_of(request)
-        state.statistics = Desk(cloud.storage, cloud.settings.statistics, cloud.key, public=shipped)
+        cloud: Cloud = state.cloud
+        workers = workers_of(cloud.settings, cloud.storage)
+        state.statistics = Desk(cloud.storage, cloud.settings.statistics, cloud.key, public=shipped, workers=workers)
     found = state.statistics
     assert isinstance(found, Desk)
     return found
+
+
+def workers_of(settings: CloudSettings, storage: Storage) -> Workers:
+    """Return who adds contributions up, as settings say. Raises: MissingExtraError: Ray is named and not installed."""
+    s = settings.statistics
+    if not s.ray and not s.workers:
+        return InTurn(storage)
+    place = StoragePlace.of(settings)
+    return RayWorkers(place, s.ray) if s.ray else Processes(place, s.workers)
 
 
 def shipped() -> Public:
@@ -108,7 +125,7 @@ def _add_rounds(routes: APIRouter, own: list[dict[str, Any]]) -> None:
     async def join(request: Request) -> Response:
         """Take part in the next round; mode `secret` only."""
         check_only_agent(request)
-        edge, asked = passed(request).edge, read(request, RoundAsked)
+        edge, asked = passed(request).edge, await read(request, RoundAsked)
         return told(await _at_desk(request, lambda desk: desk.join(edge, asked)))
 
     @routes.get("/statistics/rounds", response_model=RoundTold, openapi_extra={"parameters": own})
@@ -124,7 +141,7 @@ def _add_rounds(routes: APIRouter, own: list[dict[str, Any]]) -> None:
     )
     async def shares(request: Request, round: str) -> Response:
         """Take sealed shares for the other edges."""
-        edge, sent = passed(request).edge, read(request, SharesSent)
+        edge, sent = passed(request).edge, await read(request, SharesSent)
         return told(await _at_desk(request, lambda desk: desk.take_shares(edge, round, sent)))
 
     @routes.post(
@@ -142,26 +159,29 @@ def _add_rounds(routes: APIRouter, own: list[dict[str, Any]]) -> None:
     )
     async def opening(request: Request, round: str) -> Response:
         """Take the shares that remove the masks from the sum."""
-        edge, sent = passed(request).edge, read(request, OpeningSent)
+        edge, sent = passed(request).edge, await read(request, OpeningSent)
         return _then_publish(request, told(await _at_desk(request, lambda desk: desk.take_opening(edge, round, sent))))
 
 
 async def _at_desk(request: Request, ask: Any) -> Any:
     """Ask the desk, and turn its refusal into a 409. Raises: Fault: 409 for what cannot be taken as it is."""
-    desk = desk_of(request)
+    state = request.app.state
+    if not hasattr(state, "at_desk"):
+        state.at_desk = anyio.CapacityLimiter(_N_AT_DESK)
     try:
-        return await run_in_threadpool(lambda: ask(desk))
+        return await anyio.to_thread.run_sync(lambda: ask(desk_of(request.app)), limiter=state.at_desk)
     except StatisticsError as error:
         raise Fault(409, "statistics", str(error)) from None
 
 
 def _then_publish(request: Request, answer: Response) -> Response:
     """Return the answer; after it was sent, publish a new prior if one is due, which takes its time."""
-    answer.background = BackgroundTask(_publish, cloud_of(request), desk_of(request))
+    answer.background = BackgroundTask(publish_due, cloud_of(request), desk_of(request.app))
     return answer
 
 
-async def _publish(cloud: Cloud, desk: Desk) -> None:
+async def publish_due(cloud: Cloud, desk: Desk) -> None:
+    """Make a prior if one is due, and log which contributions were set aside."""
     try:
         found, made = await run_in_threadpool(desk.publish, is_due=True)
     except HearthError as error:

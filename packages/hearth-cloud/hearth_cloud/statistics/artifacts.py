@@ -37,6 +37,7 @@ def offer(
     n_edges: int = 0,
     n_demonstrations: int = 0,
     epsilon: float | None = None,
+    delta: float | None = None,
 ) -> Manifest:
     """Store bytes, sign a manifest for them, and offer them as the newest of their kind.
 
@@ -54,6 +55,7 @@ def offer(
             n_edges=n_edges,
             n_demonstrations=n_demonstrations,
             epsilon=epsilon,
+            delta=delta,
             serial=serial,
             made=storage.now(),
         ).signed(key)

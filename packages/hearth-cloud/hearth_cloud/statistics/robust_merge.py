@@ -15,14 +15,12 @@ and set aside as a whole (`docs/decisions/0011-secret-sums-in-groups.md`).
 from __future__ import annotations
 
 import math
-import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.edge.federation.secure_aggregation import stream
 from hearth.errors import StatisticsError
 from hearth.models.random_features import UNIT
 from hearth.planning.ranking.candidates import Sequence_
@@ -39,6 +37,8 @@ from hearth.planning.ranking.statistics.sufficient_statistics import (
     upper_place,
 )
 from hearth.planning.ranking.statistics.vector_layout import Layout, masses_of
+from hearth_cloud.statistics import private_sums
+from hearth_cloud.statistics.public_acts import Evidence
 
 Floats = NDArray[np.float64]
 
@@ -63,6 +63,8 @@ class Terms:
     """Least share of its targets that the others' weights must explain; below 0 they mislead on it."""
     least_of_usual: float = 0.25
     """The same limit relative to the median over all contributions."""
+    tools: frozenset[str] | None = None
+    """Names of tools that may be in it; None: any. A name that nobody offers would reach every device by the prior."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,9 @@ class Merged:
 
 
 def robust(
-    contributions: Mapping[str, Statistics], terms: Terms | None = None, anchor: Statistics | None = None
+    contributions: Mapping[str, Statistics],
+    terms: Terms | None = None,
+    anchor: Statistics | None = None,
 ) -> Merged:
     """Sum exactly the contributions that are possible and agree with the rest; set the others aside.
 
@@ -104,14 +108,14 @@ def robust(
     """
     terms = terms or Terms()
     reasons: dict[str, str] = {}
-    looked_at: dict[str, _Seen] = {}
+    looked_at: dict[str, Seen] = {}
     for edge in sorted(contributions):  # one by one: many large ones do not fit in memory together
         one = contributions[edge]
         reasons[edge] = refusal(one, terms)
         if not reasons[edge]:
-            looked_at[edge] = _Seen.of(one)
+            looked_at[edge] = Seen.of(one)
     explained: dict[str, float] = {}
-    trusted = _Seen.of(anchor) if anchor is not None else None
+    trusted = Seen.of(anchor) if anchor is not None else None
     while len(looked_at) >= (1 if trusted else _LEAST_JUDGED):
         scores = explained_by_others(looked_at, trusted)
         explained |= scores
@@ -129,17 +133,38 @@ def robust(
     return Merged(total, judged)
 
 
+def judged_alone(name: str, contribution: Statistics, terms: Terms, anchor: Seen | None) -> Judged:
+    """Judge a contribution that was possible when it was taken (`refusal`) by the anchor alone: whether one is taken
+    then does not depend on another, without which noise would hide none, and nobody has to see all of them."""
+    reason = unfit(contribution, terms)
+    if reason or anchor is None:
+        return Judged(name, None, reason)
+    score = explained_by_others({name: Seen.of(contribution)}, anchor)[name]
+    if score < terms.least_explained:
+        reason = f"what is public explains {score:.2f} of what its demonstrations want: contradicted"
+    return Judged(name, score, reason)
+
+
 def refusal(contribution: Statistics, terms: Terms) -> str:
     """Return why a contribution cannot be accepted, judged without the others; empty if it can."""
+    return unfit(contribution, terms) or next(faults_of(contribution), "") or impossible(contribution)
+
+
+def unfit(contribution: Statistics, terms: Terms) -> str:
+    """Return why a contribution does not meet the terms, by its counts and names alone; empty if it does."""
     n = contribution.n_demonstrations
     most, least = terms.most * contribution.n_edges, terms.least * contribution.n_edges
     if contribution.is_noisy:
         return "it has noise in it, which cannot be judged"
     if n > most:
         return f"it counts for {n} demonstrations; at most {most} are taken, chosen by the edge"
+    unknown = sorted(set(contribution.tools) - terms.tools) if terms.tools is not None else []
+    if unknown:
+        names = f"{len(unknown)} tools that are not public, {unknown[0][:60]!r} among them"
+        return f"it names {names}; sums are of public tools alone"
     if n < least:
         return f"it holds {n} demonstrations; sums of fewer than {least} say too much about each"
-    return next(faults_of(contribution), "") or impossible(contribution)
+    return ""
 
 
 def impossible(contribution: Statistics) -> str:
@@ -159,12 +184,40 @@ def impossible(contribution: Statistics) -> str:
     return ""
 
 
+def evidence_of(statistics: Statistics) -> Evidence:
+    """Return what heads for single tools are solved from, in the judges' features."""
+    seen = Seen.of(statistics)
+    return Evidence(tuple(output.removeprefix("t ") for output in seen.tools), seen.gram, seen.moments)
+
+
+def shared(statistics: Statistics, share: float) -> Statistics:
+    """Return noisy sums scaled down to a share of themselves; everything that is in them stays in."""
+    s = statistics
+    sequences = {name: max(1, round(n * share)) for name, n in s.sequences.items()}
+    mass = masses_of(sequences)
+
+    def scaled(sums: Sums, n_rows: int, wanted: Whole) -> Sums:
+        gram, moments = (np.rint(part * share).astype(np.int64) for part in (sums.gram, sums.moments))
+        return replace(sums, n_rows=n_rows, gram=gram, moments=moments, mass=wanted)
+
+    n = sum(sequences.values())
+    clause_mass = np.maximum(np.rint(s.clause.mass * share), 1).astype(np.int64)
+    return replace(
+        s,
+        n_demonstrations=n,
+        text=scaled(s.text, n, np.array([mass[output] for output in s.text.outputs], dtype=np.int64)),
+        clause=scaled(s.clause, max(n, int(clause_mass.max(initial=0))), clause_mass),
+        sequences=sequences,
+        links={link: max(1, round(n_links * share)) for link, n_links in s.links.items()},
+    )
+
+
 def _leading(statistics: Statistics, name: str) -> Sums:
-    small = statistics.seen_by(_judges_of(statistics))
+    small = statistics.seen_by(judges_of(statistics))
     return small.text if name == "texts" else small.clause
 
 
-def _judges_of(statistics: Statistics) -> ReadingOptions:
+def judges_of(statistics: Statistics) -> ReadingOptions:
     """Return the judges' features where they are part of these, else these."""
     mine = statistics.reading
     judges = replace(JUDGES, seed=mine.seed)
@@ -173,7 +226,7 @@ def _judges_of(statistics: Statistics) -> ReadingOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class Seen:
     """The view that judges have: sums of the texts and which tools they want, in units of features of length 1."""
 
     tools: tuple[str, ...]
@@ -182,7 +235,7 @@ class _Seen:
     mass: Floats
 
     @classmethod
-    def of(cls, statistics: Statistics) -> _Seen:
+    def of(cls, statistics: Statistics) -> Seen:
         sums = _leading(statistics, "texts")
         columns = [k for k, output in enumerate(sums.outputs) if output.startswith("t ")]
         return cls(
@@ -192,13 +245,13 @@ class _Seen:
             sums.mass[columns].astype(np.float64),
         )
 
-    def over(self, tools: Sequence[str]) -> _Seen:
+    def over(self, tools: Sequence[str]) -> Seen:
         """Return the same sums with columns for all of `tools`."""
         place = {tool: k for k, tool in enumerate(tools)}
         columns = [place[tool] for tool in self.tools]
         moments, mass = np.zeros((len(self.gram), len(tools))), np.zeros(len(tools))
         moments[:, columns], mass[columns] = self.moments, self.mass
-        return _Seen(tuple(tools), self.gram, moments, mass)
+        return Seen(tuple(tools), self.gram, moments, mass)
 
     def explained(self, weights: Floats) -> float:
         """Return the share of the targets that `weights` explain: 1 − Σ(y − wᵀφ)² / Σy², from the sums alone."""
@@ -206,7 +259,7 @@ class _Seen:
         return float(1 - missed / max(self.mass.sum(), 1e-9))
 
 
-def explained_by_others(contributions: Mapping[str, _Seen], anchor: _Seen | None = None) -> dict[str, float]:
+def explained_by_others(contributions: Mapping[str, Seen], anchor: Seen | None = None) -> dict[str, float]:
     """Return how much of each contribution's targets is explained by weights solved from all others (and the
     anchor)."""
     everyone = [*contributions.values(), *([anchor] if anchor is not None else [])]
@@ -224,52 +277,6 @@ def explained_by_others(contributions: Mapping[str, _Seen], anchor: _Seen | None
 
 
 # ── Noise ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def epsilon_of(rho: float, delta: float) -> float:
-    """Return the ε for which ρ-zCDP is (ε, δ)-differentially private.
-
-    Source:
-        Canonne, Kamath, Steinke 2020, The discrete Gaussian for differential privacy, corollary 13,
-        https://arxiv.org/abs/2004.00010; never above Bun & Steinke 2016, proposition 1.3,
-        https://arxiv.org/abs/1605.02065 (ρ + 2√(ρ ln 1/δ)).
-    """
-    if not (rho >= 0 and 0 < delta < 1):
-        raise ValueError(f"rho {rho!r} must be at least 0 and delta {delta!r} between 0 and 1")
-    if rho == 0:
-        return 0.0
-    low, high = 0.0, rho + 2 * math.sqrt(rho * math.log(1 / delta))
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (low, middle) if _log_delta(rho, middle) <= math.log(delta) else (middle, high)
-    return high
-
-
-def _log_delta(rho: float, epsilon: float) -> float:
-    """Return log δ of ρ-zCDP at ε: the least over orders a > 1 of (a − 1)(aρ − ε) − log(a − 1) + a log(1 − 1/a)."""
-
-    def at(a: float) -> float:
-        return (a - 1) * (a * rho - epsilon) - math.log(a - 1) + a * math.log1p(-1 / a)
-
-    low, high = 1 + 1e-9, max((epsilon + 1) / (2 * rho) + 2, 2.0)
-    for _ in range(200):  # convex in a: golden section
-        left, right = low + 0.382 * (high - low), low + 0.618 * (high - low)
-        low, high = (low, right) if at(left) <= at(right) else (left, high)
-    return min(at((low + high) / 2), 0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Noise:
-    """The noise that is added to a sum before anybody sees it."""
-
-    rho: float
-    """Zero-concentrated privacy loss of everything one edge contributed, for each prior that is published."""
-    delta: float = 1e-6
-
-    @property
-    def epsilon(self) -> float:
-        return epsilon_of(self.rho, self.delta)
-
 
 _SHARES = {"text gram": 0.35, "text moments": 0.25, "clause gram": 0.15, "clause moments": 0.15, "counts": 0.1}
 """Shares of ρ by part; they add up to 1 (zCDP composes by addition: Bun & Steinke 2016, lemma 1.7)."""
@@ -293,44 +300,35 @@ def sensitivities(most: int) -> dict[str, float]:
 
 
 def noisy(
-    statistics: Statistics, noise: Noise, most: int, sequences: Collection[Sequence_], seed: bytes | None = None
+    statistics: Statistics, rho: float, most: int, sequences: Collection[Sequence_], seed: bytes | None = None
 ) -> Statistics:
-    """Return the sum as it may be published: rounded Gaussian noise on every number, names only from a public list.
+    """Return the sum as it may be published (`private_sums`): noise on every number, names from a public list only.
 
-    Rounding comes after the noise and costs no privacy; whole numbers stay whole. The set of names would itself reveal
-    something, so names come only from `sequences` (public ones). The steps that then make the sums usable (A without
-    negative directions, counts that agree) see only the noisy numbers.
+    The set of names would itself reveal something, so names come only from `sequences`. The steps that then make the
+    sums usable (A without negative directions, counts that agree) see only the noisy numbers.
 
     Args:
+        rho: Zero-concentrated privacy loss of everything that one edge contributed.
         most: Demonstrations that each edge may have counted for.
         seed: 32 bytes, for tests; None draws from the system.
-    Source:
-        Gaussian mechanism under zCDP: Bun & Steinke 2016, lemma 2.5.
-    Not covered: floating-point Gaussians are not ideal (Mironov 2012); rounded to whole numbers at a spread of
-    thousands and more, their low bits are gone, and their tails end at 8.5 spreads.
     """
-    if not noise.rho > 0:
-        raise StatisticsError(f"noise needs rho above 0, not {noise.rho!r}; without noise publish the plain sum")
+    if not rho > 0:
+        raise StatisticsError(f"noise needs rho above 0, not {rho!r}; without noise publish the plain sum")
     s = statistics
     layout = Layout(s.encoder, s.n_inputs, s.reading, tuple(sorted(sequences)))
-    moved = sensitivities(most)
-    spread = {part: moved[part] / math.sqrt(2 * noise.rho * share) for part, share in _SHARES.items()}
     row = layout.over(s)
-    n_values = layout.n_values
-    drawn = np.split(gaussian(n_values, seed), np.cumsum(layout.sizes)[:-1])
-    parts = (
-        *("text gram", "text moments", "clause gram", "clause moments"),
-        *("counts", "counts", "counts"),
-    )
-    exact = (
-        *(row.text.gram, row.text.moments, row.clause.gram, row.clause.moments, row.clause.mass),
-        *(np.array(list(values), dtype=np.int64) for values in (row.sequences.values(), row.links.values())),
-    )
-    found = [
-        values + np.rint(draw * spread[part]).astype(np.int64).reshape(values.shape)
-        for values, draw, part in zip(exact, drawn[1:], parts)
-    ]
-    return _usable(layout, found, (spread["text gram"], spread["clause gram"]), s.n_edges)
+    counts = (row.clause.mass, *(np.array(list(n.values()), dtype=np.int64) for n in (row.sequences, row.links)))
+    tables = {
+        "text gram": row.text.gram,
+        "text moments": row.text.moments,
+        "clause gram": row.clause.gram,
+        "clause moments": row.clause.moments,
+        "counts": np.concatenate(counts),
+    }
+    spread = private_sums.spreads(sensitivities(most), _SHARES, rho)
+    found = private_sums.released(tables, spread, seed)
+    parts = np.split(found.pop("counts"), np.cumsum([len(part) for part in counts])[:-1])
+    return _usable(layout, [*found.values(), *parts], (spread["text gram"], spread["clause gram"]), s.n_edges)
 
 
 def _usable(layout: Layout, found: Sequence[Whole], spreads: tuple[float, float], n_edges: int) -> Statistics:
@@ -367,11 +365,3 @@ def _raised(gram: Whole, n_features: int, spread: float) -> Whole:
     raised = np.rint(square[np.triu_indices(n_features)]).astype(np.int64)
     raised[upper_place(n_features)] += round(spread * math.sqrt(n_features)) + n_features
     return np.asarray(raised, dtype=np.int64)
-
-
-def gaussian(n: int, seed: bytes | None = None) -> Floats:
-    """Return `n` standard normal numbers from a cipher's stream (Box & Muller 1958)."""
-    whole = stream(seed if seed is not None else secrets.token_bytes(32), 2 * ((n + 1) // 2))
-    uniform = ((whole >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53
-    length, angle = np.sqrt(-2 * np.log(uniform[::2])), 2 * np.pi * uniform[1::2]
-    return np.concatenate([length * np.cos(angle), length * np.sin(angle)])[:n]

@@ -7,10 +7,14 @@ prior is made.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from hearth.agent import shipped_demonstrations
+from hearth.models.random_features import UNIT
+from hearth.planning.ranking.features import Reader
 from hearth.planning.ranking.ranker import Student
 from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth.planning.ranking.statistics.device_profiles import PROFILES
@@ -20,6 +24,19 @@ from hearth.planning.warm_start import begun
 from hearth.protocols import Encoder
 from hearth.registry import load_tools
 from hearth.types import Demonstration, ToolSpec
+from hearth_cloud.statistics.public_acts import Acts
+from hearth_cloud.statistics.robust_merge import judges_of
+
+
+def acts_of(
+    encoder: Encoder, tools: Mapping[str, ToolSpec], demonstrations: Iterable[Demonstration], given: Statistics
+) -> Acts:
+    """Return the acts of public demonstrations, in the features in which their statistics are judged."""
+    reader = Reader(encoder, judges_of(given))
+    planned = [one for one in demonstrations if one.plan.steps]
+    rows = reader.text_features(reader.read([one.request for one in planned])).astype(np.float64) / UNIT
+    effects = {name: spec.effect for name, spec in tools.items()}
+    return Acts(rows, tuple(tuple(step.tool for step in one.plan.steps) for one in planned), effects)
 
 
 @dataclass(frozen=True)
@@ -31,6 +48,8 @@ class Public:
     shown: Student
     """Student taught in the features of the smallest profile."""
     tools: frozenset[str]
+    acts: Acts
+    """Their requests with the effect of each, in the judges' features."""
 
     @classmethod
     def shipped(cls, encoder: Encoder) -> Public:
@@ -52,7 +71,9 @@ class Public:
         large, small = Student(encoder, tools, largest), Student(encoder, tools, smallest)
         large.learn(demonstrations)
         small.learn(demonstrations)
-        return cls(large.statistics(public), small, public)
+        given = large.statistics(public)
+        acts = acts_of(encoder, tools, demonstrations, given)
+        return cls(given, small, public, acts)
 
     def fitted(self, prior: Statistics) -> Statistics:
         """Return the prior, which includes these, with weights for beginners; the same weights serve every profile."""

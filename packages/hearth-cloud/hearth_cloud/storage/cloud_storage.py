@@ -1,11 +1,14 @@
 """The service's storage: edges and their tokens, demonstrations, statistics and priors, in SQLite or PostgreSQL.
 
 Every method is one transaction, or joins that of the `Connection` it is given, and takes effect whole or not at all.
-Safe to use from several threads and processes.
+Safe to use from several threads and processes. Blobs are rows, or lie in an object store. An object is noted as loose
+before it is written, and no more in the transaction that names it: one that a killed process left is found and deleted,
+and none that is named is ever deleted.
 
-Covered: two processes that begin at once (one migrates, the other waits), a database of a newer Hearth (refused), a
-transaction that conflicts with another (`StoreLockedError`, to be tried again), a full disk. Not covered: backups,
-which the database's own tools do; an owner of the database who reads it (see docs/howto/cloud.md for what it contains).
+Covered: half an object (its hash is compared), two processes that begin at once (one migrates, the other waits), a
+database of a newer Hearth (refused), a transaction that conflicts with another (`StoreLockedError`, to be tried again),
+a full disk. Not covered: backups, which the database's own tools do; an owner of the database who reads it (see
+docs/howto/cloud.md for what it contains).
 """
 
 from __future__ import annotations
@@ -14,7 +17,8 @@ import contextlib
 import datetime as dt
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import secrets
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +33,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from hearth.errors import NotFound, StoreError, StoreFullError, StoreLockedError, StoreVersionError
 from hearth_cloud.storage import tables as t
 from hearth_cloud.storage.engines import engine_of
+from hearth_cloud.storage.objects import Objects
 
 _MIGRATIONS = Path(__file__).parents[1] / "migrations"
 _MOST_PAGES_GIVEN_BACK = 10_000
@@ -37,6 +42,11 @@ _MOST_AGENTS = 16
 """Agents remembered per token, so that one that draws a new name each time cannot fill the database."""
 _LOCK = 8_420_001
 """PostgreSQL's advisory lock for migrations."""
+PATH_LENGTH = 8
+GIVEN = "given"
+"""Round under whose name it is kept which edges gave to a secret sum; not what was given."""
+_LOOSE_S = 3_600.0
+"""Age at which a loose object belongs to no transaction any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,25 +110,47 @@ class Part:
     made: dt.datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Sums over some contributions; `about` belongs to the code that merges."""
+
+    key: str
+    """Hash of what went in."""
+    about: Mapping[str, Any]
+    blob: str
+
+
 class Storage:
     """The service's database. Open it with `Storage.open`; close it."""
 
-    def __init__(self, engine: sa.Engine, clock: Callable[[], dt.datetime]) -> None:
+    def __init__(
+        self, engine: sa.Engine, clock: Callable[[], dt.datetime] | None, objects: Objects | None = None
+    ) -> None:
         """Use `open`, which checks and migrates."""
         self._engine = engine
-        self._clock = clock
+        self._clock = clock or _utc
+        self._has_own_clock = clock is not None
+        self._objects = objects
 
     @classmethod
-    def open(cls, url: str, clock: Callable[[], dt.datetime] | None = None, *, migrates: bool = True) -> Storage:
+    def open(
+        cls,
+        url: str,
+        clock: Callable[[], dt.datetime] | None = None,
+        *,
+        migrates: bool = True,
+        objects: Objects | None = None,
+    ) -> Storage:
         """Open the database, bringing its tables up to this version.
 
         Args:
             clock: Gives UTC; replaced in tests.
             migrates: False where another process of the same service has done it.
+            objects: Where blobs lie; None: in the database. Those written before stay where they are.
         Raises:
             ConfigError: No database address. StoreVersionError: Of a newer Hearth. StoreError: Cannot be reached.
         """
-        storage = cls(engine_of(url), clock or _utc)
+        storage = cls(engine_of(url), clock, objects)
         try:
             if migrates:
                 storage.migrate()
@@ -139,10 +171,19 @@ class Storage:
     def now(self) -> dt.datetime:
         return self._clock()
 
+    def shared_now(self, connection: sa.Connection) -> dt.datetime:
+        """Return the time that all replicas share: PostgreSQL's, whatever their own clocks say."""
+        if self._has_own_clock or connection.dialect.name != "postgresql":
+            return self._clock()
+        told: dt.datetime = connection.execute(sa.select(sa.func.clock_timestamp())).scalar_one()
+        return told.astimezone(dt.UTC)
+
     def ping(self) -> None:
-        """Check that the database answers. Raises: StoreError: The database does not answer."""
+        """Check that the database and the object store answer. Raises: StoreError: One of them does not."""
         with self.begin(reads=True) as connection:
             connection.execute(sa.select(1))
+        if self._objects is not None:
+            self._objects.ping()
 
     def give_back(self) -> int:
         """Return unused space to the disk after a checkpoint of the log; return the number of bytes. PostgreSQL does so
@@ -364,20 +405,88 @@ class Storage:
             for table in (t.part, t.answered, t.used, t.token):
                 connection.execute(sa.delete(table).where(table.c.edge == edge))
             connection.execute(sa.delete(t.edge).where(t.edge.c.name == edge))
-            _drop_blobs(connection, given)
+            loose = self._drop_blobs(connection, [*given, *self._without_pieces(connection, edge)])
+        self._drop_objects(loose)
         return n
 
     # ── Blobs ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def put_blob(self, data: bytes) -> str:
         """Store bytes under their hash, and return it."""
+        with self.storing(data) as (_, sha256):
+            return sha256
+
+    @contextlib.contextmanager
+    def storing(self, data: bytes) -> Iterator[tuple[sa.Connection, str]]:
+        """Run a transaction in which these bytes become a blob; yields it and their hash.
+
+        Raises:
+            StoreError: Nothing was stored.
+        """
         sha256 = hashlib.sha256(data).hexdigest()
+        name = self._put_object(sha256, data)
         with self.begin() as connection:
             insert = _insert(connection, t.blob).values(
-                sha256=sha256, n_bytes=len(data), data=data, made=_text(self._clock())
+                sha256=sha256, n_bytes=len(data), data=None if name else data, made=_text(self._clock()), object=name
             )
-            connection.execute(insert.on_conflict_do_nothing())
-        return sha256
+            # The same again locks the row that is there, so that nobody deletes it before it is named.
+            same = insert.on_conflict_do_update(index_elements=["sha256"], set_={"n_bytes": insert.excluded.n_bytes})
+            kept = connection.execute(same.returning(t.blob.c.object)).scalar()
+            if name and kept == name:
+                connection.execute(sa.delete(t.loose).where(t.loose.c.object == name))
+            yield connection, sha256
+        if name and kept != name:
+            self._drop_objects([name])
+
+    def _put_object(self, sha256: str, data: bytes) -> str | None:
+        """Write bytes to the object store under a new name, noted as loose; None where there is no store."""
+        if self._objects is None:
+            return None
+        name = f"{sha256[:2]}/{sha256}.{secrets.token_hex(8)}"
+        with self.begin() as connection:
+            connection.execute(sa.insert(t.loose).values(object=name, made=_text(self._clock())))
+        self._objects.put(name, data)
+        return name
+
+    def _drop_blobs(self, connection: sa.Connection, hashes: Sequence[str | None]) -> list[str]:
+        """Delete those of these blobs that nothing names any more; return their objects, which are loose now."""
+        mine = [sha256 for sha256 in hashes if sha256]
+        return self._dropped(connection, t.blob.c.sha256.in_(mine)) if mine else []
+
+    def _dropped(self, connection: sa.Connection, which: sa.ColumnElement[bool]) -> list[str]:
+        b = t.blob.c
+        is_named = sa.or_(*(sa.exists().where(names.c.blob == b.sha256) for names in (t.part, t.manifest, t.piece)))
+        # Locked first, and looked at again after that: somebody may be naming one (`storing` holds its row meanwhile).
+        mine = sa.select(b.sha256).where(which, sa.not_(is_named)).order_by(b.sha256).with_for_update()
+        locked = connection.execute(mine).scalars().all()
+        chosen = sa.delete(t.blob).where(b.sha256.in_(locked), sa.not_(is_named)).returning(b.object)
+        gone = connection.execute(chosen).scalars()
+        found = [name for name in gone.all() if name]
+        if found:
+            now = _text(self._clock())
+            connection.execute(sa.insert(t.loose), [{"object": name, "made": now} for name in found])
+        return found
+
+    def _drop_objects(self, names: Sequence[str]) -> None:
+        """Delete loose objects; where the store does not answer, they stay loose, and are deleted later."""
+        if self._objects is None or not names:
+            return
+        with contextlib.suppress(StoreError):
+            self._objects.drop(names)
+            with self.begin() as connection:
+                connection.execute(sa.delete(t.loose).where(t.loose.c.object.in_(names)))
+
+    def drop_loose_objects(self) -> int:
+        """Delete objects that nothing has named for an hour; return how many. Raises: StoreError."""
+        if self._objects is None:
+            return 0
+        before = _text(self._clock() - dt.timedelta(seconds=_LOOSE_S))
+        with self.begin(reads=True) as connection:
+            names = connection.execute(sa.select(t.loose.c.object).where(t.loose.c.made < before)).scalars().all()
+        self._objects.drop(names)
+        with self.begin() as connection:
+            connection.execute(sa.delete(t.loose).where(t.loose.c.object.in_(names)))
+        return len(names)
 
     def blob_size(self, sha256: str) -> int | None:
         """Return the size of a blob in bytes; None if there is none."""
@@ -391,48 +500,121 @@ class Storage:
         with self.begin(reads=True) as connection:
             return connection.execute(sa.select(b.n_bytes).where(b.sha256.in_(named))).scalar()
 
-    def read_blob(self, sha256: str, start: int = 0, n_bytes: int | None = None) -> bytes:
-        """Read bytes of a blob from `start` on. Raises: NotFound."""
-        data = t.blob.c.data
-        piece = sa.func.substr(data, start + 1) if n_bytes is None else sa.func.substr(data, start + 1, n_bytes)
+    def read_blob(self, sha256: str) -> bytes:
+        """Read a blob. Raises: NotFound; StoreError: Also where the object store holds other bytes, or half of them."""
+        b = t.blob.c
         with self.begin(reads=True) as connection:
-            found = connection.execute(
-                sa.select(sa.type_coerce(piece, sa.LargeBinary)).where(t.blob.c.sha256 == sha256)
-            ).first()
+            found = connection.execute(sa.select(b.data, b.object).where(b.sha256 == sha256)).first()
         if found is None:
             raise NotFound(f"no blob {sha256!r}")
-        return bytes(found[0])
+        if found.object is None:
+            return bytes(found.data)
+        if self._objects is None:
+            raise StoreError("a blob lies in an object store, and none is named; write `objects` under [service]")
+        data = self._objects.get(found.object)
+        if hashlib.sha256(data).hexdigest() != sha256:
+            raise StoreError(f"the object store holds other bytes under {found.object!r} than were written; restore it")
+        return data
 
-    def drop_unused_blobs(self) -> int:
-        """Delete blobs that no part and no manifest names; return how many."""
+    def drop_unused_blobs(self, unused_s: float = 0.0) -> int:
+        """Delete blobs that nothing names; return how many.
+
+        Args:
+            unused_s: Only those so old that nobody is about to name them.
+        """
+        made = _text(self._clock() - dt.timedelta(seconds=unused_s))
         with self.begin() as connection:
-            return connection.execute(sa.delete(t.blob).where(t.blob.c.sha256.not_in(_named_blobs()))).rowcount
+            n = connection.execute(sa.select(sa.func.count()).select_from(t.blob)).scalar_one()
+            loose = self._dropped(connection, t.blob.c.made <= made)
+            n -= connection.execute(sa.select(sa.func.count()).select_from(t.blob)).scalar_one()
+        self._drop_objects(loose)
+        return n
 
     # ── Rounds of statistics ──────────────────────────────────────────────────────────────────────────────
 
-    def put_round(self, id: str, state: str, about: Mapping[str, Any]) -> None:
+    def put_round(self, id: str, state: str, about: Mapping[str, Any], connection: sa.Connection | None = None) -> None:
         """Create a round or change one."""
-        with self.begin() as connection:
-            insert = _insert(connection, t.round_).values(
+        with self._within(connection) as within:
+            insert = _insert(within, t.round_).values(
                 id=id, state=state, about=json.dumps(about), made=_text(self._clock())
             )
             new = {"state": insert.excluded.state, "about": insert.excluded.about}
-            connection.execute(insert.on_conflict_do_update(index_elements=["id"], set_=new))
+            within.execute(insert.on_conflict_do_update(index_elements=["id"], set_=new))
 
-    def rounds(self, state: str | None = None) -> tuple[Round, ...]:
-        """Return rounds, the newest first."""
+    def ensure_round(self, connection: sa.Connection, id: str) -> None:
+        """Create a round where there is none of that id."""
+        new = _insert(connection, t.round_).values(id=id, state="open", about="{}", made=_text(self._clock()))
+        connection.execute(new.on_conflict_do_nothing())
+
+    def locked_round(self, connection: sa.Connection, id: str) -> Round | None:
+        """Return a round that nobody else changes until the transaction ends; None if there is none."""
+        row = connection.execute(sa.select(t.round_).where(t.round_.c.id == id).with_for_update()).first()
+        return Round(row.id, row.state, json.loads(row.about), _time(row.made)) if row else None
+
+    def drop_round(self, connection: sa.Connection, id: str) -> None:
+        """Delete a round with all its parts; their bytes go with `drop_unused_blobs`."""
+        connection.execute(sa.delete(t.part).where(t.part.c.round == id))
+        connection.execute(sa.delete(t.round_).where(t.round_.c.id == id))
+
+    @contextlib.contextmanager
+    def _within(self, connection: sa.Connection | None, *, reads: bool = False) -> Iterator[sa.Connection]:
+        """Join a transaction, or run one."""
+        if connection is not None:
+            yield connection
+            return
+        with self.begin(reads=reads) as own:
+            yield own
+
+    def note(self, name: str) -> str:
+        """Return what was noted under a name; empty before."""
+        with self.begin(reads=True) as connection:
+            return connection.execute(sa.select(t.note.c.text).where(t.note.c.name == name)).scalar() or ""
+
+    def put_note(self, name: str, text: str) -> None:
+        """Note a text under a name, in place of the one before."""
+        with self.begin() as connection:
+            insert = _insert(connection, t.note).values(name=name, text=text, made=_text(self._clock()))
+            new = {"text": insert.excluded.text, "made": insert.excluded.made}
+            connection.execute(insert.on_conflict_do_update(index_elements=["name"], set_=new))
+
+    def lease(self, name: str, holder: str, for_s: float) -> bool:
+        """Take or keep the right to do what only one process may do at a time; return whether this one has it.
+
+        It ends after `for_s`, if its holder was killed, or with `put_note(name, "")`.
+        """
+        with self.begin() as connection:
+            now = self.shared_now(connection)
+            text = f"{_text(now + dt.timedelta(seconds=for_s))} {holder}"
+            insert = _insert(connection, t.note).values(name=name, text=text, made=_text(now))
+            is_free = sa.or_(t.note.c.text < _text(now), t.note.c.text.endswith(f" {holder}", autoescape=True))
+            taken = insert.on_conflict_do_update(
+                index_elements=["name"], set_={"text": text, "made": _text(now)}, where=is_free
+            )
+            return connection.execute(taken.returning(t.note.c.name)).first() is not None
+
+    def rounds(self, *states: str) -> tuple[Round, ...]:
+        """Return rounds, the newest first; of these states alone, where any is named."""
         chosen = sa.select(t.round_).order_by(t.round_.c.made.desc(), t.round_.c.id.desc())
         with self.begin(reads=True) as connection:
-            rows = connection.execute(chosen if state is None else chosen.where(t.round_.c.state == state)).all()
+            rows = connection.execute(chosen.where(t.round_.c.state.in_(states)) if states else chosen).all()
         return tuple(Round(row.id, row.state, json.loads(row.about), _time(row.made)) for row in rows)
 
     def put_part(
-        self, round: str, edge: str, kind: str, id: str, about: Mapping[str, Any], *, blob: str = "", state: str = "new"
+        self,
+        round: str,
+        edge: str,
+        kind: str,
+        id: str,
+        about: Mapping[str, Any],
+        *,
+        blob: str = "",
+        state: str = "new",
+        connection: sa.Connection | None = None,
     ) -> bool:
         """Store an edge's contribution to a round; return False, changing nothing, if it has already given one of this
         kind."""
-        with self.begin() as connection:
-            insert = _insert(connection, t.part).values(
+        with self._within(connection) as within:
+            insert = _insert(within, t.part).values(
                 round=round,
                 edge=edge,
                 kind=kind,
@@ -442,17 +624,30 @@ class Storage:
                 blob=blob or None,
                 made=_text(self._clock()),
             )
-            return connection.execute(insert.on_conflict_do_nothing().returning(t.part.c.id)).first() is not None
+            return within.execute(insert.on_conflict_do_nothing().returning(t.part.c.id)).first() is not None
 
-    def parts(self, round: str, kind: str | None = None) -> tuple[Part, ...]:
+    def parts(self, round: str, kind: str | None = None, connection: sa.Connection | None = None) -> tuple[Part, ...]:
         """Return the parts of a round, in the order of their edges."""
         c = t.part.c
         chosen = sa.select(t.part).where(c.round == round).order_by(c.edge, c.kind)
+        with self._within(connection, reads=True) as within:
+            rows = within.execute(chosen if kind is None else chosen.where(c.kind == kind)).all()
+        return tuple(map(_part, rows))
+
+    def part(self, round: str, edge: str, kind: str) -> Part | None:
+        """Return an edge's contribution of a kind to a round."""
+        c = t.part.c
         with self.begin(reads=True) as connection:
-            rows = connection.execute(chosen if kind is None else chosen.where(c.kind == kind)).all()
-        return tuple(
-            Part(r.round, r.edge, r.kind, r.id, r.state, json.loads(r.about), r.blob or "", _time(r.made)) for r in rows
-        )
+            chosen = sa.select(t.part).where(c.round == round, c.edge == edge, c.kind == kind)
+            row = connection.execute(chosen).first()
+        return _part(row) if row else None
+
+    def parts_of(self, edge: str, kind: str, connection: sa.Connection | None = None) -> tuple[Part, ...]:
+        """Return an edge's contributions of a kind to all rounds, the newest first."""
+        c = t.part.c
+        chosen = sa.select(t.part).where(c.edge == edge, c.kind == kind).order_by(c.made.desc(), c.round)
+        with self._within(connection, reads=True) as within:
+            return tuple(map(_part, within.execute(chosen).all()))
 
     def set_part_state(self, round: str, edge: str, kind: str, state: str) -> None:
         c = t.part.c
@@ -460,14 +655,135 @@ class Storage:
             chosen = sa.update(t.part).where(c.round == round, c.edge == edge, c.kind == kind)
             connection.execute(chosen.values(state=state))
 
+    def replace_part(self, round: str, edge: str, kind: str, id: str, about: Mapping[str, Any], data: bytes) -> None:
+        """Store an edge's contribution with its bytes in place of the one before; the round is made where it is none.
+
+        Raises:
+            StoreLockedError: The same bytes were dropped at the same moment; nothing was changed.
+        """
+        try:
+            with self.storing(data) as (connection, sha256):
+                self.ensure_round(connection, round)
+                loose = self.drop_parts(connection, round, (kind,), edge)
+                self.put_part(round, edge, kind, id, about, blob=sha256, connection=connection)
+        except sa.exc.IntegrityError:
+            raise StoreLockedError("the same bytes were dropped meanwhile; try again") from None
+        self._drop_objects(loose)
+
     def drop_part(self, round: str, edge: str, kind: str) -> bool:
         """Delete an edge's contribution with its bytes; return whether there was any."""
         c = t.part.c
-        chosen = sa.delete(t.part).where(c.round == round, c.edge == edge, c.kind == kind).returning(c.blob)
         with self.begin() as connection:
-            given = connection.execute(chosen).scalars().all()
-            _drop_blobs(connection, given)
-        return bool(given)
+            chosen = sa.select(c.id).where(c.round == round, c.edge == edge, c.kind == kind)
+            was = connection.execute(chosen).first() is not None
+            loose = self.drop_parts(connection, round, (kind,), edge)
+            loose += self._drop_blobs(connection, self._without_pieces(connection, edge))
+        self._drop_objects(loose)
+        return was
+
+    def drop_parts(
+        self, connection: sa.Connection, round: str, kinds: Sequence[str], edge: str | None = None
+    ) -> list[str]:
+        """Delete parts of a round with their bytes, of one edge or of all; return the objects that are loose now, which
+        are deleted within two hours."""
+        c = t.part.c
+        chosen = sa.delete(t.part).where(c.round == round, c.kind.in_(kinds))
+        chosen = chosen if edge is None else chosen.where(c.edge == edge)
+        return self._drop_blobs(connection, connection.execute(chosen.returning(c.blob)).scalars().all())
+
+    def close_round(
+        self,
+        id: str,
+        was: str,
+        state: str,
+        about: Mapping[str, Any],
+        kinds: Sequence[str],
+        summed: tuple[str, str, bytes] | None = None,
+        given: Collection[str] = (),
+    ) -> bool:
+        """End a round that is in the state `was`, and delete its parts of these kinds; return False, changing nothing,
+        if somebody else ended it.
+
+        Args:
+            summed: Kind, body and bytes of a manifest that becomes known in the same moment.
+            given: Edges of whom it is kept that they gave.
+        Raises:
+            StoreLockedError: Another round was ended in the same moment; nothing was changed.
+        """
+        try:
+            with contextlib.ExitStack() as open_:
+                sha256 = ""
+                if summed is not None:
+                    connection, sha256 = open_.enter_context(self.storing(summed[2]))
+                else:
+                    connection = open_.enter_context(self.begin())
+                round = self.locked_round(connection, id)
+                if round is None or round.state != was:
+                    return False
+                if summed is not None:
+                    kind, body, _ = summed
+                    serial = self._last_serial(connection, kind) + 1
+                    self._insert_manifest(connection, kind, serial, body, sha256)
+                self.put_round(id, state, about, connection)
+                self.ensure_round(connection, GIVEN)
+                for edge in given:
+                    self.put_part(GIVEN, edge, GIVEN, id, {}, connection=connection)
+                loose = self.drop_parts(connection, id, kinds)
+        except sa.exc.IntegrityError:
+            raise StoreLockedError("another round was ended at the same moment; try again") from None
+        self._drop_objects(loose)
+        return True
+
+    # ── Pieces of sums ────────────────────────────────────────────────────────────────────────────────────
+
+    def pieces(self) -> dict[tuple[str, str], Piece]:
+        """Return all pieces, by path and profile."""
+        with self.begin(reads=True) as connection:
+            rows = connection.execute(sa.select(t.piece)).all()
+        return {(r.path, r.profile): Piece(r.key, json.loads(r.about), r.blob or "") for r in rows}
+
+    def put_piece(self, path: str, profile: str, key: str, about: Mapping[str, Any], data: bytes | None) -> str:
+        """Store a piece in place of the one before; return the hash of its bytes, empty where it has none.
+
+        Raises:
+            StoreLockedError: The same bytes were dropped at the same moment; nothing was changed.
+        """
+        c, sha256 = t.piece.c, ""
+        try:
+            with contextlib.ExitStack() as open_:
+                if data is not None:
+                    connection, sha256 = open_.enter_context(self.storing(data))
+                else:
+                    connection = open_.enter_context(self.begin())
+                old = connection.execute(sa.select(c.blob).where(c.path == path, c.profile == profile)).scalar()
+                values = {"key": key, "about": json.dumps(about), "blob": sha256 or None, "made": _text(self._clock())}
+                insert = _insert(connection, t.piece).values(path=path, profile=profile, **values)
+                connection.execute(insert.on_conflict_do_update(index_elements=["path", "profile"], set_=values))
+                loose = self._drop_blobs(connection, [old])
+        except sa.exc.IntegrityError:
+            raise StoreLockedError("the same bytes were dropped meanwhile; try again") from None
+        self._drop_objects(loose)
+        return sha256
+
+    def drop_pieces(self, all_but: Collection[tuple[str, str]]) -> None:
+        """Delete all pieces but these, by path and profile."""
+        c = t.piece.c
+        gone = [place for place in self.pieces() if place not in all_but]
+        with self.begin() as connection:
+            blobs: list[str | None] = []
+            for path, profile in gone:
+                chosen = sa.delete(t.piece).where(c.path == path, c.profile == profile)
+                blobs += connection.execute(chosen.returning(c.blob)).scalars()
+            loose = self._drop_blobs(connection, blobs)
+        self._drop_objects(loose)
+
+    def _without_pieces(self, connection: sa.Connection, edge: str) -> list[str | None]:
+        """Delete the pieces that an edge is in; return their blobs."""
+        paths = [path_of(edge)[:depth] for depth in range(PATH_LENGTH + 1)]
+        chosen = sa.delete(t.piece).where(t.piece.c.path.in_(paths)).returning(t.piece.c.blob)
+        return list(connection.execute(chosen).scalars().all())
+
+    # ── Manifests ─────────────────────────────────────────────────────────────────────────────────────────
 
     def manifests(self, kind: str) -> tuple[tuple[int, str, str], ...]:
         """Return serial, body and blob of every manifest of a kind, oldest first."""
@@ -484,20 +800,26 @@ class Storage:
         """
         c = t.manifest.c
         with self.begin() as connection:
-            connection.execute(
-                sa.insert(t.manifest).values(kind=kind, serial=serial, body=body, blob=blob, made=_text(self._clock()))
-            )
+            self._insert_manifest(connection, kind, serial, body, blob)
             if keeps is None:
                 return
             kept = sa.select(c.serial).where(c.kind == kind).order_by(c.serial.desc()).limit(keeps)
             old = sa.delete(t.manifest).where(c.kind == kind, c.serial.not_in(kept)).returning(c.blob)
-            _drop_blobs(connection, connection.execute(old).scalars().all())
+            loose = self._drop_blobs(connection, connection.execute(old).scalars().all())
+        self._drop_objects(loose)
+
+    def _insert_manifest(self, connection: sa.Connection, kind: str, serial: int, body: str, blob: str) -> None:
+        row = sa.insert(t.manifest).values(kind=kind, serial=serial, body=body, blob=blob, made=_text(self._clock()))
+        connection.execute(row)
 
     def last_serial(self, kind: str) -> int:
         """Return the highest serial of a kind; 0 if there is none."""
-        c = t.manifest.c
         with self.begin(reads=True) as connection:
-            return connection.execute(sa.select(sa.func.max(c.serial)).where(c.kind == kind)).scalar() or 0
+            return self._last_serial(connection, kind)
+
+    def _last_serial(self, connection: sa.Connection, kind: str) -> int:
+        c = t.manifest.c
+        return connection.execute(sa.select(sa.func.max(c.serial)).where(c.kind == kind)).scalar() or 0
 
     def manifest(self, kind: str) -> str | None:
         """Return the newest manifest of a kind, as it was stored."""
@@ -508,6 +830,11 @@ class Storage:
 
 
 # ── Rows and faults ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def path_of(edge: str) -> str:
+    """Return where an edge's contribution is added: the first digits of its hashed name."""
+    return hashlib.sha256(edge.encode()).hexdigest()[:PATH_LENGTH]
 
 
 def migration_config() -> Config:
@@ -529,17 +856,6 @@ def _check_edge(connection: sa.Connection, edge: str) -> None:
         raise NotFound(f"no edge {edge!r}; `hearth cloud token list` names those there are")
 
 
-def _named_blobs() -> Any:
-    return sa.union(sa.select(t.part.c.blob).where(t.part.c.blob.is_not(None)), sa.select(t.manifest.c.blob))
-
-
-def _drop_blobs(connection: sa.Connection, hashes: Sequence[str | None]) -> None:
-    """Delete those of these blobs that nothing names any more."""
-    c = t.blob.c
-    mine = [sha256 for sha256 in hashes if sha256]
-    connection.execute(sa.delete(t.blob).where(c.sha256.in_(mine), c.sha256.not_in(_named_blobs())))
-
-
 def _insert(connection: sa.Connection, table: sa.Table) -> Any:
     """Return an INSERT that supports ON CONFLICT, which both databases write alike."""
     return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
@@ -554,6 +870,10 @@ def _as_ours(error: sa.exc.SQLAlchemyError) -> StoreError:
     if "full" in low or "no space" in low:
         return StoreFullError(f"no space left for the service's database ({said}); free some")
     return StoreError(f"the service's database failed ({said}); check that it runs and that `database` is right")
+
+
+def _part(r: Any) -> Part:
+    return Part(r.round, r.edge, r.kind, r.id, r.state, json.loads(r.about), r.blob or "", _time(r.made))
 
 
 def _token(row: Any) -> TokenRow:

@@ -92,7 +92,15 @@ blob = Table(
     metadata,
     Column("sha256", String(64), primary_key=True),
     Column("n_bytes", BigInteger, nullable=False),
-    Column("data", LargeBinary, nullable=False),
+    Column("data", LargeBinary),  # none where they lie in an object store
+    Column("made", String(32), nullable=False),
+    Column("object", String(200)),
+)
+
+loose = Table(  # objects that no blob names (yet, or any more): written down before an object is, so none is lost
+    "loose",
+    metadata,
+    Column("object", String(200), primary_key=True),
     Column("made", String(32), nullable=False),
 )
 
@@ -103,6 +111,7 @@ round_ = Table(  # a round of collecting statistics
     Column("state", String(20), nullable=False),
     Column("about", Text, nullable=False),  # JSON, owned by the code that merges
     Column("made", String(32), nullable=False),
+    Index("ix_round_state", "state"),
 )
 
 part = Table(  # one edge's contribution to a round
@@ -116,6 +125,19 @@ part = Table(  # one edge's contribution to a round
     Column("about", Text, nullable=False),  # JSON
     Column("blob", String(64), ForeignKey("blob.sha256")),
     Column("made", String(32), nullable=False),
+    Index("ix_part_edge", "edge"),
+    Index("ix_part_blob", "blob"),
+)
+
+piece = Table(  # sums over some contributions, kept so that only what changed is added again
+    "piece",
+    metadata,
+    Column("path", String(20), primary_key=True),  # the first digits of its contributions' hashed names
+    Column("profile", String(20), primary_key=True),  # empty: what was found out about the contributions
+    Column("key", String(64), nullable=False),  # hash of what went in
+    Column("about", Text, nullable=False),  # JSON
+    Column("blob", String(64), ForeignKey("blob.sha256")),
+    Column("made", String(32), nullable=False),
 )
 
 manifest = Table(
@@ -125,5 +147,13 @@ manifest = Table(
     Column("serial", Integer, primary_key=True),
     Column("body", Text, nullable=False),  # signed, as it is sent
     Column("blob", String(64), ForeignKey("blob.sha256"), nullable=False),
+    Column("made", String(32), nullable=False),
+)
+
+note = Table(  # what a process has to know of one that ended
+    "note",
+    metadata,
+    Column("name", String(100), primary_key=True),
+    Column("text", Text, nullable=False),
     Column("made", String(32), nullable=False),
 )

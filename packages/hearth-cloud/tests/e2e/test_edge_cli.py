@@ -67,6 +67,7 @@ def test_a_home_joins_is_taught_shares_and_leaves(hearth: Hearth, home: Path, cl
     assert episode["plan"]["planner"] == "cloud:127.0.0.1"
     assert episode["plan"]["task_nodes"][0]["arguments"][0]["value"] == "frobnicate for Zorana Quill"
     assert episode["left_the_device"]
+    assert json.loads(hearth("edge", "status", "--json").out)["heard_at"]  # a plan is hearing of it, too
 
     corrected = hearth("correct", episode["id"], "--say", "add a note: the moon is done")
     assert corrected.code == 0, corrected.err
@@ -114,6 +115,42 @@ def test_a_token_may_come_from_a_file_or_the_environment(
         "url": cloud.url, "server": cloud.settings.service.name, "fingerprint": given, "changed_settings": False
     }  # fmt: skip
     assert not json.loads(hearth("edge", "status", "--json").out)["fault"]
+
+
+@pytest.mark.parametrize(
+    ("statistics", "said"),
+    [
+        ({"mode": "plain", "owners": "one"}, "exact sums, for the devices of one owner alone"),
+        ({"mode": "secret", "epsilon": 2.0}, "no more than epsilon 2 and delta 1e-06 say"),
+        ({"mode": "off"}, ""),
+    ],
+)
+def test_joining_says_what_others_can_tell(
+    hearth: Hearth, tmp_path: Path, clock: Clock, statistics: dict[str, object], said: str
+) -> None:
+    settings = CloudSettings.model_validate({"statistics": statistics})
+    with (
+        Storage.open(f"sqlite:///{tmp_path / 'cloud.db'}", clock) as storage,
+        serving(settings, storage, clock=clock) as served,
+    ):
+        joined = hearth("edge", "join", served.url, served.token(), "--yes")
+    assert joined.code == 0, joined.err
+    assert said in joined.err
+    assert ("  merges " in joined.err) == bool(said)
+
+
+def test_joining_says_what_answers_need(hearth: Hearth, home: Path, tmp_path: Path, clock: Clock) -> None:
+    (tmp_path / "answers.jsonl").write_text('{"question": "what is Ulm", "text": "A town."}\n')
+    settings = CloudSettings.model_validate({"answers": {"kind": "recorded", "path": str(tmp_path / "answers.jsonl")}})
+    with (
+        Storage.open(f"sqlite:///{tmp_path / 'cloud.db'}", clock) as storage,
+        serving(settings, storage, clock=clock) as served,
+    ):
+        joined = hearth("edge", "join", served.url, served.token(), "--yes")
+        assert "until you write `answers = true` under [edge]" in joined.err
+        with (home / "hearth.toml").open("a") as file:
+            file.write("\n[edge]\nanswers = true\n")
+        assert "`answers = true`" not in hearth("edge", "join", served.url, served.token("again"), "--yes").err
 
 
 def test_what_is_not_agreed_to_sends_no_token(hearth: Hearth, home: Path, cloud: Served) -> None:

@@ -22,6 +22,7 @@ from hearth.edge.share_policy import Sharer
 from hearth.errors import StatisticsError, StoreError
 from hearth.formats import edge_protocol
 from hearth.guard.deidentify.masker import Masker
+from hearth.guard.egress.masking_door import MaskingDoor
 from hearth.learning import demonstration_store as rows
 from hearth.learning.demonstration_store import Entry
 from hearth.learning.learned_state import State
@@ -32,11 +33,10 @@ from hearth.planning.ranking.statistics import prior_file
 from hearth.planning.ranking.statistics.device_profiles import PROFILES
 from hearth.planning.ranking.statistics.statistics_codec import decode, encode
 from hearth.planning.ranking.statistics.sufficient_statistics import Statistics, merged
-from hearth.planning.stored_planner import StoredPlanner
 from hearth.planning.warm_start import begun
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
-from hearth.types import Context, Demonstration, Label, Plan, Request, Step
+from hearth.types import Demonstration, Label, Plan, Step
 from hearth_cloud.cloud_settings import StatisticsSettings
 from hearth_cloud.statistics.statistics_desk import Desk, Features
 from hearth_cloud.storage.cloud_storage import Storage
@@ -191,15 +191,6 @@ def test_without_its_file_the_home_knows_what_was_taught_here(tmp_path: Path, ho
         assert np.array_equal(weights(state), plain.heads.weights)
 
 
-def test_the_stored_planner_plans_with_the_prior(tmp_path: Path) -> None:
-    with opened(tmp_path) as state:
-        state.take_prior(PRIOR)
-        planner = StoredPlanner(tmp_path, state.store, ENCODER)
-        answer = planner._loaded(TOOLS).student.rank(ALARM)
-        assert planner.plan(Request(ALARM, FIXED_NOW), Context(), TOOLS) is not None
-    assert answer.candidates[0].tools == ("check_weather", "set_alarm")
-
-
 def test_a_prior_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     name = prior_file.keep(tmp_path / "p", PRIOR)
     assert prior_file.read(tmp_path / "p" / name).digest == PRIOR.digest
@@ -290,7 +281,16 @@ def make_desk(tmp_path: Path) -> Any:
         storage.add_token(f"e{k}", f"e{k}", f"{k}" * 64, None)
 
     def make(**changed: Any) -> Desk:
-        said = {"k": 3, "least": 10, "most": 60, "gather_s": 0.3, "turn_s": 20.0, **changed}
+        said = {
+            "mode": "secret",
+            "owners": "one",
+            "k": 3,
+            "least": 10,
+            "most": 60,
+            "gather_s": 1.0,
+            "turn_s": 20.0,
+            **changed,
+        }
         settings = StatisticsSettings.model_validate(said)
         return Desk(storage, settings, Ed25519PrivateKey.generate(), LAYOUT_FEATURES)
 
@@ -308,7 +308,7 @@ def home(folder: Path, demonstrations: Sequence[Demonstration]) -> Store:
 
 
 def given_by(store: Store, link: DeskLink, wait: Callable[[float], None] = lambda _: None) -> contribution.Given:
-    sharer = Sharer(store, "cloud.example", Masker(), TOOLS)
+    sharer = Sharer(store, "cloud.example", MaskingDoor(Masker()), TOOLS)
     blank = Student(ENCODER, TOOLS, OPTIONS)
     clock: Callable[[], dt.datetime] = lambda: FIXED_NOW  # noqa: E731
     return contribution.give(cast(Link, link), store, blank, sharer, "small", clock, wait)
@@ -430,8 +430,15 @@ def test_the_command_takes_a_file_and_removes_it(tmp_path: Path, monkeypatch: py
     where = ["--state", str(tmp_path / "s")]
     (tmp_path / "s").mkdir()
 
-    def run(*arguments: str) -> Any:
+    def run(*arguments: str, where: list[str] = where) -> Any:
         return CliRunner().invoke(hearth, ["learn", "prior", *arguments, *where], standalone_mode=False)
+
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "hearth.toml").write_text("")
+    monkeypatch.setenv("HEARTH_HOME", str(tmp_path / "home"))  # as the how-to says it: on the home, without --state
+    assert json.loads(run(str(path), "--json", where=[]).output)["version"] == 1
+    assert "only what was taught here" in run("--remove", where=[]).output
+    assert "no prior was fetched" in str(run(where=[]).exception)
 
     taken = run(str(path), "--json")
     assert json.loads(taken.output)["n_edges"] == 3

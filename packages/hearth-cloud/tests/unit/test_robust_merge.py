@@ -11,12 +11,10 @@ import pytest
 from hearth.errors import StatisticsError
 from hearth.planning.ranking.statistics.statistics_codec import decode, encode
 from hearth.planning.ranking.statistics.sufficient_statistics import Statistics, merged
+from hearth_cloud.statistics.private_sums import epsilon_of, gaussian, rho_of
 from hearth_cloud.statistics.robust_merge import (
     Merged,
-    Noise,
     Terms,
-    epsilon_of,
-    gaussian,
     impossible,
     noisy,
     refusal,
@@ -157,6 +155,17 @@ def test_epsilon_has_the_known_values() -> None:
             epsilon_of(*wrong)
 
 
+@pytest.mark.parametrize(
+    ("rho", "epsilon"), [(0.01, 0.621697), (0.1, 2.143044), (0.5, 5.221540), (1.0, 7.766238), (2.0, 11.688627)]
+)
+def test_epsilon_is_that_of_a_maintained_accountant(rho: float, epsilon: float) -> None:
+    """Values of dp-accounting 0.6.0, `RdpAccountant` with `ZCDpEvent(rho)` at δ = 1e-6, whose grid of orders is coarser.
+    It is no dependency: it wants attrs below 24."""
+    assert epsilon_of(rho, 1e-6) == pytest.approx(epsilon, abs=2e-3)
+    assert epsilon_of(rho, 1e-6) <= epsilon
+    assert rho_of(epsilon_of(rho, 1e-6), 1e-6) == pytest.approx(rho, rel=1e-6)
+
+
 def test_sensitivities_hold_for_the_longest_demonstration() -> None:
     most = sensitivities(1)
     one = student([lessons(1)[0]]).statistics(PUBLIC)
@@ -180,27 +189,27 @@ def test_the_noise_is_standard_normal_and_drawn_anew() -> None:
 def test_with_little_noise_the_prior_serves_and_names_come_from_the_public_list_alone() -> None:
     exact = merged(edges(4).values())
     listed = [*exact.sequences, ("order_pizza",)]
-    found = noisy(exact, Noise(rho=1e7), 40, listed, b"s" * 32)
+    found = noisy(exact, 1e7, 40, listed, b"s" * 32)
     assert found.is_noisy
     assert found.n_edges == 4
     assert right_share(found) > 0.7
-    assert set(noisy(exact, Noise(rho=1e7), 40, listed[:1], b"s" * 32).sequences) <= set(listed[:1])
+    assert set(noisy(exact, 1e7, 40, listed[:1], b"s" * 32).sequences) <= set(listed[:1])
     again = decode(encode(found))
     assert again.digest == found.digest
 
 
 def test_with_much_noise_nothing_is_left_to_learn() -> None:
     exact = merged(edges(4).values())
-    found = noisy(exact, Noise(rho=0.01), 40, list(exact.sequences), b"s" * 32)
+    found = noisy(exact, 0.01, 40, list(exact.sequences), b"s" * 32)
     assert right_share(found) < right_share(exact)
     sums = found.text.square().astype(float)
     assert np.linalg.eigvalsh(sums)[0] > 0
-    assert Noise(rho=0.01).epsilon == pytest.approx(epsilon_of(0.01, 1e-6))
+    assert epsilon_of(0.01, 1e-6) == pytest.approx(0.62169, abs=1e-4)
 
 
 def test_noise_of_nothing_is_refused_and_noisy_sums_are_not_merged_again() -> None:
     exact = edge(1).statistics(PUBLIC)
     with pytest.raises(StatisticsError, match="rho above 0"):
-        noisy(exact, Noise(rho=0.0), 40, list(exact.sequences))
-    found = noisy(exact, Noise(rho=1e6), 40, list(exact.sequences), b"s" * 32)
+        noisy(exact, 0.0, 40, list(exact.sequences))
+    found = noisy(exact, 1e6, 40, list(exact.sequences), b"s" * 32)
     assert "noise" in refusal(found, TERMS)

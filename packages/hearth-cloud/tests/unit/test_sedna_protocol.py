@@ -19,6 +19,7 @@ from hearth.errors import ConfigError, EgressError, HearthError, RequestError, S
 from hearth.formats.edge_protocol import PlanAsked, PlanGiven
 from hearth.formats.plan_json import plan_to_json, tool_to_json
 from hearth.guard.deidentify.masker import Masker
+from hearth.guard.egress.masking_door import MaskingDoor
 from hearth.learning.demonstration_store import Entry
 from hearth.learning.versions.version_report import silent
 from hearth.planning.ranking.ranker import Student
@@ -453,7 +454,7 @@ def test_hard_examples_of_another_kind_are_refused(values: dict[str, str]) -> No
 
 def little(model: Model, handler: Any, hard: Hard) -> LittleModel:
     http = httpx.Client(transport=httpx.MockTransport(handler))
-    return LittleModel(Planning(model, None), hard, BigModel(http, "http://big:5000/hearth"), Masker())  # type: ignore[arg-type]
+    return LittleModel(Planning(model, None), hard, BigModel(http, "http://big:5000/hearth"), MaskingDoor(Masker()))
 
 
 def asked(text: str) -> PlanAsked:

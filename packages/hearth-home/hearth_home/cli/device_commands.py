@@ -26,12 +26,11 @@ if TYPE_CHECKING:
     from hearth.memory.answers.recollection import Recollection
     from hearth.protocols import CallContext, Observation, Thing
     from hearth.storage.database import Store
-    from hearth_home.connected_devices import Connected
 
 
 @click.group()
 def devices() -> None:
-    """Show the devices of the home, and listen to those on the broker of [home.mqtt]."""
+    """Show the devices of the home, and listen to those that are connected."""
 
 
 @devices.command("list")
@@ -39,16 +38,15 @@ def devices() -> None:
 @click.pass_obj
 def list_devices(invocation: Invocation, as_json: bool) -> int:
     """List the devices with their states; those on the broker with their ids, and which were left out and why."""
-    from hearth_home.mqtt_settings import configured
+    from hearth_home.assistant_settings import is_connected
     from hearth_home.tools.devices import Devices, connected_home
 
     with _opened(invocation) as at, contextlib.ExitStack() as stack:
         call = at.call
-        broker = configured(call.settings["home"])
-        found = stack.enter_context(connected_home(call, broker)) if broker is not None else None
+        found = stack.enter_context(connected_home(call)) if is_connected(call.settings["home"]) else None
         listed = Devices(call, found)
         shown = [(one, listed.device(one)) for one in listed.in_home()]
-        refused, n_dropped = (found.refused, found.n_dropped) if found is not None else ((), 0)
+        refused, n_dropped = ((*found.faults, *found.refused), found.n_dropped) if found is not None else ((), 0)
     if as_json:
         rows = [
             {
@@ -91,14 +89,19 @@ def watch(invocation: Invocation, seconds: float, quiet: bool, as_json: bool) ->
     connection breaks, it is opened again.
     """
     from hearth_home.sensor_memory import Recorder
+    from hearth_home.sensor_watch import readings
 
     stopped = threading.Event()
     with _opened(invocation) as at, _ended_by_signals(stopped):
-        if at.settings.home.mqtt is None:
-            raise errors.ConfigError("there is no [home.mqtt] in hearth.toml; name the broker's host there")
-        recorder = Recorder(at.memory, at.settings.home.mqtt.keep_every_s)
+        place = at.settings.home.mqtt or at.settings.home.assistant
+        if place is None:
+            raise errors.ConfigError(
+                "there is no [home.mqtt] and no [home.assistant] in hearth.toml; name the broker's host there, or url"
+            )
+        recorder = Recorder(at.memory, place.keep_every_s)
         until = time.monotonic() + seconds if seconds else float("inf")
-        for one, thing in _said(at, stopped, until):
+        table = at.settings.for_tools(os.environ)["home"]
+        for one, thing in readings(table, at.egress, at.clock, stopped, _complain, until):
             is_kept = recorder.take(one, thing)
             if not quiet:
                 _print(one, thing, is_kept, as_json)
@@ -121,35 +124,9 @@ def _print(one: Observation, thing: Thing, is_kept: bool, as_json: bool) -> None
     click.echo(f"{one.at:%H:%M:%S}  {clean(where)}: {clean(text)}{'  +' if is_kept else ''}")
 
 
-def _said(at: _At, stopped: threading.Event, until: float) -> Iterator[tuple[Observation, Thing]]:
-    """Yield observations over as many connections as it takes, waiting longer after each that failed."""
-    from hearth_home.connected_devices import opened, sensors_of
-    from hearth_home.mqtt_settings import configured, settings_of
-
-    home = at.settings.for_tools(os.environ)["home"]
-    broker, egress, wait_s = configured(home), at.egress, 1.0
-    assert broker is not None
-    reason = "listen to devices of the home"
-    while not stopped.is_set() and time.monotonic() < until:
-        try:
-            sensors = sensors_of(home, settings_of(home))
-            with opened(broker, sensors, egress, at.clock, reason=reason, cancelled=stopped) as found:
-                wait_s = 1.0
-                yield from _of_look(found)
-                for one in found.watch(until - time.monotonic()):
-                    if one.thing in found.things:
-                        yield one, found.things[one.thing]
-        except errors.TransientToolError as error:
-            if wait_s > 1.0 or time.monotonic() + wait_s >= until:
-                click.echo(f"hearth: {clean(str(error))}", err=True)
-            stopped.wait(min(wait_s, max(0.0, until - time.monotonic())))
-            wait_s = min(wait_s * 2, 60.0)
-
-
-def _of_look(found: Connected) -> Iterator[tuple[Observation, Thing]]:
-    for id, said in found.states.items():
-        if id in found.things:
-            yield from ((one, found.things[id]) for one in said.values())
+def _complain(fault: str) -> None:
+    if fault:
+        click.echo(f"hearth: {clean(fault)}", err=True)
 
 
 @contextlib.contextmanager

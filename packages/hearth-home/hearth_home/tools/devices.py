@@ -1,9 +1,9 @@
-"""The devices of the owner's home: what `hearth.toml` names under `[home]`, and what speaks on the broker named there.
+"""The devices of the owner's home: what `hearth.toml` names under `[home]`, and what speaks where it says they are.
 
-A device that is connected (`[home.mqtt]`) says itself how it is, and confirms what it is told; what is set of any other
-is written down in `home/devices.json` in the owner's folder, through the journalled workspace, so that `hearth undo`
-takes it back, and every change says that it is written down only. A device is meant by its name, by its kind and room,
-or by several at once (`all the lights upstairs`).
+A device that is connected (`[home.mqtt]`, `[home.assistant]`) says itself how it is, and confirms what it is told; what
+is set of any other is written down in `home/devices.json` in the owner's folder, through the journalled workspace, so
+that `hearth undo` takes it back, and every change says that it is written down only. A device is meant by its name, by
+its kind and room, or by several at once (`all the lights upstairs`).
 
 Covered: names from the broker are data: they are compared and shown, never planned with; two devices of one name are
 told apart by their ids, and the owner is asked which; a device that does not answer is said not to have answered.
@@ -24,7 +24,8 @@ from hearth.errors import Ambiguous, MissingExtraError, NotFound, ToolError, Too
 from hearth.language.text.normalize import folded, stems
 from hearth.protocols import CallContext, Observation, Reading, Thing
 from hearth.types import Entity, Plain, Referent
-from hearth_home.mqtt_settings import Broker, configured, settings_of
+from hearth_home.assistant_settings import PREFIX, is_connected
+from hearth_home.mqtt_settings import settings_of
 
 if TYPE_CHECKING:
     from hearth_home.connected_devices import Connected
@@ -64,7 +65,7 @@ _CALLED: Mapping[str, frozenset[str]] = {
 """Stems of the words by which a kind is called."""
 _SMALL = frozenset(
     re.findall(
-        r"\w+", "the my our a an all every both of in on at to up down for please and only everywhere house home"
+        r"\w+", "the my our a an all every both of in on off at to up down for please and only everywhere house home"
     )
 )
 _SEVERAL = frozenset({"all", "every", "both", "everything", "everywhere", "lights", "lamps", "blinds", "shutters"})
@@ -92,7 +93,7 @@ class Known:
     room: str
     kind: str
     thing: str = ""
-    """Id of the thing on the broker; empty: not connected."""
+    """Id of the thing on the broker, or in Home Assistant; empty: not connected."""
     is_named: bool = True
     """The owner named it."""
     reads: frozenset[str] = frozenset()
@@ -119,12 +120,12 @@ def devices_of(call: CallContext) -> Iterator[Devices]:
         ToolError: There are none, or their states cannot be read. EgressError: The broker is not an allowed host.
     """
     home = call.settings.get("home", {})
-    broker = configured(home)
     with contextlib.ExitStack() as stack:
         found = None
-        if broker is not None:
+        if is_connected(home):
             try:
-                found = stack.enter_context(connected_home(call, broker))
+                found = stack.enter_context(connected_home(call))
+                call.notices.extend(f"Devices that are connected are left out: {fault}" for fault in found.faults)
             except TransientToolError as error:
                 call.notices.append(f"Devices that are connected are left out: {error}")
             except MissingExtraError as error:  # a tool's fault is said as a tool's
@@ -132,19 +133,13 @@ def devices_of(call: CallContext) -> Iterator[Devices]:
         yield Devices(call, found)
 
 
-def connected_home(call: CallContext, broker: Broker) -> contextlib.AbstractContextManager[Connected]:
-    """What is on the home's broker. Raises (on entry): As `hearth_home.mqtt_broker.connected`."""
-    from hearth_home.connected_devices import (  # its checks take 0.1 s to load; most homes have no broker
-        opened,
-        sensors_of,
-    )
+def connected_home(call: CallContext) -> contextlib.AbstractContextManager[Connected]:
+    """What is where the settings say. Raises (on entry): As `hearth_home.connected_devices.opened`."""
+    from hearth_home.connected_devices import opened  # its checks take 0.1 s to load; most homes have no broker
 
-    home = call.settings.get("home", {})
-    sensors = sensors_of(home, settings_of(home))
     zone = call.now.tzinfo
     return opened(
-        broker,
-        sensors,
+        call.settings.get("home", {}),
         call.egress,
         lambda: dt.datetime.now(zone),
         reason="speak with devices of the home",
@@ -228,7 +223,7 @@ class Devices:
         if not one.thing:
             state = _in_words(self._states.get(one.key, {}))
         elif self._connected is None:
-            state = "not known: the broker is out of reach"
+            state = "not known: out of reach"
         else:
             self._call.origins[one.key] = "sensor"
             state = _as_said(self._connected.states.get(one.thing, {}))
@@ -252,6 +247,25 @@ class Devices:
             self._call.notices.append(NOT_CONNECTED)
         return [self.device(one, before.get(one.thing)) for one in several]
 
+    def level(self, one: Known, ability: Ability) -> float:
+        """Return how bright, loud or warm a device is set.
+
+        Raises:
+            ToolError: It is not known: it was never set, or does not say so.
+        """
+        value: Plain | Reading = self._states.get(one.key, {}).get(ability)
+        if one.thing and self._connected is not None:
+            said = self._connected.states.get(one.thing, {})
+            name = {"temperature": "set_temperature"}.get(ability, ability)
+            value = said[name].value if name in said else None
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            how = {"brightness": "bright", "volume": "loud"}.get(ability, "warm")
+            to = "degrees" if ability == "temperature" else "percent"
+            raise ToolError(
+                f"how {how} {one.said} is set is not known, so it cannot be changed by some; say to how many {to}"
+            )
+        return float(value)
+
     def _tell(
         self, several: Collection[Known], state: Mapping[str, bool | float]
     ) -> dict[str, dict[str, bool | float]]:
@@ -260,7 +274,7 @@ class Devices:
             return {}
         if self._connected is None:
             raise TransientToolError(
-                f"{_and([one.said for one in several])} cannot be reached: the broker is not there"
+                f"{_and([one.said for one in several])} cannot be reached: what connects it is not there"
             )
         away = [one for one in several if self._connected.known(one.thing).get("reachable") is False]
         if away:
@@ -359,8 +373,9 @@ def _all_of(settings: Mapping[str, Plain], things: Mapping[str, Thing]) -> list[
         thing = things.get(one.thing)
         found.append(Known(one.name, one.room, one.kind, one.thing, True, thing.reads if thing else frozenset()))
     owned = {one.thing for one in found if one.thing}
+    finds_others = settings_of(settings).is_discovering
     for id, thing in things.items():
-        if id not in owned:
+        if id not in owned and (finds_others or id.startswith(PREFIX)):
             found.append(Known(thing.name, thing.room, thing.kind, id, False, thing.reads))
     return found
 
@@ -370,7 +385,8 @@ def _named_in(settings: Mapping[str, Plain]) -> list[Known]:
     found = []
     for one in given if isinstance(given, list | tuple) else []:
         if isinstance(one, Mapping) and one.get("name") and one.get("kind") in get_args(DeviceKind):
-            thing = str(one.get("mqtt") or one.get("twin") or "")
+            entity = str(one.get("entity") or "")
+            thing = str(one.get("mqtt") or one.get("twin") or (f"{PREFIX}{entity}" if entity else ""))
             found.append(Known(str(one["name"]), str(one.get("room") or ""), str(one["kind"]), thing))
     return found
 

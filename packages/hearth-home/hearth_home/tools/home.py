@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from hearth.errors import NotFound, ToolError, ToolTimeout
-from hearth.formats.tool_signature import Names, Unit, tool
+from hearth.formats.tool_signature import LevelOr, Names, Unit, tool
 from hearth.language.text.normalize import folded, stems
 from hearth.protocols import CallContext, Resolver
-from hearth.types import Plain, Referent
-from hearth_home.mqtt_settings import configured
+from hearth.types import Plain, Referent, Step
+from hearth_home.assistant_settings import is_connected
 from hearth_home.tools.devices import Ability, Device, Devices, Known, devices_of, scenes_in
 
 MIN_CELSIUS, MAX_CELSIUS = 5.0, 30.0
 Percent = Annotated[float, Unit("percent")]
-Celsius = Annotated[float, Unit("celsius")]
+Level = Annotated[float, Unit("percent"), LevelOr("change")]
+Celsius = Annotated[float, Unit("celsius"), LevelOr("change")]
+Change = Literal["to", "up_by", "down_by"]
+"""`to` sets a level; `up_by` and `down_by` change it by so much."""
 ORDER_S = 60.0
 """Time in which a broker is connected to, listened to and answered."""
 _SAID = "{name}[ ({room})]: {state}"
@@ -38,9 +41,29 @@ class SceneResult:
 def _set_back(arguments: Mapping[str, object], result: Plain, call: CallContext) -> None:  # noqa: ARG001 - the seam's
     """Set connected devices back to their earlier state; what is only written down was undone by the journal."""
     records = result.get("devices") if isinstance(result, dict) else result
-    if configured(call.settings.get("home", {})) is not None:
+    if is_connected(call.settings.get("home", {})):
         with devices_of(call) as devices:
             devices.undo(records)
+
+
+def _changed(
+    devices: Devices, several: Sequence[Known], ability: Ability, change: Change, by: float, least: float, most: float
+) -> list[Device]:
+    """Set each device up or down from how it is set now, at most to the end of its range. Raises: As `Devices.put`."""
+    signed = by if change == "up_by" else -by
+    levels = {one.key: round(min(most, max(least, devices.level(one, ability) + signed)), 1) for one in several}
+    found: list[Device] = []
+    for level in sorted(set(levels.values())):  # those that become alike are told at once
+        found += _set(devices, [one for one in several if levels[one.key] == level], ability, level)
+    return found
+
+
+def _set(devices: Devices, several: Sequence[Known], ability: Ability, level: float) -> list[Device]:
+    if ability == "brightness":
+        return devices.put(several, is_on=level > 0, brightness=level)
+    if ability == "temperature":
+        return devices.put(several, is_on=True, temperature=level)
+    return devices.put(several, volume=level)
 
 
 def _percent(value: float, what: str) -> float:
@@ -60,7 +83,7 @@ def _devices_meant(find: Callable[[Devices, str], Sequence[Known]]) -> Resolver:
             devices = Devices(call)  # those that the settings name, without a word to a broker
             return tuple(devices.referent(one) for one in find(devices, str(value)))
         except NotFound:
-            if configured(call.settings.get("home", {})) is None:
+            if not is_connected(call.settings.get("home", {})):
                 raise
             return None  # it may be a device that only the broker knows, and nobody speaks with it before the call
 
@@ -97,7 +120,24 @@ def _heatings(devices: Devices, device: str) -> list[Known]:
 
 def _scene_meant(scene: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001 - a Resolver
     name = _scene(str(scene), call)
-    return Referent(name, text="\n".join(f"{device}: {value}" for device, value in scenes_in(call)[name].items()))
+    laid_down = scenes_in(call)[name]
+    text = "\n".join(f"{device}: {value}" for device, value in laid_down.items())
+    set_off: list[Step] = []
+    for device, value in laid_down.items():
+        for key, kind in _kinds_meant(call, device, value):
+            set_off += _steps_to(key, kind, _state_in_scene(device, kind, value))
+    return Referent(name, text=text, sets_off=tuple(set_off))
+
+
+def _kinds_meant(call: CallContext, device: str, value: Plain) -> list[tuple[str, str]]:
+    """Return the devices that a scene sets, each by its key, with its kind; one that perhaps only the broker knows as
+    anything it may be. Raises: NotFound; Ambiguous."""
+    try:
+        return [(one.key, one.kind) for one in Devices(call).meant(device)]
+    except NotFound:
+        if not is_connected(call.settings.get("home", {})):
+            raise
+        return [(device, kind) for kind in _SETTABLE if kind != "door" or value != "open"]  # no scene opens a door
 
 
 def _scene(said: str, call: CallContext) -> str:
@@ -185,12 +225,13 @@ def turn_off(call: CallContext, device: Switch) -> list[Device]:
 
 
 @tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
-def set_brightness(call: CallContext, device: Lamp, percent: Percent) -> list[Device]:
+def set_brightness(call: CallContext, device: Lamp, percent: Level, change: Change = "to") -> list[Device]:
     """Dim or brighten a lamp.
 
     Args:
         device: Which lamp, as said; several at once too.
         percent: How bright, 0 to 100.
+        change: `up_by` or `down_by`: brighter or dimmer by so much than it is now.
     Examples:
         dim the bedroom lamp to twenty percent
         set the living room lights to 60 %
@@ -198,34 +239,52 @@ def set_brightness(call: CallContext, device: Lamp, percent: Percent) -> list[De
     """
     value = _percent(percent, "brightness")
     with devices_of(call) as devices:
-        return devices.put(devices.meant(device, "brightness"), is_on=value > 0, brightness=value)
+        meant = devices.meant(device, "brightness")
+        if change != "to":
+            return _changed(devices, meant, "brightness", change, value, 0, 100)
+        return _set(devices, meant, "brightness", value)
 
 
 @tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
-def set_temperature(call: CallContext, temperature: Celsius, device: Heating = "heating") -> list[Device]:
+def set_temperature(
+    call: CallContext, temperature: Celsius, device: Heating = "heating", change: Change = "to"
+) -> list[Device]:
     """Set the heating of a room or of the whole home to a temperature.
 
     Args:
         temperature: How warm, in degrees Celsius.
         device: Which heating, as said (`the heating in the bathroom`, `bedroom`); all of it when not said.
+        change: `up_by` or `down_by`: warmer or cooler by so much than it is set now.
     Examples:
         set the heating to 21 degrees
         make it 19 degrees in the bedroom
         turn the radiator in the bathroom up to 23
     """
+    if change != "to":
+        if not 0 <= temperature <= MAX_CELSIUS - MIN_CELSIUS:
+            raise ToolError(
+                f"{temperature:g} degrees up or down is no room's; expected 0 to {MAX_CELSIUS - MIN_CELSIUS:g}"
+            )
+        with devices_of(call) as devices:
+            meant = _heatings(devices, device)
+            return _changed(devices, meant, "temperature", change, temperature, MIN_CELSIUS, MAX_CELSIUS)
+    if MIN_CELSIUS <= (celsius := (temperature - 32) / 1.8) <= MAX_CELSIUS < temperature:
+        call.notices.append(f"{temperature:g} was read as degrees Fahrenheit.")  # no room is that hot
+        temperature = celsius
     if not MIN_CELSIUS <= temperature <= MAX_CELSIUS:
         raise ToolError(f"{temperature:g} °C is not a room's temperature; expected {MIN_CELSIUS:g} to {MAX_CELSIUS:g}")
     with devices_of(call) as devices:
-        return devices.put(_heatings(devices, device), is_on=True, temperature=round(temperature, 1))
+        return _set(devices, _heatings(devices, device), "temperature", round(temperature, 1))
 
 
 @tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
-def set_volume(call: CallContext, percent: Percent, device: Speaker = "speaker") -> list[Device]:
+def set_volume(call: CallContext, percent: Level, device: Speaker = "speaker", change: Change = "to") -> list[Device]:
     """Make a speaker, radio or television louder or softer.
 
     Args:
         percent: How loud, 0 to 100.
         device: Which, as said; the speaker when not said.
+        change: `up_by` or `down_by`: louder or softer by so much than it is now.
     Examples:
         set the volume to 30 percent
         turn the kitchen radio down to 20 %
@@ -233,7 +292,10 @@ def set_volume(call: CallContext, percent: Percent, device: Speaker = "speaker")
     """
     value = _percent(percent, "volume")
     with devices_of(call) as devices:
-        return devices.put(devices.meant(device, "volume"), volume=value)
+        meant = devices.meant(device, "volume")
+        if change != "to":
+            return _changed(devices, meant, "volume", change, value, 0, 100)
+        return _set(devices, meant, "volume", value)
 
 
 @tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
@@ -337,32 +399,67 @@ def _list_said(done: Sequence[Device]) -> str:
     return "; ".join(f"{one.name}{f' ({one.room})' if one.room else ''}: {one.state}" for one in done)
 
 
+_SCENE_STATES: Mapping[str, Mapping[str, bool | float]] = {
+    "on": {"is_on": True},
+    "off": {"is_on": False},
+    "open": {"position": 100.0},
+    "closed": {"position": 0.0},
+    "locked": {"is_locked": True},
+}
+_SCENE_NUMBERS = {"lamp": "brightness", "heating": "temperature", "blinds": "position"}
+"""What a number sets of a kind of device; of all others their volume."""
+
+
 def _set_in_scene(devices: Devices, device: str, value: Plain) -> list[Device]:
-    """Set a device in a scene to `on`, `off`, `open`, `closed`, `locked`, or a number that it supports. Raises:
-    ToolError."""
-    states: Mapping[str, tuple[str, bool | float]] = {
-        "on": ("is_on", True),
-        "off": ("is_on", False),
-        "open": ("position", 100.0),
-        "closed": ("position", 0.0),
-        "locked": ("is_locked", True),
-    }
-    several = devices.meant(device)
+    """Set a device in a scene. Raises: ToolError: As `_state_in_scene`, and as `Devices.put`."""
+    states = [(one, _state_in_scene(device, one.kind, value)) for one in devices.meant(device)]
+    done: list[Device] = []
+    while states:  # those that become alike are told at once
+        state = states[0][1]
+        done += devices.put([one for one, own in states if own == state], **state)
+        states = [(one, own) for one, own in states if own != state]
+    return done
+
+
+def _state_in_scene(device: str, kind: str, value: Plain) -> dict[str, bool | float]:
+    """Return how a scene sets a device of a kind for `on`, `off`, `open`, `closed`, `locked` or a number. Raises:
+    ToolError: It cannot be set so."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        keys = {"lamp": "brightness", "heating": "temperature", "blinds": "position"}
-        done = []
-        for one in several:
-            key = keys.get(one.kind, "volume")
-            more = {} if key == "position" else {"is_on": True}
-            done += devices.put([one], **{key: float(value), **more})
-        return done
-    key, state = states.get(str(value), ("", False))
-    if not key or any(one.kind == "door" and key == "position" and state for one in several):
+        quantity = _SCENE_NUMBERS.get(kind, "volume")
+        return {quantity: float(value)} if quantity == "position" else {"is_on": True, quantity: float(value)}
+    state = dict(_SCENE_STATES.get(str(value), {}))
+    if not state or (kind == "door" and state.get("position")):
         raise ToolError(
             f"the scene sets {device!r} to {value!r}; expected on, off, open, closed, locked or a number, and no door "
             "is opened by a scene"
         )
-    return devices.put(several, **{key: state})
+    return state
+
+
+def _steps_to(device: str, kind: str, state: Mapping[str, bool | float]) -> tuple[Step, ...]:
+    """Return the calls that would set a device of a kind so."""
+    found: list[Step] = []
+    for quantity, value in state.items():
+        if quantity == "is_on":
+            found.append(Step("turn_on" if value else "turn_off", {"device": device}))
+        elif quantity == "is_locked" or (quantity == "position" and kind == "door"):
+            found.append(Step("lock_door", {"device": device}))
+        elif quantity in _LEVELS:
+            tool_name, parameter = _LEVELS[quantity]
+            found.append(Step(tool_name, {"device": device, parameter: float(value)}))
+        else:
+            found.append(Step("open_blinds", {"device": device, "percent": float(value)}))
+            found += [] if value else [Step("close_blinds", {"device": device})]
+    return tuple(found)
+
+
+_LEVELS = {
+    "brightness": ("set_brightness", "percent"),
+    "temperature": ("set_temperature", "temperature"),
+    "volume": ("set_volume", "percent"),
+}
+_SETTABLE = ("lamp", "heating", "blinds", "speaker", "door")
+"""Kinds that stand for every way in which a device may be set."""
 
 
 TOOLS = (

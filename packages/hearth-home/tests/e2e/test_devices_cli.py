@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -13,12 +15,14 @@ from pathlib import Path
 import pytest
 
 from hearth.agent import Agent
+from hearth.errors import HearthError
 from hearth.guard.policy.approval import RefusingApprover
 from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.deferral.cascade import Cascade
 from hearth.storage.database import Store
 from hearth.testing import ScriptedPlanner
-from hearth.types import Plan, Step
+from hearth.types import Label, Plan, Step
+from hearth_home.sensor_watch import watch
 from tests.mqtt_broker import BROKERS, Things, free_port, running
 from tests.story import Hearth
 
@@ -176,3 +180,44 @@ def test_a_watch_goes_on_when_the_broker_comes_back(
     late.join(20)
     assert watched.code == 0, watched.err
     assert "attic sensor (attic): temperature" in watched.out
+
+
+def test_hearth_up_listens_to_sensors(home: Path, things: Things, port: int) -> None:
+    connect(home, port)
+    remembered: list[tuple[str, str, frozenset[str]]] = []
+    heard, stop = threading.Event(), threading.Event()
+    told: list[str] = []
+
+    class Kept:
+        def remember(self, text: str, *, kind: str, at: dt.datetime, label: Label, key: str) -> str:
+            remembered.append((text.rpartition(" at ")[0], kind, label.sources))
+            heard.set()
+            return key
+
+    listening = threading.Thread(target=watch, args=(home, {}, Kept(), stop, told.append))
+    listening.start()
+    for _ in range(100):  # the moment when it is listened to is not known
+        things.say("c", "12.5")
+        if heard.wait(0.1):
+            break
+    stop.set()
+    listening.join(20)
+    assert not listening.is_alive()
+    assert remembered[0] == ("The temperature in the cellar was 12.5 °C", "observation", frozenset({"sensor"}))
+    assert told[0] == ""
+
+
+def test_a_home_without_sensors_is_not_watched_and_a_broker_that_is_not_allowed_is_said(home: Path, port: int) -> None:
+    stop, told = threading.Event(), list[str]()
+    watch(home, {}, Nothing(), stop, told.append)
+    assert told == []
+    connect(home, port)
+    text = (home / "hearth.toml").read_text()
+    (home / "hearth.toml").write_text(re.sub(r"(?m)^allow = .*", "allow = []", text))
+    with pytest.raises(HearthError, match="is not a host Hearth may reach"):
+        watch(home, {}, Nothing(), stop, told.append)
+
+
+class Nothing:
+    def remember(self, text: str, *, kind: str, at: dt.datetime, label: Label, key: str) -> str:
+        raise AssertionError(text)

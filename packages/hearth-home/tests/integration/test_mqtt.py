@@ -23,7 +23,6 @@ from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, make_call
 from hearth_home import connected_devices as connected_module
 from hearth_home import mqtt_broker as broker_module
-from hearth_home.mqtt_settings import Broker, Settings
 from hearth_home.tools.home import device_state, list_devices, lock_door, set_brightness, start_scene, turn_off, turn_on
 from tests.mqtt_broker import BROKERS, Things, running
 
@@ -265,11 +264,9 @@ def test_a_flood_of_announcements_is_bounded(
     for k in range(60):
         things.announce("light", f"f{k}", {"name": f"lamp {k}", "cmd_t": f"f/{k}"})
     call = call_to(port, store)
-    broker = Broker("127.0.0.1", port, "none")
-    with connected_module.opened(
-        broker, connected_module.sensors_of({}, Settings()), call.egress, lambda: FIXED_NOW,
-        reason="test", cancelled=threading.Event(),
-    ) as found:  # fmt: skip
+    home = call.settings["home"]
+    clock, cancelled = lambda: FIXED_NOW, threading.Event()
+    with connected_module.opened(home, call.egress, clock, reason="test", cancelled=cancelled) as found:
         assert len(found.things) <= 40
         assert found.n_dropped >= 20
 
@@ -404,7 +401,7 @@ def test_nobody_there(store: Store) -> None:
         port = closed.getsockname()[1]
         named = [{"name": "floor lamp", "kind": "lamp"}, {"name": "big lamp", "kind": "lamp", "mqtt": "light.l"}]
         call = call_to(port, store, device=named)
-        assert [one.state for one in list_devices(call)] == ["not known", "not known: the broker is out of reach"]
+        assert [one.state for one in list_devices(call)] == ["not known", "not known: out of reach"]
         assert "left out: cannot reach the MQTT broker" in call.notices[0]
         with pytest.raises(TransientToolError, match="cannot be reached"):
             turn_on(call, "big lamp")

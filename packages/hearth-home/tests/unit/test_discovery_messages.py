@@ -497,7 +497,7 @@ def test_no_broker_is_no_broker() -> None:
         ('[[home.device]]\nname = "a"\nkind = "lamp"\nmqtt = "light.a"\n', r"no \[home.mqtt\]"),
         (
             '[home.mqtt]\nhost = "h"\n[[home.device]]\nname = "a"\nkind = "lamp"\nmqtt = "light.a"\ntwin = "d/a"\n',
-            "both",
+            "more than one",
         ),
         ('[home.mqtt]\nhost = "h"\n[[home.device]]\nname = "a"\nkind = "lamp"\ntwin = "D a"\n', "twin"),
         ('[home.mqtt]\nhost = "h"\ndiscovery_prefix = "#"\n', "discovery_prefix"),

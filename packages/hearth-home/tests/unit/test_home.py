@@ -107,7 +107,7 @@ def test_one_of_several_is_asked_about(call: CallContext) -> None:
         (turn_on, {"device": "toaster"}, "no device is called 'toaster'"),
         (turn_on, {"device": "front door"}, "cannot be set that way"),
         (set_brightness, {"device": "floor lamp", "percent": 120}, "expected 0 to 100"),
-        (set_temperature, {"temperature": 70}, "expected 5 to 30"),
+        (set_temperature, {"temperature": 95}, "expected 5 to 30"),
         (set_volume, {"device": "floor lamp", "percent": 10}, "cannot be set that way"),
         (open_blinds, {"device": "garage door"}, "is a door"),
         (list_devices, {"room": "attic"}, "there are some in"),
@@ -119,6 +119,11 @@ def test_what_cannot_be_done_says_why(call: CallContext, tool: Any, arguments: M
     with pytest.raises(ToolError, match=told):
         tool.call(arguments, call)
     assert not call.workspace.exists(STATE_FILE)
+
+
+def test_what_no_room_is_as_hot_as_is_read_in_fahrenheit(call: CallContext) -> None:
+    assert {one.state for one in set_temperature(call, 68)} == {"on, 20 °C"}
+    assert any("Fahrenheit" in notice for notice in call.notices)
 
 
 def test_states_are_kept_and_told(call: CallContext) -> None:
@@ -133,6 +138,34 @@ def test_states_are_kept_and_told(call: CallContext) -> None:
     assert unlock_door(call, "garage door")[0].state == "open"
     assert lock_door(call, "garage door")[0].state == "closed"
     assert state(call)["living room/floor lamp"] == {"is_on": True, "brightness": 40}
+
+
+def test_a_level_is_changed_from_what_it_is(call: CallContext) -> None:
+    set_temperature(call, 21)
+    assert [one.state for one in set_temperature(call, 2, change="up_by")] == ["on, 23 °C", "on, 23 °C"]
+    assert {one.state for one in set_temperature(call, 20, change="down_by")} == {"on, 5 °C"}, "the end of the range"
+    set_brightness(call, "floor lamp", 30)
+    assert set_brightness(call, "floor lamp", 20, change="up_by")[0].state == "on, 50 % bright"
+    assert set_brightness(call, "floor lamp", 100, change="down_by")[0].state == "off"
+    set_volume(call, 35, "radio")
+    assert set_volume(call, 10, "radio", change="down_by")[0].state == "volume 25 %"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "told"),
+    [
+        (set_volume, {"device": "radio", "percent": 10, "change": "up_by"}, "how loud .* is not known"),
+        (set_brightness, {"device": "floor lamp", "percent": 10, "change": "down_by"}, "say to how many percent"),
+        (set_temperature, {"temperature": 2, "change": "up_by"}, "say to how many degrees"),
+        (set_temperature, {"temperature": 40, "change": "up_by"}, "expected 0 to 25"),
+    ],
+)
+def test_a_level_that_nobody_knows_is_not_changed_by_some(
+    call: CallContext, tool: Any, arguments: Mapping[str, object], told: str
+) -> None:
+    with pytest.raises(ToolError, match=told):
+        tool.call(arguments, call)
+    assert not call.workspace.exists(STATE_FILE)
 
 
 def test_it_is_said_that_nothing_is_connected(call: CallContext) -> None:

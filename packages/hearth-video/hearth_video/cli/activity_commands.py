@@ -42,8 +42,9 @@ def train_activity(
     """Learn to tell activities: from DAHLIA, or from a few clips of yours.
 
     With --dahlia its seven (cooking, eating, …) are learnt from its skeletons, measured on subjects held out, and told
-    from then on. With --clips each folder in DIR is an activity, shipped or your own, and its clips show one person
-    doing it; three clips of half a minute are a beginning. Recordings looked at before keep what was told then.
+    from then on; this was made from what is published of DAHLIA, and never tried on the set itself. With --clips each
+    folder in DIR is an activity, shipped or your own, and its clips show one person doing it; three clips of half a
+    minute are a beginning. Recordings looked at before keep what was told then.
     """
     if (dahlia is None) == (clips is None):
         raise click.UsageError("say what to learn from: --dahlia DIR or --clips DIR")
@@ -76,7 +77,8 @@ def activities(invocation: Invocation, name: str, as_json: bool) -> None:
         click.echo(f"Forgotten: {n} example{'s' * (n != 1)} of {clean(name)}.")
     click.echo(f"Shipped: {', '.join(shipped)}")
     click.echo(f"Taught: {', '.join(f'{clean(one)} ({n} clips)' for one, n in taught.items()) or 'none'}")
-    click.echo(f"From DAHLIA: {', '.join(longer) or 'none; train-activity --dahlia learns them'}")
+    none = "none; train-activity --dahlia learns them (never tried on the set itself)"
+    click.echo(f"From DAHLIA: {', '.join(longer) or none}")
 
 
 # ── DAHLIA ────────────────────────────────────────────────────────────────────────────────────────────────

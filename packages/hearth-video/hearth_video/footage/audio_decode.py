@@ -55,6 +55,12 @@ def sounds(path: Path, start_s: float = 0.0, end_s: float = math.inf, *, block_s
         yield from _blocks(_within(pieces, start_s, end_s), int(block_s * SAMPLES_PER_S))
 
 
+def has_sound(path: Path) -> bool:
+    """Say whether a file has a track of sound. Raises: As `sounds`."""
+    with opened_file(path, "video or sound", SOUND_FORMATS) as container:
+        return bool(container.streams.audio)
+
+
 def sound_between(path: Path, start_s: float, end_s: float) -> Sound:
     """Return a file's sound between two times as one piece, silent where there is none. Raises: As `sounds`."""
     samples = np.zeros(max(0, round((end_s - start_s) * SAMPLES_PER_S)), np.float32)

@@ -2,7 +2,8 @@
 
 A minute is committed in one transaction with everything seen in it, so that Ctrl-C, a kill or a power cut lose at most
 the current minute, and the same command carries on. Reading then begins some seconds earlier: a person in view at the
-border is matched by their position, and stays one sighting. Memory holds one picture, a few cut-outs of each person in
+border is matched by their position, and stays one sighting. Of two people so close that they are followed as one, the
+other is a sighting of their own when their face is seen. Memory holds one picture, a few cut-outs of each person in
 view and one minute of boxes, however long the recording is.
 
 Covered: a file that cannot be read or is damaged in parts (its minutes are marked, the rest goes on), two processes at
@@ -15,17 +16,15 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import io
 import math
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
 
 from hearth.config import Video
 from hearth.errors import CancelledError, NotFound, ToolError
@@ -40,13 +39,22 @@ from hearth_video.experts.expert_values import (
     Frame,
     Moment,
     Movement,
-    Pixels,
     Pose,
     Scene,
     TrackedBox,
-    Vector,
 )
-from hearth_video.experts.identity import clothes
+from hearth_video.footage.cutouts import (
+    GOOD_FACE,
+    Cutout,
+    FacesOfTrack,
+    cut_out,
+    is_alike,
+    jpeg,
+    place_of,
+    side_of,
+    told_apart,
+    worth_of,
+)
 from hearth_video.footage.recordings import CHUNK_S, Kept, Recordings, at
 from hearth_video.footage.sightings import Sightings, packed, scaled
 from hearth_video.footage.video_decode import frames
@@ -61,14 +69,9 @@ _FEWEST_BOXES = 2
 _N_CUTOUTS = 4
 """Number of cut-outs of a person in which a face is sought, per minute."""
 _CUTOUT_EVERY_S = 2.0
-_CUTOUT_MARGIN = 0.2
-_CUTOUT_PX = 720
 _N_FACES = 8
 """After this many good faces of a sighting, only one more a minute is sought."""
-_GOOD_FACE = 0.5
 _N_THUMBNAILS = 3
-_THUMBNAIL_PX = 160
-_THUMBNAIL_QUALITY = 80
 _TAIL_S = 10.0
 """Part of the minute before that is also used to recognise activities."""
 
@@ -95,18 +98,6 @@ class Progress:
     """Reason why this recording cannot be read."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Cutout:
-    """A person cut out of a picture, with a margin."""
-
-    at_s: float
-    worth: float
-    pixels: Pixels
-    box: Box
-    """Box of the person in the cut-out."""
-    clothes: Vector
-
-
 @dataclass(slots=True, eq=False)
 class _Track:
     """A person followed within one reading."""
@@ -115,7 +106,7 @@ class _Track:
     """Number of the sighting; 0: none yet."""
     moments: list[Moment] = field(default_factory=list)
     """Moments of the current chunk, and at most `_TAIL_S` before it."""
-    cutouts: dict[int, _Cutout] = field(default_factory=dict)
+    cutouts: dict[int, Cutout] = field(default_factory=dict)
     n_good_faces: int = 0
     n_thumbnails: int = 0
 
@@ -213,16 +204,16 @@ class Indexer:
         frame = scene.frame
         pose = self._experts.pose.look((frame, person.box))
         track.moments.append(Moment(frame.at_s, person.box, pose))
-        place = _place_of(frame, person.box)
+        place = place_of(frame, person.box)
         if place is None:
             return
         crowded = max((person.box.overlap(one.box) for one in scene.people if one is not person), default=0.0)
-        worth = _worth(frame, person.box, place) * (1 - crowded) ** 2  # a neighbour's face is not theirs
+        worth = worth_of(frame, person.box, place) * (1 - crowded) ** 2  # a neighbour's face is not theirs
         bucket = int(frame.at_s // _CUTOUT_EVERY_S)
         held = track.cutouts.get(bucket)
         if held is not None and held.worth >= worth:
             return
-        track.cutouts[bucket] = _cut(frame, person.box, place, worth)
+        track.cutouts[bucket] = cut_out(frame, person.box, place, worth)
         most = _N_CUTOUTS if track.n_good_faces < _N_FACES else 1
         if len(track.cutouts) > most:
             del track.cutouts[min(track.cutouts, key=lambda k: track.cutouts[k].worth)]
@@ -242,7 +233,7 @@ class Indexer:
         """Load how much is already stored of the sightings that go on."""
         for track in tracks.values():
             (faces,) = self._store.query(
-                "SELECT count(*) FROM sighting_face WHERE sighting = ? AND quality >= ?", (track.number, _GOOD_FACE)
+                "SELECT count(*) FROM sighting_face WHERE sighting = ? AND quality >= ?", (track.number, GOOD_FACE)
             )
             (pictures,) = self._store.query(
                 "SELECT count(*) FROM sighting_thumbnail WHERE sighting = ?", (track.number,)
@@ -254,12 +245,18 @@ class Indexer:
     def _commit(self, kept: Kept, chunk: int, tracks: dict[int, _Track], size: tuple[int, int], n_seen: int) -> None:
         """Write everything seen in a chunk in one transaction; then drop what the next one does not need."""
         start_s, end_s = chunk * CHUNK_S, (chunk + 1) * CHUNK_S
-        seen = []
-        for track in tracks.values():
+        in_view: dict[int, FacesOfTrack] = {}
+        for key, track in tracks.items():
             is_in = bool(track.moments) and track.moments[-1].at_s >= start_s
             if is_in and (track.number or len(track.moments) >= _FEWEST_BOXES):
-                faces = [(c, self._face(c)) for c in sorted(track.cutouts.values(), key=lambda c: c.at_s)]
-                seen.append((track, faces, self._activities(kept, track, size, start_s)))
+                looked = [(c, self._upper_faces(c)) for c in sorted(track.cutouts.values(), key=lambda c: c.at_s)]
+                in_view[key] = told_apart(looked)
+        companions = _companions(tracks, in_view, start_s)
+        seen = [
+            (tracks[key], faces.own, self._activities(kept, tracks[key], size, start_s))
+            for key, faces in in_view.items()
+        ]
+        seen += [(track, faces, []) for track, faces in companions]
         known, by = self._sightings.enrolled()
         gone: list[int] = []
         rows: list[Row] = []
@@ -322,7 +319,7 @@ class Indexer:
         )
         return number
 
-    def _put_faces(self, cursor: sqlite3.Cursor, track: _Track, faces: Sequence[tuple[_Cutout, Face | None]]) -> None:
+    def _put_faces(self, cursor: sqlite3.Cursor, track: _Track, faces: Sequence[tuple[Cutout, Face | None]]) -> None:
         if self._settings.keep_faces_days:
             found = [(cutout, face) for cutout, face in faces if face is not None]
             cursor.executemany(
@@ -332,21 +329,21 @@ class Indexer:
                     for cutout, face in found
                 ],
             )
-            track.n_good_faces += sum(face.quality >= _GOOD_FACE for _, face in found)
+            track.n_good_faces += sum(face.quality >= GOOD_FACE for _, face in found)
         if self._settings.keep_thumbnails_days and faces and track.n_thumbnails < _N_THUMBNAILS:
             cutout, _ = max(faces, key=lambda pair: (pair[1].quality if pair[1] else 0.0, pair[0].worth))
             cursor.execute(
                 "INSERT INTO sighting_thumbnail (sighting, at_s, jpeg) VALUES (?, ?, ?)",
-                (track.number, cutout.at_s, _jpeg(cutout)),
+                (track.number, cutout.at_s, jpeg(cutout)),
             )
             track.n_thumbnails += 1
 
-    def _face(self, cutout: _Cutout) -> Face | None:
-        """Return the person's own face in their cut-out: of those in the upper part, the one nearest to its middle."""
+    def _upper_faces(self, cutout: Cutout) -> tuple[Face, ...]:
+        """Return the faces in the upper part of a cut-out, nearest to its middle first."""
         box = cutout.box
         found = self._experts.identity.look((Frame(cutout.pixels, cutout.at_s), box))
         upper = [face for face in found if (face.box.top + face.box.bottom) / 2 <= box.top + 0.6 * box.height]
-        return min(upper, key=lambda face: abs(face.box.left + face.box.right - box.left - box.right), default=None)
+        return tuple(sorted(upper, key=lambda face: abs(face.box.left + face.box.right - box.left - box.right)))
 
     def _activities(self, kept: Kept, track: _Track, size: tuple[int, int], start_s: float) -> list[Activity]:
         """Return a person's activities in the chunk, recognised from some seconds before it on."""
@@ -358,6 +355,35 @@ class Indexer:
             for a in found
             if a.name and (a.end_s > start_s or not track.number)
         ]
+
+
+# ── Beside somebody ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _companions(
+    tracks: dict[int, _Track], in_view: Mapping[int, FacesOfTrack], start_s: float
+) -> list[tuple[_Track, list[tuple[Cutout, Face | None]]]]:
+    """Return tracks of those whom nobody followed, since they were close beside somebody; `tracks` gets them, too.
+
+    A companion's boxes are their side of the other's, while their face was seen.
+    """
+    known = [face for faces in in_view.values() for _, face in faces.own if face is not None]
+    found: list[tuple[_Track, list[tuple[Cutout, Face | None]]]] = []
+    for key, faces in in_view.items():
+        if not faces.beside or any(is_alike(faces.beside[0][1], face) for face in known):
+            continue
+        known.append(faces.beside[0][1])
+        first_s = max(start_s, faces.beside[0][0].at_s - _CUTOUT_EVERY_S)
+        last_s = faces.beside[-1][0].at_s + _CUTOUT_EVERY_S
+        # A cut-out shows both, so that a small picture of the other one is not kept.
+        companion = tracks.setdefault(-key, _Track(n_thumbnails=_N_THUMBNAILS))
+        companion.moments += [
+            Moment(one.at_s, side_of(one.box, faces), None)
+            for one in tracks[key].moments
+            if first_s <= one.at_s <= last_s
+        ]
+        found.append((companion, [(cutout, face) for cutout, face in faces.beside]))
+    return found
 
 
 def put_activities(cursor: sqlite3.Cursor, number: int, found: Iterable[Activity]) -> None:
@@ -445,53 +471,3 @@ def only_one(path: Path, cancelled: threading.Event) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-# ── Cut-outs ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _place_of(frame: Frame, box: Box) -> tuple[int, int, int, int] | None:
-    """Return left, top, right, bottom of a person with a margin; None for a box that is hardly in the picture."""
-    height, width = frame.pixels.shape[:2]
-    x, y = box.width * _CUTOUT_MARGIN, box.height * _CUTOUT_MARGIN
-    left, top = max(0, int(box.left - x)), max(0, int(box.top - y))
-    right, bottom = min(width, int(box.right + x) + 1), min(height, int(box.bottom + y) + 1)
-    return (left, top, right, bottom) if min(right - left, bottom - top) >= 8 else None
-
-
-def _worth(frame: Frame, box: Box, place: tuple[int, int, int, int]) -> float:
-    """Estimate how useful a cut-out is for identification: by its size and how sharp its upper third is."""
-    left, top, right, bottom = place
-    upper = frame.pixels[top : top + max(8, (bottom - top) // 3), left:right]
-    return math.sqrt(box.area) * box.score * (0.2 + _detail(upper))
-
-
-def _cut(frame: Frame, box: Box, place: tuple[int, int, int, int], worth: float) -> _Cutout:
-    """Cut out a person with a margin, no larger than needed to recognise a face."""
-    left, top, right, bottom = place
-    pixels = frame.pixels[top:bottom, left:right]
-    scale = min(1.0, _CUTOUT_PX / max(pixels.shape[:2]))
-    if scale < 1:
-        size = (max(1, round(pixels.shape[1] * scale)), max(1, round(pixels.shape[0] * scale)))
-        pixels = np.asarray(Image.fromarray(pixels).resize(size, Image.Resampling.BILINEAR))
-    inside = Box(
-        (box.left - left) * scale, (box.top - top) * scale, (box.right - left) * scale, (box.bottom - top) * scale
-    )
-    return _Cutout(frame.at_s, worth, pixels.copy(), inside, clothes(frame, box))
-
-
-def _detail(pixels: Pixels) -> float:
-    """Return how sharp a picture is, in [0, 1]: edges against contrast, on every second pixel."""
-    grey = pixels[::2, ::2, 1].astype(np.float32)
-    if min(grey.shape) < 3:
-        return 0.0
-    edges = float(np.abs(np.diff(grey, axis=1)).mean() + np.abs(np.diff(grey, axis=0)).mean())
-    return min(1.0, edges / (float(grey.std()) + 1.0))
-
-
-def _jpeg(cutout: _Cutout) -> bytes:
-    image = Image.fromarray(cutout.pixels)
-    image.thumbnail((_THUMBNAIL_PX, _THUMBNAIL_PX), Image.Resampling.BILINEAR)
-    buffer = io.BytesIO()
-    image.save(buffer, "JPEG", quality=_THUMBNAIL_QUALITY)
-    return buffer.getvalue()

@@ -21,12 +21,13 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hearth.config import Settings
-from hearth.errors import MissingExtraError, NotFound, StoreFullError, ToolError
+from hearth.errors import HearthError, MissingExtraError, NotFound, StoreFullError, ToolError
 from hearth.memory.event_memory import EventMemory
-from hearth.protocols import Expert, Heard, Recording, Said, Sighting, WrittenLine
+from hearth.protocols import EnrolledPerson, Expert, Heard, Recording, Said, Sighting, WrittenLine
 from hearth.storage.database import Store
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from hearth_video.experts.expert_values import Box, Frame, Moment, TextLine
     from hearth_video.footage.heard import Ears, Listener
     from hearth_video.footage.indexing import Experts, Progress
+    from hearth_video.footage.people import Person
     from hearth_video.footage.recordings import Kept, Recordings
     from hearth_video.footage.sightings import Part, Sightings, Stretch
 
@@ -42,6 +44,8 @@ _EVERY_PICTURE = 1000.0
 """A rate above that of any camera: no picture is left out."""
 _SAME_FACE = 0.3
 """Faces found twice that overlap so much are one."""
+_LONGEST_REQUEST_S = 60
+"""Longest request that is read from a file of sound."""
 _IN_VIEW_S = 0.75
 """A box is shown in a picture that is at most so far from it in time."""
 
@@ -147,6 +151,40 @@ class Library:
         indexer = Indexer(self._store, self._memory, self.kept, self._experts, self._settings)
         yield from indexer.index(wanted, cancelled)
 
+    # ── Who is recognised ─────────────────────────────────────────────────────────────────────────────────
+
+    def enrolled(self) -> tuple[EnrolledPerson, ...]:
+        """Who is recognised, by name."""
+        from hearth_video.footage.people import People
+
+        return tuple(_as_enrolled(person) for person in People(self._store).list())
+
+    def enroll(self, name: str, photo: Path, consent_by: str) -> EnrolledPerson:
+        """Recognise somebody from a photo, in what was seen before, too. Raises: As `People.enroll`."""
+        from hearth_video.experts.identity import IdentityExpert
+        from hearth_video.footage.people import Consent, People
+
+        expert = self._experts.identity if self._experts is not None else IdentityExpert()
+        consent = Consent(consent_by, dt.datetime.now(dt.UTC))
+        done = People(self._store).enroll(name, (photo,), expert, consent)
+        self._name_anew()
+        return replace(_as_enrolled(done.person), looks_like=done.looks_like)
+
+    def forget_face(self, name: str) -> None:
+        """Forget somebody's face for good, and their name on what was seen. Raises: NotFound, StoreFullError."""
+        from hearth_video.footage.footage_retention import remove_pictures
+        from hearth_video.footage.people import People
+
+        People(self._store).forget(name)
+        self._name_anew()
+        remove_pictures(self._store.path.parent)
+
+    def _name_anew(self) -> None:
+        """Name what was seen by who is enrolled now; a name that nobody has any more leaves no trace in the file."""
+        if self.sightings.name_all():
+            self._memory.erase()
+            self._store.rewrite()
+
     # ── Who was seen ──────────────────────────────────────────────────────────────────────────────────────
 
     def people(
@@ -237,6 +275,18 @@ class Library:
         found = [one for kept in recorded for one in listener.heard(kept, start, end)]
         return tuple(sorted(found, key=lambda one: (one.start, one.room, one.name)))
 
+    def has_sound(self, room: str, start: dt.datetime, end: dt.datetime) -> bool:
+        """Say whether any recording of a time has a track of sound. Raises: NotFound: As `recordings`."""
+        from hearth_video.footage.audio_decode import has_sound
+
+        for kept in self.kept.between(room, start, end):
+            try:
+                if has_sound(kept.checked_path()):
+                    return True
+            except HearthError:  # moved since, say: what was heard of it stands
+                return True
+        return False
+
     def _listened(
         self, room: str, start: dt.datetime, end: dt.datetime, cancelled: threading.Event
     ) -> tuple[Listener, tuple[Kept, ...]]:
@@ -249,9 +299,34 @@ class Library:
         listener.listen_all(recorded, start, end, cancelled)
         return listener, recorded
 
+    def spoken(self, path: Path) -> str:
+        """What is said in a file of sound: a request that was recorded.
+
+        Raises:
+            NotFound: No such file, or nothing is said in it. ToolError: It is no sound, or too long.
+            MissingExtraError: The experts are not installed.
+        """
+        from hearth_video.experts.expert_values import SAMPLES_PER_S
+        from hearth_video.footage.audio_decode import sound_between
+
+        sound = sound_between(path, 0.0, _LONGEST_REQUEST_S + 1)
+        n_samples = len(sound.samples)
+        if not n_samples:
+            raise NotFound(f"there is no sound in {str(path)!r}")
+        if n_samples > _LONGEST_REQUEST_S * SAMPLES_PER_S:
+            raise ToolError(
+                f"{str(path)!r} lasts longer than {_LONGEST_REQUEST_S} s; a spoken request is shorter: cut it"
+            )
+        self._ears = self._ears or shipped_ears()
+        said = " ".join(one.text for one in self._ears.speech.look(sound))
+        if not said:
+            raise NotFound(f"nothing that I could understand is said in {str(path)!r}; I know English alone")
+        return said
+
     def writing(self, picture: bytes) -> tuple[WrittenLine, ...]:
         """What is written in the picture that a file holds. Raises: ToolError: It is none, or cannot be read here."""
         from hearth_video.footage.text_images import picture as opened
+        from hearth_video.footage.text_images import written_lines
 
         frame = opened(picture)
         if self._reader is None:
@@ -259,7 +334,7 @@ class Library:
 
             self._reader = OcrExpert()
         try:
-            return tuple(WrittenLine(line.text, line.box.score) for line in self._reader.look(frame))
+            return written_lines(self._reader.look(frame))
         except MissingExtraError as error:
             raise ToolError(str(error)) from None
 
@@ -380,6 +455,10 @@ class Library:
             temporary.unlink(missing_ok=True)
             raise StoreFullError(f"cannot write the picture {str(path)!r}: {error.strerror or error}") from None
         return str(path)
+
+
+def _as_enrolled(person: Person) -> EnrolledPerson:
+    return EnrolledPerson(person.name, person.n_photos, person.quality, person.consent.by, person.consent.at)
 
 
 def shipped_experts(store: Store) -> Experts:

@@ -353,5 +353,6 @@ def _turns(picture: VideoFrame) -> int:
 def _upright(picture: VideoFrame, size: tuple[int, int]) -> Pixels:
     turns = _turns(picture)
     width, height = size if turns % 2 == 0 else size[::-1]
-    pixels = picture.reformat(width=width, height=height, format="rgb24", interpolation="BILINEAR").to_ndarray()
+    read = picture.reformat(width=width, height=height, format="rgb24", interpolation="BILINEAR").to_ndarray()
+    pixels = np.asarray(read, dtype=np.uint8)
     return np.ascontiguousarray(np.rot90(pixels, turns)) if turns else pixels

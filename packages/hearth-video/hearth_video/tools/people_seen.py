@@ -17,7 +17,7 @@ from hearth.language.text.normalize import folded, stems
 from hearth.protocols import CallContext
 from hearth.tools.pim.person_lookup import entities
 from hearth.types import PersonName
-from hearth_video.tools.recorded_time import JOINED, footage_of, listed, said_day, the_room
+from hearth_video.tools.recorded_time import JOINED, footage_of, in_room, listed, said_day
 
 SightingId = NewType("SightingId", str)
 MAX_SIGHTINGS = 500
@@ -58,6 +58,8 @@ class Sighting:
     """Lowest confidence of the statements made; in [0, 1]."""
     text: str
     """Description in words: who, doing what, and how sure."""
+    place: str
+    """Where, in words: `in the hall`, `at the front door`; empty: not known."""
 
 
 # ── From step to step ─────────────────────────────────────────────────────────────────────────────────────
@@ -134,6 +136,7 @@ def _record_of(seen: protocols.Sighting, was_asked_who: bool, zone: dt.tzinfo | 
         activity=seen.activity,
         confidence=round(min(sure), 3),
         text=text + (f", {_what(seen)}" if seen.activity else ""),
+        place=in_room(seen.room).strip(),
     )
 
 
@@ -192,6 +195,12 @@ def said_length(length: dt.timedelta) -> str:
     return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
 
 
+def how_sure(confidence: float) -> str:
+    """Return a chance in words, with its number: `fairly sure (72 %)`."""
+    word = "sure" if confidence >= _SURE else "fairly sure" if confidence >= _LIKELY else "not sure"
+    return f"{word} ({confidence:.0%})".replace("%)", " %)")
+
+
 # ── Several of them ───────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -219,7 +228,7 @@ def told(seen: Sequence[protocols.Sighting], now: dt.datetime, *, says_room: boo
             surest = max(inside, key=lambda one: one.name_confidence if one.name else one.confidence)
             a, b = start.astimezone(now.tzinfo), end.astimezone(now.tzinfo)
             day = f"{said_day(a, now)}, " if says_day else ""
-            place = f" in {the_room(room)}" if says_room and room else ""
+            place = in_room(room) if says_room else ""
             until = f" to {b:%H:%M}" if f"{a:%H:%M}" != f"{b:%H:%M}" else ""
             did = _deeds(inside)
             lines.append((start, f"· {day}{a:%H:%M}{until}: {who(surest)}{place}{', ' + did if did else ''}"))

@@ -106,6 +106,8 @@ def _midnight(moment: dt.datetime) -> dt.datetime:
     return moment.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
+_AT = frozenset({"door", "doorbell", "entrance", "gate", "counter", "window"})
+"""Places that people are at, not in."""
 _ID = re.compile(r"(?P<room>[^@]*)@(?P<start>[^@/]{16,40})/(?P<end>[^@/]{16,40})")
 
 
@@ -177,7 +179,9 @@ def the_room(room: str) -> str:
 
 
 def in_room(room: str) -> str:
-    return f" in {the_room(room)}" if room else ""
+    """Return where, in words: ` in the hall`, ` at the front door`; empty where no room is named."""
+    is_at = room.lower().rpartition(" ")[2] in _AT
+    return f" {'at' if is_at else 'in'} {the_room(room)}" if room else ""
 
 
 def said_day(moment: dt.datetime, now: dt.datetime) -> str:

@@ -7,6 +7,7 @@ The tools ask the owner's footage (`protocols.Footage`) and never see a pixel; r
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -20,6 +21,7 @@ from hearth_video.tools.people_seen import (
     Sighting,
     doing,
     given,
+    how_sure,
     is_called,
     named,
     names_meant,
@@ -94,6 +96,27 @@ class Presence:
 
 
 @dataclass(frozen=True, slots=True)
+class Headcount:
+    """How many people were seen, somebody who comes back and is not known being counted each time."""
+
+    n_people: int
+    n_known: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Whether something was seen: yes or no."""
+
+    is_so: bool
+    confidence: float
+    """Of a yes, of the surest moment, in [0, 1]; of a no, the share of the time of which it could be told."""
+    moments: tuple[dt.datetime, ...]
+    """When it began, each time."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Description:
     """A description of a period."""
 
@@ -126,7 +149,7 @@ class Comparison:
 
 @tool(
     source="sensor",
-    answer="There is video[ of the {room}] from {start} to {end}; recordings: {n_recordings}.",
+    answer="Recordings[ of the {room}] between {start} and {end}: {n_recordings}.",
     timeout_s=60,
 )
 def find_video(
@@ -158,19 +181,19 @@ def find_video(
 
 @tool(
     source="sensor",
-    answer="{text}[ in the {room}], {start}, for {length}",
+    answer="{text}[ {place}], {start}, for {length}",
     answer_none="Nobody was seen.",
     timeout_s=LOOKING_S,
     n_retries=1,
 )
 def detect_people(call: CallContext, video: VideoId) -> list[Sighting]:
-    """Look whether anybody was in a room in a video: when somebody was there and how many people, not who they are.
+    """Look whether anybody was in a room in a video, and when; not who they are.
 
     Args:
         video: The video, as found.
     Examples:
         was anybody in the kitchen this morning
-        how many people came through the hall yesterday
+        did somebody come through the hall yesterday
         is there someone in the garden
     """
     room, start, end = parts_of_id(video)
@@ -181,7 +204,7 @@ def detect_people(call: CallContext, video: VideoId) -> list[Sighting]:
 
 @tool(
     source="sensor",
-    answer="{text}[ in the {room}], {start}, for {length}",
+    answer="{text}[ {place}], {start}, for {length}",
     answer_none="Nobody like that was seen.",
     timeout_s=LOOKING_S,
     n_retries=1,
@@ -215,7 +238,7 @@ def identify_people(call: CallContext, people: list[Sighting], name: PersonName 
 
 @tool(
     source="sensor",
-    answer="{text}[ in the {room}], {start}, for {length}",
+    answer="{text}[ {place}], {start}, for {length}",
     answer_none="Nothing like that was seen.",
     timeout_s=LOOKING_S,
     n_retries=1,
@@ -231,7 +254,7 @@ def recognise_activity(
     Examples:
         what was Anna doing at seven
         when did Ben sit down
-        did anyone fall last night
+        what were people doing in the hall last night
     """
     seen = doing(call, given(people))
     if activity is None:
@@ -243,6 +266,100 @@ def recognise_activity(
             f"What I could tell: {listed(other)}" if other else "I could not tell what anybody was doing"
         )
     return records(call, mine, was_asked_who=True)
+
+
+@tool(source="sensor", answer="{text}", timeout_s=LOOKING_S, n_retries=1)
+def count_people(call: CallContext, people: list[Sighting]) -> Headcount:
+    """Count the people seen in a room in a video: how many there were, how many of them are known.
+
+    Args:
+        people: The people seen.
+    Examples:
+        how many people came through the hall yesterday
+        how many visitors were at the front door this morning
+        count the people in the garden on Sunday
+    """
+    seen = named(call, given(people))
+    names = sorted({one.name for one in seen if one.name})
+    n_unknown = sum(not one.name for one in seen)
+    n = len(names) + n_unknown
+    if not n:
+        return Headcount(0, 0, "Nobody: 0 people were seen.")
+    parts = list(names)
+    if n_unknown == 1:
+        parts.append("one I don't know" if names else "nobody I know")
+    elif n_unknown:
+        again = "who comes back is counted again"
+        parts.append(f"{n_unknown} I don't know ({again})" if names else f"nobody I know; {again}")
+    return Headcount(n, len(names), f"{n} {'person' if n == 1 else 'people'}: {listed(parts)}.")
+
+
+@tool(source="sensor", answer="{text}", timeout_s=LOOKING_S, n_retries=1)
+def check_activity(call: CallContext, people: list[Sighting], activity: ActivityName | None = None) -> Finding:
+    """Say yes or no whether anybody in a video did one thing: fell, sat down, waved; with the moment and how sure.
+
+    Args:
+        people: The people seen.
+        activity: What they may have done; left out: whether anybody was there at all.
+    Examples:
+        did anyone fall last night
+        was somebody waving at the front door at noon
+        did Grandma sit down in the living room today
+    """
+    seen = doing(call, given(people))
+    if activity is None:
+        return _anybody(call, named(call, given(people)))
+    what = said_activity(activity)
+    if not seen:
+        return Finding(False, 0.0, (), f"No: nobody was seen, so nobody was seen {what}.")
+    mine = sorted((one for one in seen if one.activity == activity), key=lambda one: one.start)
+    zone = call.now.tzinfo
+    if mine:
+        surest = max(mine, key=lambda one: one.activity_confidence)
+        moments = tuple(one.start.astimezone(zone).replace(microsecond=0) for one in mine)
+        first, at = mine[0], surest.start.astimezone(zone)
+        times = "once" if len(mine) == 1 else f"{len(mine)} times"
+        who_first = who(first)[0].upper() + who(first)[1:]
+        when = f"{said_day(at, call.now)} at {at:%H:%M:%S}"
+        text = (
+            f"Yes, {times}. I am {how_sure(surest.activity_confidence)}"
+            f"{' of one' if len(mine) > 1 else ''}: {who(surest)} {what}{in_room(surest.room)} on {when}."
+        )
+        if surest is not first:
+            begin = moments[0]
+            text += f" First: {who_first}, {begin:%H:%M:%S}."
+        return Finding(True, surest.activity_confidence, moments, text)
+    watched_s = sum((one.end - one.start).total_seconds() for one in seen)
+    told_s = sum((one.end - one.start).total_seconds() for one in seen if one.activity)
+    share = told_s / watched_s if watched_s else 0.0
+    others = sorted({said_activity(one.activity) for one in seen if one.activity})
+    could = f"they were {listed(others)}" if others else "I could not tell what anybody was doing"
+    n = len({one.id for one in given(people)})
+    text = (
+        f"No, nobody was seen {what}. Of {n} {'sighting' if n == 1 else 'sightings'} I could tell what was done for "
+        f"{share:.0%}".replace("%", " %")
+        + f" of the time: {could}."
+    )
+    return Finding(False, share, (), text)
+
+
+def _anybody(call: CallContext, seen: Sequence[protocols.Sighting]) -> Finding:
+    """Say whether anybody was seen, from when to when, and how sure it is."""
+    if not seen:
+        return Finding(False, 0.0, (), "No, nobody was seen.")
+    ordered = sorted(seen, key=lambda one: one.start)
+    zone = call.now.tzinfo
+    moments = tuple(one.start.astimezone(zone).replace(microsecond=0) for one in ordered)
+    surest = max(ordered, key=lambda one: one.confidence)
+    names = sorted({one.name for one in ordered if one.name})
+    n_unknown = sum(not one.name for one in ordered)
+    unknown = [] if not n_unknown else ["somebody I don't know" + (f", {n_unknown} times" if n_unknown > 1 else "")]
+    last = max(one.end for one in ordered).astimezone(zone)
+    text = (
+        f"Yes: {listed([*names, *unknown])}{in_room(ordered[0].room)}, {said_day(moments[0], call.now)}, "
+        f"from {moments[0]:%H:%M:%S} to {last:%H:%M:%S}. I am {how_sure(surest.confidence)} of one."
+    )
+    return Finding(True, surest.confidence, moments, text)
 
 
 @tool(source="sensor", answer="{text}", answer_none="Nobody was seen.", timeout_s=60)
@@ -386,6 +503,8 @@ TOOLS = (
     detect_people,
     identify_people,
     recognise_activity,
+    count_people,
+    check_activity,
     measure_presence,
     describe_period,
     show_frames,

@@ -36,13 +36,13 @@ def test_without_the_extra_video_is_left_out_and_how_to_have_it_is_said(
         raise MissingExtraError("the demo home's video", "pip install this")
 
     monkeypatch.setattr(composed_clip, "carried_file", missing)
-    with pytest.raises(MissingExtraError, match="pip install"):
+    with pytest.raises(MissingExtraError, match="is not installed; install it with: "):
         compose_clip(tmp_path)
 
-    said, has_video = add_video(cast(Any, SimpleNamespace(settings=Settings())), tmp_path / "r", FIXED_NOW, None)
-    assert not has_video
+    (said,) = add_video(cast(Any, SimpleNamespace(settings=Settings())), tmp_path / "r", FIXED_NOW, None)
+    assert isinstance(said, str)
     assert "left out" in said
-    assert "pip install" in said
+    assert "is not installed; install it with: " in said
 
 
 @needs_extra

@@ -13,7 +13,7 @@ from small_video import GREEN, RED, START, Walk, vector_of
 
 from hearth.errors import NotFound
 from hearth.learning.learned_state import State
-from hearth.learning.unlearning import Receipt, find, forget
+from hearth.learning.unlearning import Receipt, Sought, find, forget
 from hearth.memory.event_memory import EventMemory, NewEvent
 from hearth.memory.retention import Keeper, Retention
 from hearth.protocols import Count, Wanted
@@ -65,7 +65,7 @@ def test_a_person_leaves_footage_and_memory_and_the_file(state: State) -> None:
     pictures = state.folder / PICTURES
     pictures.mkdir(parents=True)
     (pictures / "s1.jpg").write_bytes(b"Anna and Ben")
-    found = find(state.store, wanted=Wanted(person="anna"))
+    found = find(state.store, Sought(wanted=Wanted(person="anna")))
     assert _n_sightings(tuple(count for held in found.held for count in held.counts)) == 2
     assert {text for _, text in found.events} == {"Anna walked through the kitchen"}
     receipt = forget(state, found)
@@ -91,7 +91,7 @@ def test_a_period_takes_whoever_was_in_view_in_it(
     state: State, since: float, until: float, left: list[str] | None
 ) -> None:
     wanted = Wanted(since=at(since), until=at(until))
-    found = find(state.store, wanted=wanted)
+    found = find(state.store, Sought(wanted=wanted))
     assert found.is_empty == (left is None)
     if left is not None:
         assert _removed(forget(state, found)) == 3 - len(left)
@@ -100,7 +100,7 @@ def test_a_period_takes_whoever_was_in_view_in_it(
 
 
 def test_a_forgotten_time_is_not_looked_at_again_and_says_so(state: State) -> None:
-    forget(state, find(state.store, wanted=Wanted(since=at(-1), until=at(200))))
+    forget(state, find(state.store, Sought(wanted=Wanted(since=at(-1), until=at(200)))))
     blind = room.library(state.store, seen_by=room.absent())
     with pytest.raises(NotFound, match="was forgotten"):
         blind.people("kitchen", START, at(180), NEVER)
@@ -108,9 +108,9 @@ def test_a_forgotten_time_is_not_looked_at_again_and_says_so(state: State) -> No
 
 def test_one_event_takes_its_sighting_and_others_take_none(state: State) -> None:
     EventMemory(state.store).remember_all([NewEvent("said", "the harbour is closed", "message", at(10), OWNER, "Anna")])
-    assert find(state.store, events=["said"]).held[0].is_empty
+    assert find(state.store, Sought(events=["said"])).held[0].is_empty
     (first, *_) = [row["id"] for row in state.store.query("SELECT id FROM event WHERE kind = 'sighting'")]
-    assert _removed(forget(state, find(state.store, events=[first]))) == 1
+    assert _removed(forget(state, find(state.store, Sought(events=[first])))) == 1
     assert who(state) == ["Ben", "Anna"]
 
 
@@ -119,7 +119,7 @@ def test_a_sighting_that_memory_has_folded_into_a_summary_is_forgotten_with_its_
     memory.remember_all([NewEvent("later", "a later day", "message", at(200 * 86_400), OWNER)])
     Keeper(state.store, memory, Retention()).tend(at(201 * 86_400))
     assert held(state, "event WHERE kind = 'sighting'") == 0
-    receipt = forget(state, find(state.store, wanted=Wanted(person="Anna")))
+    receipt = forget(state, find(state.store, Sought(wanted=Wanted(person="Anna"))))
     assert _removed(receipt) == 2
     assert receipt.n_lines >= 1
     assert b"Anna walked" not in (state.folder / "hearth.db").read_bytes()

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import small_video as room
 from small_video import BLUE, GREEN, RED, START, Walk
@@ -18,8 +19,9 @@ from hearth.protocols import Sighting
 from hearth.storage.database import Store
 from hearth.storage.trace import label_from_text
 from hearth.testing import ScriptedExpert
-from hearth_video.experts.expert_values import Activity, Frame, Movement
+from hearth_video.experts.expert_values import Activity, Box, Face, Frame, Movement
 from hearth_video.footage import footage_retention, indexing
+from hearth_video.footage.cutouts import Cutout, told_apart
 from hearth_video.footage.library import Library
 from hearth_video.footage.people import People
 from hearth_video.footage.sightings import name_anew
@@ -101,6 +103,74 @@ def test_names_are_those_of_the_people_enrolled_now(home: Library, store: Store)
     with store.transaction() as cursor:
         cursor.execute("DELETE FROM person WHERE name = 'Anna'")
     assert [one.name for one in home.named(ids)] == ["", "Ben", "", ""]
+
+
+class GreenBeside(room.FaceOfColour):
+    """Sees beside everybody's own face, which is off the middle, that of somebody in green on the left."""
+
+    def look(self, given: tuple[Frame, Box]) -> tuple[Face, ...]:
+        (own,) = super().look(given)
+        third = own.box.left + own.box.width / 3
+        right = Face(dataclasses.replace(own.box, left=third), own.vector, own.quality)
+        return (Face(dataclasses.replace(own.box, right=third), room.vector_of(GREEN), 0.8), right)
+
+
+@pytest.mark.parametrize("is_over_a_border", [False, True])
+def test_somebody_close_beside_another_is_seen_too(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_over_a_border: bool
+) -> None:
+    start_s, end_s = (50.0, 75.0) if is_over_a_border else (5.0, 20.0)
+    monkeypatch.setattr(indexing, "frames", room.drawn((Walk(RED, start_s, end_s),), 120.0))
+    room.put_recording(store, tmp_path / "kitchen.mp4", duration_s=120.0)
+    room.enroll(store, "Anna", RED)
+    room.enroll(store, "Ben", GREEN)
+    home = room.library(store, seen_by=dataclasses.replace(room.experts(), identity=GreenBeside()))
+    found = home.named([one.id for one in home.people("kitchen", START, at(120), NEVER)])
+    assert [one.name for one in found] == ["Anna", "Ben"]
+    whole, beside = spans(found)
+    assert whole == (start_s, end_s)
+    assert beside[0] - start_s < 8
+    assert end_s - beside[1] < 8
+    halves = {moment.at_s: moment.box for moment in home.sightings.moments(2)}
+    wholes = {moment.at_s: moment.box for moment in home.sightings.moments(1)}
+    assert all(box.left == wholes[at_s].left and box.right < wholes[at_s].right for at_s, box in halves.items())
+
+
+def test_who_is_followed_already_is_not_seen_twice_beside_somebody(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexing, "frames", room.drawn((Walk(RED, 5, 45), Walk(GREEN, 15, 35)), 60.0))
+    room.put_recording(store, tmp_path / "kitchen.mp4", duration_s=60.0)
+    room.enroll(store, "Anna", RED)
+    room.enroll(store, "Ben", GREEN)
+    home = room.library(store, seen_by=dataclasses.replace(room.experts(), identity=GreenBeside()))
+    found = home.named([one.id for one in home.people("kitchen", START, at(60), NEVER)])
+    assert sorted(one.name for one in found) == ["Anna", "Ben"]
+
+
+def face(person: tuple[int, int, int], across: float, quality: float = 0.9) -> Face:
+    return Face(Box(100 * across - 5, 0, 100 * across + 5, 10), room.vector_of(person), quality)
+
+
+def cutout(at_s: float) -> Cutout:
+    pixels = np.zeros((8, 8, 3), np.uint8)
+    return Cutout(at_s, 1.0, pixels, Box(0, 0, 100, 200), np.zeros(34, np.float32))
+
+
+def test_faces_of_two_are_told_apart() -> None:
+    red, green = face(RED, 0.6), face(GREEN, 0.2)
+    looked = [(cutout(1), (red, green)), (cutout(3), (face(GREEN, 0.4), red)), (cutout(5), (red,)), (cutout(7), ())]
+    told = told_apart(looked)
+    assert [one and one.vector.tolist() for _, one in told.own] == [red.vector.tolist()] * 3 + [None]
+    assert [one.vector.tolist() for _, one in told.beside] == [green.vector.tolist()] * 2
+    assert (told.is_left, round(told.border, 2)) == (True, 0.45)
+    once = told_apart([(cutout(1), (red, green)), (cutout(3), (red, face(BLUE, 0.2)))])
+    assert once.beside == [], "a face seen once is nobody yet"
+    poor = told_apart([(cutout(k), (red, face(GREEN, 0.2, 0.4))) for k in (1, 3)])
+    assert poor.beside == [], "nor is a poor one"
+    mixed = told_apart([(cutout(1), (red,)), (cutout(3), (red,)), (cutout(5), (green,))])
+    assert mixed.own[2][1] is green, "who was followed in the place of another is not hidden"
+    assert told_apart([(cutout(1), ())]).own[0][1] is None
 
 
 def test_two_who_cross_keep_their_names(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

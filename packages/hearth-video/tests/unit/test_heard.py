@@ -16,7 +16,7 @@ from small_video import START, at
 from hearth.config import Video
 from hearth.errors import CancelledError, NotFound, ToolError
 from hearth.learning.learned_state import State
-from hearth.learning.unlearning import find, forget
+from hearth.learning.unlearning import Sought, find, forget
 from hearth.memory.event_memory import EventMemory
 from hearth.protocols import Wanted
 from hearth.testing import ScriptedExpert
@@ -207,7 +207,7 @@ def test_what_was_said_is_forgotten_by_words_name_and_time(
     state: State, speech: Speech, wanted: Wanted, left: list[str] | None
 ) -> None:
     assert len(texts(library(state, speech))) == 3
-    found = find(state.store, wanted=wanted)
+    found = find(state.store, Sought(wanted=wanted))
     assert found.is_empty == (left is None)
     if left is None:
         return
@@ -225,7 +225,7 @@ def test_what_was_said_is_forgotten_by_words_name_and_time(
 def test_a_forgotten_time_is_not_listened_to_again(state: State, speech: Speech) -> None:
     home = library(state, speech)
     texts(home)
-    forget(state, find(state.store, wanted=Wanted(since=at(-1), until=at(55))))
+    forget(state, find(state.store, Sought(wanted=Wanted(since=at(-1), until=at(55)))))
     with pytest.raises(NotFound, match="was forgotten"):
         texts(home, 0, 50)
     assert texts(home) == ["ask Ben about the boiler", "okay"]

@@ -9,7 +9,7 @@ import pytest
 
 from hearth.errors import ConfigError, MissingExtraError
 from hearth_video.experts.person_detector import PersonExpert
-from hearth_video.installed import INSTALL_COMMAND, carried_file
+from hearth_video.installed import INSTALL_COMMAND, PIP_COMMAND, carried_file, install_command
 from tests import ROOT
 
 
@@ -50,5 +50,12 @@ def test_without_the_extra_an_expert_is_made_and_says_the_command_when_used(monk
 
 def test_the_lock_holds_what_the_command_names() -> None:
     lock = (ROOT / "requirements-video.lock").read_text()
-    for pinned in INSTALL_COMMAND.split("--no-deps ")[1].split():
+    for pinned in PIP_COMMAND.split("--no-deps ")[1].split():
         assert f"\n{pinned} " in f"\n{lock}", f"{pinned} is not what `make video` installs"
+
+
+def test_in_an_environment_that_make_made_it_is_had_by_make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    assert install_command() == PIP_COMMAND
+    (tmp_path / ".core").touch()
+    assert install_command() == "make video"

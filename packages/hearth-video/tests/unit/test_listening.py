@@ -17,8 +17,9 @@ from PIL import Image
 from hearth.errors import CancelledError, NotFound, ToolError
 from hearth.protocols import CallContext, Heard, Recording, Said, Tool, WrittenLine
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, ScriptedFootage, check_tool, make_call
-from hearth_video.footage.text_images import picture
-from hearth_video.tools.listening import TOOLS, detect_sounds, read_text, transcribe_speech
+from hearth_video.experts.expert_values import Box, TextLine
+from hearth_video.footage.text_images import picture, written_lines
+from hearth_video.tools.listening import TOOLS, detect_sounds, read_text, read_total, total_in, transcribe_speech
 from hearth_video.tools.recorded_time import video_id
 
 
@@ -54,7 +55,7 @@ def call() -> CallContext:
 
 
 def test_every_tool_keeps_the_contract(call: CallContext) -> None:
-    arguments: dict[str, dict[str, object]] = {"read_text": {"path": "baker.jpg"}}
+    arguments: dict[str, dict[str, object]] = {"read_text": {"path": "baker.jpg"}, "read_total": {"path": "baker.jpg"}}
     for tool in TOOLS:
         check_tool(tool, arguments.get(tool.spec.name, {"video": EVENING}), call)
 
@@ -78,10 +79,11 @@ def test_silence_is_told_only_where_it_is_asked_for(call: CallContext) -> None:
     assert [one.name for one in run(detect_sounds, {"video": EVENING, "sound": "silence"}, other)] == ["silence"]
     assert other.notices == []
     assert run(detect_sounds, {"video": EVENING, "sound": "knock"}, other) == []
+    assert other.notices == ["Nothing like that was heard"]
 
 
 def test_both_are_a_sensors_and_writing_is_a_files() -> None:
-    assert [tool.spec.source for tool in TOOLS] == ["sensor", "sensor", "file"]
+    assert [tool.spec.source for tool in TOOLS] == ["sensor", "sensor", "file", "file"]
 
 
 @pytest.mark.parametrize("tool", [transcribe_speech, detect_sounds])
@@ -104,6 +106,22 @@ def test_writing_is_read_from_a_picture_among_the_documents(call: CallContext) -
         run(read_text, {"path": "butcher.jpg"}, call)
     with pytest.raises(ToolError, match="cannot be read here"):
         run(read_text, {"path": "baker.jpg"}, dataclasses.replace(call, footage=None))
+
+
+def test_amounts_stand_on_the_line_of_the_words_beside_them() -> None:
+    def piece(text: str, left: float, top: float, score: float = 0.9) -> TextLine:
+        return TextLine(text, Box(left, top, left + 60, top + 20, score))
+
+    pieces = [
+        *(piece("Receipt", 10, 0), piece("Apples 2kg", 10, 30), piece("5.80", 200, 33, 0.7)),
+        *(piece("4.60", 200, 60), piece("Dear Ann,", 10, 90), piece("Yours", 200, 90), piece("TOTALEUR", 10, 120)),
+        *(piece("€ 1.023,45", 150, 118), piece("12,00 B", 220, 121)),
+    ]
+    lines = written_lines(pieces)
+    assert [one.text for one in lines] == [
+        *("Receipt", "Apples 2kg  5.80", "4.60", "Dear Ann,", "Yours", "TOTALEUR  € 1.023,45  12,00 B"),
+    ]
+    assert [one.confidence for one in lines][:2] == [0.9, 0.7]
 
 
 # ── Pictures in files ─────────────────────────────────────────────────────────────────────────────────────
@@ -145,3 +163,43 @@ def test_a_picture_that_claims_to_be_enormous_is_refused_before_it_is_decoded() 
     chunk = struct.pack(">I", 13) + b"IHDR" + head + struct.pack(">I", zlib.crc32(b"IHDR" + head))
     with pytest.raises(ToolError, match="pixels"):
         picture(b"\x89PNG\r\n\x1a\n" + chunk + b"\0\0\0\0IDAT\0\0\0\0\0\0\0\0IEND")
+
+
+def test_the_total_of_a_receipt_is_ready_for_a_list(call: CallContext) -> None:
+    found = run(read_total, {"path": "baker.jpg"}, call)
+    assert (found.amount, found.currency, found.price, found.text) == (8.35, "EUR", "8.35 EUR", "baker: 8.35 EUR")
+
+
+@pytest.mark.parametrize(
+    ("lines", "amount"),
+    [
+        (["Bread 3.20", "Subtotal 3.20", "TOTAL 3,90"], 3.9),
+        (["Total items 4", "Total", "EUR", "1.204,50", "Cash 1.300,00"], 1204.5),
+        (["SUMME EUR 12,40", "Total VAT 7% 0,81"], 12.4),
+        (["Amount due: $ 45.00", "Thank you"], 45.0),
+        (["Beetroot", "2.70", "TOTALEUR", "23.45", "Cash", "25.00"], 23.45),
+        (["Beetroot  2.70", "TOTALEUR  23.45", "Cash  25.00"], 23.45),
+    ],
+)
+def test_totals_as_receipts_write_them(lines: list[str], amount: float) -> None:
+    assert total_in(lines, "a/r.png").amount == amount
+
+
+@pytest.mark.parametrize("lines", [[], ["Bread 3.20"], ["Total", "see overleaf"], ["Subtotal 3.20"]])
+def test_no_total_is_said_and_none_made_up(lines: list[str]) -> None:
+    with pytest.raises(NotFound, match="no total can be read"):
+        total_in(lines, "a/r.png")
+
+
+def test_nobody_who_says_anything_is_told_where_there_is_sound() -> None:
+    call = make_call(footage=ScriptedFootage([Recording("h", "hall", "hall", at(18), at(20), True)]))
+    assert run(transcribe_speech, {"video": str(video_id("hall", at(18), at(20)))}, call) == []
+    assert call.notices == ["I heard nobody say anything"]
+
+
+@pytest.mark.parametrize("tool", [transcribe_speech, detect_sounds])
+def test_video_without_sound_says_that_it_has_none(tool: Tool) -> None:
+    mute = ScriptedFootage([Recording("h", "hall", "hall", at(18), at(20), True)], has_sound=False)
+    call = make_call(footage=mute)
+    assert run(tool, {"video": str(video_id("hall", at(18), at(20)))}, call) == []
+    assert call.notices == ["The video of that time in the hall has no sound"]

@@ -5,15 +5,20 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import EpsImagePlugin, Image
 
+from hearth.config import Settings
 from hearth.errors import NotFound, RequestError
+from hearth.memory.event_memory import EventMemory
 from hearth.protocols import ExpertCard
 from hearth.storage.database import Store
 from hearth_video.experts.expert_values import Box, Face, Frame, Vector
+from hearth_video.footage.indexing import Experts
+from hearth_video.footage.library import Library
 from hearth_video.footage.people import FEWEST_QUALITY, Consent, People
 
 YES = Consent("Ada", dt.datetime(2026, 11, 1, 9, tzinfo=dt.UTC))
@@ -206,3 +211,19 @@ def test_forgetting_somebody_unknown_names_those_enrolled(store: Store, tmp_path
     People(store).enroll("Cem", [picture(tmp_path, 30)], EXPERT, YES)
     with pytest.raises(NotFound, match="enrolled: 'Cem'"):
         People(store).forget("Ada")
+
+
+def test_the_library_enrols_and_forgets_as_the_page_asks(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "hearth.toml").write_text("")
+    nothing: Any = None
+    library = Library(store, EventMemory(store), Settings(), Experts(nothing, EXPERT, nothing, nothing))
+    done = library.enroll("Ada", picture(tmp_path, 10), "Ada")
+    assert (done.name, done.n_photos, done.consent_by, done.looks_like) == ("Ada", 1, "Ada", ())
+    assert library.enroll("Ada", picture(tmp_path, 20), "Ada").n_photos == 2
+    with pytest.raises(RequestError, match="shows no face"):
+        library.enroll("Ben", picture(tmp_path, 40), "Ben")
+    assert [one.name for one in library.enrolled()] == ["Ada"]
+    library.forget_face("ada")
+    assert library.enrolled() == ()
+    with pytest.raises(NotFound):
+        library.forget_face("Ada")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import tracemalloc
 from fractions import Fraction
 from pathlib import Path
@@ -12,11 +13,14 @@ import pytest
 pytest.importorskip("av", reason="PyAV is not installed: pip install 'hearth-video[experts]'")
 
 from small_sound import write_sound
-from small_video import write_video
+from small_video import SETTINGS, START, at, write_video
 
 from hearth.errors import HearthError, NotFound, ToolError
+from hearth.memory.event_memory import EventMemory
+from hearth.storage.database import Store
 from hearth_video.experts.expert_values import SAMPLES_PER_S, Samples
-from hearth_video.footage.audio_decode import sound_between, sounds
+from hearth_video.footage.audio_decode import has_sound, sound_between, sounds
+from hearth_video.footage.library import Library
 
 
 def beeps(length_s: float, rate: int = SAMPLES_PER_S) -> Samples:
@@ -68,6 +72,35 @@ def test_a_file_without_sound_and_one_that_is_silent(tmp_path: Path) -> None:
     silent = sound_between(write_video(tmp_path / "c.mp4", with_sound=True), 0, 3).samples
     assert len(silent) > 2 * SAMPLES_PER_S
     assert not silent.any()
+
+
+def test_a_track_of_sound_is_told_from_none(tmp_path: Path) -> None:
+    assert not has_sound(write_video(tmp_path / "a.mp4"))
+    assert has_sound(write_video(tmp_path / "b.mp4", with_sound=True))
+
+
+def test_a_clip_without_sound_says_that_it_has_none(tmp_path: Path) -> None:
+    path = write_video(tmp_path / "hall.mp4")
+    with Store.open(tmp_path / "hearth.db") as store:
+        home = Library(store, EventMemory(store), SETTINGS)
+        home.kept.add(path, "hall", "hall", START)
+        assert home.said("hall", START, at(3), threading.Event()) == ()
+        assert not home.has_sound("hall", START, at(3))
+        path.unlink()
+        assert home.has_sound("hall", START, at(3)), "nobody can say of a file that is gone"
+
+
+def test_a_spoken_request_is_a_sound_of_at_most_a_minute(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "hearth.db") as store:
+        home = Library(store, EventMemory(store), SETTINGS)
+        with pytest.raises(NotFound, match="there is no sound in"):
+            home.spoken(write_video(tmp_path / "mute.mp4"))
+        with pytest.raises(ToolError, match="lasts longer than 60 s"):
+            home.spoken(write_sound(tmp_path / "long.wav", beeps(62)))
+        with pytest.raises(NotFound, match="nothing that I could understand"):
+            home.spoken(write_sound(tmp_path / "beeps.wav", beeps(2)))
+        with pytest.raises(NotFound):
+            home.spoken(tmp_path / "gone.wav")
 
 
 def test_sound_that_begins_after_the_pictures_keeps_its_time(tmp_path: Path) -> None:

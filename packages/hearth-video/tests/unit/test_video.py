@@ -15,7 +15,9 @@ from hearth.testing import FIXED_NOW, ScriptedFootage, check_tool, make_call
 from hearth.types import Plain
 from hearth_video.tools.video import (
     TOOLS,
+    check_activity,
     compare_days,
+    count_people,
     describe_period,
     detect_people,
     find_video,
@@ -83,7 +85,7 @@ def test_the_contract(tool: Any, call: CallContext) -> None:
     if not arguments and tool is detect_people:
         arguments = {"video": run(call, find_video, room="kitchen", start=at(18), end=at(22))["id"]}
     elif not arguments:
-        arguments = {"people": people(call)}
+        arguments = {"people": people(call), **({"activity": "sit"} if tool is check_activity else {})}
     assert check_tool(tool, arguments, call)
     assert (tool.spec.effect, tool.spec.source, tool.spec.domain) == ("none", "sensor", "video")
 
@@ -101,6 +103,59 @@ def test_the_chain_from_a_room_and_a_time_to_who_did_what(call: CallContext) -> 
     assert run(call, measure_presence, people=anna)[0]["text"] == "Anna: seen once, 51 min in all"
     first = run(call, show_frames, people=anna)[0]
     assert (first["path"], first["text"]) == ("/pictures/a.png", "Anna in the kitchen")
+
+
+def test_people_are_counted_and_strangers_each_time_they_come(call: CallContext) -> None:
+    counted = run(call, count_people, people=people(call))
+    assert (counted["n_people"], counted["n_known"]) == (2, 1)
+    assert counted["text"] == "2 people: Anna and one I don't know."
+    assert run(call, count_people, people=people(call, "hall", 18, 20))["text"] == "1 person: Ben."
+    everyone = run(call, count_people, people=[*people(call), *people(call, "hall", 18, 20)])
+    assert everyone["text"] == "3 people: Anna, Ben and one I don't know."
+    assert run(call, count_people, people=[])["text"] == "Nobody: 0 people were seen."
+
+
+def test_only_strangers_are_counted_again() -> None:
+    strangers = [sighting(f"s{k}", "hall", at(18, 10 * k), 1) for k in range(3)]
+    call = make_call(footage=ScriptedFootage(RECORDINGS, strangers))
+    counted = run(call, count_people, people=people(call, "hall", 18, 20))
+    assert counted["text"] == "3 people: nobody I know; who comes back is counted again."
+
+
+def test_yes_or_no_comes_with_the_moment_and_how_sure(call: CallContext) -> None:
+    yes = run(call, check_activity, people=people(call), activity="sit")
+    assert yes["text"] == (
+        "Yes, once. I am fairly sure (70 %): Anna sitting in the kitchen on Thursday 19 November at 18:23:00."
+    )
+    assert (yes["is_so"], yes["moments"]) == (True, ["2026-11-19T18:23:00+01:00"])
+    no = run(call, check_activity, people=people(call), activity="fall")
+    assert no["text"] == (
+        "No, nobody was seen falling. Of 3 sightings I could tell what was done for 91 % of the time: "
+        "they were sitting and walking."
+    )
+    assert (no["is_so"], no["confidence"]) == (False, pytest.approx(50 / 55))
+    nobody = run(call, check_activity, people=[], activity="fall")
+    assert nobody["text"] == "No: nobody was seen, so nobody was seen falling."
+
+
+def test_whether_anybody_was_there_is_yes_or_no(call: CallContext) -> None:
+    yes = run(call, check_activity, people=people(call))
+    assert yes["is_so"]
+    assert yes["text"].startswith("Yes: Anna and somebody I don't know in the kitchen, Thursday 19 November, from 18:")
+    assert run(call, check_activity, people=[])["text"] == "No, nobody was seen."
+
+
+def test_the_surest_of_several_moments_is_told_and_the_first() -> None:
+    falls = [
+        sighting("a", "hall", at(18, 10), 1, activity="fall", activity_confidence=0.5),
+        sighting("b", "hall", at(18, 40), 1, "Ben", activity="fall", activity_confidence=0.9),
+    ]
+    call = make_call(footage=ScriptedFootage(RECORDINGS, falls))
+    told = run(call, check_activity, people=people(call, "hall", 18, 20), activity="fall")
+    assert told["text"] == (
+        "Yes, 2 times. I am sure (90 %) of one: Ben falling in the hall on Thursday 19 November at 18:40:00. "
+        "First: Somebody I don't know, 18:10:00."
+    )
 
 
 def test_how_sure_is_said_in_words(call: CallContext) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hearth.edge.cloud_link import Link
     from hearth.edge.enrolment import Joined
     from hearth.edge.share_policy import Sharer
-    from hearth.formats.edge_protocol import Hello
+    from hearth.formats.edge_protocol import Hello, StatisticsTerms
     from hearth.guard.egress.gateway import Egress
     from hearth.storage.database import Store
 
@@ -88,7 +88,7 @@ def join(
         _check_key(shown, expected, yes)
         secret = enrolment.checked_token(_token(token, token_file))
         name = enrolment.name_for(store, home, address, hello.public_key)
-        _try_token(address, door, secret, name)
+        _try_token(address, door, secret, name, hello)
         with one_at_a_time(home):
             changed = settings_file.change(home / "hearth.toml", entry, wanted)
             found = enrolment.join(store, home, address, hello.server, hello.public_key, name, secret, now_of(settings))
@@ -122,9 +122,10 @@ def _hello(address: str, door: Egress) -> Hello:
         return link.hello()
 
 
-def _try_token(address: str, door: Egress, secret: str, name: str) -> None:
-    """Check that the service accepts the token. Raises: LinkError: The token is not taken."""
+def _try_token(address: str, door: Egress, secret: str, name: str, hello: Hello) -> None:
+    """Check that the service accepts the token, and tell how it merges. Raises: LinkError: The token is not taken."""
     from hearth.edge.cloud_link import Link
+    from hearth.formats.edge_protocol import StatisticsTerms
 
     def token() -> str:
         return secret
@@ -135,6 +136,22 @@ def _try_token(address: str, door: Egress, secret: str, name: str) -> None:
         except errors.LinkError as error:
             if error.status != 404:  # a service may keep no tasks
                 raise
+        if "statistics" in hello.features:
+            _show_merging(link.ask("GET", "/v1/statistics", StatisticsTerms, reason="joining"))
+
+
+def _show_merging(terms: StatisticsTerms) -> None:
+    if terms.epsilon is not None and terms.owners == "many":
+        said = (
+            f"of {terms.founders:,} devices or more, hidden in noise: of all that you give, others can tell no more "
+            f"than epsilon {terms.epsilon:g} and delta {terms.delta:g} say"
+        )
+    else:
+        said = (
+            "exact sums, for the devices of one owner alone: who has two of them can tell what a device gave; give "
+            "only if all devices here are yours"
+        )
+    click.echo(f"  merges    {said}", err=True)
 
 
 def _show_service(address: str, hello: Hello, shown: str, edge_table: dict[str, Any]) -> None:
@@ -145,6 +162,10 @@ def _show_service(address: str, hello: Hello, shown: str, edge_table: dict[str, 
     for kind in kinds:
         click.echo(f"  is sent   {_WHAT_LEAVES[kind]}", err=True)
     rest = [kind for kind in _WHAT_LEAVES if kind not in kinds]
+    if "answers" in hello.features and not edge_table["answers"]:
+        click.echo(
+            "  not asked questions of general knowledge, until you write `answers = true` under [edge]", err=True
+        )
     if rest:
         click.echo(f"  not sent  {', '.join(rest)}, unless you say so ([edge] in hearth.toml)", err=True)
 
@@ -263,17 +284,18 @@ def agreed(question: str, yes: bool) -> bool:
 def connected(home: Path, settings: Settings, store: Store) -> Iterator[tuple[Joined, Link, Sharer]]:
     """Open the way to the joined cloud. Raises: NotFound: No cloud was joined."""
     from hearth.edge import enrolment
-    from hearth.edge.cloud_teacher import open_link, owners_mask
+    from hearth.edge.cloud_teacher import open_link
     from hearth.edge.share_policy import Sharer
+    from hearth.guard.egress.masking_door import MaskingDoor
     from hearth.registry import load_tools
-    from hearth.storage.workspace import Folder
+    from hearth.storage.open_home import Home
 
     joined = enrolment.joined(store, home)
-    link = open_link(store, home, settings, door_of(settings, store))
+    at = Home(home, settings, store, os.environ)
+    link = open_link(at, door_of(settings, store))
     if joined is None or link is None:
         raise errors.NotFound("this home has not joined a cloud; join one with `hearth edge join URL`")
     with contextlib.redirect_stdout(sys.stderr):  # a plug-in may print
         tools = load_tools(home).specs
-    mask = owners_mask(Folder(home / "owner", store).for_call(""), settings, os.environ)
     with link:
-        yield joined, link, Sharer(store, link.host, mask, tools)
+        yield joined, link, Sharer(store, link.host, MaskingDoor.of_owner(at), tools)

@@ -13,7 +13,7 @@ from hearth.cli.invocation import Invocation, as_json, print_json
 from hearth.terminal import clean
 
 if TYPE_CHECKING:
-    from hearth.guard.deidentify.masker import Masker
+    from hearth.guard.egress.masking_door import Masked
 
 MAX_BYTES = 50_000_000
 
@@ -42,7 +42,7 @@ def mask(invocation: Invocation, text: tuple[str, ...], kinds: str | None, no_ta
         said = raw.decode("utf-8", "surrogateescape")
     if not said.strip():
         raise click.UsageError("there is no text to mask; give one, or a file: hearth mask - < FILE")
-    masked = _masker(invocation, kinds, no_tagger).mask(said)
+    masked = _masked(invocation, said, kinds, no_tagger)
     if as_json:
         kinds_of = masked.stand_ins.kinds
         shown = [
@@ -60,14 +60,14 @@ def mask(invocation: Invocation, text: tuple[str, ...], kinds: str | None, no_ta
         click.echo(f"  {name:<{width}}  {masked.stand_ins.kinds[name]:<12}  {clean(' '.join(value.split()))}", err=True)
 
 
-def _masker(invocation: Invocation, kinds: str | None, no_tagger: bool) -> Masker:
-    """Return the masker of the home, or one that masks no names. Raises: ConfigError, UsageError."""
+def _masked(invocation: Invocation, said: str, kinds: str | None, no_tagger: bool) -> Masked:
+    """Mask by the home's settings, or without a home by form alone. Raises: ConfigError, UsageError."""
     from hearth import config
-    from hearth.guard.deidentify.masked_llm import OwnersMask
-    from hearth.guard.deidentify.masker import Masker
-    from hearth.guard.deidentify.name_tagging import shipped_tag
+    from hearth.guard.egress.masking_door import MaskingDoor, Part
+    from hearth.models.ner import TAGGER_FILE
     from hearth.storage.database import Store
-    from hearth.storage.workspace import Folder
+    from hearth.storage.open_home import Home
+    from hearth.types import OWNER
 
     chosen: tuple[str, ...] | None = None
     if kinds is not None:
@@ -77,12 +77,13 @@ def _masker(invocation: Invocation, kinds: str | None, no_tagger: bool) -> Maske
         unknown = next((kind for kind in chosen if kind not in config.MASK_KINDS), None)
         if unknown is not None:
             raise click.UsageError(f"unknown kind {unknown!r}; known are {', '.join(config.MASK_KINDS)}")
-    tag = None if no_tagger else shipped_tag(config.cache_folder(os.environ))
-    if tag is None and not no_tagger:
+    if not no_tagger and not TAGGER_FILE.exists():
         click.echo("the tagger is not installed: names you do not know are found by cues alone", err=True)
+    parts, cache = [Part(said, OWNER)], config.cache_folder(os.environ)
     if not (invocation.home / "hearth.toml").exists():
-        return Masker(chosen or config.MASKED_KINDS, tag=tag)
+        kinds_found = chosen or config.MASKED_KINDS
+        return MaskingDoor.of_nobody(cache, kinds_found, is_tagged=not no_tagger).masked(parts)
     settings = config.read_settings(invocation.home / "hearth.toml")
     with Store.open(invocation.home / "hearth.db") as store:
-        workspace = Folder(invocation.home / "owner", store).for_call("")
-        return OwnersMask(workspace, settings, chosen or settings.mask.kinds, tag=tag).masker()
+        home = Home(invocation.home, settings, store, os.environ)
+        return MaskingDoor.of_owner(home, kinds=chosen or None, is_tagged=not no_tagger).masked(parts)

@@ -14,7 +14,6 @@ import click
 
 from hearth import errors
 from hearth.cli.invocation import Invocation, as_json, print_json
-from hearth.cli.learning.correct_command import gather, gathered_lines
 from hearth.terminal import clean
 
 if TYPE_CHECKING:
@@ -46,6 +45,17 @@ def folder_of(invocation: Invocation, state_folder: Path | None) -> Path:
             f"no home in {str(invocation.home)!r}; make one with `hearth init`, or name a folder with --state"
         )
     return invocation.home
+
+
+def folder_within(ctx: click.Context, state_folder: Path | None) -> Path:
+    """Return the folder that a command below `hearth learn` is about: named here, or by a command above it. Raises:
+    ConfigError."""
+    found: Path | None = state_folder
+    obj: Any = ctx.obj
+    while isinstance(obj, tuple):
+        obj, given = obj
+        found = found or given
+    return folder_of(obj, found)
 
 
 def open_encoder() -> Encoder:
@@ -230,6 +240,7 @@ def _learn(
 
     from hearth.learning.demonstration_store import read_entries
     from hearth.learning.finetune import second_tier
+    from hearth.learning.gathering import gather, gathered_lines
 
     entries, faults = read_entries(source_file, source) if source_file else ([], [])
     with opened_state(folder, tools_file=tools_file, graph_file=graph_file) as (state, encoder):
@@ -331,11 +342,6 @@ def _n(n: int, what: str) -> str:
 # ── Looking ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _folder(ctx: click.Context, state_folder: Path | None) -> Path:
-    invocation, given = ctx.obj
-    return folder_of(invocation, state_folder or given)
-
-
 @learn.command()
 @state_option
 @click.option("--all", "show_all", is_flag=True, help="Every task, not the largest ten.")
@@ -348,7 +354,7 @@ def status(ctx: click.Context, state_folder: Path | None, show_all: bool, as_jso
     from hearth.learning.versions.lineage import Lineage
     from hearth.planning.deferral.agreement_log import Agreements
 
-    folder = _folder(ctx, state_folder)
+    folder = folder_within(ctx, state_folder)
     with opened_store(folder) as store:
         lineage, buffer = Lineage(store), Buffer(store)
         version = lineage.current()
@@ -413,7 +419,7 @@ def history(ctx: click.Context, state_folder: Path | None, picture: Path | None,
     from hearth.learning.versions.lineage import Lineage
     from hearth.models.llm.from_settings import ADAPTERS
 
-    folder = _folder(ctx, state_folder)
+    folder = folder_within(ctx, state_folder)
     with opened_store(folder) as store:
         lineage = Lineage(store)
         versions, current = lineage.versions(), lineage.current()
@@ -469,7 +475,7 @@ def rollback(ctx: click.Context, version: int, state_folder: Path | None, as_jso
     """
     bars = Bars()
     try:
-        with opened_state(_folder(ctx, state_folder)) as (state, _):
+        with opened_state(folder_within(ctx, state_folder)) as (state, _):
             target, lost = state.rollback(version, bars)
             n_members = len(state.lineage.members(target.number))
     finally:
@@ -494,7 +500,7 @@ def compare(ctx: click.Context, a: int, b: int, state_folder: Path | None, as_js
     """Compare version B with version A: demonstrations and scores by task."""
     from hearth.learning.versions.lineage import Lineage
 
-    with opened_store(_folder(ctx, state_folder)) as store:
+    with opened_store(folder_within(ctx, state_folder)) as store:
         found = Lineage(store).compare(a, b)
     if as_json:
         print_json(

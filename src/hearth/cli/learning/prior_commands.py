@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from hearth import errors
-from hearth.cli.invocation import Invocation, as_json, print_json
-from hearth.cli.learning.learn_commands import Bars, folder_of, opened_state, state_option
+from hearth.cli.invocation import as_json, print_json
+from hearth.cli.learning.learn_commands import Bars, folder_within, opened_state, state_option
 from hearth.terminal import clean
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 @click.option("--force", is_flag=True, help="Take it whatever the gate says.")
 @state_option
 @as_json
-@click.pass_obj
+@click.pass_context
 def prior(
-    invocation: Invocation, file: Path | None, remove: bool, force: bool, state_folder: Path | None, as_json: bool
+    ctx: click.Context, file: Path | None, remove: bool, force: bool, state_folder: Path | None, as_json: bool
 ) -> int:
     """Begin with what other devices learnt: the prior in FILE, or the one that `hearth edge sync` fetched.
 
@@ -34,7 +34,7 @@ def prior(
     """
     if remove and file is not None:
         raise errors.RequestError("give a file to take, or --remove, and not both")
-    folder = folder_of(invocation, state_folder)
+    folder = folder_within(ctx, state_folder)
     bars = Bars()
     with opened_state(folder) as (state, _):
         wanted = None if remove else _wanted(state, folder, file)

@@ -4,24 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
 from hearth.cli.invocation import as_json, print_json
-from hearth.cli.learning.learn_commands import folder_of, learn, opened_state, opened_store, state_option
+from hearth.cli.learning.learn_commands import folder_within, learn, opened_state, opened_store, state_option
 from hearth.cli.learning.prior_commands import prior
 from hearth.terminal import clean, short
-
-
-def _folder(ctx: click.Context, state_folder: Path | None) -> Path:
-    """Return the folder named here, or by one of the commands above."""
-    found: Path | None = state_folder
-    obj: Any = ctx.obj
-    while isinstance(obj, tuple):
-        obj, given = obj
-        found = found or given
-    return folder_of(obj, found)
 
 
 @click.group(invoke_without_command=True)
@@ -36,7 +25,7 @@ def quarantine(ctx: click.Context, state_folder: Path | None, as_json: bool) -> 
     if ctx.invoked_subcommand is not None:
         ctx.obj = (ctx.obj, state_folder)
         return
-    _show(_folder(ctx, state_folder), as_json)
+    _show(folder_within(ctx, state_folder), as_json)
 
 
 @quarantine.command(name="list")
@@ -45,7 +34,7 @@ def quarantine(ctx: click.Context, state_folder: Path | None, as_json: bool) -> 
 @click.pass_context
 def list_(ctx: click.Context, state_folder: Path | None, as_json: bool) -> None:
     """List them, each with its plan and the reason."""
-    _show(_folder(ctx, state_folder), as_json)
+    _show(folder_within(ctx, state_folder), as_json)
 
 
 def _show(folder: Path, is_json: bool) -> None:
@@ -91,7 +80,7 @@ def release(ctx: click.Context, id: str, yes: bool, state_folder: Path | None) -
     from hearth.formats.plan_text import plan_lines
     from hearth.learning.teaching.quarantine import Quarantine
 
-    with opened_state(_folder(ctx, state_folder)) as (state, _):
+    with opened_state(folder_within(ctx, state_folder)) as (state, _):
         kept = Quarantine(state.store).one(id)
         click.echo(clean(f"“{kept.entry.demonstration.request}”"))
         for line in plan_lines(kept.entry.demonstration.plan, state.tools):
@@ -113,7 +102,7 @@ def drop(ctx: click.Context, id: str, state_folder: Path | None) -> None:
     """Remove the demonstration ID for good."""
     from hearth.learning.teaching.quarantine import Quarantine
 
-    with opened_state(_folder(ctx, state_folder)) as (state, _):
+    with opened_state(folder_within(ctx, state_folder)) as (state, _):
         n = Quarantine(state.store).drop(id)
     click.echo(f"Removed {n} from quarantine.")
 

@@ -58,10 +58,10 @@ def forget(
 
     Of --person, --since, --until and --topic, all that are given must hold. What is forgotten is shown first. It is
     removed from the weights (which then equal those of a student that never saw it), the memory, every version and the
-    files' bytes, together with facts, sentences of summaries and kept files that rest on it alone. A receipt, which
+    files' bytes, together with facts and sentences of summaries that rest on it alone. A receipt, which
     repeats nothing of it, is written to `receipts/`.
     """
-    from hearth.learning.unlearning import find
+    from hearth.learning.unlearning import Sought, find
     from hearth.learning.unlearning import forget as forget_found
 
     if kind is not None and not ids:
@@ -74,8 +74,7 @@ def forget(
             "--from-episode"
         )
     with opened_store(folder) as store:
-        found = find(
-            store,
+        sought = Sought(
             demonstrations=ids if kind == "demonstration" else (),
             events=ids if kind == "event" else (),
             matching=matching,
@@ -83,8 +82,8 @@ def forget(
             episode=episode,
             with_record=not keep_record,
             wanted=wanted,
-            encoder=open_encoder() if topic else None,
         )
+        found = find(store, sought, open_encoder() if topic else None)
     if found.is_empty:
         raise errors.NotFound("nothing of that is held; there is nothing to forget")
     if not yes:
@@ -105,7 +104,7 @@ def forget(
         print_json(asdict(receipt))
     else:
         _say(receipt)
-    return 6 if receipt.found_in else 0
+    return 6 if receipt.found_in or receipt.failed else 0
 
 
 def _wanted(
@@ -140,7 +139,6 @@ def _json(found: Found) -> dict[str, object]:
         "n_sent": len(found.sent),
         "facts_and_sentences": list(found.attached.said),
         "n_facts": len(found.attached.facts),
-        "n_blobs": len(found.attached.blobs),
         "held": [
             {"holder": held.holder, "counts": {count.many: count.n for count in held.counts}, "texts": list(held.texts)}
             for held in found.held
@@ -167,10 +165,6 @@ def _show(found: Found) -> None:
         click.echo(f"  {'with it':<13} {short(text, 80)}")
     if len(attached.said) > _N_SHOWN:
         click.echo(f"  {'with it':<13} … and {len(attached.said) - _N_SHOWN} more facts and sentences of summaries")
-    if attached.blobs:
-        click.echo(
-            f"  {len(attached.blobs)} kept {'file' if len(attached.blobs) == 1 else 'files'} that belong to them"
-        )
     for held in found.held:
         for count in held.counts:
             if count.n:
@@ -193,7 +187,6 @@ def _say(receipt: Receipt) -> None:
         (receipt.skills_removed, "skill", "skills"),
         (receipt.n_facts, "fact", "facts"),
         (receipt.n_lines, "sentence of a summary", "sentences of summaries"),
-        (receipt.n_blobs, "kept file", "kept files"),
         (receipt.n_erased, "message's bytes", "messages' bytes"),
         (receipt.n_questions, "question that waited for the cloud", "questions that waited for the cloud"),
     )
@@ -203,6 +196,8 @@ def _say(receipt: Receipt) -> None:
     click.echo(f"Forgotten: {', '.join(said)}.")
     for line in receipt.rebuilt:
         click.echo(f"  rebuilt   {line}")
+    for what in receipt.failed:
+        click.echo(f"  still in  {clean(what)}")
     for what in receipt.stays:
         click.echo(f"  kept      {clean(what)}")
     if receipt.versions_rewritten:

@@ -18,8 +18,8 @@ from hearth.terminal import clean, short
 
 if TYPE_CHECKING:
     from hearth.config import Settings
+    from hearth.memory.facts.fact_rules import Known
     from hearth.memory.facts.fact_store import Fact, FactStore
-    from hearth.memory.facts.verb_rules import Known
     from hearth.storage.database import Store
 
 _SOURCES = {

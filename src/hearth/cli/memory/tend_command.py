@@ -85,13 +85,13 @@ def _embed(at: Opened) -> int:
 def _propose(at: Opened) -> Reading:
     """Read what was said with the language model, and propose facts. Raises: ConfigError: No language model is
     configured, or it cannot be used; nothing was read."""
-    from hearth.guard.deidentify.masked_llm import MaskedModel, leaves_device, open_masked
     from hearth.guard.egress.gateway import Egress
+    from hearth.guard.egress.masked_llm import MaskedModel, leaves_device, open_masked
     from hearth.guard.flow.injection import InjectionReader
     from hearth.learning.llm.llm_fact_extraction import MAX_EVENTS, Reading, read_facts
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
     from hearth.models.llm.openai_endpoint import RemoteModel
-    from hearth.storage.workspace import Folder
+    from hearth.storage.open_home import Home
 
     chosen = at.settings.models.language
     if chosen is None:
@@ -99,10 +99,8 @@ def _propose(at: Opened) -> Reading:
             "no language model is configured: --propose asks the one in [models.language] of hearth.toml"
         )
     egress = Egress.from_settings(at.settings, at.store, lambda: dt.datetime.now(at.zone))
-    workspace = Folder(at.home / "owner", at.store).for_call("")
-    model: LanguageModel = open_masked(
-        chosen, at.settings, at.home, workspace, egress, os.environ, reason="facts proposed"
-    )
+    home = Home(at.home, at.settings, at.store, os.environ)
+    model: LanguageModel = open_masked(chosen, home, egress, reason="facts proposed")
     done = Reading()
     known = known_people(at)
     if getattr(model, "writes_plans", False):

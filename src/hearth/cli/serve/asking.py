@@ -13,15 +13,16 @@ import click
 from hearth.cli.invocation import Invocation, known_tools, opened_agent
 from hearth.errors import CancelledError, HearthError
 from hearth.guard.policy.approval import ANSWERS, PROMPT, UNFORESEEN
-from hearth.terminal import clean
+from hearth.terminal import clean, drop_typed_ahead
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from hearth.agent import Agent, UndoReport
+    from hearth.cli.serve.teaching import Teaching
     from hearth.protocols import Reply
     from hearth.serve.programs.home_link import HomeLink, Question, Standing
-    from hearth.types import Episode, ToolSpec
+    from hearth.types import Episode, Plan, Refusal, ToolSpec
 
 _WAIT_S = 10.0
 _LOOK_S = 0.3
@@ -54,6 +55,22 @@ class Asking(Protocol):
 
     def typed(self, id: str) -> str:
         """Return the words of an episode's request."""
+        ...
+
+    def correct(self, id: str, say: str) -> list[str]:
+        """Teach that an episode's request means what `say` does, or nothing; return the plan's lines.
+
+        Raises:
+            RequestError, PlanError: Nothing was learnt.
+        """
+        ...
+
+    def history(self, limit: int) -> tuple[Episode, ...]:
+        """Return what was asked last, the newest first."""
+        ...
+
+    def why(self, id: str) -> list[str]:
+        """Say how an answer came about."""
         ...
 
     def tend(self) -> None:
@@ -91,6 +108,17 @@ class AskingHere:
 
     def typed(self, id: str) -> str:
         return self._agent.trace.episode(id).request.text
+
+    def correct(self, id: str, say: str) -> list[str]:
+        from hearth.cli.serve.teaching import TeachingHere
+
+        return _corrected(TeachingHere(self._agent), id, say)
+
+    def history(self, limit: int) -> tuple[Episode, ...]:
+        return self._agent.trace.episodes(limit)
+
+    def why(self, id: str) -> list[str]:
+        return _why(self._agent.home, id)
 
     def tend(self) -> None:
         self._agent.tend()
@@ -145,6 +173,7 @@ class AskingUp:
 
     def _typed_reply(self, number: int, question: Question) -> Reply | None:
         """Return what is typed; None when the question was answered elsewhere meanwhile."""
+        drop_typed_ahead(sys.stdin)
         click.echo(f"{clean(question.text)}\n{PROMPT}", err=True, nl=False)
         while True:
             if select.select([sys.stdin], [], [], _LOOK_S)[0]:
@@ -183,8 +212,35 @@ class AskingUp:
         with open_trace(self._home) as trace:
             return trace.episode(id).request.text
 
+    def correct(self, id: str, say: str) -> list[str]:
+        from hearth.cli.serve.teaching import TeachingUp
+
+        return _corrected(TeachingUp(self._home, self._link), id, say)
+
+    def history(self, limit: int) -> tuple[Episode, ...]:
+        from hearth.agent import open_trace  # brings in all of an agent: not for `hearth --help`
+
+        with open_trace(self._home) as trace:
+            return trace.episodes(limit)
+
+    def why(self, id: str) -> list[str]:
+        return _why(self._home, id)
+
     def tend(self) -> None:
         """Do nothing: `hearth up` looks after the home."""
+
+
+def _why(home: Path, id: str) -> list[str]:
+    from hearth.cli.why_command import explained, record_of
+
+    return [f"{one.title}: {' '.join(one.says)}" for one in explained(record_of(home, id)) if one.says]
+
+
+def _corrected(home: Teaching, id: str, say: str) -> list[str]:
+    from hearth.formats.plan_text import plan_lines
+
+    _, plan = home.teach(home.episode(id), say or None, None)
+    return plan_lines(plan, home.specs) if plan.steps else ["nothing is to be done"]
 
 
 @contextlib.contextmanager
@@ -197,6 +253,30 @@ def asking(invocation: Invocation, *, yes: bool) -> Iterator[Asking]:
         return
     with contextlib.closing(link):
         yield AskingUp(invocation.home, link, yes=yes)
+
+
+def planned(
+    invocation: Invocation, text: str, tools: Mapping[str, ToolSpec] | None
+) -> tuple[Plan | Refusal, Mapping[str, ToolSpec]]:
+    """Plan a request with the home's tools, in the `hearth up` that has it or here; with other tools always here.
+
+    Returns:
+        The plan or why there is none, and the tools it was made with.
+    Raises:
+        HomeBusyError: Other tools were given, and `hearth up` has the home.
+    """
+    link = link_to(invocation.home) if tools is None else None
+    if link is None:
+        with opened_agent(invocation, yes=False) as agent:
+            specs = tools or agent.tools.specs
+            return agent.plan(agent.request(text), specs), specs
+    from hearth.formats.plan_json import plan_from_json, refusal_from_json
+
+    with contextlib.closing(link):
+        found = link.plan(text, after_last=False)
+    refusal = found.get("refusal")
+    made = refusal_from_json(refusal) if isinstance(refusal, dict) else plan_from_json(found)
+    return made, known_tools(invocation.home).specs
 
 
 def link_to(home: Path) -> HomeLink | None:

@@ -19,7 +19,8 @@ def clients() -> None:
     """Give other programs tokens, and take them back.
 
     A program with a token may ask through OpenAI's protocol and MCP while `hearth up` runs. It reads; with --may-change
-    it may also ask for changes, which you then allow or refuse on the page; with --may-answer also in the program.
+    it may also ask for changes, which you then allow or refuse on the page; with --may-answer also in the program. Of
+    what was asked and what left it sees its own, with --may-look everything.
     """
 
 
@@ -27,15 +28,16 @@ def clients() -> None:
 @click.argument("name")
 @click.option("--may-change", is_flag=True, help="It may ask for changes; each is put to you.")
 @click.option("--may-answer", is_flag=True, help="You may say yes in the program itself, too (MCP).")
+@click.option("--may-look", is_flag=True, help="It may list all that was asked, and all that left (MCP).")
 @click.pass_obj
-def add(invocation: Invocation, name: str, may_change: bool, may_answer: bool) -> None:
+def add(invocation: Invocation, name: str, may_change: bool, may_answer: bool, may_look: bool) -> None:
     """Make a token for the program NAME, and print it once.
 
     Give --may-answer only to programs that show you the question: one that does not could say yes by itself.
     """
     if may_answer and not may_change:
         raise click.UsageError("--may-answer goes with --may-change")
-    click.echo(_keys(invocation).add(name, may_change=may_change, may_answer=may_answer))
+    click.echo(_keys(invocation).add(name, may_change=may_change, may_answer=may_answer, may_look=may_look))
     click.echo("It is not shown again; only its digest is kept.", err=True)
 
 
@@ -46,11 +48,18 @@ def list_clients(invocation: Invocation, as_json: bool) -> None:
     """List the programs that have a token."""
     known = _keys(invocation).clients
     if as_json:
-        print_json([{"name": c.name, "may_change": c.may_change, "may_answer": c.may_answer} for c in known])
+        print_json(
+            [
+                {"name": c.name, "may_change": c.may_change, "may_answer": c.may_answer, "may_look": c.may_look}
+                for c in known
+            ]
+        )
         return
     for client in known:
         rights = "reads" if not client.may_change else "may ask for changes"
-        click.echo(f"{clean(client.name)}  {rights}{', and show you the question' if client.may_answer else ''}")
+        rights += ", and show you the question" if client.may_answer else ""
+        rights += ", sees all that was asked" if client.may_look else ""
+        click.echo(f"{clean(client.name)}  {rights}")
     if not known:
         click.echo("No program has a token; `hearth clients add NAME` makes one.")
 

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 @click.group(invoke_without_command=True)
 @click.option("--read-only", is_flag=True, help="Serve what reads; what would change something is refused.")
+@click.option("--may-look", is_flag=True, help="The program may list all that was asked, and all that left.")
 @click.pass_context
-def mcp(ctx: click.Context, read_only: bool) -> None:
+def mcp(ctx: click.Context, read_only: bool, may_look: bool) -> None:
     """Serve this home to a program that speaks MCP, over standard input and output.
 
     The program starts it: name this command in its settings. What would change or send something is asked of you in
@@ -36,16 +37,16 @@ def mcp(ctx: click.Context, read_only: bool) -> None:
     The commands below are about the other direction: servers of other programs, whose tools become tools of this home.
     """
     if ctx.invoked_subcommand is None:
-        _serve(ctx.ensure_object(Invocation), read_only)
+        _serve(ctx.ensure_object(Invocation), read_only, may_look)
 
 
-def _serve(invocation: Invocation, read_only: bool) -> None:
+def _serve(invocation: Invocation, read_only: bool, may_look: bool) -> None:
     try:
         from hearth.serve.door import Client
         from hearth.serve.programs import mcp_server
     except ModuleNotFoundError as error:
         raise MissingExtraError(f"`hearth mcp` ({error.name})", "pip install 'hearth-agent[mcp]'") from None
-    owner = Client("MCP", may_change=not read_only, digest="", may_answer=True)
+    owner = Client("MCP", may_change=not read_only, digest="", may_answer=True, may_look=may_look)
     if sys.stdin.isatty():
         click.echo(
             "This speaks MCP, which programs speak; name `hearth mcp` in their settings. Ctrl-C ends it.", err=True

@@ -8,41 +8,17 @@ import shutil
 import signal
 import sys
 import webbrowser
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from hearth.atomic_files import replacing
 from hearth.cli.invocation import Invocation
-from hearth.errors import MissingExtraError
+from hearth.errors import HearthError, MissingExtraError
+from hearth.terminal import clean
 
-_UNIT = """\
-[Unit]
-Description=Hearth, the agent of {home}
-After=default.target
-
-[Service]
-ExecStart={command} --home {home} up
-Restart=on-failure
-RestartSec=5
-NoNewPrivileges=true
-
-[Install]
-WantedBy=default.target
-"""
-_PLIST = """\
-<?xml version="1.0" encoding="UTF-8"?>
-<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
-<plist version="1.0"><dict>
-<key>Label</key><string>hearth</string>
-<key>ProgramArguments</key><array><string>{command}</string><string>--home</string><string>{home}</string><string>up</string></array>
-<key>RunAtLoad</key><true/>
-<key>KeepAlive</key><dict><key>SuccessfulExit</key><false/></dict>
-</dict></plist>
-"""
-_FORMS = {
-    "systemd": (_UNIT, "~/.config/systemd/user/hearth.service"),
-    "launchd": (_PLIST, "~/Library/LaunchAgents/hearth.plist"),
-}
+if TYPE_CHECKING:
+    from hearth.serve.house import House
 
 
 @click.command()
@@ -52,7 +28,10 @@ _FORMS = {
 )
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
 @click.option(
-    "--print", "form", type=click.Choice(sorted(_FORMS)), help="Print a unit that starts it at login, and end."
+    "--print",
+    "form",
+    type=click.Choice(("compose", "launchd", "systemd")),
+    help="Print what starts it with the machine, and end.",
 )
 @click.pass_obj
 def up(invocation: Invocation, host: str, port: int | None, opens: bool, form: str | None) -> int:
@@ -61,32 +40,58 @@ def up(invocation: Invocation, host: str, port: int | None, opens: bool, form: s
     Prints the page's link, which holds the home's key. Ctrl-C ends it.
     """
     if form is not None:
-        _print_unit(form, invocation.home)
+        from hearth.cli.serve.service_files import service_file
+
+        text, place = service_file(form, shutil.which("hearth") or sys.argv[0], invocation.home.resolve())
+        click.echo(text, nl=False)
+        click.echo(f"Put this into {place}", err=True)
         return 0
     try:
         from hearth.serve import house
+        from hearth.serve.background import resting
     except ModuleNotFoundError as error:
         raise MissingExtraError(f"the page ({error.name})", "pip install 'hearth-agent[serve]'") from None
-    with contextlib.redirect_stdout(sys.stderr):  # a plug-in may print
-        running = house.opened(invocation.home, os.environ, host=host, port=port)
-    with running as serving:
-        click.echo(f"Hearth is up: {serving.link}")
-        if serving.voice:
-            click.echo(f"Voice satellites are answered at {serving.voice}.", err=True)
-        if serving.listening.getsockname()[0] not in house.LOOPBACK:
-            click.echo("Others in this network can reach it; whoever has the link may act for you.", err=True)
-        click.echo("Ctrl-C ends it.", err=True)
-        if opens:
-            webbrowser.open(serving.link)
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended by a service manager, it ends as by Ctrl-C
-        with contextlib.suppress(KeyboardInterrupt):
-            serving.serve()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended by a service manager, it ends as by Ctrl-C
+    settings_file = invocation.home / "hearth.toml"
+    good = b""
+    while True:
+        try:
+            with contextlib.redirect_stdout(sys.stderr):  # a plug-in may print
+                running = house.opened(invocation.home, os.environ, host=host, port=port)
+            with running as serving:
+                good = settings_file.read_bytes()
+                _tell(serving)
+                if opens:
+                    webbrowser.open(serving.link)
+                taken = serving.listening.getsockname()[1]
+                with contextlib.suppress(KeyboardInterrupt):
+                    serving.serve()
+                if not serving.is_again.is_set():
+                    break
+                opens = False
+                if port == 0:
+                    port = taken  # browsers come back to where they were
+            del running, serving
+            resting.let_go()  # its parts know each other, and each new start would add 100 MB
+        except HearthError as error:
+            if not good or settings_file.read_bytes() == good:
+                raise
+            # Changed on the page, and nobody may be at the machine: better up as before than not at all.
+            click.echo(f"hearth: {clean(str(error))}; the settings are as they were before", err=True)
+            with replacing(settings_file, keeps_mode=True) as file:
+                file.write(good)
     click.echo("Hearth is down.", err=True)
     return 0
 
 
-def _print_unit(form: str, home: Path) -> None:
-    text, place = _FORMS[form]
-    command = shutil.which("hearth") or sys.argv[0]
-    click.echo(text.format(command=command, home=home.resolve()), nl=False)
-    click.echo(f"Put this into {place}", err=True)
+def _tell(serving: House) -> None:
+    from hearth.serve.house import LOOPBACK
+
+    click.echo(f"Hearth is up: {serving.link}")
+    if serving.voice:
+        click.echo(f"Voice satellites are answered at {serving.voice}.", err=True)
+    if serving.phones:
+        click.echo(f"Phones come in at {serving.phones}; let them in on the page Phones.", err=True)
+    if serving.listening.getsockname()[0] not in LOOPBACK:
+        click.echo("Others in this network can reach it; whoever has the link may act for you.", err=True)
+    click.echo("Ctrl-C ends it.", err=True)

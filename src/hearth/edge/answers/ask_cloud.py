@@ -17,26 +17,22 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from hearth import config
-from hearth.config import Settings
 from hearth.edge import enrolment
 from hearth.edge.answers import personalise
 from hearth.edge.answers.personalise import Eater, Private
 from hearth.edge.answers.redaction import outgoing, stated
-from hearth.errors import HearthError, LinkError, ToolError
+from hearth.errors import HearthError, LinkError, ToolError, UnknownStandInError
 from hearth.formats import edge_protocol
 from hearth.formats.tool_signature import FunctionTool, tool
-from hearth.guard.deidentify.masker import Masker, UnknownStandInError
-from hearth.guard.deidentify.name_tagging import shipped_tag
-from hearth.guard.deidentify.names.contact_names import OwnerNames, OwnName, gathered
+from hearth.guard.egress.masking_door import MaskingDoor, Part, sending
 from hearth.memory.facts.fact_store import ME, FactStore
 from hearth.memory.facts.relations import KIN
 from hearth.protocols import CallContext
-from hearth.storage.database import Store
+from hearth.storage.open_home import Home
 from hearth.tools.pim.calendar import find_events
 from hearth.tools.pim.person_lookup import entities
+from hearth.types import OWNER
 
 ASK_CLOUD = "ask_cloud"
 HEALTH = frozenset({"allergic to", "health", "diet", "avoids"})
@@ -79,19 +75,10 @@ class JoinedAnswer:
     """The sources of the answer's parts."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Home:
-    store: Store
-    path: Path
-    settings: Settings
-    environ: Mapping[str, str]
-
-
-def answering_tool(store: Store, home: Path, settings: Settings, environ: Mapping[str, str]) -> FunctionTool | None:
+def answering_tool(home: Home) -> FunctionTool | None:
     """Return the tool of a home that joined a cloud and lets it answer; None for any other home."""
-    if not settings.edge.answers or enrolment.joined(store, home) is None:
+    if not home.settings.edge.answers or enrolment.joined(home.store, home.path) is None:
         return None
-    at = _Home(store, home, settings, environ)
 
     @tool(source="teacher", domain="knowledge", answer="{text}", answer_none="Nothing is known of that.", timeout_s=60)
     def ask_cloud(question: str, call: CallContext) -> JoinedAnswer:
@@ -100,12 +87,12 @@ def answering_tool(store: Store, home: Path, settings: Settings, environ: Mappin
         Args:
             question: The question, as it was said.
         """
-        return answer(question, call, at)
+        return answer(question, call, home)
 
     return ask_cloud
 
 
-def answer(question: str, call: CallContext, at: _Home) -> JoinedAnswer:
+def answer(question: str, call: CallContext, at: Home) -> JoinedAnswer:
     """Ask the cloud and join its answer with local facts. Raises: ToolError: Nothing may leave, or nothing is known."""
     question = question[:MAX_QUESTION_CHARS]
     facts = [(fact.subject, fact.relation, fact.value) for fact in FactStore(at.store).believed()]
@@ -129,16 +116,22 @@ def answer(question: str, call: CallContext, at: _Home) -> JoinedAnswer:
     return JoinedAnswer(f"{text}\n{where}.", asked, rests)
 
 
-def _asked(question: str, call: CallContext, at: _Home) -> tuple[edge_protocol.AnswerGiven, str]:
+def _asked(question: str, call: CallContext, at: Home) -> tuple[edge_protocol.AnswerGiven, str]:
     """Return the cloud's answer with the owner's own names put back, and the text sent. Raises: LinkError."""
     from hearth.edge.cloud_teacher import open_link  # needed by few requests
 
-    link = open_link(at.store, at.path, at.settings, call.egress)
+    link = open_link(at, call.egress)
     if link is None:
         raise LinkError("this home has left its cloud", code="closed")
-    masked = _masker(call, at).mask(question)
-    with link:
-        given = link.answer(edge_protocol.AnswerAsked(id=secrets.token_hex(12), question=masked.text), masked.values)
+    masked = _door(at).masked([Part(question, OWNER)])
+    try:
+        with link, sending(masked.values):
+            given = link.answer(edge_protocol.AnswerAsked(id=secrets.token_hex(12), question=masked.text))
+    except LinkError as error:
+        # That nothing is known of it is an answer, too.
+        enrolment.note_heard(at.store, call.now, "" if error.status == 404 else str(error))
+        raise
+    enrolment.note_heard(at.store, call.now)
     try:
         items = tuple(
             item.model_copy(
@@ -156,20 +149,13 @@ def _asked(question: str, call: CallContext, at: _Home) -> tuple[edge_protocol.A
     return given.model_copy(update={"text": text, "items": items}), masked.text
 
 
-def _masker(call: CallContext, at: _Home) -> Masker:
-    """Return the owner's mask, with the names that facts hold added to those of contacts and calendar."""
-    settings = at.settings
+def _door(at: Home) -> MaskingDoor:
+    """Return the way out, which knows the names that facts hold beside those of contacts and calendar."""
     held = FactStore(at.store).believed()
-    names = [OwnName(fact.subject, "person") for fact in held if fact.subject != ME]
-    names += [OwnName(fact.value, _NAMES[fact.relation]) for fact in held if fact.relation in _NAMES]
-    names += [OwnName(fact.value, "person") for fact in held if fact.relation in KIN.values()]
-    return Masker(
-        settings.mask.kinds,
-        names=OwnerNames((*gathered(call.workspace, settings), *names), settings.mask.keep),
-        tag=shipped_tag(config.cache_folder(at.environ)),
-        country=settings.owner.country,
-        keep=settings.mask.keep,
-    )
+    names = [(fact.subject, "person") for fact in held if fact.subject != ME]
+    names += [(fact.value, _NAMES[fact.relation]) for fact in held if fact.relation in _NAMES]
+    names += [(fact.value, "person") for fact in held if fact.relation in KIN.values()]
+    return MaskingDoor.of_owner(at, names=names)
 
 
 def _local(reason: str, private: Private, question: str) -> JoinedAnswer:

@@ -102,6 +102,8 @@ def give(
         LinkError: The service was not reached, or refused. StatisticsError: A round was not as it should be.
     """
     terms = link.ask("GET", "/v1/statistics", edge_protocol.StatisticsTerms, reason="statistics")
+    if terms.owners == "many" and terms.epsilon is None:
+        return Given(0, 0, "the service merges many owners' devices and does not say what noise hides them")
     if terms.mode == "secret" and terms.k < LEAST_EDGES:
         return Given(0, 0, f"the service sums {terms.k} edges; this device asks for {LEAST_EDGES} and gave nothing")
     learnt = learn_masked(student, store, sharer, is_fresh=terms.mode == "secret")

@@ -22,11 +22,14 @@ from dataclasses import dataclass
 from hearth.guard.capability.quantities import SaidTimes, all_numbers
 from hearth.guard.capability.record_extraction import DATE, Atom, Owner, Record, Result, flat
 from hearth.guard.capability.request_words import (
+    CALENDAR_WORDS,
+    addresses,
     amounts,
     content_words,
     days_said,
     folded,
     has_invisible,
+    identity,
     is_in,
     stem,
     word_set,
@@ -52,6 +55,9 @@ _RATING_FIELDS = word_set("rating score stars")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 _THAN = re.compile(r"\b\w+er\s+than\b")
 """A bound ("rated higher than 4") chooses nothing."""
+_PAGES = frozenset(map(stem, word_set("link url website webpage page site article blog homepage")))
+_AT_A_PLACE = re.compile(r"\b(?:at|in)\s+(?:the\s+)?([A-Z]\w+)")
+"""A place that the request names: "at the Bootshaus"."""
 _GLUED = re.compile(r"(?<=[a-z0-9])\.(?=[A-Z][a-z]+ )")
 """A full stop with no space after it."""
 _EACH_OF_OURS = re.compile(
@@ -82,8 +88,8 @@ class _Part:
 
     def score(self, record: Record) -> float:
         """Score how much this sentence speaks of the record: shared words; whole names, addresses, amounts count
-        more."""
-        score = float(len(record.labels & self.stems))
+        more, words of its place less."""
+        score = float(len(record.labels & self.stems)) + 0.5 * len(record.places & self.stems)
         if any(len(title) > 2 and is_in(title, self.text) for title in record.titles):
             score += 2
         if any(len(atom.value) > 4 and is_in(atom.value, self.text) for atom in record.atoms):
@@ -105,6 +111,8 @@ class Evidence:
         self._is_for_all = bool(_UNIVERSAL & set(words(self._wished)))
         said = _GLUED.sub(". ", request.text)
         self.text = folded(said)
+        self._is_place_said = any(word.lower() not in CALENDAR_WORDS for word in _AT_A_PLACE.findall(said))
+        self._addresses = addresses(said)
         self.stems = content_words(said)
         self._parts = tuple(_Part.of(part, request.now.date()) for part in _SENTENCE.split(said) if part.strip())
         self.times = SaidTimes(said, request.now.date())
@@ -134,7 +142,7 @@ class Evidence:
             return False
         if low.isdigit() and len(low) < 5:
             return re.search(rf"(?:\bid|\bnumber|\bno\.?|#)\s*'?\"?{low}\b", self.text) is not None
-        return is_in(low, self.text)
+        return is_in(low, self.text) or identity(value) in self._addresses
 
     def says(self, text: str) -> bool:
         """Return whether every content word of `text` is in the request."""
@@ -144,10 +152,10 @@ class Evidence:
 
     def holding(self, value: str, *, is_made: bool = False) -> Iterator[tuple[Result, Record, Atom]]:
         """Yield where a value stands in what was there before, or in what this request made."""
-        low = folded(value)
-        for result in self.made if is_made else self.results:
-            for record, atom in result.holders.get(low, ()):
-                yield result, record, atom
+        for low in dict.fromkeys((identity(value), folded(value))):
+            for result in self.made if is_made else self.results:
+                for record, atom in result.holders.get(low, ()):
+                    yield result, record, atom
 
     def is_meant(self, result: Result, record: Record) -> bool:
         """Return whether the owner means `record`."""
@@ -308,6 +316,30 @@ class Evidence:
             result.is_first_party and any(low in folded(str(text)) for text in result.texts)
             for result in self.results
             if self._is_any_meant(result)
+        )
+
+    def is_link_posted(self, bare: str) -> bool:
+        """Return whether the request speaks of pages or links, and somebody known put this one, whole, into a message
+        that the owner means. Opening it tells others nothing that was read for this request: it was there before."""
+        low = folded(bare)
+        if not self.stems & _PAGES or has_invisible(bare):
+            return False
+        return any(
+            any(is_in(low, folded(text)) for text in record.prose)
+            and any(atom.is_author and self.owner.knows(atom.value) for atom in record.atoms)
+            and self.is_meant(result, record)
+            for result in self.results
+            for record in result.records
+        )
+
+    def is_told_of(self, low: str) -> bool:
+        """Return whether a text stands in the prose of a record that the owner means, whoever wrote it, or of those
+        that a call in the request's own words found; where the request names a place itself, not of these."""
+        return any(
+            any(is_in(low, folded(text)) for text in record.prose)
+            and (self.is_meant(result, record) or (not self._is_place_said and self._is_asked_by_name(result)))
+            for result in self.results
+            for record in result.records
         )
 
     def is_whole_prose(self, text: str) -> bool:

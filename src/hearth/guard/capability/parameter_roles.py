@@ -1,9 +1,9 @@
 """Reads from a tool's spec what its parameters and result fields mean to a guard.
 
 A parameter is a recipient, a target (a record to act on), a link, an amount, a secret, a name (a title for something
-new), a place in the owner's folder, items of a list, content, a moment, a repetition, or free (switches, counts). Types
-decide first, then `is_sink`, then the parameter's name. A poorly described tool gets the stricter reading: an unknown
-nominal type is a target.
+new), a place in the owner's folder, a venue, items of a list, content, a moment, a repetition, or free (switches,
+counts). Types decide first, then `is_sink`, then the parameter's name. A poorly described tool gets the stricter
+reading: an unknown nominal type is a target.
 
 Covered: nested lists and records (an attachment's `file_id` is a target).
 Not covered: what a free text means; switches and choices from a list (read or write rights), which are free.
@@ -28,6 +28,7 @@ Role = Literal[
     "place",
     "content",
     "items",
+    "venue",
     "when",
     "repeat",
     "query",
@@ -44,6 +45,7 @@ _ADDRESS_WORDS = frozenset({"address", "street", "city"})
 _REPEAT_WORDS = frozenset({"repeat", "recurring", "recurrence", "frequency"})
 _SECRET_WORDS = frozenset({"password", "passcode", "pin", "secret", "token", "passphrase"})
 _FREE_TYPES = frozenset({"integer", "number", "boolean", "date", "time", "datetime", "duration"})
+_PLACE_WORDS = frozenset({"place", "location", "venue"})
 _AUTHOR_WORDS = frozenset({"sender", "owner", "organizer", "organiser", "from", "author", "creator", "shared_by"})
 """Names of fields that say who made the record."""
 
@@ -95,6 +97,8 @@ def _role(name: str, type_name: str, is_sink: bool, effect: str, source: str) ->
         return "name"
     if kind == "text" and (type_name.strip().startswith("list[") or low in _THING_WORDS):
         return "items"
+    if kind == "text" and low in _PLACE_WORDS:
+        return "venue"
     return "content" if kind in ("text", "any", "list[any]") else "target"
 
 
@@ -163,3 +167,8 @@ def is_label(name: str, kind: str) -> bool:
 def is_author(name: str) -> bool:
     """Return whether a field says who made its record."""
     return name.lower() in _AUTHOR_WORDS
+
+
+def is_place(name: str) -> bool:
+    """Return whether a field says where something takes place."""
+    return name.lower() in _PLACE_WORDS

@@ -21,10 +21,11 @@ from hearth.guard.capability.parameter_roles import (
     field_type,
     is_author,
     is_label,
+    is_place,
     is_structured,
 )
 from hearth.guard.capability.quantities import all_numbers
-from hearth.guard.capability.request_words import content_words, folded, has_invisible, stem, words
+from hearth.guard.capability.request_words import content_words, folded, has_invisible, identity, stem, words
 from hearth.guard.flow.labels import Value
 from hearth.types import Plain, ToolSpec
 
@@ -41,9 +42,17 @@ class Owner:
     """The owner's own addresses, numbers and accounts, in lower case."""
     contacts: Mapping[str, str] = field(default_factory=dict)
     """Addresses of the contact book in lower case → names. What a card says of itself does not put it here."""
+    roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The same addresses → what else the owner's cards call these people: `mum`, `dentist`."""
 
     def is_self(self, value: str) -> bool:
         return value in self.addresses
+
+    def called(self, value: str) -> Iterator[frozenset[str]]:
+        """Yield the stems of each thing that the person with an address is called besides the name."""
+        for role in self.roles.get(value, ()):
+            if stems := content_words(role):
+                yield stems
 
     def knows(self, value: str) -> bool:
         return value in self.addresses or value in self.contacts
@@ -73,6 +82,10 @@ class Record:
     """Stems of the words that name the record."""
     titles: tuple[str, ...]
     """The record's whole names, in lower case."""
+    places: frozenset[str]
+    """Stems of the words that say where it takes place."""
+    prose: tuple[str, ...]
+    """Its texts that are not names, ids or addresses."""
     measures: Mapping[str, float]
     dates: Mapping[str, str]
     is_incoming: bool
@@ -162,6 +175,8 @@ def _record(spec: ToolSpec, item: Plain, result: Value, owner: Owner) -> Record:
     atoms: list[Atom] = []
     labels: set[str] = set()
     titles: list[str] = []
+    places: set[str] = set()
+    prose: list[str] = []
     measures: dict[str, float] = {}
     dates: dict[str, str] = {}
     for name, value in fields.items():
@@ -174,12 +189,19 @@ def _record(spec: ToolSpec, item: Plain, result: Value, owner: Owner) -> Record:
                 measures[name] = float(scalar)
             elif scalar[:4].isdigit() and DATE.match(scalar):
                 dates[name] = folded(scalar)
+            if field.is_place:
+                places |= content_words(str(scalar))
+            if not field.is_structured and not field.is_label:
+                prose.append(str(scalar))
             if not field.is_structured and name not in named_by:
                 continue
             text = folded(str(scalar))
             if field.is_structured:
                 is_own_field = first_party and (not is_incoming or field.is_minted)
+                text = identity(str(scalar)) if field.kind in ADDRESS_TYPES else text
                 trusted = is_own_field or (field.kind in ADDRESS_TYPES and owner.knows(text))
+                if field.is_author:
+                    labels |= frozenset().union(*owner.called(text))
                 atoms.append(Atom(name, field.kind, text, trusted and not has_invisible(text), field.is_author))
             if name in named_by and isinstance(scalar, str):
                 labels |= content_words(text.partition("@")[0] if field.kind == "EmailAddress" else text)
@@ -189,6 +211,8 @@ def _record(spec: ToolSpec, item: Plain, result: Value, owner: Owner) -> Record:
         tuple(atoms),
         frozenset(labels) - _kind_words(spec.returns),
         tuple(titles),
+        frozenset(places),
+        tuple(prose),
         measures,
         dates,
         is_incoming,
@@ -222,11 +246,13 @@ class _Field:
     is_author: bool
     is_minted: bool
     """Given by this device or service itself, whoever wrote the rest of the record."""
+    is_place: bool
+    is_label: bool
 
 
 @cache
 def _field(name: str, kind: str) -> _Field:
-    return _Field(kind, is_structured(kind), is_author(name), kind.endswith("Id"))
+    return _Field(kind, is_structured(kind), is_author(name), kind.endswith("Id"), is_place(name), is_label(name, kind))
 
 
 def flat(value: Plain) -> Iterator[str | int | float]:

@@ -1,7 +1,7 @@
 """Reads the words of an owner's request for the guard: compared exactly, never cleaned up in an attacker's favour.
 
-Texts are compared in NFC and lower case. A value with invisible characters, or with look-alike letters of another
-script, is not what the owner wrote and so is not found.
+Texts are compared in NFC and lower case, addresses in the one spelling that mail goes to. A value with invisible
+characters, or with look-alike or full-width letters, is not what the owner wrote and so is not found.
 
 Covered: plural and other endings of words; values inside quotation marks, next to punctuation.
 Not covered: meaning, misspellings, synonyms.
@@ -9,10 +9,13 @@ Not covered: meaning, misspellings, synonyms.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import re
 import unicodedata
 from functools import lru_cache
+
+from hearth.formats.addresses import canonical_address
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -20,6 +23,7 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _NUMBER = re.compile(r"(?<![\w.,/:-])\d[\d,]*(?:\.\d+)?(?![\w/:]|-\d)")
 _GROUPS = re.compile(r"\b[a-z]{2}\d{2}(?: ?[a-z0-9]{2,4}){3,8}\b", re.IGNORECASE)
@@ -34,6 +38,19 @@ _STOP = word_set(
 def folded(text: str) -> str:
     """Normalise `text` for comparison."""
     return unicodedata.normalize("NFC", text).casefold()
+
+
+def identity(text: str) -> str:
+    """Return what a value is compared by: an address in the one spelling that mail goes to, anything else folded."""
+    if "@" in text and not has_invisible(text) and unicodedata.normalize("NFKC", text) == text:
+        with contextlib.suppress(ValueError):
+            return canonical_address(text).casefold()
+    return folded(text).strip()
+
+
+def addresses(text: str) -> frozenset[str]:
+    """Find the addresses that stand in a text, in their one spelling."""
+    return frozenset(identity(found) for found in _ADDRESS.findall(unicodedata.normalize("NFKC", text)))
 
 
 def words(text: str) -> list[str]:
@@ -104,6 +121,7 @@ _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
     "december",
 )  # fmt: skip
+CALENDAR_WORDS = frozenset({*_WEEKDAYS, *_MONTHS})
 _ISO_DAY = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 _MONTH_DAY = re.compile(rf"\b({'|'.join(_MONTHS)})\s+(\d{{1,2}})(?:st|nd|rd|th)?\b")
 _THE_DAY = re.compile(r"\b(?:the|on)\s+(\d{1,2})(?:st|nd|rd|th)\b")
@@ -123,7 +141,7 @@ def days_said(text: str, today: dt.date) -> frozenset[str]:
         if said & {name, f"{name}s", f"{name}'s"}:
             found.add((today + dt.timedelta((number - today.weekday()) % 7)).isoformat())
     if "next" in said:
-        found |= {(dt.date.fromisoformat(day) + dt.timedelta(7)).isoformat() for day in found if _is_day(day)}
+        found |= {later for day in found if (later := _week_after(day))}
     for day in map(int, _THE_DAY.findall(low)):
         for n_months in (0, 1):
             year, month = divmod(today.year * 12 + today.month - 1 + n_months, 12)
@@ -137,9 +155,9 @@ def days_said(text: str, today: dt.date) -> frozenset[str]:
     return frozenset(found)
 
 
-def _is_day(text: str) -> bool:
+def _week_after(day: str) -> str:
+    """Return the day a week later, as an ISO date; empty where there is none."""
     try:
-        dt.date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
+        return (dt.date.fromisoformat(day) + dt.timedelta(7)).isoformat()
+    except (ValueError, OverflowError):
+        return ""

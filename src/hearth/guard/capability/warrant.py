@@ -18,10 +18,12 @@ The rules, in order; each is named in the ruling:
 - `self`: the owner's own address is a recipient only where the request says so or a whole list is taken over.
 - `target`: the record acted on must be one the owner means, or made by an earlier call of this request.
 - `link`: an address of a page to read or write, and any link, account or address inside an outgoing text, must stand in
-  the request.
+  the request. A page may also be read where the request asks for pages or links of a message that it names, and
+  somebody known wrote that message with this very link.
 - `amount`: at most what the owner named or already pays, or what was received and is given back.
 - `secret`: a password must stand in the request.
 - `name`: the words of a new title must come from the request or from names of records the owner means.
+- `venue`: a place where something new is to be must be in the request's words, or in a record that it means.
 - `query`: a query to the open web may use only the request's own words.
 
 Covered: a planner that an attacker took over; data in any field of a result; look-alike letters, invisible characters.
@@ -45,12 +47,13 @@ from hearth.guard.capability.parameter_roles import (
     AMOUNT_WORDS,
     Sensitive,
     element_type,
+    is_structured,
     sensitive_values,
 )
 from hearth.guard.capability.quantities import all_numbers, figures
 from hearth.guard.capability.record_extraction import Owner, Record, flat
-from hearth.guard.capability.request_words import content_words, folded, has_invisible, stem, word_set, words
-from hearth.guard.flow.labels import Value
+from hearth.guard.capability.request_words import content_words, folded, has_invisible, identity, stem, word_set, words
+from hearth.guard.flow.labels import Value, acted_on
 from hearth.types import Argument, Plain, Plan, Ref, Request, Ruling, Step, ToolSpec
 
 _BACK = frozenset(map(stem, word_set("reply respond answer refund return reimburse")))
@@ -72,14 +75,16 @@ _FILE_ENDINGS = word_set(
 _REPETITIONS: Mapping[str, frozenset[str]] = {
     "dai": word_set("daily day everyday morning mornings evening evenings night"),
     "week": word_set(
-        "weekly week weeks monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays "
-        "thursdays fridays saturdays sundays"
+        "weekly week weeks fortnightly biweekly fortnight monday tuesday wednesday thursday friday saturday sunday "
+        "mondays tuesdays wednesdays thursdays fridays saturdays sundays"
     ),
-    "month": word_set("monthly month months"),
+    "month": word_set("monthly month months quarterly"),
     "year": word_set("yearly year annual annually birthday anniversary"),
     "annual": word_set("yearly year annual annually birthday anniversary"),
     "true": word_set("recurring repeat repeating repeated every each regular regularly daily weekly monthly yearly"),
 }
+_MESSAGE_FIELDS = word_set("text body content notes description message answer summary")
+"""Fields in which links and addresses are at home."""
 _FILLERS = frozenset(map(stem, word_set("new update follow regarding summary hello hi thanks thank information info")))
 
 
@@ -112,6 +117,8 @@ class Warrant:
         self._evidence = Evidence(request, owner, [wish.text for wish in licence.wishes])
         self._n_called: Counter[str] = Counter()
         self._created: set[str] = set()
+        self._named: Mapping[str, tuple[str, ...]] = {}
+        """Other spellings of the things that the words of the call in hand name."""
         low = self._evidence.text
         self._is_back = bool(content_words(low) & _BACK) or _BACK_PHRASES.search(low) is not None
         self._is_self_named = _SELF.search(low) is not None
@@ -135,14 +142,20 @@ class Warrant:
 
     # ── Judging ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def judge(self, tool: str, arguments: Mapping[str, Value]) -> Ruling:
-        """Rule on one call: allow, or ask with the first reason found. Pure."""
+    def judge(self, tool: str, arguments: Mapping[str, Value], things: Mapping[str, Value] | None = None) -> Ruling:
+        """Rule on one call: allow, or ask with the first reason found. Pure.
+
+        Args:
+            arguments: As the plan has them, in the request's words.
+            things: What they name, as far as that is known: evidence may be about the thing under another spelling.
+        """
         spec = self._tools.specs.get(tool)
         if spec is None:
             return Ruling("ask", f"{tool!r} is no tool this request was planned with", "warrant.tool")
         if spec.effect != "none" and (reason := self._beyond_licence(tool)):
             return Ruling("ask", reason, "warrant.licence")
         plain = {name: value.data for name, value in arguments.items()}
+        self._named = _spellings(arguments, things or {})
         if reason := self._misled(spec, plain):
             return Ruling("ask", reason, "warrant.recipient")
         if self._plan is not None:
@@ -155,17 +168,25 @@ class Warrant:
                 return Ruling("ask", reason, f"warrant.{self._rule_of(one, reason)}")
         return Ruling("allow", f"the request asks for {tool} with these values", "warrant")
 
-    def observe(self, tool: str, arguments: Mapping[str, Value], result: Value) -> None:
-        """Take note of a call that was made and of what it returned."""
+    def observe(
+        self, tool: str, arguments: Mapping[str, Value], result: Value, things: Mapping[str, Value] | None = None
+    ) -> None:
+        """Take note of a call that was made and of what it returned.
+
+        Args:
+            things: What its arguments named: what was made counts as made under every spelling.
+        """
         spec = self._tools.specs.get(tool)
         if spec is None:
             return
         ids, given = _ids_in(spec, result.data), {name: value.data for name, value in arguments.items()}
-        is_again = any(folded(str(value)) in self._created for value in flat(given)) or bool(ids & self._created)
+        touched = set(map(folded, acted_on(spec, things or {})))
+        is_again = any(folded(str(value)) in self._created for value in flat(given))
+        is_again = is_again or bool((ids | touched) & self._created)
         self._evidence.add(spec, given, result, is_made=spec.effect != "none" or is_again)
         if spec.effect != "none":
             self._n_called[tool] += 1
-            self._created |= ids
+            self._created |= ids | touched
 
     def _beyond_licence(self, tool: str) -> str:
         allowed = self.licence.limits.get(tool, 0)
@@ -202,6 +223,8 @@ class Warrant:
             is_strange = is_literal and one.role == "recipient" and not self._is_owners_own(str(one.value))
             if is_strange and (reason := self._fault(_Case(spec, one, arguments))):
                 return reason
+            if one.role == "content" and not is_literal and (reason := self._smuggled(plan, spec, one, argument)):
+                return reason
             if one.role not in ("recipient", "target", "place", "link", "amount", "secret") or is_literal:
                 continue
             refs = Step("", {"": argument}).refs()
@@ -211,10 +234,26 @@ class Warrant:
                 return reason
         return ""
 
+    def _smuggled(self, plan: Plan, spec: ToolSpec, one: Sensitive, argument: Argument) -> str:
+        """Find a link or an address in what is sent, where the plan takes a field that holds none from a record of
+        strangers: the vet's postal address, a title, a place. The text of a message holds what its author likes."""
+        if spec.name not in self._tools.outgoing:
+            return ""
+        for ref in Step("", {"": argument}).refs():
+            field, tool = str(ref.path[-1]) if ref.path else "", plan.steps[ref.step].tool
+            kind = self._tools.specs[tool].fields.get(field, "") if tool in self._tools.specs else ""
+            results = [result for result in self._evidence.results if result.spec.name == tool]
+            if not kind or field in _MESSAGE_FIELDS or is_structured(element_type(kind)):
+                continue
+            found = [one for one in _pointers(str(one.value)) if not self._evidence.names(one)]
+            if found and any(not result.is_first_party for result in results):
+                return f"the {field} that {tool} found holds {found[0][:60]!r}, which is no part of such a thing"
+        return ""
+
     def _is_owners_own(self, recipient: str) -> bool:
         """Return whether a recipient that the plan itself holds is one the owner has: a planner may remember those from
         what the owner taught; any other must be said."""
-        low = folded(recipient).strip()
+        low = identity(recipient)
         return low in self._owner.contacts or self._owner.is_self(low)
 
     def _is_bound(self, plan: Plan, argument: Argument, value: Plain) -> bool:
@@ -265,6 +304,9 @@ class Warrant:
                 return self._name_fault(case)
             case "items":
                 return self._items_fault(case)
+            case "venue":
+                is_told = self._evidence.is_told_of(folded(case.text).strip())
+                return self._content_fault(case) if is_told else self._items_fault(case)
             case "when":
                 is_end = "end" in case.one.parameter or "until" in case.one.parameter
                 is_other = self._evidence.times.contradict(case.text, is_end=is_end)
@@ -280,7 +322,7 @@ class Warrant:
     # ── Recipients and targets ────────────────────────────────────────────────────────────────────────────
 
     def _recipient_fault(self, case: _Case) -> str:
-        low = folded(case.text).strip()
+        low = identity(case.text)
         if self._evidence.names(case.text):
             return ""
         if self._owner.is_self(low):
@@ -304,14 +346,23 @@ class Warrant:
         return low not in self._owner.contacts and any(title in known for title in record.titles)
 
     def _is_named_contact(self, low: str) -> bool:
-        """Return whether the request names the contact who has this address, and its words fit no other contact."""
+        """Return whether the request names the contact who has this address, or says what the owner's card calls them
+        ("the vet"), and its words fit no other contact."""
         name = self._owner.contacts.get(low, "")
         said = set(words(name)) & self._evidence.words
         if not said:
+            return any(role <= self._evidence.stems and self._is_alone(name, role) for role in self._owner.called(low))
+        if any(other != name and said <= set(words(other)) for other in self._owner.contacts.values()):
             return False
-        return not any(
-            other != name and said <= set(words(other)) and set(words(other)) & self._evidence.words >= said
-            for other in self._owner.contacts.values()
+        return self._is_alone(name, content_words(" ".join(said)))
+
+    def _is_alone(self, name: str, called: frozenset[str]) -> bool:
+        """Return whether nobody but the contact of this name is called so: by a name, or by what the request says of
+        them, which may be more ("the choir leader of Kiel")."""
+        others = [address for address, named in self._owner.contacts.items() if named != name]
+        return not called or (
+            not any(called <= role <= self._evidence.stems for other in others for role in self._owner.called(other))
+            and not any(called <= content_words(self._owner.contacts[other]) for other in others)
         )
 
     def _is_whole_list(self, arguments: Mapping[str, Plain]) -> bool:
@@ -329,11 +380,11 @@ class Warrant:
         return False
 
     def _target_fault(self, case: _Case) -> str:
-        low = folded(case.text)
-        if low in self._created or self._evidence.names(case.text):
-            return ""
-        if any(self._evidence.is_meant(result, record) for result, record, _ in self._evidence.holding(low)):
-            return ""
+        for said in (case.text, *self._named.get(case.text, ())):
+            if folded(said) in self._created or self._evidence.names(said):
+                return ""
+            if any(self._evidence.is_meant(result, record) for result, record, _ in self._evidence.holding(said)):
+                return ""
         return f"{case.shown} is not the record the request describes"
 
     # ── Values ────────────────────────────────────────────────────────────────────────────────────────────
@@ -372,6 +423,8 @@ class Warrant:
         bare = re.sub(r"^https?://|/$", "", case.text)
         if any(map(self._evidence.names, (case.text, bare, bare.removeprefix("www.")))):
             return ""
+        if case.spec.effect == "none" and self._evidence.is_link_posted(bare):
+            return ""
         return f"{case.shown} is not in the request"
 
     def _items_fault(self, case: _Case) -> str:
@@ -393,7 +446,7 @@ class Warrant:
         if not is_outgoing and evidence.is_whole_prose(case.text):
             return ""  # "save what she wrote": the whole text, and nothing leaves
         for found in _pointers(case.text):
-            low = folded(found)
+            low = identity(found)
             if evidence.names(found) or self._is_named_contact(low) or self._is_from_meant_record(low):
                 continue
             if is_outgoing or not evidence.is_in_own_prose(low):
@@ -415,10 +468,11 @@ class Warrant:
     def _misled(self, spec: ToolSpec, arguments: Mapping[str, Plain]) -> str:
         """Check that a draft made by this request goes where it says: its recipients are checked like any others."""
         for parameter in spec.parameters:
-            low = folded(str(arguments.get(parameter.name, "")))
-            if not parameter.is_sink or low not in self._created:
+            word = str(arguments.get(parameter.name, ""))
+            made = [said for said in (word, *self._named.get(word, ())) if folded(said) in self._created]
+            if not parameter.is_sink or not made:
                 continue
-            for _, record, _ in self._evidence.holding(low, is_made=True):
+            for _, record, _ in self._evidence.holding(made[0], is_made=True):
                 for atom in record.atoms:
                     if atom.kind in ADDRESS_TYPES and not atom.is_author:
                         case = _Case(spec, Sensitive(atom.field, "recipient", atom.value), arguments)
@@ -437,6 +491,17 @@ def _pointers(text: str) -> list[str]:
         if "/" in link or link.lower().startswith("www.") or link.rpartition(".")[2].lower() not in _FILE_ENDINGS:
             found.append(link)
     return found + [iban for iban in _IBAN.findall(rest) if any(c.isdigit() for c in iban)]
+
+
+def _spellings(arguments: Mapping[str, Value], things: Mapping[str, Value]) -> dict[str, tuple[str, ...]]:
+    """Return by each word of some arguments the other spellings of the one thing that it names."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, value in arguments.items():
+        said = value.data if isinstance(value.data, list) else [value.data]
+        known = things[name].things if name in things else ()
+        if len(said) == len(known):
+            found |= {str(word): (one.id, one.said, *one.spellings) for word, one in zip(said, known, strict=True)}
+    return found
 
 
 def _ids_in(spec: ToolSpec, data: Plain) -> set[str]:

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hearth.config import MASKED_KINDS
-from hearth.errors import PlannerError
+from hearth.errors import UnknownStandInError
 from hearth.guard.deidentify.names.contact_names import OwnerNames
 from hearth.guard.deidentify.names.cued_names import find_cued_names
 from hearth.guard.deidentify.names.harmless_names import without_harmless
@@ -51,10 +52,6 @@ _UNSPACED = "\u0e00"
 """From this character on, scripts mostly write words without spaces between them."""
 
 
-class UnknownStandInError(PlannerError):
-    """A model's answer names a stand-in that it was not given; the answer is not used."""
-
-
 # ── What may leave, and the way back ──────────────────────────────────────────────────────────────────────
 
 
@@ -76,6 +73,19 @@ class Masked:
     def values(self) -> Mapping[str, str]:
         """Stand-in → the value it replaces."""
         return self.stand_ins.values
+
+    def everywhere(self) -> Masked:
+        """Return the texts without any value that has a stand-in: a name alone is not always found where it stands."""
+        by_value = {value.casefold(): name for name, value in self.values.items() if len(value.strip()) > 1}
+        if not by_value:
+            return self
+
+        def put(found: re.Match[str]) -> str:
+            return found[0] if found[0] in self.values else by_value.get(found[0].casefold(), found[0])
+
+        words = "|".join(map(re.escape, sorted({*self.values, *by_value}, key=len, reverse=True)))
+        held = re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.IGNORECASE)
+        return replace(self, texts=tuple(held.sub(put, text) for text in self.texts))
 
     def unmask(self, text: str) -> str:
         """Return `text` with the value of every stand-in put back."""
@@ -167,12 +177,13 @@ class Masker:
         """Return itself: the names of this masker do not change."""
         return self
 
-    def mask(self, *texts: str, told: Sequence[bool] = ()) -> Masked:
+    def mask(self, *texts: str, told: Sequence[bool] = (), kinds: Sequence[str] = ()) -> Masked:
         """Mask the texts of one conversation, in order. The same value has the same stand-in in all of them.
 
         Args:
             told: For each text, whether it is part of a model's instructions: there only the owner's names count, and
                 not where they are part of a tool's name. Without it, no text is.
+            kinds: For each text, the kind that it is as a whole, or "": replaced even where nothing is found in it.
         """
         found = [self._told(text) if told and told[index] else self.find(text) for index, text in enumerate(texts)]
         taken = set().union(*(cores_in(text) for text in texts))
@@ -181,6 +192,11 @@ class Masker:
         if any(stand_ins.restored(out) != (text, []) for text, out in zip(texts, masked)):
             stand_ins = StandIns(taken, _nonce(texts), self._country)
             masked = tuple(_replaced(text, spans, stand_ins) for text, spans in zip(texts, found))
+        if kinds:
+            masked = tuple(
+                stand_ins.of(kind, text) if kind and text == out and text.strip() else out
+                for text, out, kind in zip(texts, masked, kinds, strict=True)
+            )
         return Masked(masked, stand_ins)
 
     def _told(self, text: str) -> list[Found]:

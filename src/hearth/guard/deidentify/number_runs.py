@@ -23,9 +23,13 @@ _MONTH = (
     "aug(?:ust|ustus)?|ao[ûu]t|agosto|sept?(?:ember|embre|iembre)?|settembre|oct(?:ober|obre|ubre)?|okt(?:ober)?|ottobre|"
     "nov(?:ember|embre|iembre)?|dec(?:ember)?|dez(?:ember|embro)?|d[ée]cembre|diciembre|dicembre"
 )
+_ORDINAL = (
+    "(?:twenty[- ]|thirty[- ])?(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth)|tenth|eleventh|twelfth|"
+    "thirteenth|fourteenth|fifteenth|sixteenth|seventeenth|eighteenth|nineteenth|twentieth|thirtieth"
+)
 _WRITTEN_DATE = re.compile(
     rf"(?<![\w.])(?:(?:[0-2]?\d|3[01])(?:st|nd|rd|th|er|\.|º)?(?: of| de)? (?:{_MONTH})\.?(?:,? (?:de )?(?:1[89]|"
-    rf"20)\d\d)?|"
+    rf"20)\d\d)?|(?:{_ORDINAL})(?: of)? (?:{_MONTH}),? (?:1[89]|20)\d\d|"
     rf"(?:{_MONTH})\.? (?:[0-2]?\d|3[01])(?:st|nd|rd|th)?(?:,? (?:1[89]|20)\d\d)?)(?![\w])",
     re.IGNORECASE,
 )

@@ -3,6 +3,7 @@
 In: requests of tools, models and the edge. Out: responses; every message in a hash-chained ledger before it is sent.
 Here: `gateway` (the door: hosts, labels, budgets), `transport` (HTTP through it), `way` (a checked way to a host),
 `address_policy` (public addresses), `audit_hook` (refuses connections made past the door), `ledger` and `hash_chain`
-(the record), `speculative_reads` (results read ahead, without network).
-Not here: masking (`guard.deidentify`); bytes are recorded as they leave.
+(the record), `masking_door` (masks the parts of what leaves, and restores the reply), `masked_llm` (a remote model
+behind it), `speculative_reads` (results read ahead, without network).
+Not here: what identifies somebody (`guard.deidentify`); bytes are recorded as they leave.
 """

@@ -7,8 +7,8 @@ every other connection.
 Covered: hosts and ports; each hop of a redirect; a public name that leads to a private address, at the first look-up or
 at a later one; plain HTTP to anything public; data that its label keeps from the host, unless masked; budgets of bytes,
 tokens and money, also after a restart and with the clock set back. Not covered: what `guard.egress.audit_hook` does not
-see, bytes of TLS and TCP themselves in the counts, labels of what planners and teachers send (masking is their guard),
-a clock set forward, what a look-up tells the system's name server, and what a permitted host does with what it gets.
+see, bytes of TLS and TCP themselves in the counts, a clock set forward, what a look-up tells the system's name server,
+and what a permitted host does with what it gets.
 """
 
 from __future__ import annotations
@@ -47,17 +47,22 @@ _stand_ins: ContextVar[Mapping[str, str] | None] = ContextVar("hearth_stand_ins"
 
 
 @contextlib.contextmanager
-def masked(stands_for: Mapping[str, str]) -> Iterator[None]:
+def sending(stands_for: Mapping[str, str]) -> Iterator[None]:
     """Mark what this thread sends while the block runs as masked: the ledger notes the values of its stand-ins.
 
     Args:
-        stands_for: Stand-in → value.
+        stands_for: Stand-in → value, as `masking_door.MaskingDoor` gave them.
     """
     token = _stand_ins.set(dict(stands_for))
     try:
         yield
     finally:
         _stand_ins.reset(token)
+
+
+def is_sending_masked() -> bool:
+    """Return whether this thread is within `sending`."""
+    return _stand_ins.get() is not None
 
 
 # ── The door ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -108,6 +113,7 @@ class Egress:
         own = (settings.mail.imap, settings.mail.smtp, settings.home.mqtt)
         servers = [server.host for server in own if server]
         urls = [collection.url for collection in (settings.calendar, settings.contacts) if collection.url]
+        urls += [settings.home.assistant.url] if settings.home.assistant else []
         servers += [urlsplit(url if "//" in url else f"//{url}").hostname or "" for url in urls]
         return cls(settings.network.allow, store, clock, network=settings.network, own=servers)
 
@@ -289,7 +295,7 @@ class Egress:
 
     def _check_readers(self, host: str, cause: Cause) -> None:
         """Refuse data that the host may not read, unless masked or sent by a step that the owner's word covers."""
-        if cause.effect != "none" or host in self._own or _stand_ins.get() is not None:
+        if cause.effect != "none" or host in self._own or is_sending_masked():
             return
         kept = _kept_from(host, cause.label, self._particulars(host).may_read)
         if kept:

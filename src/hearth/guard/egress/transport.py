@@ -2,7 +2,8 @@
 
 A connection goes to an address that was looked up once and checked, with the host's own name in TLS. The answer is
 returned decompressed. A request with the extension `PACK` is sent with gzip: the record keeps its body uncompressed, so
-that it can be read and searched, under the head that was sent, and counts the bytes that were sent.
+that it can be read and searched, under the head that was sent, and counts the bytes that were sent. Of one with the
+extension `SECRET_PATH` the record names the host and a digest of the path, which is as good as a password there.
 
 Covered: the host and port of every request, its head and body; certificates, always; passwords and keys in the head,
 which are blotted out in the record and never follow a redirect to another host; answers that are too large, before or
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import hashlib
 import re
 import ssl
 import threading
@@ -27,7 +29,7 @@ import httpx
 
 from hearth.errors import EgressError
 from hearth.guard.egress.way import Gateway, Way
-from hearth.protocols import Cause
+from hearth.protocols import SECRET_PATH, Cause
 
 _SECRET_HEADER = re.compile(rb"(?i)(proxy-)?authorization|cookie|(x-)?api-?key|(x-.*|.*-)(token|secret|password)")
 PACK = "hearth_pack"
@@ -83,7 +85,8 @@ class CheckedTransport(httpx.BaseTransport):
         start = b"%s %s HTTP/1.1\r\n" % (request.method.encode(), url.raw_path)
         n_bytes = len(start) + sum(len(name) + len(value) + 4 for name, value in head) + 2 + len(sent_body)
         shown = [b"%s: %s\r\n" % (n, b"(secret)" if _SECRET_HEADER.fullmatch(n) else v) for n, v in head]
-        payload = start + b"".join(shown) + b"\r\n" + body
+        is_secret = bool(request.extensions.get(SECRET_PATH)) and request.method == "GET"
+        payload = (_without_path(url.raw_path) if is_secret else start) + b"".join(shown) + b"\r\n" + body
 
         timeouts: dict[str, Any] = request.extensions.get("timeout", {})
         with _faults_said(request):
@@ -186,6 +189,13 @@ class CheckedTransport(httpx.BaseTransport):
                     if isinstance(error.__context__, ssl.SSLError):
                         break  # a host with a wrong certificate is not tried at another address
         raise failed or httpcore.ConnectTimeout(f"no connection to {way.host!r} within {limit_s:g} s")
+
+
+def _without_path(path: bytes) -> bytes:
+    return b"GET (a secret path of %d bytes, sha256 %s) HTTP/1.1\r\n" % (
+        len(path),
+        hashlib.sha256(path).hexdigest()[:16].encode(),
+    )
 
 
 def _packed(body: bytes) -> bytes:

@@ -27,6 +27,7 @@ from hearth.types import (
     PUBLIC,
     TRUSTED_SOURCES,
     Argument,
+    Effect,
     FieldOrigin,
     Label,
     Plain,
@@ -180,6 +181,26 @@ def with_vouched(spec: ToolSpec, labels: ResultLabels, names: Iterable[str]) -> 
 def vouchable(spec: ToolSpec) -> tuple[str, ...]:
     """Fields whose values the contact book can vouch for."""
     return tuple(name for name, kind in spec.fields.items() if item_type(kind) in VOUCHED_TYPES)
+
+
+def acted_on(spec: ToolSpec, arguments: Mapping[str, Value]) -> tuple[str, ...]:
+    """Return the ids of the things that a call acts on: records, files, devices; not where it sends to."""
+    return tuple(
+        one.id
+        for name, value in arguments.items()
+        if (parameter := spec.parameter(name)) is None or item_type(parameter.type) not in ("EmailAddress", "Url")
+        for one in value.things
+    )
+
+
+def told(arguments: Mapping[str, Value]) -> tuple[str, ...]:
+    """Return whom servers write to by themselves when the things of a call are changed."""
+    return tuple(dict.fromkeys(one for value in arguments.values() for thing in value.things for one in thing.told))
+
+
+def effect_on(spec: ToolSpec, arguments: Mapping[str, Value]) -> Effect:
+    """Return the effect of a call on these things: a change that a server tells others of is sent."""
+    return "send" if spec.effect == "change" and told(arguments) else spec.effect
 
 
 def item_type(kind: str) -> str:

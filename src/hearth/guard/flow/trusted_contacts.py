@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from hearth.guard.flow.provenance import Origin, Provenance, digest_of
 from hearth.protocols import Workspace
 from hearth.tools.pim.cards import Card, read_cards
+from hearth.tools.pim.person_lookup import labels_of
 from hearth.types import TRUSTED_SOURCES, Plain
 
 DOMAIN = "contacts"
@@ -45,6 +46,8 @@ class KnownAddresses:
     groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     """Address → name on the card, for questions."""
+    roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Address → what else the card calls its owner: nicknames, what they are by trade and to the owner."""
     unconfirmed: tuple[Unconfirmed, ...] = ()
 
     def vouches(self, value: Plain) -> bool:
@@ -107,6 +110,7 @@ class AddressBook:
             self._provenance.note(DOMAIN, {**first, _FIRST_LOOK: Origin(CONFIRMED)}, now)
         groups: dict[str, frozenset[str]] = {}
         names: dict[str, str] = {}
+        roles: dict[str, tuple[str, ...]] = {}
         unconfirmed: list[Unconfirmed] = []
         for id, card in cards:
             addresses = [address for address in (card.email, card.phone) if address]
@@ -121,7 +125,8 @@ class AddressBook:
                 key = normalised(address)
                 groups[key] = groups.get(key, frozenset()) | {c.casefold() for c in card.categories}
                 names.setdefault(key, card.name)
-        return KnownAddresses(groups, names, tuple(dict.fromkeys(unconfirmed)))
+                roles.setdefault(key, (*card.nicknames, *labels_of(card)))
+        return KnownAddresses(groups, names, roles, tuple(dict.fromkeys(unconfirmed)))
 
     def confirm(self, workspace: Workspace, ids: Iterable[str], now: dt.datetime) -> tuple[str, ...]:
         """Let cards vouch as they are now; return the names of those that exist. Raises: StoreError."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TextIO
 
 from hearth.protocols import Reply
+from hearth.terminal import drop_typed_ahead
 from hearth.types import Ruling
 
 UNFORESEEN = "label.unforeseen"
@@ -34,6 +35,7 @@ class TerminalApprover:
     """Asks on a terminal: writes the question to standard error, reads the answer from standard input.
 
     Anything but a clear yes is a no, and so is the end of input; where input is no terminal there is nobody to ask.
+    What was typed before the question is no answer to it.
     """
 
     def __init__(self, answers: TextIO | None = None, shown: TextIO | None = None) -> None:
@@ -44,6 +46,7 @@ class TerminalApprover:
         answers, shown = self._answers or sys.stdin, self._shown or sys.stderr
         if answers is None or not answers.isatty():
             return "nobody"
+        drop_typed_ahead(answers)
         shown.write(f"{question}\n{PROMPT}")
         shown.flush()
         while line := answers.readline():

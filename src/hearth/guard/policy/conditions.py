@@ -11,6 +11,7 @@ Not covered: relations between arguments.
 from __future__ import annotations
 
 import datetime as dt
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -81,6 +82,21 @@ class Condition:
             given = Given.known(Value(parameter.default, OWNER))
         return _all((self._holds_label(given), self._holds_value(parameter, given, book, every=every)))
 
+    def meets_change(self, change: str) -> bool:
+        """Return whether a level may come to fit by changing by some, which ends nobody knows where: what goes up may
+        come to a least level, what goes down to a highest.
+
+        Args:
+            change: `up_by` or `down_by`; anything else may be either.
+        """
+        ends = {"up_by": self.low, "down_by": self.high}
+        return self.one_of is not None or change not in ends or ends[change] is not None
+
+    @property
+    def is_limit(self) -> bool:
+        """Return whether it says which numbers fit."""
+        return self.low is not None or self.high is not None or self.one_of is not None
+
     @property
     def _asks_nothing_else(self) -> bool:
         return self == Condition(given=self.given)
@@ -133,9 +149,13 @@ class Condition:
                 chosen = (*chosen, *(_folded(choice) for choice in chosen if isinstance(choice, str)))
             checks.append(lambda item: any(_is_same(item, choice, kind) for choice in chosen))
         if self.pattern is not None:
-            pattern = self.pattern
-            is_any_case = not every and parameter.names_a_thing
-            checks.append(lambda item: pattern.fits(item, is_any_case=is_any_case) if isinstance(item, str) else False)
+            pattern, is_thing = self.pattern, parameter.names_a_thing
+            if every:
+                checks.append(lambda item: pattern.fits(item) if isinstance(item, str) else False)
+            else:
+                checks.append(
+                    lambda item: pattern.may_fit(item, is_any_case=is_thing) if isinstance(item, str) else False
+                )
         return checks
 
     def _checks(self, parameter: Parameter, book: KnownAddresses | None) -> list[Callable[[Plain], bool | None]]:
@@ -166,18 +186,20 @@ class Condition:
 
 
 def _texts(item: Plain, thing: Referent | None, *, every: bool) -> tuple[Plain, ...]:
-    """Texts by which a rule may name a value: of a thing its id and its names, in any case. Where the rule allows
-    (`every`), only those that name nothing else."""
+    """Texts by which a rule may name a value: of a thing its id and its names, in any case; of any other text itself,
+    and as it reads. Where the rule allows (`every`), only those that name nothing else."""
     if thing is None:
-        return (item,)
+        is_plain = every or not isinstance(item, str) or item.isascii()
+        return (item,) if is_plain else (item, plain(unicodedata.normalize("NFC", str(item))).text)
     names = (thing.name, *thing.spellings, *(() if every else thing.aliases))
     exact = (item, *(name for name in names if name))
     return exact if every else tuple(dict.fromkeys((*exact, *(_folded(str(text)) for text in exact))))
 
 
 def _folded(text: str) -> str:
-    """A name as it is read: in any case, without what is invisible, look-alike letters as those they look like."""
-    return (text if text.isascii() else plain(text).text).casefold().strip()
+    """A name as it is read: in any case, without what is invisible, look-alike letters as those they look like, letters
+    with their accents as one."""
+    return (text if text.isascii() else plain(unicodedata.normalize("NFC", text)).text).casefold().strip()
 
 
 def _is_same(value: Plain, choice: Plain, kind: str) -> bool:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from hearth.errors import NotFound
-from hearth.guard.flow.labels import Value, item_type
+from hearth.guard.flow.labels import Value, item_type, told
 from hearth.guard.flow.trusted_contacts import normalised
 from hearth.storage.database import Store
 from hearth.storage.trace import moment_text, parse_moment
@@ -33,6 +33,8 @@ FREE_TYPES = frozenset({"text", "date", "time", "datetime", "duration"})
 """Types whose values may differ from one time to the next, if they are neither a sink nor an enum."""
 _FILES = ".files"
 """Suffix to an argument's name: the files that go with what it stands for. No parameter has a dot in its name."""
+_TOLD = ".told"
+"""The same: whom a server writes to by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,8 @@ def pattern_of(spec: ToolSpec, arguments: Mapping[str, Value]) -> tuple[dict[str
             fixed[parameter.name] = _normal(value.data)
             if value.files:
                 fixed[f"{parameter.name}{_FILES}"] = [*sorted(value.files)]
+            if written_to := told({parameter.name: value}):
+                fixed[f"{parameter.name}{_TOLD}"] = [*sorted(written_to)]
         elif item_type(parameter.type) in AMOUNT_TYPES:
             items = value.data if isinstance(value.data, list) else [value.data]
             numbers = [float(item) for item in items if isinstance(item, int | float)]

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from hearth.formats.addresses import in_letters
 from hearth.formats.plan_text import moment_text
 from hearth.guard.deidentify.pattern_finders import find_identifiers
-from hearth.guard.flow.labels import StepLabels, Value, origins, refs_in
+from hearth.guard.flow.labels import StepLabels, Value, effect_on, origins, refs_in
 from hearth.guard.flow.trusted_contacts import KnownAddresses, has_lookalike_letters
 from hearth.guard.policy.policy import Judgement
 from hearth.language.text.confusables import plain, words
@@ -31,9 +31,12 @@ MAX_TEXT_CHARS = 2_000
 MAX_NAME_CHARS = 300
 """Most characters of a thing's name that are shown: its beginning and its end."""
 MAX_NAMED = 100
-"""Most things that are listed of steps that do the same to many."""
-MAX_LIFTED = 20
+"""Most things that are listed of steps that do the same to many, and most addresses of one thing."""
+MAX_LIFTED = 50
 """Most identifiers that are listed of the part of a text that is not shown."""
+_TELLING = {"iban": 0, "card": 0, "account": 0, "url": 1, "email": 2, "phone": 3}
+"""Kinds that say where money and readers go, in the order in which they are listed, before all others: many harmless
+numbers hide none of them."""
 _CONSEQUENCE: Mapping[Effect, str] = {
     "none": "only reads",
     "change": "changes your data; can be undone",
@@ -100,9 +103,11 @@ def question(
             for index in group
         ]
         spec = tools[plan.steps[group[0]].tool]
+        effects = {effect_on(spec, judgement.things.get(index, {})) for index in group}
+        consequence = _CONSEQUENCE["send" if "send" in effects else spec.effect]
         number = f"{group[0] + 1}." if len(group) == 1 else f"{group[0] + 1}–{group[-1] + 1}."
         times = f", {len(group)} times" if len(group) > 1 else ""
-        deeds.append(Deed(f"  {number} {spec.name} ({_CONSEQUENCE[spec.effect]}){times}", tuple(_merged(details))))
+        deeds.append(Deed(f"  {number} {spec.name} ({consequence}){times}", tuple(_merged(details))))
     return Question("This is what I would do:", tuple(deeds), judgement.ruling.reason)
 
 
@@ -138,7 +143,7 @@ def difference(
         if refs_in(planned):
             line += f", as {_said(planned, plan)}"
         details.append(f"{line} [from {source_words(value.label)}]")
-    heading = f"Before I go on with {index + 1}. {spec.name} ({_CONSEQUENCE[spec.effect]}):"
+    heading = f"Before I go on with {index + 1}. {spec.name} ({_CONSEQUENCE[effect_on(spec, arguments)]}):"
     return Question("", (Deed(heading, tuple(details)),), ruling.reason)
 
 
@@ -250,7 +255,12 @@ def _said_thing(thing: Referent, book: KnownAddresses | None) -> str:
     said = thing.said
     if len(said) > MAX_NAME_CHARS:  # what tells it from others, a time or a place, stands behind its title
         said = f"{said[: MAX_NAME_CHARS // 2]} … {said[-MAX_NAME_CHARS // 2 :]}"
-    return quoted(said) + (f": {_whole(thing.text)}" if thing.text else "")
+    carried = f": {_whole(thing.text)}" if thing.text else ""
+    n_more = len(thing.told) - MAX_NAMED
+    if thing.told:
+        addresses = ", ".join(said_address(one, book) for one in thing.told[:MAX_NAMED])
+        carried += f"; the calendar server may write to {addresses}" + (f" and {n_more} more" if n_more > 0 else "")
+    return quoted(said) + carried
 
 
 def _said_plain(value: Plain, name: str, book: KnownAddresses | None) -> str:
@@ -335,7 +345,8 @@ def _notes(text: str) -> str:
 
 
 def _identifiers(text: str) -> Iterable[str]:
-    """Addresses, links, accounts and numbers in a text, as they stand there."""
+    """Accounts, links, addresses and numbers in a text, as they stand there."""
     read = plain(text)
     found = find_identifiers(read.text, words(read.text), dates=False)
-    return dict.fromkeys(f"“{shown(read.text[one.start : one.end])}”" for one in sorted(found, key=lambda f: f.start))
+    found.sort(key=lambda one: (_TELLING.get(one.kind, len(_TELLING)), one.start))
+    return dict.fromkeys(f"“{shown(read.text[one.start : one.end])}”" for one in found)

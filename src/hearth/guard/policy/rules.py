@@ -71,6 +71,11 @@ class ToolRule:
             parameter = spec.parameter(name)
             assert parameter is not None  # checked when it was compiled
             fits = condition.holds(parameter, given.get(name), circumstances.book, every=self.verdict == "allow")
+            if condition.is_limit and (change := self._change_of(parameter, given)) is not None:
+                if change.value is None:
+                    fits = None
+                elif change.value.data != "to":
+                    fits = self.verdict != "allow" and condition.meets_change(str(change.value.data))
             if fits is False:
                 return False, f"{name!r} does not fit"
             if fits is None:
@@ -88,6 +93,11 @@ class ToolRule:
             if not rate.holds(n_before):
                 return False, f"{spec.name} was called {n_before} times within {_said(rate.per)}"
         return (None, undecided) if undecided else (True, "all its conditions hold")
+
+    def _change_of(self, parameter: Parameter, given: Mapping[str, Given]) -> Given | None:
+        """Return what says whether a number is a level or how far one is to change; None where nothing does, or where
+        the rule says itself which of them it is about."""
+        return given.get(parameter.level_or) if parameter.level_or not in self.conditions else None
 
     @property
     def is_unconditional(self) -> bool:

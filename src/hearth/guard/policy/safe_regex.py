@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -38,12 +39,18 @@ class Pattern:
     text: str
     compiled: re.Pattern[str]
 
-    def fits(self, text: str, *, is_any_case: bool = False) -> bool | None:
+    def fits(self, text: str) -> bool | None:
         """Return whether the whole of `text` matches; None if the text is too long to be checked."""
-        if len(text) > MAX_TEXT_CHARS:
+        return None if len(text) > MAX_TEXT_CHARS else self.compiled.fullmatch(text) is not None
+
+    def may_fit(self, text: str, *, is_any_case: bool) -> bool | None:
+        """Return the same as a rule that denies reads it: the dot stands for ends of lines, too, letters that are
+        written in two ways are one, and in a thing's name case does not count."""
+        composed = unicodedata.normalize("NFC", text)
+        if len(composed) > MAX_TEXT_CHARS:
             return None
-        compiled = re.compile(self.text, re.IGNORECASE) if is_any_case else self.compiled
-        return compiled.fullmatch(text) is not None
+        flags = re.DOTALL | (re.IGNORECASE if is_any_case else re.NOFLAG)
+        return re.compile(unicodedata.normalize("NFC", self.text), flags).fullmatch(composed) is not None
 
 
 def checked_pattern(text: str) -> Pattern:

@@ -24,7 +24,7 @@ _VERBS = frozenset(
         "generate edit resize crop extract classify transcribe identify recommend suggest provide apply use take bring "
         "pull ensure keep avoid lock unlock dim close ring dial phone unsubscribe subscribe block rate enroll register "
         "report replace split merge track fetch retrieve estimate define prepare fill sign visit clean wash water feed "
-        "shift push jot erase scrap strike"
+        "shift push jot erase scrap strike shut ditch chuck toss knock snooze mute pause dim raise lower"
     )
 )
 """Words that begin a request and are hardly ever nouns in a list."""
@@ -32,7 +32,7 @@ _NOUN_VERBS = frozenset(
     listed(
         "call text mail email e-mail message note set book order list plan schedule name copy post log record time "
         "test change update review cook answer schedule mark file reserve watch view cut paint date question tag "
-        "back match map search stream scan photograph address label drop pencil tick"
+        "back match map search stream scan photograph address label drop pencil tick bin stick pop kill cross"
     )
 )
 """Words that begin a request when an object follows and are nouns otherwise: "and book a table", "milk and a book"."""
@@ -73,6 +73,7 @@ _BREAKS_CONTENT = frozenset(
 _OPENERS = frozenset(
     listed("if when after before once as while on in at unless because since until by for during every")
 )
+_LONGEST_LISTED = 20
 _SHORTENED = frozenset(listed("mr mrs ms dr prof st no nr vs approx e.g i.e etc tel jan feb mar apr jun jul aug sep "
                               "sept oct nov dec mon tue wed thu fri sat sun inc ltd co"))  # fmt: skip
 _ENDS = frozenset(".!?;")
@@ -272,11 +273,22 @@ def _joint(
     is_noun = is_listed or _is_wish(said, in_slot, (begin, index, place), is_strong or "plus" in connectors)
     if not is_noun and (in_slot[place] is not None or not _begins_request(said, in_slot, place, is_strong)):
         return None
-    if is_content and not is_strong and said[place].low not in _BREAKS_CONTENT:
+    if is_content and not is_strong and said[place].low not in _BREAKS_CONTENT and not _is_for_list(said, place):
         slot = in_slot[index - 1]
         if slot is None or slot.kind != "time":
             return None
     return index, after
+
+
+def _is_for_list(said: Sequence[Token], place: int) -> bool:
+    """Return whether what follows says on or off which list something goes: "and put lemons on the shopping list"."""
+    if said[place].low not in ("put", "add", "take", "remove", "get"):
+        return False
+    words = [token.low for token in said[place : place + _LONGEST_LISTED]]
+    if "list" not in words:
+        return False
+    before = words[: words.index("list")]
+    return bool({"on", "onto", "to", "off", "from"} & set(before[1:])) and "and" not in before[-3:]
 
 
 def _is_wish(

@@ -57,13 +57,23 @@ class Line:
             if word in ".!?;":
                 break
             before.append(word)
-        self.is_moving = any(word in MOVING for word in before)
+        self.is_moving = any(
+            word in MOVING and (word != "shift" or _is_verb(before[k + 1 :])) for k, word in enumerate(before)
+        )
         self.is_snoozing = "snooze" in before or (
             self.word(index) == "for" and any(word in ("postpone", "delay", "snoozed") for word in before)
         )
         self.is_counting = any(word in COUNTING for word in before)
         if not self.is_moving and "change" in before:
             self.is_moving = any(word in MOVED for word in before)
+
+
+_BEFORE_VERBS = frozenset(listed("please pls can could would will you to and then just now kindly i we let's , :"))
+
+
+def _is_verb(before: Sequence[str]) -> bool:
+    """Return whether "shift" is what is to be done there, and no shift at work; `before`: nearest word first."""
+    return not before or before[0] in _BEFORE_VERBS
 
 
 CLOCK_CUES = frozenset(listed("at @ from between until by before after since around about onward than"))
@@ -100,10 +110,10 @@ def clock(line: Line, index: int, cue: str, *, is_joined: bool = False) -> tuple
 
 def _is_cued(line: Line, index: int, cue: str) -> bool:
     if line.is_counting:
-        return cue in ("at", "@")
+        return cue in ("at", "@") or (cue == "until" and line.word(index - 1) != "to")  # "up to 20" is a level
     if cue == "to":
         before = line.words[max(0, index - 6) : index]
-        is_set = any(word in ("set", "switch", "make", "put", "update") for word in before)
+        is_set = any(word in ("set", "reset", "switch", "make", "put", "update") for word in before)
         return line.is_moving or (is_set and any(word in MOVED for word in before))
     if cue == "for":
         near = line.words[max(0, index - 4) : index]
@@ -189,7 +199,8 @@ def _numeric(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, in
         return _bare(word), index + 2
     if not is_cued or (line.touches(index + 1) and line.tokens[index + 1].kind == "word"):
         return None
-    if cue in ("at", "@") and word.isdecimal() and len(word) == 4 and int(word[:2]) < 24 and int(word[2:]) < 60:
+    is_written_so = cue in ("at", "@") or (cue == "for" and word[:2] != "20")  # "a meeting for 2027"
+    if is_written_so and word.isdecimal() and len(word) == 4 and int(word[:2]) < 24 and int(word[2:]) < 60:
         return Clock(int(word[:2]), int(word[2:])), index + 1
     whole, _, fraction = word.partition(".")
     if len(fraction) == 2 and _is_hour(whole) and int(fraction) < 60 and not is_unit_word(line.word(index + 1)):

@@ -129,6 +129,7 @@ COUNTING = frozenset(
     listed(
         "number numbers random count pick choose pages page score scale rate rows lines multiply multiplied "
         "divide divided increase increased decrease reduce raise convert temperature thermostat volume "
+        "heating heat heater radiator radiators furnace "
         "brightness chapters chapter levels level"
     )
 )

@@ -388,6 +388,9 @@ def _from_now(line: Line, text: str, place: int, cue: str) -> Reading:
 # ── Offsets ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
+_ENDS = frozenset(["", ".", ",", "!", "please"])
+
+
 def _offset(line: Line, text: str, place: int, cue: str) -> Reading:
     """Read "in 20 minutes", "three days ago", "an hour from now", "a week on Tuesday", "two days before Christmas"."""
     token = line.tokens[place]
@@ -416,6 +419,8 @@ def _offset(line: Line, text: str, place: int, cue: str) -> Reading:
             after += 2
         elif relation == "time":
             after += 1
+        return _moved(line, span, 1, cue), after
+    if cue == "after" and relation in _ENDS and "remind" in line.words[:place]:
         return _moved(line, span, 1, cue), after
     if cue == "within":
         return Said(stretch=(line.now, _later(line, span, 1))), after

@@ -20,6 +20,7 @@ _SMALL_NAMES = (
     "about is are was were be do does did have has had i me we us you it all regarding"
 )
 _SMALL = frozenset(_SMALL_NAMES.split())
+NO_SUCH_WORD = "Nothing has all of the words; given is what has those that occur at all."
 _fold = folded.__wrapped__  # texts of whole mails and files must not stay in a cache of short texts
 
 
@@ -38,6 +39,18 @@ class Wanted:
             return self
         plain = fold(text)
         return Wanted(tuple(p for p in self.patterns if not p.search(plain)))
+
+    def known_in(self, texts: Iterable[str]) -> Wanted:
+        """Return the words that occur in some of the texts, where these are at least two thirds of all, else nothing.
+
+        A word that no text has cannot tell which one is meant: "that newsletter of the garden club".
+        """
+        left = list(self.patterns)
+        for text in texts:
+            plain = fold(text)
+            left = [p for p in left if not p.search(plain)]
+        kept = tuple(p for p in self.patterns if p not in left)
+        return Wanted(kept if 0 < 3 * len(left) <= len(self.patterns) else ())
 
     def count_in(self, text: str) -> int:
         """Count how often the words occur, at most ten times each."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
+from collections.abc import Iterable
 
 _STOP = frozenset(
     re.findall(
@@ -50,6 +51,10 @@ def stems(text: str) -> frozenset[str]:
     return frozenset(stem(word) for word in re.findall(r"[\w]+(?:['’]s\b)?", folded(text)))
 
 
+BY_ID = "id:"
+"""Begins a query for the one record that has the id behind it: what the owner picked from the last answer."""
+
+
 class Query:
     """Words that must all occur. Small words (`the`, `my`, `with`) do not count."""
 
@@ -67,8 +72,27 @@ class Query:
         """Match as `matches` does, by the specific words alone; False when there is none."""
         return bool(self.specific) and self._all_in(self.specific, text)
 
+    def known_in(self, texts: Iterable[str]) -> Query | None:
+        """Return the query without the words that none of the texts has; None where that is none of them, or
+        more than a third."""
+        left = set(self.specific or self.words)
+        n_all = len(left)
+        for text in texts:
+            known = stems(text)
+            left = {word for word in left if not _is_in(word, known)}
+        if not 0 < 3 * len(left) <= n_all:
+            return None
+        return Query(" ".join(sorted((self.specific or self.words) - left)))
+
     def _all_in(self, words: frozenset[str], text: str) -> bool:
         known = stems(text)
-        return all(
-            word in known or (len(word) >= 4 and any(other.startswith(word) for other in known)) for word in words
-        )
+        return all(_is_in(word, known) for word in words)
+
+
+def id_asked(query: str) -> str:
+    """Return the id of the one record that a query names (`id:…`); empty for one by words."""
+    return query.removeprefix(BY_ID) if query.startswith(BY_ID) else ""
+
+
+def _is_in(word: str, known: frozenset[str]) -> bool:
+    return word in known or (len(word) >= 4 and any(other.startswith(word) for other in known))

@@ -55,7 +55,7 @@ class Token(NamedTuple):
     start: int
     end: int
     low: str
-    """Text in lower case, with a straight apostrophe."""
+    """Text in lower case, with a straight apostrophe; a word that was typed in short is written out."""
 
 
 _TOKEN = re.compile(
@@ -68,7 +68,7 @@ _TOKEN = re.compile(
         |(?<![\d:.,/-])\d{1,2}\ :\ \d{2}(?!\d))
   | (?P<hours>(?<![\d.,])\d{1,3}h(?:\d{1,2}(?:m(?:in)?)?)?(?!\w))
   | (?P<number>\d+(?:,\d{3}(?!\d))*(?:\.\d+)?)
-  | (?P<half>(?<![A-Za-z])[AaPp]\.\s?[Mm](?:\.|\b))
+  | (?P<half>(?<![A-Za-z])[AaPp]\.\s?[Mm](?:\.|\ \.(?=\s[a-z])|\b))
   | (?P<word>['’][Ss]\b|[^\W\d_]\w*(?:['’](?![Ss]\b)\w+)*)
   | (?P<mark>\S)
     """,
@@ -76,9 +76,13 @@ _TOKEN = re.compile(
 )
 
 
+_SHORTHAND: Mapping[str, str] = {"n": "and", "w": "with", "u": "you", "ur": "your", "rn": "now"}
+"""How words are typed in short; a unit after a number ("60 W") is none of them."""
+
+
 def tokens(text: str) -> list[Token]:
     """Cut a text into tokens; white space is dropped."""
-    found = []
+    found: list[Token] = []
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup or "mark"
         low = match[0].lower()
@@ -90,6 +94,8 @@ def tokens(text: str) -> list[Token]:
             low = low.replace(" ", "")
         elif kind == "between":
             kind = "numeric_date"
+        if kind == "word" and low in _SHORTHAND and not (found and found[-1].kind == "number"):
+            low = _SHORTHAND[low]
         found.append(Token(kind, match.start(), match.end(), low))
     return found
 

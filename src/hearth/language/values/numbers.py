@@ -79,7 +79,62 @@ def find_numbers(text: str, said: Sequence[Token]) -> list[Slot]:
         slots.append(found[0])
         has_measure = has_measure or not is_name
         index = max(found[1], index + 1)
-    return slots
+    return [*_compounds(text, slots), *_rates(text, said)]
+
+
+_PARTS: dict[tuple[str, str], int] = {
+    ("foot", "inch"): 12, ("yard", "foot"): 3, ("pound", "ounce"): 16, ("stone", "pound"): 14,
+    ("meter", "centimeter"): 100, ("kilogram", "gram"): 1000,
+    ("kilometer", "meter"): 1000, ("liter", "milliliter"): 1000,
+}  # fmt: skip
+"""How many of the smaller unit make one of the greater, of units that are said together."""
+
+
+def _compounds(text: str, slots: Sequence[Slot]) -> list[Slot]:
+    """Join an amount that was said in two units: "11 feet 4 inches", "2 pounds and 3 ounces", "5 foot 9"."""
+    joined: list[Slot] = []
+    for slot in slots:
+        before = joined[-1] if joined else None
+        between = text[before.end : slot.start].strip().lower() if before is not None else "?"
+        if before is None or before.kind != "quantity" or between not in ("", "and", ","):
+            joined.append(slot)
+            continue
+        great, small = str(before.views["unit"]), str(slot.views.get("unit", ""))
+        is_bare = slot.kind == "number" and great == "foot" and not between and slot.text.isdecimal()
+        factor = _PARTS.get((great, "inch" if is_bare else small))
+        if factor is None:
+            joined.append(slot)
+            continue
+        value = float(str(before.views["number"])) * factor + float(str(slot.views["number"]))
+        joined[-1] = _quantity(text, before.start, slot.end, value, "inch" if is_bare else small)
+    return joined
+
+
+_PER = frozenset(["a", "an", "per", "each", "every"])
+_COUNTED = frozenset(["hour", "day", "night", "week", "month", "year", "person", "head", "piece", "item"])
+_FARTHEST_COUNT = 8
+
+
+def _rates(text: str, said: Sequence[Token]) -> list[Slot]:
+    """Find what a rate comes to: "£138 a month for ten months" is 138 * 10."""
+    found: list[Slot] = []
+    for index, token in enumerate(said):
+        thing = said[index + 1].low if index + 1 < len(said) else ""
+        if token.low not in _PER or thing not in _COUNTED or index == 0:
+            continue
+        first = index - 1 if said[index - 1].kind == "number" or index < 2 else index - 2
+        read = spoken_number(said, first)
+        if read is None or read[1] > index:
+            continue
+        start = said[first].start - (first > 0 and said[first - 1].low in CURRENCY_SIGNS)
+        for place in range(index + 2, min(index + 2 + _FARTHEST_COUNT, len(said) - 1)):
+            count = spoken_number(said, place + 1) if said[place].low == "for" else None
+            if count is not None and count[1] < len(said) and said[count[1]].low in (thing, f"{thing}s"):
+                expression = f"{_plain_number(read[0])} * {_plain_number(count[0])}"
+                end = said[count[1]].end
+                found.append(_made("expression", text, start, end, {"expression": expression}))
+                break
+    return found
 
 
 def _is_list_number(text: str, said: Sequence[Token], index: int) -> bool:
@@ -304,6 +359,8 @@ def _sum(text: str, said: Sequence[Token], index: int, asks_for_sum: bool) -> tu
                 last, n_parts = place, len(parts)
             continue
         operator = _operator(text, said, place, parts)
+        if operator is None and place + 2 < len(said) and token.kind == "word" and token.low.endswith("s"):
+            operator = _of_counted(said, place)
         if operator is None:
             break
         has_sign = (
@@ -321,6 +378,16 @@ def _sum(text: str, said: Sequence[Token], index: int, asks_for_sum: bool) -> tu
     for name in _FUNCTIONS:
         expression = expression.replace(f"{name} (", f"{name}(")
     return (_made("expression", text, start, said[last - 1].end, {"expression": expression}), last), last
+
+
+def _of_counted(said: Sequence[Token], place: int) -> tuple[str, int] | None:
+    """Return the sign behind a noun that was counted, where a number follows: "31 hours times 28"."""
+    words = [token.low for token in said[place + 1 : place + 3]]
+    for long, sign in ((("times",), "*"), (("multiplied", "by"), "*"), (("divided", "by"), "/")):
+        after = place + 1 + len(long)
+        if tuple(words[: len(long)]) == long and after < len(said) and spoken_number(said, after) is not None:
+            return sign, after
+    return None
 
 
 def _square_root(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | None:

@@ -74,7 +74,7 @@ def find_slots(text: str, now: dt.datetime, context: Context) -> tuple[Slot, ...
     if now.tzinfo is None:
         raise ValueError(f"the request's time {now.isoformat()!r} has no time zone; give it the owner's")
     said = tokens(text)
-    times = find_times(text, said, now, context.country)
+    times = _without_attributes(find_times(text, said, now, context.country), said)
     found = [
         *find_quoted(text),
         *find_addresses(text),
@@ -87,6 +87,28 @@ def find_slots(text: str, now: dt.datetime, context: Context) -> tuple[Slot, ...
     if len(times) > 1:
         kept = _times_joined(text, kept, times, now)
     return tuple(_finished(slot, said, place) for slot, place in _placed(kept, said))
+
+
+_HOLIDAYS = frozenset(listed("christmas xmas easter halloween thanksgiving birthday"))
+_NO_NOUNS = _CUE_WORDS | frozenset(
+    listed(
+        "and or but please pls is are was will we i you he she they it what when who how do does did have has that so"
+    )
+)
+
+
+def _without_attributes(times: Sequence[TimeSaid], said: Sequence[Token]) -> list[TimeSaid]:
+    """Drop holidays that say what kind a thing is, beside another time or an article: "the Christmas card list"."""
+    kept: list[TimeSaid] = []
+    for time in times:
+        words = time.slot.text.lower().split()
+        after = next((token for token in said if token.start >= time.slot.end), None)
+        is_before_noun = after is not None and after.kind == "word" and after.low not in _NO_NOUNS
+        is_kind = words[0] in ("the", "my", "our", "a") or len(times) > 1
+        if words[-1] in _HOLIDAYS and len(words) <= 2 and is_before_noun and is_kind:
+            continue
+        kept.append(time)
+    return kept
 
 
 def _times_joined(text: str, kept: list[Slot], times: Sequence[TimeSaid], now: dt.datetime) -> list[Slot]:

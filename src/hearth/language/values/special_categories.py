@@ -48,7 +48,22 @@ _WORDS: Mapping[str, str] = {
     "stillbirth stroke suboxone suicidal suicide syphilis tachycardia tamoxifen testosterone tetanus "
     "thrombosis thyroid tinnitus tonsillitis tramadol transfusion truvada tuberculosis tumor tumors "
     "tumour tumours tylenol ulcer ulcers valium vasectomy ventolin vertigo viagra vomited vomiting "
-    "vyvanse warfarin wegovy xanax xarelto zoloft zyrtec",
+    "vyvanse warfarin wegovy xanax xarelto zoloft zyrtec "
+    "amputated amputation amputee anaphylactic anaphylaxis antenatal antihistamine antihistamines autoimmune "
+    "backache benign blister blisters bloating bmi boils breathless bruised bruises bruising bunion bunions burnout "
+    "catheter concussed copd counselling cpap cramp cramps crutches defibrillator dehydrated dehydration dentures "
+    "dermatologist diarrhoeal disabled dizziness dizzy dyscalculia dyspraxia earache ecg ectopic ekg epidural "
+    "epipen fainted fainting frostbite gallstones gestational gingivitis haemorrhage hallucinating headache "
+    "headaches heartburn hospitalised hospitalized hrt hungover hypochondria hysterectomy ibs immunosuppressed "
+    "incurable indigestion infected infection infections inflamed inflammation inhaler inhalers inoculation "
+    "intolerance intolerant iud lactating laxative laxatives lump lumps malignant medicated medication medications "
+    "menopausal metastases metastasis mri myocarditis neurologist norovirus nosebleed nosebleeds numbness oncology "
+    "opioid opioids osteoarthritis overweight pacemaker painkiller painkillers palpitations palsy perimenopausal "
+    "pessary polyps postnatal prediabetes prediabetic premature prenatal prescription prescriptions prosthesis "
+    "prosthetic psychotherapy radiotherapy reflux remission salmonella self-harm sickle-cell sinusitis sleepwalking "
+    "smear spasm spasms sprain sprained ssri ssris stammer stent stents stillborn stitches stutter stutters "
+    "surgeries surgery swollen symptom symptoms terminally tetany toothache tourettes transplant trimester "
+    "ultrasound underweight uti vaccinated vaccination vaccinations wheezing wheezy x-ray x-rays",
     "religion": "adventist agnostic atheist baptised baptism baptist bible buddhism buddhist catholic catholicism "
     "christian christianity confession confirmed eucharist evangelical gurdwara halal hindu hinduism imam "
     "islam islamic jew jewish jews judaism kosher lutheran mass methodist mormon mosque mosques muslim "
@@ -64,11 +79,18 @@ _WORDS: Mapping[str, str] = {
     "finance": "alimony arrears bailiff bankrupt bankruptcy benefits bursary creditor creditors creditworthiness "
     "debt debts dividend dividends earnings evicted eviction foreclosure garnished garnishment inheritance "
     "inherited insolvency insolvent jobseeker lender loan loans mortgage mortgages overdraft overdrawn payday payslip "
-    "payslips pension pensions redundancy remortgage salaries salary savings severance stipend wage wages welfare",
+    "payslips pension pensions redundancy remortgage salaries salary savings severance stipend wage wages welfare "
+    "401k alimonies annuities annuity bailiffs collateral defaulted furlough furloughed guarantor indebted invested "
+    "investments moneylender moonlighting payroll penniless pensioner refinance refinanced refinancing "
+    "repayment repayments repossessed repossession royalties scholarship scholarships underpaid",
     "children": "adopted adoption bedwetting breastfeed breastfeeding bullied bullying childcare childminder custody "
     "daycare detention expelled fostering creche crèche kindergarten newborn nursery paediatrician "
     "paediatric pediatrician pediatric potty preschool preschooler stepchild stepdaughter stepson toddler "
-    "toddlers truancy truant",
+    "toddlers truancy truant "
+    "babysitter babysitters bottle-feeding diaper diapers fostered headteacher "
+    "homeschooled homeschooling nannies nanny "
+    "nappies nappy orphan orphaned paternity playgroup preemie stepchildren stepkids surrogacy teething tantrum "
+    "tantrums tutoring weaning",
     "ethnicity": "aboriginal afro-american arab arabs ashkenazi biracial black-british caucasian chicano hispanic "
     "inuit kurd kurdish latina latino latinx maori mixed-race native-american roma romani sinti tamil "
     "tutsi uyghur zulu",
@@ -81,8 +103,35 @@ _PHRASES: Mapping[str, str] = {
     r"sick leave|test(?:ed)? positive|therapy session|psychiatric (?:ward|clinic|hospital)|"
     r"hearing aids?|wheelchair|"
     r"(?<=my )(?:period|cycle|psychiatrist|therapist|oncologist|gyn(?:a)?ecologist|urologist)|"
-    r"diagnos(?:ed|is)|on medication",
-    "religion": r"bar mitzvah|bat mitzvah|holy communion|first communion|jehovah'?s witness(?:es)?|born[- ]again|"
+    r"diagnos(?:ed|is)|on medication|"
+    r"(?:broke|broken|fractured|dislocated|twisted|tore|torn|pulled|shattered) (?:my "
+    r"|his |her |their |a |an )?(?:\w+ )?"
+    r"(?:leg|arm|wrist|ankle|hip|ribs?|collarbone|nose|toe|finger|foot|hand|elbow|shoulder|knee|ligaments?|hamstring|"
+    r"meniscus|tendon|muscle|back|jaw|tooth|achilles)|"
+    r"(?:bad|sore|stiff|aching|weak|dodgy) (?:back|knees?|hips?|heart|throat|neck|hearing|eyesight|shoulders?)|"
+    r"(?:blood|urine|stool|hearing|eye|allergy|pregnancy|genetic|hiv|std|sti|smear|paternity) "
+    r"(?:tests?|results?|work|count)|"
+    r"(?:ct|pet|mri|bone|brain|heart|liver|kidney|thyroid|breast|ultrasound) scans?|pap smear|root canal|"
+    r"(?:hip|knee|heart|back|eye|brain|gastric|cataract|gallbladder|hernia|bypass|plastic|cosmetic|dental) "
+    r"(?:operation|replacement|transplant|valve|sleeve|implants?|procedure)|operated on|"
+    r"(?:slipped|herniated) dis[ck]|hay fever|food poisoning|stomach (?:bug|flu|ulcer|cramps|pains?)|cold sores?|"
+    r"(?:chest|back|knee|joint|tooth|neck|hip|abdominal|period|nerve|muscle|stomach|belly|tummy) "
+    r"(?:pains?|aches?|infection)|"
+    r"(?:chronic|terminal|mental|kidney|liver|lung|skin|bowel|autoimmune|thyroid|gum|eye|sexually transmitted) "
+    r"(?:pain|fatigue|illness|disease|condition|infection|health issues?|health problems?)|"
+    r"(?:lactose|gluten|nut|peanut|dairy|wheat)[- ](?:intoleran(?:t|ce)|allerg(?:y|ic|ies))|allergic to|"
+    r"\d+(?:[.,]\d+)? ?(?:mg|mcg|µg)\b|(?:sleeping|water|birth control|iron|diet) (?:pills?|tablets?)|"
+    r"(?:blood thinners?|beta[- ]blockers?|nicotine patch(?:es)?|antabuse)|\d+ weeks (?:pregnant|along)|"
+    r"baby is due|due date is|gave birth|"
+    r"(?:trying for|expecting|lost) a baby|fertility (?:clinic|treatment)|egg donor|sperm (?:donor|count)|"
+    r"(?:mental|physical|poor|bad) health|(?:quit|quitting|stopped|stop) (?:drinking|smoking)|"
+    r"alcoholics anonymous|aa meetings?|drinking problem|drug (?:problem|test|habit|abuse)|"
+    r"(?:hard of hearing|short-sighted|long-sighted|partially sighted|registered blind|going blind)|"
+    r"(?:physio|occupational|speech|radiation|hormone|group|couples|grief)[- ]?therap(?:y|ist)|long covid|"
+    r"(?:admitted to|discharged from|rushed to) (?:the )?(?:hospital|hospice|a&e|intensive care|the ward|icu)|"
+    r"intensive care|palliative care|hospice|off sick|signed off|sick note|sick leave|throwing up|threw up",
+    "religion": r"(?:go|goes|went|going) to (?:mass|church|synagogue|temple)|(?:sunday|midnight|holy) mass|"
+    r"bar mitzvah|bat mitzvah|holy communion|first communion|jehovah'?s witness(?:es)?|born[- ]again|"
     r"yom kippur|rosh hashanah|(?:friday|morning|evening) prayers?|"
     r"eid al-\w+|sunday school|bible (?:study|group)|prayer (?:group|meeting)",
     "politics": r"(?:green|labour|pirate|conservative|communist|democratic|republican) party|left[- ]wing|"
@@ -98,12 +147,34 @@ _PHRASES: Mapping[str, str] = {
     "finance": r"credit (?:score|rating|check|history)|child (?:benefit|support|maintenance)|housing benefit|"
     r"unemployment benefits?|universal credit|income support|minimum wage|bank balance|net worth|student loan|"
     r"tax (?:arrears|debt)|(?:monthly|annual|yearly|gross|net|take-home) (?:income|pay)|"
-    r"(?<=my )(?:income|pay|earnings)|debt collectors?|food bank|pawn shop|laid off",
+    r"(?:(?<=my )|(?<=our )|(?<=his )|(?<=her )|(?<=their ))(?:income|pay|earnings|bonus|raise|commission|allowance|"
+    r"finances|investments|inheritance|shares|stocks|portfolio|tax return|tax refund|payout|settlement)|"
+    r"debt collectors?|food bank|pawn shop|laid off|"
+    r"pay (?:rise|raise|cut)|(?:sick|maternity|paternity|overtime|holiday|back|severance) pay|hourly (?:rate|wage)|"
+    r"(?:before|after) tax|tax bracket|credit (?:card )?(?:debt|bill|balance|limit)|credit card bills?|"
+    r"bank (?:statements?|loans?|account)|(?:current|savings|joint|checking) account|account balance|"
+    r"(?:unpaid|overdue|outstanding) (?:bills?|rent|wages|balance|loans?|taxes)|"
+    r"(?:behind|late) (?:on|with) (?:the|my|our|his|her|their) (?:rent|mortgage|payments?|bills?|instal?lments?|loan)|"
+    r"(?:can't|cannot|can not|couldn't|could not) (?:afford|pay (?:the|my|our) (?:rent|bills?|mortgage))|"
+    r"short of (?:money|cash)|in the red|maxed out|trust fund|life insurance|payday loan|car loan|home loan|"
+    r"monthly instal?lments?|(?:lost|losing) (?:my|his|her|their) job|on benefits|on the dole|job ?seeker'?s allowance|"
+    r"(?:disability|housing|carer'?s|family|parental) (?:allowance|benefits?)|means[- ]tested|child tax credits?|"
+    r"(?:won|win) the lottery|in my will|tax debts?",
     "children": r"foster (?:child|care|parents?|son|daughter|family)|parents' evening|"
     r"school (?:report|nurse|counsellor)|"
     r"special needs|learning difficulties|(?<=in )(?:year|grade|class) \d{1,2}|"
     r"(?:first|second|third|fourth|fifth|sixth)[- ]grader?|nursery school|play ?group|"
-    r"social services|youth welfare|wets? the bed|"
+    r"social services|youth welfare|wets? the bed|child "
+    r"(?:protection|psychologist|minder|care)|(?:potty|toilet) training|"
+    r"(?:class|form|head|maths|primary|kindergarten) teacher|after[- ]school "
+    r"(?:club|care)|school (?:fees|place|refusal)|"
+    r"(?:suspended|excluded|expelled|kicked out|sent home|picked up|bullied) "
+    r"(?:from|at|by) (?:\w+ )?(?:school|nursery)|"
+    r"(?:repeat(?:s|ing|ed)?|skip(?:s|ping|ped)?) (?:a|the|first|second|third|fourth|fifth|sixth) (?:year|grade)|"
+    r"(?:son|daughter|kid|child|boy|girl|kids|children|twins|stepson|stepdaughter|grandson|granddaughter)(?:'s|s'|') "
+    r"(?:teacher|school|class|grades?|nursery|behaviou?r|report|homework|exams?|father|mother|custody|tutor|therapist)|"
+    r"(?:(?<=my )|(?<=our "
+    r"))(?:\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)[- ]years?[- ]olds?|"
     r"(?:\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)[- ]years?[- ]old "
     r"(?=son|daughter|boy|girl)",
     "ethnicity": r"(?:ethnic|racial) (?:minority|origin|group)|native american|african[- ]american|mixed race|"
@@ -120,10 +191,14 @@ _DISEASE = re.compile(
 )
 _NO_DISEASE = frozenset("academia bohemia epidemia".split())
 _KIND_OF = {word: kind for kind, words in _WORDS.items() for word in words.split()}
-_PHRASE = re.compile("|".join(f"(?P<{kind}>\\b(?:{form})\\b)" for kind, form in _PHRASES.items()), re.IGNORECASE)
+_PHRASE = re.compile(
+    r"\b(?=\w)(?:" + "|".join(f"(?P<{kind}>(?:{form})\\b)" for kind, form in _PHRASES.items()) + ")", re.IGNORECASE
+)
 _OFTEN_ELSE = frozenset(
     "mono prep zen mass confirmed periods bleeding kidney stroke roma labour trump black liberals union strike "
-    "benefits savings redundancy welfare dividend dividends adopted expelled detention".split()
+    "benefits savings redundancy welfare dividend dividends adopted expelled detention infection lump lumps premature "
+    "smear stitches transplant symptoms symptom surgery surgeries intolerance blister blisters invested "
+    "collateral orphan defaulted".split()
 )
 """Words that mean something else as often; they count beside another word of their field only."""
 _AMOUNT = re.compile(
@@ -132,7 +207,12 @@ _AMOUNT = re.compile(
     r"\b(?!(?:19|20)\d\d\b)\d{3,}\b",
     re.IGNORECASE,
 )
-_OWING = re.compile(r"\bow(?:e|es|ed|ing)\b|\bearn(?:s|ed)?\b|\bborrow(?:s|ed)?\b|\blent\b|\bpays? me\b", re.IGNORECASE)
+_OWING = re.compile(
+    r"\bow(?:e|es|ed|ing)\b|\bearn(?:s|ed|ing)?\b|\bborrow(?:s|ed|ing)?\b|\blent\b|\bpays? me\b|\bin debt\b|"
+    r"\b(?:i|he|she|they|we|who) makes? (?=[€$£]?\d)|\b(?:get|gets|got|getting|be|am|is|are) paid\b|\btakes? home\b|"
+    r"\bpaid (?:back|off)\b|\bpay(?:ing)? (?:back|off)\b|\bovercharged\b|\bpays? (?:him|her|them|us)\b",
+    re.IGNORECASE,
+)
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?=\d)[^.!?\n]*)*")
 
 

@@ -109,6 +109,10 @@ class WordReader:
         ends = {int(at): max(_FAR, float(c)) for at, c in zip(said.spans[:, 1], said.end, strict=True)}
         return starts, ends
 
+    def rest(self) -> None:
+        """Hand its memory back; the next question opens it again."""
+        self._reader = None
+
 
 @dataclass(frozen=True, slots=True)
 class Span:

@@ -1,6 +1,7 @@
 """Parses what memory is asked: a question, or a matter, without the words that only lead to it.
 
-Covered: "do you remember where I parked", "did I tell you Lotte's shoe size", "where did I say the tent is".
+Covered: "do you remember where I parked", "did I tell you Lotte's shoe size", "where did I say the tent is", "whats the
+code".
 Not covered: two questions in one; languages other than English.
 """
 
@@ -44,6 +45,7 @@ _QUESTION = re.compile(
     r"|\s*(?:do|does|did|is|are|am|was|were|can|could|will|would|should|has|have|had|may|might)(?:n't)? \w",
     re.IGNORECASE,
 )
+_APOSTROPHE_LEFT_OUT = re.compile(r"\A((?:so |and |hey |ok )*(?:what|who|where|when|how))(s|re)\b", re.IGNORECASE)
 _ORDERS = re.compile(
     r"(?:(?:please|can you|could you) )*(?:remind|add|set|create|make|put|play|call(?! me\b)|ring|show|find|search|look"
     r"|cancel|delete|remove|move|book|buy|open|close|turn|start|stop|schedule|draft|send|plan|write|mark|list|check|order"
@@ -53,6 +55,8 @@ _ORDERS = re.compile(
     r"|(?:i|we) (?:want|need|would like|'d like) (?:you )?to\b",
     re.IGNORECASE,
 )
+_MOST_LEADS = 12
+"""Most phrases that are taken off: "remind me" said ten thousand times is no lead."""
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 _OPENER = re.compile(
     r"\s*(?:(?:please )?(?:remember|note|don't forget)(?: that)?|hey|so|well|yes|ok|okay|actually|oh|fyi"
@@ -92,8 +96,8 @@ class Asked:
 
 def asked_of(words: str) -> Asked:
     """Find what is asked of memory in the owner's words."""
-    text = " ".join(words.split())
-    while True:
+    text = _APOSTROPHE_LEFT_OUT.sub(r"\1'\2", " ".join(words.split()))
+    for _ in range(_MOST_LEADS):
         shorter = text
         for lead in (_CALL, _LEADS):
             if found := lead.match(shorter):

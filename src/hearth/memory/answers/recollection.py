@@ -25,7 +25,7 @@ from hearth.memory.facts.fact_extraction import NEVER_FOUND
 from hearth.memory.facts.fact_store import ME, Fact, FactStore
 from hearth.memory.facts.relations import KIN, listed, said_of
 from hearth.memory.facts.statements import statements
-from hearth.memory.inquiry.answer_reading import covered
+from hearth.memory.inquiry.answer_reading import covered, lacks_kind
 from hearth.memory.inquiry.home_answers import HomeAnswers
 from hearth.memory.retention import SUMMARY
 from hearth.memory.search.recency import N_COMPARED, latest_first
@@ -70,6 +70,9 @@ _MEANS: Mapping[str, frozenset[str]] = {
     "spouse": frozenset(listed("spouse married husband wife partner")),
 }
 """Words that ask for a relation, besides its own."""
+UNREAD = 0.7
+"""What is left of the chance of something remembered in which the reader finds no words that answer: it is told, with
+doubt."""
 
 
 class Recollection:
@@ -173,12 +176,19 @@ class Recollection:
             for hit in said.evidence
             if hit.kind != "fact" or len(said.evidence) == 1
         )
-        value = said.text
+        value, chance = said.text, said.chance
         if self._home is not None and said.kind in ("said", "time"):
             words = self._home.words_in(asked, said.evidence[0].text)
             # "Today" is said better by the day on which it was said.
             value = words if words and (said.kind == "said" or any(map(str.isdecimal, words))) else said.text
-        return HomeAnswer("date" if said.kind == "time" else "text", value, "", witnesses, said.chance)
+            if not words or lacks_kind(asked, said.evidence[0].text):
+                chance *= UNREAD
+        return HomeAnswer("date" if said.kind == "time" else "text", value, "", witnesses, chance)
+
+    def holds_answer(self, question: str, *, now: dt.datetime) -> bool:
+        """Say whether a fact that is held true answers the whole question."""
+        asked = asked_of(question)
+        return asked.is_question and self._held(asked.text, now) is not None
 
     def _held(self, question: str, now: dt.datetime) -> Recalled | None:
         """Find the fact that answers the whole question, with the events it rests on."""

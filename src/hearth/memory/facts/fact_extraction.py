@@ -21,27 +21,32 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from hearth.memory.facts.fact_names import KIN_PLURALS, KIN_WORDS, NAME, NOT_NAMES, OLDER, PET_WORDS
-from hearth.memory.facts.fact_store import ME, Fact, FactStore, NewFact
-from hearth.memory.facts.noun_rules import attributes
-from hearth.memory.facts.relations import KIN, OPPOSITES, PETS, PLURALS
-from hearth.memory.facts.statements import ASKS, UNREAL, statements
-from hearth.memory.facts.verb_rules import (
+from hearth.memory.facts.fact_rules import (
     BY_PRONOUN,
+    KIN_PLURALS,
+    KIN_WORDS,
+    NAME,
     NO_HABIT,
+    NOT_NAMES,
     OF_THINGS,
+    OLDER,
+    PET_WORDS,
     PLAIN,
     THING,
     WHEN,
     Known,
     Read,
     Subject,
+    attributes,
     is_thing,
     names_listed,
     place_of,
     predicates,
     trimmed,
 )
+from hearth.memory.facts.fact_store import ME, Fact, FactStore, NewFact
+from hearth.memory.facts.relations import KIN, OPPOSITES, PETS, PLURALS
+from hearth.memory.facts.statements import ASKS, UNREAL, statements
 from hearth.types import Label
 
 MAX_CHARACTERS = 4000

@@ -18,6 +18,7 @@ from hearth.memory.inquiry.money import money_in
 from hearth.memory.passages.collecting import where_of
 from hearth.memory.passages.passage_cutting import sentence_at
 from hearth.memory.passages.passage_store import Passage
+from hearth.memory.search.memory_ranking import Period
 from hearth.memory.search.time_mentions import times_named
 from hearth.protocols import HomeAnswer, ValueKind, Witness
 
@@ -31,14 +32,17 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"[+-]?\d[\d.,]*(?:\s?[\w%°]+)?")
+_OF_ONE = re.compile(
+    r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b|\d+", re.IGNORECASE
+)
 _LONG_AGO = dt.datetime.min.replace(tzinfo=dt.UTC)
 
 
 def answer_of(question: str, readings: Sequence[Reading], now: dt.datetime) -> HomeAnswer:
     """Make the answer of readings, the likeliest first, of which the first is likely enough."""
     best = readings[0]
-    if not times_named(question, now):  # "the bill of September" names one of them
-        best = _newest_like(best, readings)
+    named = times_named(question, now)  # "the bill of September" names one of them
+    best = _within(named[0], best, readings) if named else _newest_like(best, readings)
     if asks_yes_or_no(question):
         # Whether it is yes or no is left to the owner: the reader is right about it hardly more often than by chance.
         quote = sentence_of(best)
@@ -76,16 +80,39 @@ def kind_of(value: str) -> ValueKind:
 
 
 def _newest_like(best: Reading, readings: Sequence[Reading]) -> Reading:
-    """Of records with the same title and writer (a bill of each month), choose the newest that answers as well."""
-    like = [
-        one for one in readings if _is_like(one, best) and one.chance >= least_chance() and one.candidate.passage.at
-    ]
+    """Of records of one series (a bill of each month), choose the newest that answers as well."""
+    like = _series_of(best, readings)
     return replace(max(like, key=lambda one: (_at(one), one.chance)), chance=best.chance) if like else best
+
+
+def _within(named: Period, best: Reading, readings: Sequence[Reading]) -> Reading:
+    """Of records of one series, choose the one of the time that the question names; `best` where none is."""
+    if named.start <= _at(best) < named.end:
+        return best
+    like = [one for one in _series_of(best, readings) if named.start <= _at(one) < named.end]
+    return replace(max(like, key=lambda one: one.chance), chance=best.chance) if like else best
+
+
+def _series_of(best: Reading, readings: Sequence[Reading]) -> list[Reading]:
+    """Return the readings of the records of one series that answer as well, or say the same with other numbers."""
+    said = _OF_ONE.sub("", sentence_of(best))
+    return [
+        one
+        for one in readings
+        if _is_like(one, best)
+        and one.candidate.passage.at
+        and (one.chance >= least_chance() or (one.text and _OF_ONE.sub("", sentence_of(one)) == said))
+    ]
 
 
 def _is_like(one: Reading, best: Reading) -> bool:
     a, b = one.candidate.passage, best.candidate.passage
-    return (a.kind, a.title.casefold(), a.person) == (b.kind, b.title.casefold(), b.person)
+    return (a.kind, _series(a.title), a.person) == (b.kind, _series(b.title), b.person)
+
+
+def _series(title: str) -> str:
+    """Return what the titles of records that come again have in common: no month, no number."""
+    return " ".join(_OF_ONE.sub(" ", title).casefold().split())
 
 
 def _others(question: str, best: Reading, readings: Sequence[Reading]) -> list[Reading]:

@@ -32,6 +32,15 @@ _FORMS = (
     re.compile(r"\bclick|https?:|www\.|unsubscribe|visit\b", re.I),
 )
 """Signs of wording, beside the vector."""
+_LEAST = 8
+"""Characters of a sentence that may ask."""
+_FORMAL = re.compile(
+    r"\bplease (?:find|see|note)\b|\bplease (?:ignore|disregard|do not reply)\b"
+    r"|\bif you (?:cannot|can ?not|can['’]t|do not|don['’]t|have already|no longer|require|need|have any|would like"
+    r"|wish)\b",
+    re.I,
+)
+"""Polite forms that ask for nothing, or only in a case that may not come."""
 
 
 class AskingSentences:
@@ -42,16 +51,17 @@ class AskingSentences:
         self._encoder = encoder
 
     def asks(self, sentences: Sequence[str]) -> str:
-        """Return the sentence that asks most surely; empty if none does."""
-        some = [one for one in sentences if len(one) >= 8][:N_MOST_SENTENCES]
+        """Return the sentence that asks most surely, else the first question; empty if none asks."""
+        some = [one for one in sentences if len(one) >= _LEAST and not _FORMAL.search(one)][:N_MOST_SENTENCES]
         if not some:
             return ""
+        question = next((one for one in some if _FORMS[0].search(one)), "")
         if self._encoder is None:
-            return next((one for one in some if _FORMS[0].search(one) or _FORMS[2].search(one)), "")
+            return question or next((one for one in some if _FORMS[2].search(one)), "")
         kept = _kept()
         scores = features(some, self._encoder.encode(some)) @ np.array(kept["weights"])
         best = int(np.argmax(scores))
-        return some[best] if scores[best] >= float(kept["least"]) else ""
+        return some[best] if scores[best] >= float(kept["least"]) else question
 
 
 def features(sentences: Sequence[str], vectors: FloatArray) -> NDArray[np.float64]:

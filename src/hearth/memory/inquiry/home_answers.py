@@ -16,8 +16,10 @@ import datetime as dt
 import re
 import time
 from collections.abc import Iterator, Mapping
+from typing import Literal, TypeAlias
 
 from hearth.errors import NotFound, StoreError, ToolError
+from hearth.language.text.tokens import listed
 from hearth.memory.inquiry.answer_reading import (
     AnswerReader,
     Reading,
@@ -27,23 +29,42 @@ from hearth.memory.inquiry.answer_reading import (
 from hearth.memory.inquiry.answer_telling import answer_of, sentence_of, witness_of
 from hearth.memory.inquiry.date_answers import answer_from_dates
 from hearth.memory.inquiry.record_answers import answer_from_records
-from hearth.memory.inquiry.summaries import asked_for_summary, summary_of
+from hearth.memory.inquiry.summaries import asked_for_summary, decision_of, summary_of
 from hearth.memory.inquiry.table_counts import counted
 from hearth.memory.passages.collecting import FOLDERS, is_indexed, passages_in
-from hearth.memory.passages.document_text import Unreadable
 from hearth.memory.passages.passage_store import Candidate, Passage, PassageStore
 from hearth.memory.search.terms import STOP_WORDS, telling_words
 from hearth.models.injection_classifier import Detector
 from hearth.protocols import CallContext, Encoder, HomeAnswer, Workspace
 from hearth.storage.database import Store
 
-READING_VERSION = 2
+Naming: TypeAlias = Literal["not", "partly", "wholly"]
+READING_VERSION = 3
 """Raise it with every change to how files become passages: all are read again."""
 MOST_WAITING_S = 20.0
 """How long a question waits for files that were never read; what is left is read before the next one."""
 MOST_WAITING_TO_PLAN_S = 3.0
 _BY_STRANGERS = frozenset({"mail", "document", "event"})
 _DEFINITE = re.compile(r"\b(?:the|this|that|our|my)\s+((?:[\w'’-]+\s+){0,2}[\w'’-]+)", re.IGNORECASE)
+_LIGHT = frozenset(
+    listed(
+        "much many long often cost costs take takes need needs have has had get gets go goes come comes give gives say "
+        "says said does did make makes put want wants back again there"
+    )
+)
+"""Words of questions that what answers them need not hold."""
+_LEAST_ASKED = 2
+_DECIDED = re.compile(
+    r"\s*(?:what|which(?: \w+){1,2}) (?:did|have|has|was|were|is)(?P<by> .*)"
+    r"\b(?:decid|agree|discuss|conclud|settle|resolv|choos|chose|pick|vote|elect)\w*"
+    r"(?: (?:in|at|on|about|during|with|for))*(?: (?:the|our|my|that|last))*(?P<of> .*|)",
+    re.IGNORECASE,
+)
+_TWO = re.compile(
+    r"\s*(?P<first>(?:what|when|where|who|how|which)\b[^?]*?\b(?:is|are|was|were)\s+(?P<thing>(?:the|my|our)\s+[^?,]+?)),?"
+    r" and (?P<second>(?:what|when|where|who|how|which)\b[^?]+\b(?:it|they)\b[^?]*)[?.\s]*",
+    re.IGNORECASE,
+)
 _PLURALS = {"mail": "mails", "note": "notes", "document": "documents", "event": "events", "contact": "cards"}
 _PLURALS |= {"reminder": "reminders"}
 
@@ -81,7 +102,7 @@ class HomeAnswers:
                 self.passages.put(path, found[path], list(passages_in(path, workspace, zone)))
             except NotFound:
                 continue
-            except (Unreadable, ToolError) as error:
+            except ToolError as error:
                 self.passages.put(path, found[path], (), str(error))
             except (ValueError, OverflowError, RecursionError) as error:
                 self.passages.put(path, found[path], (), f"damaged: {error}")
@@ -91,18 +112,24 @@ class HomeAnswers:
         """Say in how many things an answer is looked for: `26 mails, 8 notes and 4 documents`."""
         return things_text(self.passages.counts()) or "nothing: the home is empty"
 
-    def names_thing(self, question: str, workspace: Workspace, zone: dt.tzinfo | None) -> bool:
-        """Return whether a question names one of the owner's things by a word of its title: "the electricity bill"."""
-        named = [
-            word
+    def names_thing(self, question: str, workspace: Workspace, zone: dt.tzinfo | None) -> Naming:
+        """Return how a question names one of the owner's things: "the electricity bill" by several words of one title,
+        all that are said of it, or by a single word; wholly, too, where one passage holds all that is asked about."""
+        said = [
+            [word for word in telling_words(found[1]) if len(word) > 2 and word not in STOP_WORDS]
             for found in _DEFINITE.finditer(question)
-            for word in telling_words(found[1])
-            if len(word) > 2 and word not in STOP_WORDS
         ]
-        if not named:
-            return False
+        named = [word for words in said for word in words]
+        asked = [word for word in telling_words(question) if word not in STOP_WORDS | _LIGHT]
+        is_telling = len(asked) >= _LEAST_ASKED and _DEFINITE.search(question) is not None
+        if not (named or is_telling):
+            return "not"
         self._look(workspace, zone, MOST_WAITING_TO_PLAN_S)
-        return self.passages.has_title(named)
+        if is_telling and self.passages.holds_all(asked):
+            return "wholly"
+        if any(len(words) > 1 and self.passages.has_title(words, every=True) for words in said):
+            return "wholly"
+        return "partly" if self.passages.has_title(named) else "not"
 
     def _look(self, workspace: Workspace, zone: dt.tzinfo | None, limit_s: float) -> int:
         """Read what is new until `limit_s` is over; return how many files are left."""
@@ -128,11 +155,26 @@ class HomeAnswers:
         if (wanted := asked_for_summary(question)) is not None:
             summed = summary_of(wanted, self.passages, call, self._is_instruction)
             return summed or HomeAnswer("unknown", "", self.looked_at(), chance=0.0)
+        if (parts := _two_questions(question)) is not None:
+            both = [self.find_answer(part, call) for part in parts]
+            known = [one for one in both if one.kind != "unknown"]
+            if len(known) == len(both):
+                witnesses = tuple(witness for one in known for witness in one.witnesses)
+                return HomeAnswer(
+                    "text", "; ".join(o.value for o in known), "", witnesses, min(o.chance for o in known)
+                )
         computed = answer_from_dates(question, call) or answer_from_records(question, self.passages, call)
         if computed is not None:
             return computed
-        readings = self._telling(read_passages(question, self.passages.find(question), self._reader))
+        found = self.passages.find(question)
+        if _DECIDED.match(question):  # the record of an event says when and where, and nothing of what was said there
+            found = [one for one in found if one.passage.kind != "event"]
+        readings = self._telling(read_passages(question, found, self._reader))
         best = readings[0] if readings else None
+        if (best is None or best.chance < least_chance()) and (matter := _DECIDED.match(question)) is not None:
+            told = decision_of(matter["by"], matter["of"].strip(" ?."), self.passages, call, self._is_instruction)
+            if told is not None:
+                return told
         if best is None or best.chance < least_chance():
             chance = best.chance if best is not None else 0.0
             return HomeAnswer("unknown", "", self.looked_at(), chance=round(chance, 4))
@@ -168,6 +210,14 @@ class HomeAnswers:
         if self._detector is None:
             self._detector = Detector.open(self._encoder)
         return any(map(self._detector.is_flagged, self._detector.judge([text])))
+
+
+def _two_questions(question: str) -> tuple[str, str] | None:
+    """Split "when is the MOT and what does it cost" into two questions, each of which stands alone."""
+    found = _TWO.fullmatch(question)
+    if found is None:
+        return None
+    return found["first"], re.sub(r"\b(?:it|they)\b", found["thing"], found["second"], count=1)
 
 
 def things_text(counts: Mapping[str, int]) -> str:

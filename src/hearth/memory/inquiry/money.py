@@ -19,6 +19,10 @@ _CURRENCIES = {"EUR": "€", "GBP": "£", "USD": "$"} | {"euro": "€", "pound":
 _CURRENCIES |= {"kroner": "kr", "Kč": "CZK"}
 
 
+WHOLE = re.compile(r"\b(?:total|amount due|to pay|payable)\b", re.IGNORECASE)
+"""Says that an amount is the whole of what is owed."""
+
+
 def money_in(text: str) -> list[tuple[float, str, int]]:
     """Find amounts of money: value, currency, and where each begins."""
     found = []

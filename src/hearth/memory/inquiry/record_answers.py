@@ -6,7 +6,7 @@ money where it stands (a table's row, or the sentence of a mail or document that
 answer.
 
 Covered: times that overlap; sum, mean, most and least of amounts, by currency; how many mails, events, birthdays,
-notes; who waits for an answer, and by when.
+notes; who waits for an answer (`asking_mails`).
 Not covered: several operations in one question; an amount that is stated in words; exchange of currencies (a sum for
 each); a mail that states the same amount again is a row of its own, unless its title and amount are the same.
 """
@@ -22,33 +22,57 @@ from itertools import combinations
 from typing import Literal
 
 from hearth.language.text.normalize import Query, stems
-from hearth.memory.inquiry.asking_sentences import AskingSentences
-from hearth.memory.inquiry.money import money_in, money_text
-from hearth.memory.passages.collecting import is_indexed, said_date, unquoted, where_of
-from hearth.memory.passages.passage_cutting import SENTENCE, sentences_of
+from hearth.memory.inquiry.asking_mails import due_answer, waiting_answer, wanted_answer
+from hearth.memory.inquiry.money import WHOLE, money_in, money_text
+from hearth.memory.passages.collecting import said_date, where_of
+from hearth.memory.passages.passage_cutting import SENTENCE
 from hearth.memory.passages.passage_store import Passage, PassageStore
 from hearth.memory.search.memory_ranking import Period
 from hearth.memory.search.time_mentions import times_named
 from hearth.protocols import CallContext, HomeAnswer, Witness
-from hearth.tools.mail.mailbox import Seen, look
-from hearth.tools.mail.maildir import INBOX, SENT, places
+from hearth.tools.mail.maildir import SENT
 from hearth.tools.pim.calendar_events import Event, Events, Search
 from hearth.tools.pim.cards import read_cards
 
-Operation = Literal["clash", "sum", "mean", "most", "least", "count", "waiting"]
+Operation = Literal["clash", "sum", "mean", "most", "least", "count", "held", "undone", "waiting", "wanted", "due"]
 N_ROWS = 12
 """Most rows that an answer shows."""
-LOOKED_BACK = dt.timedelta(days=60)
-"""How long a mail waits for an answer before it is taken for given up."""
 LOOKED_AHEAD = dt.timedelta(days=14)
 _CLASH = re.compile(r"\b(?:clash(?:es|ing)?|overlaps?|overlapping|conflicts?|conflicting|double[- ]?booked)\b", re.I)
 _WAITING = re.compile(
     r"\b(?:who|whom|anyone|anybody|which (?:mails?|people)|what)\b.*\b(?:wait\w*|owe|owing|unanswered|repl(?:y|ied)"
-    r"|answer(?:ed)?|respon\w+|get(?:ting)? back|heard back)\b",
+    r"|answer(?:ed)?|respon\w+|get(?:ting)? back|heard back|wr(?:ite|iting|itten|ote) back|(?:got|gotten) back)\b",
+    re.I,
+)
+_DUE = re.compile(
+    r"\s*(?:(?:by|until|till) when|when|what(?:'s| is) the latest(?: that)?) (?:does|do|did|is|has|must|should|can)"
+    r" (?P<who>[^?]{2,40}?) (?:need|want|expect|require|ask)\w* "
+    r"[^?]*\b(?:answer|reply|hear|know|decision|response|word|yes|confirm\w*)\b",
+    re.I,
+)
+_UNDONE = re.compile(
+    r"\s*(?:which|what) (?P<what>[\w -]{3,40}?) (?:(?:have|has|are|is|were|was)(?:n['’]?t| not)|(?:are|is) still not)"
+    r" (?:yet )?(?:been )?(?:yet )?(?P<done>\w+(?:ed|id|en|nt|ne))\b",
+    re.I,
+)
+"""Asks for the things of a list that something was not done to: "which invoices haven't been paid yet"."""
+_HELD = re.compile(
+    r"\s*how many (?P<what>[^\W\d_]+(?: [^\W\d_]+)??) (?:am|are|do|did|have|had|will|was|were) (?:i|we)\b(?P<rest>.*)",
+    re.I,
+)
+"""Asks for the number of times of something that may stand in the calendar: "how many shows am I doing in October"."""
+_DOING = frozenset(
+    """do doing did done have having had play playing go going went work working worked attend attending get got still
+    planned booked left scheduled there this that""".split()  # noqa: SIM905 - a list of words
+)
+_WANTING = re.compile(
+    r"\s*what (?:does|did|do|is|has) (?P<who>[^?]{2,40}?) (?:need|want|ask|expect|require)(?:ing|ed)?"
+    r"(?: (?:from|of|for from) (?:me|us)| (?:me|us)(?: (?:to|for)\b.*)?)\s*[?.!]*\s*\Z",
     re.I,
 )
 _SPENT = re.compile(
-    r"\b(?:spen[dt]|spending|paid|pay|cost|costs|owed?|bills?|total|sum|invoices?|rent|expens\w+|charged?|amount)\b",
+    r"\b(?:spen[dt]|spending|paid|pay|cost|costs|owed?|bills?|total|sum|invoices?|rent|expens\w+|charged?|amount|earn(?:ed|ings)?"
+    r"|income|takings)\b",
     re.I,
 )
 _MONEY_ASKED = re.compile(
@@ -57,7 +81,7 @@ _MONEY_ASKED = re.compile(
     re.I,
 )
 _SUMS = re.compile(
-    r"\b(?:did (?:i|we) (?:spend|pay)|have (?:i|we) (?:spent|paid)|(?:do|did) (?:i|we) .*\bspend"
+    r"\b(?:did (?:i|we) (?:spend|pay|earn)|have (?:i|we) (?:spent|paid|earned)|(?:do|did) (?:i|we) .*\bspend"
     r"|total|altogether|in all|so far|sum of|all together)\b",
     re.I,
 )
@@ -71,18 +95,26 @@ _COUNT = re.compile(
 )
 _SMALL = frozenset(
     """how much many what which when who whom did do does have has had was were is are i we my our spend spent spending
-    pay paid cost costs total sum altogether all in on of for the a an this last next year month week since until
-    average mean highest biggest largest cheapest lowest smallest most expensive least amount money get got so far and
-    between from to at by it there be been first latest recent recently previous time times january february march
-    april may june july august september october november december monday tuesday wednesday thursday friday saturday
-    sunday today yesterday tomorrow ago mail mails email emails message messages event events meeting meetings
-    appointment appointments birthday birthdays note notes contact contacts card cards document documents reminder
-    reminders about with any come coming up received receive""".split()  # noqa: SIM905 - a list of words
+    earn earned earnings income pay paid cost costs total sum altogether all in on of for the a an this last
+    next year month week since until average mean highest biggest largest cheapest lowest smallest most
+    expensive least amount money get got so far and between from to at by it there be been first latest recent
+    recently previous time times january february march april may june july august september october november
+    december monday tuesday wednesday thursday friday saturday sunday today yesterday tomorrow ago mail mails
+    email emails message messages event events meeting meetings appointment appointments birthday birthdays note
+    notes contact contacts card cards document documents reminder reminders about with any come coming up
+    received receive me us you it's his her their him them already all still""".split()  # noqa: SIM905 - a list of words
 )
 _TOTAL = re.compile(r"\b(?:total|due|amount|to pay|payable|is|was|for|costs?|price|over)\b", re.I)
-_PRICED = re.compile(r"\b(?:amount|cost|price|sum|total|paid|usd|eur|gbp|cad|aud)\b", re.I)
+_PRICED = re.compile(
+    r"\b(?:amount|cost|price|sum|total|paid|spent|earned|earnings|income|takings|fee|usd|eur|gbp|cad|aud|euros?|pounds?"
+    r"|dollars?|kroner)\b|[€£$]",
+    re.I,
+)
+_INCLUDED = re.compile(
+    r"\b(?:incl|including|includes|excl|excluding|plus|without|with)\b\.? (?:the |my )?(?P<what>[\w-]+)", re.I
+)
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
-_NOBODY = re.compile(r"(?:no-?reply|do-?not-?reply|noreply|mailer-daemon|newsletter|notifications?)\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +146,18 @@ def asked_of_records(question: str) -> Asked | None:
         return Asked("clash", "")
     if _WAITING.search(question) and not _SPENT.search(question):
         return Asked("waiting", "")
+    if wanting := _WANTING.match(question):
+        return Asked("wanted", wanting["who"])
+    if due := _DUE.match(question):
+        return Asked("due", due["who"])
     if counted := _COUNT.match(question):
         return Asked("count", matter, counted["what"].casefold())
+    if undone := _UNDONE.match(question):
+        return Asked("undone", matter_of(undone["what"]), undone["done"].casefold())
+    if held := _HELD.match(question):
+        return Asked(
+            "held", " ".join(w for w in matter_of(held["rest"]).split() if w.casefold() not in _DOING), held["what"]
+        )
     if _MONEY_ASKED.match(question) and _SPENT.search(question) and matter:
         for form, operation in ((_MEAN, "mean"), (_MOST, "most"), (_LEAST, "least"), (_SUMS, "sum")):
             if form.search(question):
@@ -124,8 +166,9 @@ def asked_of_records(question: str) -> Asked | None:
 
 
 def matter_of(text: str) -> str:
-    """Return the words of a question that name its matter."""
-    return " ".join(w for w in re.findall(r"[\w'’-]+", text) if w.casefold().removesuffix("'s") not in _SMALL)
+    """Return the words of a question that name its matter; no year, which is a period."""
+    words = re.findall(r"[\w'’-]+", text)
+    return " ".join(w for w in words if w.casefold().removesuffix("'s") not in _SMALL and not _YEAR.fullmatch(w))
 
 
 def answer_from_records(question: str, passages: PassageStore, call: CallContext) -> HomeAnswer | None:
@@ -135,14 +178,36 @@ def answer_from_records(question: str, passages: PassageStore, call: CallContext
         return None
     country = str(call.settings.get("owner", {}).get("country") or "")
     named = times_named(question, call.now, country)
-    period = named[0] if named else None
+    period = _meant(named[0], asked, question, call.now) if named else None
     if asked.operation == "clash":
         return _clashes(period or Period(call.now, call.now + LOOKED_AHEAD), call)
     if asked.operation == "waiting":
-        return _waiting(call, passages)
+        return waiting_answer(call, passages)
+    if asked.operation == "wanted":
+        return wanted_answer(asked.matter, call, passages)
+    if asked.operation == "due":
+        return due_answer(asked.matter, call, passages)
+    if asked.operation == "undone":
+        return _undone(asked, passages)
+    if asked.operation == "held":
+        return _held(asked, period, call)
     if asked.operation == "count":
         return _count(asked, period, passages, call)
     return _money(asked, period, passages)
+
+
+def _meant(period: Period, asked: Asked, question: str, now: dt.datetime) -> Period:
+    """Return the period of last year where a month without its year is meant so: amounts and mails are of the past,
+    events of the nearest."""
+    is_past = asked.operation in ("sum", "mean", "most", "least")
+    is_far = period.start - now > dt.timedelta(days=183)
+    is_meant = is_past or (is_far and asked.operation in ("held", "count"))
+    if not is_meant or period.start <= now or re.search(r"\b(?:\d{4}|next|coming)\b", question):
+        return period
+    try:
+        return Period(*(at.replace(year=at.year - 1) for at in (period.start, period.end)))
+    except ValueError:  # 29 February
+        return period
 
 
 # ── Events ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -201,6 +266,32 @@ def _count(asked: Asked, period: Period | None, passages: PassageStore, call: Ca
         if is_within and not (kind == "mail" and one.record.startswith(f"{SENT}/")):
             rows.setdefault(one.record, one)
     return _counted(list(map(_of, rows.values())), what)
+
+
+def _held(asked: Asked, period: Period | None, call: CallContext) -> HomeAnswer | None:
+    """Count the events that something is called or held at; None where none is, or none of its own words is asked."""
+    if not asked.matter and period is None:
+        return None
+    start = period.start if period else call.now
+    end = period.end if period else call.now + dt.timedelta(days=365)
+    named = events_in(call, start, end, f"{asked.things} {asked.matter}")
+    events = named or (events_in(call, start, end, asked.matter) if asked.matter else [])
+    return _counted(list(map(witness_of_event, events)), asked.things if named else "events") if events else None
+
+
+def _undone(asked: Asked, passages: PassageStore) -> HomeAnswer | None:
+    """List the lines that say of something that a thing is not done; None where no line does."""
+    done = re.escape(asked.things)
+    is_undone = re.compile(
+        rf"\b(?:not(?: yet)?(?: been)?|never|yet to be|n['’]t(?: been)?) {done}\b|\bun{done}\b", re.I
+    )
+    rows = [
+        Witness(one.record, where_of(one), " ".join(line.split()), one.source, one.at)
+        for one in passages.all(("note", "document", "mail"), asked.matter)
+        for line in one.text.split("\n")
+        if is_undone.search(line)
+    ][:N_ROWS]
+    return HomeAnswer("list", "; ".join(row.quote for row in rows), "", tuple(rows)) if rows else None
 
 
 def _counted(rows: Sequence[Witness], what: str) -> HomeAnswer:
@@ -265,9 +356,14 @@ def _amounts(matter: str, passages: PassageStore) -> Iterable[Amount]:
 def _in_table(one: Passage, wanted: frozenset[str]) -> Iterable[Amount]:
     lines = one.text.split("\n")
     is_counted = _PRICED.search(lines[0]) is not None
+    # "Logs" are the rows of logs, where there are any, and not all that was bought from "Calder Logs".
+    if any(_begins_cell(line, wanted) for line in lines):
+        lines = [line for line in lines if _begins_cell(line, wanted)]
     for line in lines:
         found = money_in(line) or (_plain_amount(line) if is_counted else [])
-        if wanted <= stems(line) and found:
+        # What all rows are about stands above them: "repairs" for "what did I earn from repairs for Ravi".
+        said = stems(line)
+        if wanted <= said | stems(one.title) and (not said.isdisjoint(wanted) or wanted <= stems(one.title)) and found:
             iso = _ISO.search(line)
             at = one.at
             if iso is not None and one.at is not None:
@@ -279,6 +375,12 @@ def _in_table(one: Passage, wanted: frozenset[str]) -> Iterable[Amount]:
             yield Amount(value, currency, one, line, at)
 
 
+def _begins_cell(line: str, wanted: frozenset[str]) -> bool:
+    """Return whether a cell of a row begins with what is wanted."""
+    cells = [re.findall(r"[\w'’-]+", cell)[: len(wanted)] for cell in line.split("|")] if wanted else []
+    return any(words and wanted == stems(" ".join(words)) for words in cells)
+
+
 def _plain_amount(line: str) -> list[tuple[float, str, int]]:
     """Read the last cell of a row as an amount whose currency the table leaves open."""
     cell = line.rpartition("|")[2].strip()
@@ -286,18 +388,29 @@ def _plain_amount(line: str) -> list[tuple[float, str, int]]:
 
 
 def _in_text(one: Passage, wanted: frozenset[str]) -> Iterable[Amount]:
-    if not wanted <= stems(f"{one.title} {one.text}"):
+    if not wanted <= stems(f"{one.person} {one.title} {one.text}"):
         return
-    is_titled = bool(wanted & stems(one.title))
+    is_titled = bool(wanted & stems(f"{one.person} {one.title}"))
     stated = [
-        (value, currency, found.group(), bool(_TOTAL.search(found.group())), wanted <= stems(found.group()))
+        (value, currency, found.group(), _wholeness(found.group()), wanted <= stems(found.group()))
         for found in SENTENCE.finditer(one.text)
         for value, currency, _ in money_in(found.group())
     ]
-    stated = [row for row in stated if is_titled or row[4]]
+    # "$425 incl. gas" is not what was paid for gas.
+    stated = [row for row in stated if (is_titled or row[4]) and not _is_aside(row[2], wanted)]
     if stated:
         value, currency, quote, *_ = max(stated, key=lambda row: (row[4], row[3]))
         yield Amount(value, currency, one, quote, one.at)
+
+
+def _is_aside(sentence: str, wanted: frozenset[str]) -> bool:
+    """Return whether a sentence names what is wanted only as something included or left out."""
+    return any(wanted == stems(found["what"]) for found in _INCLUDED.finditer(sentence))
+
+
+def _wholeness(sentence: str) -> int:
+    """Say how surely a sentence's amount is what was to be paid: 2 for a total."""
+    return 2 if WHOLE.search(sentence) else int(_TOTAL.search(sentence) is not None)
 
 
 def _stated(row: Amount) -> Witness:
@@ -305,63 +418,6 @@ def _stated(row: Amount) -> Witness:
     return Witness(
         row.passage.record, where_of(row.passage), " ".join(row.quote.split()) + when, row.passage.source, row.at
     )
-
-
-# ── Who waits for an answer ───────────────────────────────────────────────────────────────────────────────
-
-
-def _waiting(call: CallContext, passages: PassageStore) -> HomeAnswer:
-    mails = waiting_for(call, passages)
-    names = list(dict.fromkeys(one.where.partition("” from ")[2].partition(",")[0] for one in mails))
-    value = ", ".join(names[:N_ROWS]) if mails else "Nobody: no mail of the last weeks asks for an answer"
-    return HomeAnswer("list" if mails else "text", value, "", tuple(mails[:N_ROWS]))
-
-
-def waiting_for(call: CallContext, passages: PassageStore) -> list[Witness]:
-    """Return the mails of the last weeks that ask the owner something and that were not answered, newest first."""
-    owner = str(call.settings.get("owner", {}).get("email") or "").casefold()
-    answered = _answered_ids(call)
-    rows: list[tuple[Seen, str]] = []
-    asking = AskingSentences(passages.encoder)
-    for place in places(call.workspace, INBOX):
-        if "R" in place.flags or not is_indexed(place.path):
-            continue
-        seen = look(place, call)
-        if seen is None or seen.received < call.now - LOOKED_BACK or seen.head.message_id in answered:
-            continue
-        sender = seen.head.sender.casefold()
-        if sender == owner or _NOBODY.search(sender):
-            continue
-        text = unquoted(seen.body(call).text)
-        asks = asking.asks(sentences_of(text))
-        if asks:
-            rows.append((seen, asks))
-    rows.sort(key=lambda row: row[0].received, reverse=True)
-    return [_asking(seen, sentence, call) for seen, sentence in rows]
-
-
-def _asking(seen: Seen, sentence: str, call: CallContext) -> Witness:
-    at = seen.received.astimezone(call.now.tzinfo)
-    due = _due(sentence, at)
-    where = f"mail “{seen.head.subject}” from {seen.head.sender_name or seen.head.sender}, {said_date(at)}"
-    quote = sentence + (f" (by {said_date(due)})" if due is not None else "")
-    return Witness(seen.place.id, where, quote, "message", at)
-
-
-def _due(sentence: str, at: dt.datetime) -> dt.datetime | None:
-    """Find the time to come that a sentence names; of "before 5 December" that day."""
-    named = [p for p in times_named(sentence, at) if p.end > at]
-    return None if not named else named[0].start if named[0].start > at else named[0].end
-
-
-def _answered_ids(call: CallContext) -> set[str]:
-    """Return the message ids that mails in the folder of sent ones answer."""
-    found: set[str] = set()
-    for place in places(call.workspace, SENT):
-        seen = look(place, call)
-        if seen is not None:
-            found.update(seen.head.references)
-    return found
 
 
 def _of(passage: Passage) -> Witness:

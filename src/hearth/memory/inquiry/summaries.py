@@ -18,7 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hearth.memory.inquiry.answer_reading import covered, ranked
-from hearth.memory.inquiry.record_answers import birthdays_in, events_in, hours_of, waiting_for, witness_of_event
+from hearth.memory.inquiry.asking_mails import waiting_for
+from hearth.memory.inquiry.record_answers import birthdays_in, events_in, hours_of, witness_of_event
 from hearth.memory.passages.collecting import said_date, where_of
 from hearth.memory.passages.passage_cutting import sentences_of
 from hearth.memory.passages.passage_store import Passage, PassageStore
@@ -60,6 +61,8 @@ _LEADS = re.compile(
     r"|threads?|conversations?|notes?|documents?|files?)\b\s*",
     re.IGNORECASE,
 )
+_MINUTES = re.compile(r"\b(?:meetings?|minutes|agreed|decided|settled|agreement|protocol)\b", re.IGNORECASE)
+_LEAST_WORDS = 3
 _REPLY = re.compile(r"(?:(?:re|fwd?|aw|wg)\s*:\s*)+", re.IGNORECASE)
 _FACTS = re.compile(
     r"[€£$]\s?\d|\b\d{1,2}[:.]\d\d\b|\b\d{1,2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)|\d{4}-\d\d"
@@ -123,9 +126,45 @@ def summary_of(
     return HomeAnswer("text", value.rstrip("."), "", (witness,)) if value else None
 
 
+def decision_of(
+    by: str, matter: str, passages: PassageStore, call: CallContext, is_instruction: Callable[[str], bool]
+) -> HomeAnswer | None:
+    """Tell what was decided: where there are minutes of those who are named, their sentences that are nearest the
+    matter, else a summary of what speaks of it; None if nothing does.
+
+    Args:
+        by: Who decided it, as it was said.
+        matter: What about, or where; may be empty.
+    """
+    asked = f"{by} {matter}"
+    people = [word for word in re.findall(r"\b[A-Z][\w'’-]+", by) if word != "I"]
+    minutes = [
+        one.passage
+        for one in ranked(asked, passages.find(asked, ("mail", "note", "document")))
+        if _MINUTES.search(f"{one.passage.title} {one.passage.text}")
+        and all(name.casefold() in f"{one.passage.person} {one.passage.read}".casefold() for name in people)
+    ]
+    if not (people and matter and minutes) or passages.encoder is None:
+        return summary_of(Wanted(matter, ""), passages, call, is_instruction)
+    said = [
+        (one, sentence)
+        for one in minutes
+        for sentence in sentences_of(one.text)
+        if len(sentence.split()) >= _LEAST_WORDS and (one.kind == "note" or not is_instruction(sentence))
+    ]
+    if not said:
+        return None
+    vectors = passages.encoder.encode([matter, *(sentence for _, sentence in said)])
+    passage, sentence = said[int(np.argmax(vectors[1:] @ vectors[0]))]
+    witness = Witness(passage.record, where_of(passage), sentence, passage.source, passage.at)
+    return HomeAnswer("text", sentence.strip("-*•· ").rstrip("."), "", (witness,))
+
+
 def chosen_sentences(text: str, n: int, encoder: Encoder | None) -> list[str]:
     """Choose the sentences that stand for most of a text, in its order."""
-    sentences = [one for one in dict.fromkeys(sentences_of(text)) if len(one.split()) >= 3][:N_MOST_SENTENCES]
+    sentences = [one for one in dict.fromkeys(sentences_of(text)) if len(one.split()) >= _LEAST_WORDS][
+        :N_MOST_SENTENCES
+    ]
     if len(sentences) <= n:
         return sentences
     worth = np.array([LEAD / (k + 1) + FACT * bool(_FACTS.search(one)) for k, one in enumerate(sentences)])
@@ -180,21 +219,21 @@ def _of_period(words: str, passages: PassageStore, call: CallContext) -> HomeAns
     mails = {one.record: one for one in passages.all(("mail",)) if is_within(one.at) and not _is_sent(one)}
     born = birthdays_in(period, call)
     # Somebody who wrote weeks ago still waits this week; of another week only its own mails are meant.
-    waiting = [one for one in waiting_for(call, passages) if is_within(call.now) or is_within(one.at)]
+    waiting = [one for one in waiting_for(call, passages) if is_within(call.now) or is_within(one.witness.at)]
     said = [
         _listed("event", [f"{one.title} ({hours_of(one)})" for one in events]),
         _listed("reminder", [f"{one.title} ({one.at:%A} {one.at:%H:%M})" for one in reminders if one.at is not None]),
         _listed("birthday", [one.quote.partition(":")[0] for one in born]),
         _listed("mail", sorted({one.person for one in mails.values()})).replace(": ", " from ", 1),
-        _listed("mail", [f"{_writer(one)}: “{_short(one.quote)}”" for one in waiting], N_ASKING).replace(
+        _listed("mail", [f"{one.sender}: “{_short(one.witness.quote)}”" for one in waiting], N_ASKING).replace(
             ": ", " waits for your answer: " if len(waiting) == 1 else " wait for your answer: ", 1
         ),
     ]
     last = period.end - dt.timedelta(minutes=1)
     when = said_date(period.start) + (f" to {said_date(last)}" if last.date() != period.start.date() else "")
-    told = [one for one in said if one]
-    witnesses = (*map(witness_of_event, events), *born, *waiting)
-    return HomeAnswer("list", f"{when}: {'. '.join(told) if told else 'nothing stands in your things'}", "", witnesses)
+    told = [f"\n· {one}" for one in said if one]
+    witnesses = (*map(witness_of_event, events), *born, *(one.witness for one in waiting))
+    return HomeAnswer("list", f"{when}:{''.join(told) or ' nothing stands in your things'}", "", witnesses)
 
 
 def _period(words: str, call: CallContext) -> Period | None:
@@ -216,10 +255,6 @@ def _listed(noun: str, things: Sequence[str], n_most: int = N_LISTED) -> str:
 
 def _short(text: str) -> str:
     return text if len(text) <= N_MOST_QUOTED else f"{text[: N_MOST_QUOTED - 1].rstrip()}…"
-
-
-def _writer(mail: Witness) -> str:
-    return mail.where.partition("” from ")[2].partition(",")[0]
 
 
 def _is_sent(mail: Passage) -> bool:

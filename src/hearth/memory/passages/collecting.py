@@ -13,24 +13,31 @@ import datetime as dt
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from hearth.errors import Unreadable
 from hearth.formats.content_lines import Component, parse
-from hearth.memory.passages.document_text import MAX_DOCUMENT_BYTES, Unreadable, text_of
+from hearth.formats.headings import heading_of
+from hearth.memory.passages.document_text import MAX_DOCUMENT_BYTES, text_of
 from hearth.memory.passages.passage_cutting import passages_of
 from hearth.memory.passages.passage_store import NewPassage, Passage
 from hearth.protocols import Workspace
+from hearth.tools.mail.bounded_mime import read_attachments, read_body
 from hearth.tools.mail.maildir import NOT_SEARCHED, SENT
-from hearth.tools.mail.mime import read_attachments, read_body, read_head
+from hearth.tools.mail.mime import Attachment, read_head
 from hearth.tools.pim import ical
 from hearth.tools.pim.calendar_events import Entry, entry_of
 from hearth.tools.pim.cards import Card, card_of
+from hearth.tools.pim.subscriptions import is_subscribed
 
 MAX_FILE_BYTES = 25_000_000
 MAX_PASSAGES = 400
 """Most passages of one file; the rest of a longer one is left out."""
 MAX_ATTACHMENTS = 10
+MAX_HEADING_CHARS = 120
+"""Most characters of a document's first heading that are its title."""
 _LEFT_OUT = NOT_SEARCHED - {SENT}
 _MAIL = re.compile(r"mail/(?:\.(?P<folder>[^/]+)/)?(?:cur|new)/(?P<name>[^/.][^/]*)")
-_HEADING = re.compile(r"\A(?:---\n.*?\n---\n)?\s*#{1,6}[ \t]+([^\n]{1,120}?)[ \t]*#*[ \t]*(?:\n|\Z)", re.DOTALL)
+_TOP = re.compile(r"\A(?:---\n.*?\n---\n)?\s*([^\n]*)(?:\n|\Z)", re.DOTALL)
+_UNNAMED_SHEET = re.compile(r"(?:Sheet|Table|Tabelle|Feuil) ?\d*", re.IGNORECASE)
 _FIRST_LINE = re.compile(r"\A\s*([^\n|.:]{3,80})\n\s*(?=\S)")
 _MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
 
@@ -72,6 +79,8 @@ def _mail(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage]:
     assert place is not None
     folder, unique = place["folder"] or "INBOX", place["name"].partition(":2,")[0]
     head, body = read_head(raw), read_body(raw)
+    if body.fault:
+        raise Unreadable(body.fault)
     at = (head.date or modified).astimezone(modified.tzinfo)
     person = head.sender_name or head.sender
     title = head.subject or "(no subject)"
@@ -82,12 +91,19 @@ def _mail(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage]:
             yield NewPassage(record, "mail", "message", name, person, at, cut)
 
     yield from pieces(unquoted(body.text), title) if body.text.strip() else pieces(title, title)
-    for attachment in read_attachments(raw)[:MAX_ATTACHMENTS] if body.attachments else ():
+    for attachment in _attachments(raw) if body.attachments else ():
         try:
             text = text_of(attachment.name, attachment.data)
         except Unreadable:
             continue  # the mail itself is read; what its attachment holds is found by nobody
         yield from pieces(text, f"{title}, {attachment.name}")
+
+
+def _attachments(raw: bytes) -> list[Attachment]:
+    try:
+        return read_attachments(raw)[:MAX_ATTACHMENTS]
+    except Unreadable:
+        return []  # the mail itself is read
 
 
 def unquoted(text: str) -> str:
@@ -107,10 +123,15 @@ def _document(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassa
 
 def _document_of(record: str, kind: str, path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage]:
     text = text_of(path, raw)
-    heading = _HEADING.match(text) or _FIRST_LINE.match(text)
-    name = path.rpartition("/")[2].rpartition(".")[0].replace("-", " ").replace("_", " ")
-    title = heading[1].strip() if heading else name
-    for cut in _cut(text[heading.end() :] if heading else text):
+    top = _TOP.match(text)
+    title = heading_of(top[1]) if top else ""
+    if not 0 < len(title) <= MAX_HEADING_CHARS:
+        top = _FIRST_LINE.match(text)
+        name = path.rpartition("/")[2].rpartition(".")[0].replace("-", " ").replace("_", " ")
+        title = top[1].strip() if top else name
+        if path.casefold().endswith(".xlsx"):  # its first line is the name of a sheet
+            title = name if _UNNAMED_SHEET.fullmatch(title) or title in name else f"{name}, {title}"
+    for cut in _cut(text[top.end() :] if top else text):
         yield NewPassage(record, kind, "file", title, "", modified, cut)
 
 
@@ -124,6 +145,7 @@ def _events(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage
             continue
         at = _moment(entry.start, modified.tzinfo)
         source = "message" if entry.organiser else "file" if "#" in entry.uid else "device"
+        source = "web" if is_subscribed(path) else source
         record = entry.uid or f"{path}#{entry.index}"
         yield NewPassage(record, "event", source, entry.title, entry.organiser, at, event_text(entry, modified.tzinfo))
 

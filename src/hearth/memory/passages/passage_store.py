@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from hearth.memory.search.memory_index import DIM, FloatArray, packed
 from hearth.memory.search.terms import STOP_WORDS, telling_words
+from hearth.memory.search.word_forms import forms_of
 from hearth.protocols import Encoder
 from hearth.storage.database import Store
 from hearth.storage.trace import moment_text, parse_moment
@@ -126,6 +127,10 @@ class PassageStore:
             cursor.executemany("DELETE FROM passage_file WHERE path = ?", [(path,) for path in paths])
         self._matrix = None
 
+    def reread(self) -> None:
+        """Let go of what is held in RAM: the store was changed beside, by forgetting."""
+        self._matrix = None
+
     def embed(self, limit: int | None = None, first: Sequence[int] = ()) -> Iterator[int]:
         """Give passages their vectors; yield how many are done. If stopped anywhere, finished work is kept.
 
@@ -194,9 +199,14 @@ class PassageStore:
             for row in self._store.query("SELECT * FROM passage WHERE record = ? ORDER BY number", (record,))
         ]
 
-    def has_title(self, words: Sequence[str]) -> bool:
-        """Return whether a word, whatever its ending, is in the title of any record."""
-        asked = " OR ".join(f'"{word}"' for word in words)
+    def holds_all(self, words: Sequence[str]) -> bool:
+        """Return whether one passage, with its title and its people, holds every word, whatever its ending."""
+        asked = " AND ".join(map(_any_form, words))
+        return bool(self._store.query("SELECT 1 FROM passage_words WHERE passage_words MATCH ? LIMIT 1", (asked,)))
+
+    def has_title(self, words: Sequence[str], *, every: bool = False) -> bool:
+        """Return whether a word, or every one, whatever its ending, is in the title of any record."""
+        asked = (" AND " if every else " OR ").join(f'"{word}"' for word in words)
         return bool(
             self._store.query(
                 "SELECT 1 FROM passage_words WHERE passage_words MATCH ? LIMIT 1", (f"title : ({asked})",)
@@ -260,7 +270,13 @@ def _small(vector: FloatArray) -> bytes:
 def _match(question: str, join: str = " OR ") -> str:
     """Write a full-text query of a question's content words; empty if it has none."""
     words = [word for word in dict.fromkeys(telling_words(question)) if word not in STOP_WORDS]
-    return join.join(f'"{word}"' for word in words[:_MOST_ASKED_WORDS])
+    return join.join(map(_any_form, words[:_MOST_ASKED_WORDS]))
+
+
+def _any_form(word: str) -> str:
+    """Write one word of a full-text query, as any of its forms."""
+    forms = [f'"{form}"' for form in forms_of(word)]
+    return forms[0] if len(forms) == 1 else f"({' OR '.join(forms)})"
 
 
 def _plain(text: str) -> str:

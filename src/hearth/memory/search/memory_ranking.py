@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.memory.search.memory_index import N_RESCORED, EventIndex, FloatArray, Postings, Slots, top
-from hearth.memory.search.terms import ASKS, HAS_NUMBER, HAS_TIME, telling_words
+from hearth.memory.search.terms import ASKS, HAS_NUMBER, HAS_TIME, STOP_WORDS, telling_words
 
 SCORES = ("window", "conversation", "words", "meaning", "person", "time", "when", "number", "asks", "length")
 N_BY_WORDS, N_BY_MEANING = 256, N_RESCORED
@@ -34,6 +34,16 @@ _BEFORE_S, _AFTER_S = 3 * 86400.0, 7 * 86400.0
 """Decay of the time score before and after the time a question names: later events tell of it rather than earlier."""
 _NEEDS_TIME = re.compile(r"\s*(?:when|how long|since when|what (?:day|date|time|year|month))\b", re.IGNORECASE)
 _NEEDS_NUMBER = re.compile(r"\s*how (?:many|much|often|long|old|far|big|tall)\b", re.IGNORECASE)
+
+_ADVICE = re.compile(
+    r"\b(?:recommend\w*|suggest\w*|advi[cs]e|tips|ideas?|options)\b"
+    r"|\b(?:what|which|how|where|who)\b.{0,40}\b(?:should|could|can|would|might) (?:i|we)\b"
+    r"|\b(?:can|could|would) you (?:help|plan|find|give|tell|provide|share|list)\b"
+    r"|\bwhat are some\b|\bwhat(?:'s|’s| is| are| would be)\b.{0,40}\b(?:good|best|great|effective|popular|ways?|top)\b"
+    r"|\bi(?:'m| am)? (?:looking for|planning|thinking (?:of|about)|considering|need)\b",
+    re.IGNORECASE,
+)
+_OF_THE_PAST = re.compile(r"\b(?:did|has|had|was|were|gave|given)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +62,8 @@ class Question:
     vector: FloatArray | None = None
     """Its unit vector; without one, meaning does not count."""
     periods: tuple[Period, ...] = ()
+    is_for_advice: bool = False
+    """Whether what the owner likes decides the answer, which shares its matter with the question and hardly a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +98,8 @@ def rank(index: EventIndex, question: Question, mask: NDArray[np.bool_] | None =
         mask: Events that may be found, shape [n_slots]; None: all that live.
     """
     found = candidates(index, question, None if mask is None else mask & index.live)
-    totals = found.scores @ weights()
+    is_by_meaning = question.is_for_advice and question.vector is not None
+    totals = found.scores[:, SCORES.index("meaning")] if is_by_meaning else found.scores @ weights()
     order = np.lexsort((-index.at_unix_s[found.slots], -totals.round(4)))  # among equals the most recent first
     return Ranked(found.slots[order], totals[order], found.scores[order], found.has_words[order], found.cosines[order])
 
@@ -110,6 +123,16 @@ def standardised(close: FloatArray) -> FloatArray:
     """Scale to mean 0 and deviation 1."""
     result: FloatArray = (close - close.mean()) / max(1e-6, float(close.std()))
     return result
+
+
+def asks_for_advice(text: str) -> bool:
+    """Return whether a question asks for something to choose or a way to go: "can you suggest a restaurant"."""
+    return _ADVICE.search(text) is not None and _OF_THE_PAST.search(text) is None
+
+
+def as_preference(text: str) -> str:
+    """Write the matter of a question as one would say what one likes of it."""
+    return f"I prefer, like or avoid: {' '.join(word for word in telling_words(text) if word not in STOP_WORDS)}"
 
 
 @functools.cache

@@ -29,6 +29,9 @@ MAX_FILE_BYTES = 25_000_000
 MOST_PACKED = 200
 """A larger file that was packed to a smaller share than 1/200 is no text of anybody's."""
 _MOST_UNPACKED_BYTES = 50_000_000
+_MOST_MEMBERS = 200_000
+_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""What exports are packed by; the others may ask for gigabytes of memory before their first byte."""
 _HEAD_BYTES = 20_000
 _DOCUMENTS = frozenset("pdf docx odt xlsx csv tsv html htm txt rtf".split())  # noqa: SIM905 - a list of words
 _LEFT_OUT = {
@@ -114,7 +117,11 @@ def _members(path: Path, within: str) -> list[Piece]:
     """Return the pieces of an archive."""
     try:
         with zipfile.ZipFile(path) as archive:
-            return [_member(archive, path, one, within) for one in archive.infolist() if not one.is_dir()]
+            files = [one for one in archive.infolist() if not one.is_dir()]
+            found = [_member(archive, path, one, within) for one in files[:_MOST_MEMBERS]]
+            if len(files) > _MOST_MEMBERS:
+                found.append(Piece("", within or path.name, 0, path, why=f"files after the first {_MOST_MEMBERS:,}"))
+            return found
     except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
         if not within:
             raise RequestError(
@@ -127,6 +134,8 @@ def _member(archive: zipfile.ZipFile, path: Path, one: zipfile.ZipInfo, within: 
     name = "/".join(part for part in (within, one.filename) if part)
     is_bomb = one.file_size > _MOST_UNPACKED_BYTES and one.file_size > MOST_PACKED * max(1, one.compress_size)
     why = "encrypted files" if one.flag_bits & 1 else "files packed too tightly to be real" if is_bomb else ""
+    if one.compress_type not in _PACKINGS:
+        why = "files packed in a way that is not read"
     if "__MACOSX/" in name or (one.external_attr >> 16) & 0o170000 == 0o120000:
         why = "links and what is no plain file"
     if why:

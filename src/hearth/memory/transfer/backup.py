@@ -10,6 +10,7 @@ home, checks it all, and only then moves it into place.
 
 Covered: a wrong passphrase, a file that was cut off or changed (nothing is put in place), a full disk, being stopped or
 killed (a half-written file has another name and is removed by the next attempt), names that lead out of the home.
+An encrypted home stays encrypted in its archive, with its key, which its own passphrase or recovery code opens.
 Not covered: caches (they are rebuilt), links in the owner's folder, a forgotten passphrase, and what the archive's size
 reveals.
 """
@@ -33,7 +34,10 @@ from pathlib import Path
 from typing import IO
 
 from hearth.atomic_files import sync_folder
+from hearth.config.folders import has_key
 from hearth.errors import MissingExtraError, RequestError, SandboxError, StoreError, StoreFullError
+from hearth.storage.connections import connect
+from hearth.storage.home_key import home_key
 from hearth.storage.sandbox import path_parts
 from hearth.version import __version__
 
@@ -93,6 +97,8 @@ def backup(home: Path, target: Path, lock: Lock, progress: Progress = lambda _: 
         raise RequestError(f"there is no home in {str(home)!r} to back up; make one with `hearth init`")
     if target.exists():
         raise RequestError(f"{str(target)!r} exists already; name another file, or remove that one first")
+    if has_key(home) and home_key(home).is_turning:  # which key the copy would have is not certain
+        raise RequestError("encrypting the home was cut off; run `hearth encrypt` to finish it, then back it up")
     unfinished = target.with_name(target.name + _UNFINISHED)
     copy = home / _COPY
     try:
@@ -122,7 +128,7 @@ def _copy_database(source: Path, target: Path) -> None:
         target.with_name(target.name + suffix).unlink(missing_ok=True)  # from a backup that was killed
     target.touch(mode=0o600)
     try:
-        with contextlib.closing(sqlite3.connect(source)) as one, contextlib.closing(sqlite3.connect(target)) as other:
+        with contextlib.closing(connect(source)) as one, contextlib.closing(connect(target)) as other:
             one.backup(other, pages=4096)
             other.execute("PRAGMA journal_mode=DELETE")
     except sqlite3.Error as error:

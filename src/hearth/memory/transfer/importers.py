@@ -43,7 +43,8 @@ from hearth.memory.transfer.import_sources import (
     lines_of,
 )
 from hearth.storage.database import Store
-from hearth.tools.mail.mime import read_body, read_head
+from hearth.tools.mail.bounded_mime import read_body
+from hearth.tools.mail.mime import read_head
 from hearth.tools.pim.ical import in_zone, span
 
 BATCH = 500
@@ -198,8 +199,10 @@ def _mail_event(raw: bytes, where: str) -> NewEvent | Bad:
     head = read_head(raw)
     if head.date is None:
         return Bad(where, "a mail without a date")
-    body = read_body(raw).text
-    text = "\n".join(part for part in (head.subject, body) if part).strip()
+    body = read_body(raw)
+    if body.fault:
+        return Bad(where, f"a mail whose text cannot be read ({body.fault})")
+    text = "\n".join(part for part in (head.subject, body.text) if part).strip()
     if not text:
         return Bad(where, "a mail without subject and text")
     identity = head.message_id or hashlib.sha256(raw).hexdigest()

@@ -3,7 +3,7 @@
 Covered: reading the same lines again adds nothing; an invalid line is reported by its number, and what comes before it
 is kept; files from strangers: unless the owner says that the file is theirs, everything in it counts as found in a
 file, and facts wait for the owner's confirmation.
-Not covered: vectors (they are made again), blobs (they are in the archive), and what was learnt.
+Not covered: vectors (they are made again) and what was learnt.
 """
 
 from __future__ import annotations

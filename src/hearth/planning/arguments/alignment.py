@@ -317,7 +317,7 @@ FUNCTION_WORDS = frozenset(
     )
 )
 """Words that carry grammar rather than content."""
-_JOINTS = {",", "and", "&", "plus", ";", "or"}
+_JOINTS = {",", "and", "&", "n", "plus", ";", "or"}
 
 
 def split_items(tokens: Sequence[Token], first: int, last: int, text: str) -> list[str]:

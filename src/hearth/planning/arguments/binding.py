@@ -14,7 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from hearth.formats.plan_validation import canonical
+from hearth.language.text.tokens import listed
+from hearth.language.values.slots import Slot
 from hearth.planning.arguments.alignment import (
+    FUNCTION_WORDS,
     OUTSIDE,
     Constant,
     LessonStep,
@@ -73,8 +76,35 @@ _SHARED_SLOT = 4.0
 _TEXT_TYPES = frozenset({"text", "list[text]", "PersonName", "list[PersonName]", "any"})
 _NAMES_OF_PEOPLE = frozenset({"sender", "from", "recipient", "author", "person", "who", "with"})
 """Text parameters that hold a person: `my husband` is replaced with the name there."""
+_NO_NAMES = frozenset(
+    listed(
+        "i we you me us my our the a an any all some new get got have had receive received come came mail mails email "
+        "emails e-mail e-mails message messages post inbox last latest recent unread not haven't hasn't "
+        "didn't yet still read"
+    )
+)
 _DECIDING = frozenset({"EmailAddress", "PhoneNumber", "PersonName", "FilePath", "Url"})
 _NO_CHOICE = frozenset({"none", "any", "text"})
+
+
+_CALLED_ALIKE: Mapping[str, frozenset[str]] = {
+    "mail": frozenset(listed("mail mails email emails e-mail message messages send write reply text answer new know")),
+    "reply": frozenset(listed("mail email e-mail message reply answer respond send write")),
+    "reminder": frozenset(listed("reminder reminders remind new repeating recurring")),
+    "note": frozenset(listed("note notes new")),
+}
+"""By the last word of a tool's name: what people call the thing that it makes."""
+_TELLS_ITSELF: Mapping[tuple[str, str], Mapping[str, str]] = {
+    ("add_reminder", "text"): {"alarm": "alarm", "wake": "wake up", "waking": "wake up"}
+}
+"""What need not be said: an alarm is for being an alarm."""
+_NO_LIST = frozenset(
+    listed(
+        "list lists new fresh available current open saved item items entry what which kind kinds name names contain me"
+    )
+)
+"""Words that name no list by themselves."""
+_TRIMMINGS = frozenset(listed(", . ! ? please now new"))
 
 
 class Unit:
@@ -132,6 +162,10 @@ class _Filling:
     scores: list[float] = field(default_factory=list)
     runs: dict[int, list[Argument]] = field(default_factory=dict)
     """For a step that stands for several: the value of its argument for each."""
+    named: set[int] = field(default_factory=set)
+    """Tokens that name a person."""
+    changed_by: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    """For a look-up: the steps that change what it finds."""
 
     def take(self, step: int, tokens: Iterable[int]) -> None:
         for token in tokens:
@@ -148,7 +182,7 @@ def bind(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, ToolSpec])
         steps: From a lesson; only their tools and the results they use matter, never what was said in the lesson.
     """
     manners = unit.reading.manners
-    filling = _Filling(unit, unit.words)
+    filling = _Filling(unit, unit.words, changed_by=_changed_by(steps, tools))
     openings: list[Opening] = []
     texts: list[Wanted] = []
     slots: list[tuple[int, Parameter]] = []
@@ -170,6 +204,19 @@ def bind(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, ToolSpec])
     _fill_texts(steps, texts, filling, manners)
     _fill_beside_results(steps, filling, tools)
     return _assembled(steps, filling, tuple(openings))
+
+
+def _changed_by(steps: Sequence[LessonStep], tools: Mapping[str, ToolSpec]) -> dict[int, frozenset[int]]:
+    """Return, for each step, the changing steps that use its result."""
+    users: dict[int, frozenset[int]] = {}
+    for index, step in enumerate(steps):
+        if tools[step.tool].effect == "none":
+            continue
+        for source in step.sources.values():
+            for item in source.items if isinstance(source, Several) else (source,):
+                if isinstance(item, Result) and item.step >= 0:
+                    users[item.step] = users.get(item.step, frozenset()) | {index}
+    return users
 
 
 def bind_alike(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, ToolSpec]) -> Bound:
@@ -288,11 +335,16 @@ def _fill_choice(index: int, tool: str, parameter: Parameter, filling: _Filling,
     """Fill an option or a yes/no: from its own word or a slot, else as demonstrations have it."""
     for place, token in enumerate(filling.unit.tokens):
         if token.slot is not None:
-            for view in token.slot.views.values():
+            rhythm = _rhythm_of(token.slot)
+            views = [rhythm] if rhythm and "daily" in parameter.enum else list(token.slot.views.values())
+            for view in views:
                 if isinstance(view, str) and view in parameter.enum:
                     filling.values[index, parameter.name] = view
                     filling.take(index, [place])
                     return
+            if views == [rhythm]:  # "every two hours": what was said cannot be done, so nothing else is taken for it
+                filling.missing.append((tool, parameter.name))
+                return
         option = next((o for o in (token.word, token.word.removesuffix("s")) if o in parameter.enum), "")
         if option and option not in _NO_CHOICE:
             filling.values[index, parameter.name] = option
@@ -311,6 +363,17 @@ def _fill_choice(index: int, tool: str, parameter: Parameter, filling: _Filling,
         filling.values[index, parameter.name] = json.loads(best.removeprefix(CONSTANT))
     elif parameter.is_required:
         filling.missing.append((tool, parameter.name))
+
+
+_UNITS_OF_RHYTHM = {"daily": "days", "weekly": "weeks", "monthly": "months", "yearly": "years"}
+
+
+def _rhythm_of(slot: Slot) -> str:
+    """Return how often a slot says that something is: "weekly", "every 2 weeks"; empty where it says nothing."""
+    repeat, every = slot.views.get("repeat"), slot.views.get("repeat_every", 1)
+    if not isinstance(repeat, str) or every == 1:
+        return repeat if isinstance(repeat, str) else ""
+    return f"every {every} {_UNITS_OF_RHYTHM.get(repeat, repeat)}"
 
 
 def _fill_beside_results(steps: Sequence[LessonStep], filling: _Filling, tools: Mapping[str, ToolSpec]) -> None:
@@ -347,6 +410,9 @@ def _is_slotted(manner: Manner | None) -> bool:
     return 2 * sum(max(counts.values()) for counts in manner.views.values()) > manner.kinds[SAID] > 0
 
 
+_BEFORE = frozenset(listed("before beforehand b4 earlier ahead prior"))
+
+
 def _fill_slot(index: int, tool: str, parameter: Parameter, filling: _Filling, manners: Manners) -> None:
     """Fill a parameter from the slot that fits best by kind, by the words around it and by order."""
     manner = manners.of(tool, parameter.name)
@@ -354,8 +420,10 @@ def _fill_slot(index: int, tool: str, parameter: Parameter, filling: _Filling, m
     best: tuple[float, int, str] | None = None
     for place, token in enumerate(filling.unit.tokens):
         view = _view_of(token, parameter, manner)
-        if view is None:
-            continue
+        if view is None or (view == "duration" and _BEFORE.intersection(filling.words[place + 1 : place + 2])):
+            continue  # "30 minutes before" is how far from something, and no length
+        if filling.changed_by.get(index, frozenset()) & filling.taken.get(place, set()):
+            continue  # "move the class to Friday": Friday is where it goes, not where it is
         score = _W_EDGE * left_odds(levels, filling.words, place)
         score += _W_USED * content_odds(levels[-1:], token.word) if manner else 0.0
         if (place, view) in filling.views_taken:
@@ -457,6 +525,10 @@ def _fill_unsaid(index: int, tool: str, parameter: Parameter, filling: _Filling,
         if best.startswith(CONSTANT) and odds[best] > 0.5 and not looks_like_a_value(best):
             filling.values[index, parameter.name] = json.loads(best.removeprefix(CONSTANT))
             return
+    told = _TELLS_ITSELF.get((tool, parameter.name), {})
+    if called := next((told[word] for word in filling.words if word in told), ""):
+        filling.values[index, parameter.name] = called
+        return
     if parameter.is_required:
         filling.missing.append((tool, parameter.name))
 
@@ -469,11 +541,13 @@ def _fill_texts(steps: Sequence[LessonStep], texts: Sequence[Wanted], filling: _
     for one, stretch in zip(texts, best_stretches(texts, filling.unit.reading, filling.taken)):
         place = (one.step, one.parameter.name)
         manner = manners.of(one.tool, one.parameter.name)
-        if stretch is None:
+        is_empty = stretch is not None and one.parameter.is_required and _says_nothing(one, stretch, filling)
+        if stretch is None or is_empty or _names_nobody(one, stretch, filling):
             _fill_unsaid(one.step, one.tool, one.parameter, filling, manner)
             continue
         filling.scores.append(stretch.score)
         filling.take(one.step, range(stretch.first, stretch.last))
+        filling.named |= set(range(stretch.first, stretch.last)) if one.is_name else set()
         view = _text_view(filling, stretch, manner)
         if view is not None:
             filling.values[place] = view
@@ -488,6 +562,28 @@ def _fill_texts(steps: Sequence[LessonStep], texts: Sequence[Wanted], filling: _
             by_name = one.is_name or one.parameter.name in _NAMES_OF_PEOPLE
             last = _with_companion(filling, one, stretch)
             filling.values[place] = said_text(tokens, stretch.first, last, text, by_name=by_name)
+
+
+def _says_nothing(wanted: Wanted, stretch: Stretch, filling: _Filling) -> bool:
+    """Return whether a text to be written would be words that serve as something else: the person it goes to ("email
+    Ana"), or what it is called ("set a reminder for Friday")."""
+    places = range(stretch.first, stretch.last)
+    if wanted.parameter.name == "list":
+        is_named_otherwise = wanted.tool == "remove_from_list"  # what stands on it tells which
+        return not is_named_otherwise and all(filling.words[k] in FUNCTION_WORDS | _NO_LIST for k in places)
+    if wanted.is_lookup or wanted.is_name or wanted.is_list:
+        return False
+    told = [filling.words[place] for place in places if place not in filling.named]
+    own = _CALLED_ALIKE.get(wanted.tool.rpartition("_")[2], frozenset())
+    if len(told) > 2 and told[0] in ("i", "we"):
+        return False  # "tell her I can do it"
+    return all(word in FUNCTION_WORDS or word in own or word in _TRIMMINGS for word in told)
+
+
+def _names_nobody(wanted: Wanted, stretch: Stretch, filling: _Filling) -> bool:
+    """Return whether words that should name a person are of the kind that no name is made of: "any new mails"."""
+    is_person = wanted.parameter.name in _NAMES_OF_PEOPLE
+    return is_person and _NO_NAMES.issuperset(filling.words[stretch.first : stretch.last])
 
 
 def _with_companion(filling: _Filling, wanted: Wanted, stretch: Stretch) -> int:

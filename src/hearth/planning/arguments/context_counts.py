@@ -48,8 +48,6 @@ _CONTENT_RATE = 0.7
 """Probability that a word never seen before belongs to an argument rather than to the way of asking."""
 _QUOTED_RATE = 0.9
 _DOUBT = 2.0
-_WORDING_DOUBT = 3.0
-_USUAL_RATE, _N_USUAL = 0.6, 4
 HIDDEN = "something"
 """Placeholder for words of an argument."""
 _SIGN_WEIGHT = 0.7
@@ -75,10 +73,6 @@ def signs_of(words: tuple[str, ...]) -> frozenset[str]:
 
 
 @functools.lru_cache(maxsize=2048)
-def concepts_of(words: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(concepts(words))
-
-
 @functools.lru_cache(maxsize=2048)
 def _contexts(words: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, ...], ...]]:
     """Return every context that occurs in a request, of every length, on both sides."""
@@ -213,8 +207,6 @@ class _ToolManner:
     parameters: dict[str, Manner] = field(default_factory=dict)
     frame: Counter[str] = field(default_factory=Counter)
     """Number of requests in which a word stood outside all arguments."""
-    frame_signs: Counter[str] = field(default_factory=Counter)
-    """Number of requests in which the words outside all arguments had a concept."""
 
     def count(self, words: tuple[str, ...], step: LessonStep) -> None:
         self.occurred.count(words)
@@ -226,7 +218,6 @@ class _ToolManner:
             manner.count_stretches(words, source)
         hidden = _hidden(words, step)
         self.frame.update({word for word in hidden if word != HIDDEN})
-        self.frame_signs.update(concepts_of(hidden))
 
 
 def _hidden(words: tuple[str, ...], step: LessonStep) -> tuple[str, ...]:
@@ -253,12 +244,8 @@ class _General:
     def __init__(self, lessons: Iterable[Lesson]) -> None:
         self.by_name: dict[str, Manner] = {}
         self.all = Manner(Occurrences())
-        self.frame: Counter[str] = Counter()
-        self.n_steps = 0
         for lesson in lessons:
             for step in lesson.steps:
-                self.n_steps += 1
-                self.frame.update({word for word in _hidden(lesson.words, step) if word != HIDDEN})
                 for name, source in step.sources.items():
                     if kind_of(source) == SAID:
                         manner = self.by_name.get(name)
@@ -309,29 +296,6 @@ class Manners:
     def frame(self, tool: str) -> Counter[str]:
         """Return the words that requests for `tool` use, without arguments."""
         return self._of_tool(tool).frame
-
-    def wording(self, tools: Iterable[str], words: Iterable[str]) -> float:
-        """Return how much more `words` ask for `tools` than for any tool (mean log ratio, 0 for new tools)."""
-        general = self._over_all()
-        found = [self._of_tool(tool) for tool in tools]
-        n_here = sum(tool.occurred.n_steps for tool in found)
-        if not n_here or not general.n_steps:
-            return 0.0
-        ratios = []
-        for word in words:
-            rate = (general.frame[word] + 0.5) / (general.n_steps + 1)
-            here = sum(tool.frame[word] for tool in found)
-            ratios.append(math.log((here + _WORDING_DOUBT * rate) / (n_here + _WORDING_DOUBT) / rate))
-        return sum(ratios) / math.sqrt(len(ratios)) if ratios else 0.0
-
-    def lacking(self, tool: str, signs: frozenset[str]) -> float:
-        """Return how unusual it is to ask for `tool` without the concepts in its usual requests (0: usual)."""
-        found = self._of_tool(tool)
-        n = found.occurred.n_steps
-        if n < _N_USUAL:
-            return 0.0
-        rates = ((sign, (count + 0.5) / (n + 1)) for sign, count in found.frame_signs.items())
-        return sum(-math.log(1 - rate) for sign, rate in rates if rate >= _USUAL_RATE and sign not in signs)
 
     def levels(self, tool: str, name: str) -> list[Manner]:
         """Return the counts from the most general to the most specific."""
@@ -410,8 +374,12 @@ def kind_odds(manner: Manner, words: tuple[str, ...]) -> dict[str, float]:
     return {kind: weight / norm for kind, weight in weights.items()}
 
 
+_MOST_OTHERS = 0.1
+"""Share of demonstrations with a sign that may be without the constant it tells: "not as unread any more"."""
+
+
 def telling_constant(manner: Manner, words: tuple[str, ...]) -> str:
-    """Return the constant that alone occurs with a sign in the request (`unread`), or empty."""
+    """Return the constant that nearly alone occurs with a sign in the request (`unread`), or empty."""
     best = (0, "")
     counts = manner.all_kinds()
     constants = [kind for kind in sorted(counts) if kind.startswith(CONSTANT)]
@@ -420,7 +388,8 @@ def telling_constant(manner: Manner, words: tuple[str, ...]) -> str:
         for kind in constants:
             n = with_sign[kind]
             is_telling = n >= 1 if sign.startswith("thing:") else n >= max(2, 0.4 * counts[kind])
-            if is_telling and not any(other > 0 for name, other in with_sign.items() if name != kind):
+            others = sum(other for name, other in with_sign.items() if name != kind)
+            if is_telling and others <= _MOST_OTHERS * n:
                 best = max(best, (n, kind))
     return best[1]
 

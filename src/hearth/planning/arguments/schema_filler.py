@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -84,6 +85,14 @@ class _Step:
     taken: list[tuple[int, int]] = field(default_factory=list)
 
 
+class Filling(Protocol):
+    """Finds the arguments of calls; `Filler` does."""
+
+    def fill(
+        self, text: str, steps: Sequence[ToolSpec], now: dt.datetime | None, context: Context
+    ) -> Sequence[Filled]: ...
+
+
 class Filler:
     """Fills the arguments of plans. May be used from several threads at once."""
 
@@ -108,16 +117,24 @@ class Filler:
         self._vectors: dict[str, Array] = {}
 
     @classmethod
-    def open(cls, cache_dir: Path | None = None, *, adapter: Path = ADAPTER_FILE, n_threads: int = 0) -> Filler:
+    def open(
+        cls,
+        cache_dir: Path | None = None,
+        *,
+        adapter: Path = ADAPTER_FILE,
+        n_threads: int = 0,
+        is_referring: bool = True,
+    ) -> Filler:
         """Load the reader; when its file or the encoder's package is missing, finders alone are used.
 
         Args:
             cache_dir: As for the encoder.
             n_threads: 0 takes the machine's cores, at most four.
+            is_referring: As for the class.
         """
         try:
             reader = SpanReader.open(adapter, cache_dir, n_threads=n_threads)
-            return cls(reader, Likeness(MiniLMEncoder.open(cache_dir)))
+            return cls(reader, Likeness(MiniLMEncoder.open(cache_dir)), is_referring=is_referring)
         except (MissingExtraError, ConfigError):
             return cls(None, None)
 

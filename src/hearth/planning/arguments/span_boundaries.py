@@ -41,7 +41,10 @@ _ABSENT_REQUIRED = -7.0
 _SHARED_WORDS = 4.0
 """Price of words that serve two steps."""
 _FUNCTION_ODDS = -0.5
-_CUT_SHORT = 3.0
+_CUT_SHORT, _WORD_LOST = 3.0, 1.0
+"""Price of a message that ends before the clause does, and of each word that it leaves out."""
+_LEAST_ENDS, _MOSTLY = 20, 0.75
+"""Least demonstrations by which an argument is known to end requests, and least share of those it ends."""
 _N_EDGES, _N_STRETCHES = 12, 6
 
 _PRONOUNS = frozenset(
@@ -68,9 +71,11 @@ _TAIL_VERBS = frozenset(
     )
 )
 """Words at the end of a question that do not belong to what it asks about."""
+_STAND_INS = frozenset(listed("one ones thing things back"))
+"""Words behind what is looked up that are no part of its name: "the gym one", "put the bins back to Friday"."""
 _OWN_VALUES = frozenset({"<quoted>", "<name>", "<file>", "<email>", "<phone>", "<url>", "<expression>", "<unit>"})
 """Values that may be a text argument by themselves; a time or a number may not, unless demonstrations have it."""
-JOINTS = frozenset({",", "and", "&"})
+JOINTS = frozenset({",", "and", "&", "n"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +195,8 @@ def _options(wanted: Wanted, reading: Reading, taken: Mapping[int, set[int]]) ->
                 shape = _shape_odds(wanted, words[cut[0] : cut[1]], manner, reading.has_name, cut[0] == 0)
                 shapes[cut] = shape + min(_MAX_CONTENT, content[cut[1]] - content[cut[0]])
             score = left[first] + right[last] + shapes[cut]
-            if _is_cut_short(wanted, words, taken, first, last):
-                score -= _CUT_SHORT
+            if last < n and _is_cut_short(wanted, manner, words, taken, first, last):
+                score -= _CUT_SHORT + _WORD_LOST * (n - last)
             if score > found.get(cut, -math.inf):
                 found[cut] = score
     best = sorted(found, key=lambda p: (-found[p], p))[:_N_STRETCHES]
@@ -245,11 +250,25 @@ def _right_floor(words: Sequence[str], taken: Mapping[int, set[int]], place: int
     return 1.0 if place and words[place - 1] == "<quoted>" else -9.0
 
 
-def _is_cut_short(wanted: Wanted, words: Sequence[str], taken: Mapping[int, set[int]], first: int, last: int) -> bool:
-    """Return whether a message that was opened (`saying …`) would end before the clause does."""
-    if wanted.is_list or wanted.is_name or wanted.is_lookup or not first or words[first - 1] not in _OPENERS:
+def _is_cut_short(
+    wanted: Wanted, manner: Manner | None, words: Sequence[str], taken: Mapping[int, set[int]], first: int, last: int
+) -> bool:
+    """Return whether a text that goes on to the end of the clause would end before it does: a message that was opened
+    (`saying …`), or a text with which demonstrations end."""
+    if wanted.is_list or wanted.is_name or wanted.is_lookup:
         return False
-    return last < len(words) and last not in taken and words[last - 1] != "<quoted>"
+    if words[last - 1] == "<quoted>" or last in taken or all(word in _TRIM_ENDS for word in words[last:]):
+        return False
+    return (first > 0 and words[first - 1] in _OPENERS) or _ends_requests(manner)
+
+
+def _ends_requests(manner: Manner | None) -> bool:
+    """Return whether requests mostly end with this argument, as those with a message do."""
+    if manner is None:
+        return False
+    n_all = sum(n for context, n in manner.right.items() if len(context) == 1)
+    n_last = sum(manner.right[mark,] for mark in ("$", ".", "?", "!"))
+    return n_all >= _LEAST_ENDS and n_last >= _MOSTLY * n_all
 
 
 def _shape_odds(wanted: Wanted, words: Sequence[str], manner: Manner | None, has_name: bool, is_leading: bool) -> float:
@@ -282,11 +301,13 @@ def _trimmed(wanted: Wanted, words: Sequence[str], first: int, last: int) -> tup
     while first < last and (words[first] in _TRIM_STARTS or words[first] in _LOOSE_STARTS):
         first += 1
     if wanted.is_name:
+        if (named := [k for k in range(first, last) if words[k] == "<name>"]) and len(named) == 1:
+            last = named[0] + 1  # "tell <name> yeah, that works"
         while first < last and words[first] in KNOWN_WORDS and words[first] not in _TITLES:
             first += 1
         while first < last and words[last - 1] in KNOWN_WORDS and words[last - 1] not in _TITLES:
             last -= 1
     elif wanted.is_lookup:
-        while last - first > 1 and words[last - 1] in _TAIL_VERBS:
+        while last - first > 1 and (words[last - 1] in _TAIL_VERBS or words[last - 1] in _STAND_INS):
             last -= 1
     return (first, last) if first < last else None

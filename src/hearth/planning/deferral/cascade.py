@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from hearth.config import Settings
 from hearth.errors import CancelledError, ConfigError, MissingExtraError, PlannerError, StoreError
 from hearth.planning.deferral.agreement_log import Agreements, comparison
 from hearth.planning.deferral.thresholds import Costs, is_drawn, is_sure, learn_threshold
 from hearth.planning.retrieval.recall_planner import OWNERS_WORD
-from hearth.planning.stored_planner import StoredPlanner
-from hearth.protocols import Encoder, Planner
+from hearth.protocols import Planner
 from hearth.storage.database import Store
 from hearth.types import Context, Plan, Refusal, Request, ToolSpec
 
@@ -41,7 +39,7 @@ class Draft:
 
 
 class Cascade:
-    """A `protocols.Planner` made of others, cheapest first (retrieval, the student, a language model as teacher)."""
+    """A `protocols.Planner` made of others, cheapest first (the home's own, a language model as teacher)."""
 
     name = "cascade"
 
@@ -175,23 +173,10 @@ def _rank(answer: Plan | Refusal) -> tuple[int, float]:
     return (_REFUSAL_RANK[answer.kind] + (answer.offer is not None), 0.0)
 
 
-def cascade_of(
-    settings: Settings,
-    home: Path,
-    store: Store,
-    recall: Planner,
-    teacher: Planner | None,
-    encoder: Encoder,
-    cache: Path | None = None,
-) -> Cascade:
-    """Build a home's planners: retrieval, the learned planner if enabled, and a language model as teacher."""
-    planners = [recall]
-    if settings.models.student:
-        stored = StoredPlanner(home, store, encoder, cache)
-        if stored.is_taught:
-            planners.append(stored)
+def cascade_of(settings: Settings, store: Store, recall: Planner, teacher: Planner | None) -> Cascade:
+    """Build a home's planners: its own, and a language model as teacher."""
     return Cascade(
-        planners,
+        [recall],
         confident=settings.planning.ask_below,
         teacher=teacher,
         agreements=Agreements(store) if teacher is not None else None,

@@ -23,13 +23,13 @@ FIND = "find_answer"
 _CONTACT, _MAIL = "find_contact", "draft_mail"
 _TOLD = frozenset({_MAIL, "draft_reply", "draft_forward"})
 """Tools whose `text` may be an answer."""
-_VALUES = (
+VALUES = (
     r"address|addresses|phone number|number|code|passcode|password|pin|combination|wifi|date|day|time|opening hours"
     r"|hours|price|prices|cost|amount|total|bill|fee|rent|sum|name|size|birthday|e-?mail address|account number|iban"
     r"|reference|order number|booking number|flight number|serial number|room number|deadline|due date|dose|recipe"
 )
 _VALUE = re.compile(
-    rf"(?:the|my|our|[\w-]+['’]s) (?:[\w'’-]+ ){{0,3}}?(?:{_VALUES})"
+    rf"(?:the|my|our|[\w-]+['’]s) (?:[\w'’-]+ ){{0,3}}?(?:{VALUES})"
     r"(?: (?:of|for|from|in|at|on|to) (?:[\w'’&-]+ ?){1,6})?",
     re.IGNORECASE,
 )

@@ -34,7 +34,7 @@ def question_about(missing: Sequence[tuple[str, str]], tools: Mapping[str, ToolS
         parameter = tools[tool].parameter(name)
         kind = canonical(parameter.type) if parameter else "text"
         asked = _QUESTIONS.get(kind.removeprefix("list[").removesuffix("]"), "")
-        what = re.split(r"[.;:(]", parameter.description)[0].strip() if parameter else ""
+        what = re.split(r"\.(?!g\.)|[;:(,]|\be\.g\.", parameter.description)[0].strip() if parameter else ""
         questions.append(asked or (f"{what}?" if what else f"What is the {name.replace('_', ' ')}?"))
     return f"{' '.join(dict.fromkeys(questions))} I need to know that to {_in_words(missing[0][0])}."
 
@@ -42,6 +42,6 @@ def question_about(missing: Sequence[tuple[str, str]], tools: Mapping[str, ToolS
 def _in_words(tool: str) -> str:
     """Return `add_reminder` as `add a reminder`."""
     verb, _, rest = tool.partition("_")
-    if not rest or "_" in rest or rest.endswith("s") or rest in ("mail", "time"):
+    if not rest or rest in ("on", "off", "up", "down") or "_" in rest or rest.endswith("s") or rest in ("mail", "time"):
         return tool.replace("_", " ")
     return f"{verb} {'an' if rest[0] in 'aeiou' else 'a'} {rest}"

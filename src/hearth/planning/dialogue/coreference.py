@@ -20,11 +20,19 @@ from dataclasses import dataclass, replace
 
 from hearth.formats.plan_validation import only_reads
 from hearth.language.temporal.time_words import WEEKDAYS
+from hearth.language.text.normalize import BY_ID
 from hearth.language.text.tokens import NUMBER_WORDS, Slot, listed
 from hearth.language.values.slots import find_slots
 from hearth.planning.dialogue.memory_fallback import REMEMBER, SEARCH, corrected
-from hearth.planning.dialogue.relative_anchors import anchored, names_a_day, nearest_half_day, says_no_half
-from hearth.types import Argument, Context, Episode, Plain, Plan, Record, Ref, Request, ToolSpec
+from hearth.planning.dialogue.question_answers import answered, with_mark_first
+from hearth.planning.dialogue.relative_anchors import (
+    anchored,
+    names_a_day,
+    nearest_half_day,
+    on_its_day,
+    says_no_half,
+)
+from hearth.types import Argument, Context, Episode, Plain, Plan, Record, Ref, Refusal, Request, Step, ToolSpec
 
 WITHIN = dt.timedelta(minutes=15)
 """A request later than this is read by itself."""
@@ -36,7 +44,8 @@ _ELLIPSIS = re.compile(
     rf"{_FILLERS}"
     r"(?:(?:(?:do|add|make|and)\s+)?(?:the\s+)?same(?:\s+thing)?(?:\s+again)?|(?:and\s+)?(?:what|how)\s+about|and|n|"
     r"plus|also|(?:make|change)\s+(?:it|that)(?:\s+to)?|i\s+meant?|instead|rather|then|no|nope|nah|sorry|actually)\b[\s,]*"
-    r"(?P<rest>.*?)(?:\s+(?:instead|rather|too|as\s+well|then|please))*\s*[?.!]*\s*",
+    r"(?P<rest>.*?)(?:,?\s+(?:instead|rather|too|as\s+well|then|please|i\s+meant?|(?:is|would\s+be|works|suits\s+me)\s+"
+    r"(?:better|safer|easier|best)))*\s*[?.!]*\s*",
     re.IGNORECASE | re.DOTALL,
 )
 _REVISES = re.compile(
@@ -49,11 +58,12 @@ _REVISES = re.compile(
 """What is said in place of the last request, not beside it."""
 _TAKES_BACK = re.compile(
     rf"{_FILLERS}(?:(?:take|put|bring)\s+(?:it|that|them)\s+back|undo(?:\s+(?:it|that|this))?|scratch\s+that|"
-    r"never\s*mind\s+that|revert(?:\s+(?:it|that))?)(?:\s+(?:again|please))*\s*[.!]*\s*",
+    r"never\s*mind\s+that|revert(?:\s+(?:it|that))?)(?:,?\s+(?:again|please))*\s*[.!]*\s*",
     re.IGNORECASE,
 )
 _AS = re.compile(
-    r"(?:(?:as|make\s+(?:it|that))\s+an?|(?:on|in|to)\s+(?:my|the))\s+(?P<noun>[a-z]+)\s*[.!]*", re.IGNORECASE
+    r"(?:(?:as|make\s+(?:it|that))\s+an?|(?:put\s+(?:it|that)\s+)?(?:on|in|to)\s+(?:my|the))\s+(?P<noun>[a-z]+)\s*[.!]*",
+    re.IGNORECASE,
 )
 """Another kind of thing: "as a reminder", "on my calendar"."""
 _KINDS: Mapping[str, str] = {"calendar": "event", "diary": "event", "appointment": "event", "meeting": "event"}
@@ -77,6 +87,11 @@ _NTH = re.compile(
     r"entry|of\s+(?:them|those)))|(?:number|no\.?|#)\s*(?P<number>\d{1,3}))\b",
     re.IGNORECASE,
 )
+_BARE = re.compile(
+    r"\s*(?:(?:please|ok(?:ay)?|and|then|now|no|just|what\s+about|how\s+about|i\s+mean|i\s+meant)[\s,]+)*",
+    re.IGNORECASE,
+)
+"""What may stand before "the second one" where nothing is said of it."""
 _IT = re.compile(
     r"\b(?:it|(?:that|this)\s+(?:one|event|mail|message|note|reminder|file|contact)|that(?=\s*(?:[.?!]|$|(?:to|by|for)\b)))\b",
     re.IGNORECASE,
@@ -120,7 +135,9 @@ def read_after(
 
     "What about Friday?" refers to the last request that only looked something up, everything else to the very last.
     """
-    last, *_ = *(e for e in recent if dt.timedelta() <= now - e.request.now <= WITHIN and e.plan is not None), None
+    if recent and (whole := answered(text, recent[0], now, context)):
+        return Reading(whole)
+    last = next((e for e in recent if dt.timedelta() <= now - e.request.now <= WITHIN and e.plan is not None), None)
     if last is None or last.plan is None:
         return Reading(text)
     if _AGAIN.fullmatch(text):
@@ -128,29 +145,106 @@ def read_after(
     changed = last.id if _can_be_taken_back(last, tools) else ""
     if changed and _TAKES_BACK.fullmatch(text):
         return Reading("", revises=changed)
-    changed = changed if _REVISES.match(text) else ""
-    is_of_memory = {step.tool for step in last.plan.steps} <= {SEARCH, REMEMBER}
-    if is_of_memory and (right := corrected(last.request.text, text)) is not None:
-        return Reading(right)
+    marked = with_mark_first(text)
+    reading = _revised(marked, last, changed, now, context, tools)
+    reading = reading or _gone_on(marked, last, recent, now, context, tools)
+    return reading or _referring(text, last, now, context, tools)
+
+
+def _revised(
+    text: str, last: Episode, changed: str, now: dt.datetime, context: Context, tools: Mapping[str, ToolSpec]
+) -> Reading | None:
+    """Read what is said in the place of the last request, or only completes its time."""
+    steps = last.plan.steps if last.plan is not None else ()
+    if {step.tool for step in steps} <= {SEARCH, REMEMBER}:
+        right = corrected(last.request.text, text)
+        return Reading(right) if right is not None else None
+    ellipsis = _ELLIPSIS.fullmatch(text)
+    if not changed:
+        return None
+    if completed := _completed(last.request, text, now, context):
+        return Reading(completed, revises=changed)
+    if ellipsis is None or not _REVISES.match(text):
+        return None
+    rest = ellipsis["rest"]
+    other = _filled(last.request, rest, now, context) or _as_another_kind(last, rest, context, tools)
+    other = other or _with_fewer_items(last, rest)
+    other = other or _exchanged(last.request.text, rest) or _in_its_text(last, rest, now, context)
+    return Reading(other, revises=changed) if other else None
+
+
+def _gone_on(
+    text: str,
+    last: Episode,
+    recent: Sequence[Episode],
+    now: dt.datetime,
+    context: Context,
+    tools: Mapping[str, ToolSpec],
+) -> Reading | None:
+    """Read what is asked beside the last request: "and Friday?", "and crisps"."""
+    ellipsis = _ELLIPSIS.fullmatch(text)
+    if ellipsis is None:
+        return None
     asked = last
     if _ASKS.match(text):
         asked = next((e for e in recent if e.plan is not None and only_reads(e.plan, tools)), last)
-    ellipsis = _ELLIPSIS.fullmatch(text)
-    if ellipsis and (full := _filled(asked.request, ellipsis["rest"], now, context)) is not None:
-        return Reading(full, revises=changed)
-    if ellipsis and (other := _as_another_kind(last, ellipsis["rest"], context, tools)):
-        return Reading(other, revises=changed)
-    if ellipsis and _ADDS.match(text) and (other := _as_further_items(last, ellipsis["rest"], tools)):
+    if (full := _filled(asked.request, ellipsis["rest"], now, context)) is not None:
+        return Reading(full)
+    if other := _as_another_kind(last, ellipsis["rest"], context, tools):
         return Reading(other)
-    if changed and ellipsis and (other := _exchanged(last.request.text, ellipsis["rest"])):
-        return Reading(other, revises=changed)
+    if _ADDS.match(text) and (other := _as_further_items(last, ellipsis["rest"], tools)):
+        return Reading(other)
+    return None
+
+
+def _referring(text: str, last: Episode, now: dt.datetime, context: Context, tools: Mapping[str, ToolSpec]) -> Reading:
+    """Read a request of its own that refers back: by a time that counts on, a pronoun, a place in the last answer."""
     if counted := anchored(text, last, find_slots(text, now, context)):
-        return Reading(counted)
+        return _picked(counted, last, now, context, tools)
     person = _only_person(last.request, context)
     if person and (match := _PERSON.search(text)) and not _names_somebody(text, now, context):
         text = text[: match.start()] + _in_place(text, match, person) + text[match.end() :]
         text = re.sub(r"^\s*(?:and|also|n|plus)\s+", "", text, flags=re.IGNORECASE)
-    return _picked(text, last, tools)
+    return _picked(text, last, now, context, tools)
+
+
+def _completed(last: Request, text: str, now: dt.datetime, context: Context) -> str:
+    """Return the last request with how often, or at what time of the day, where only that is said: "every week"."""
+    said = text.strip(" .!?")
+    news = find_slots(said, now, context)
+    olds = [slot for slot in find_slots(last.text, last.now, context) if slot.kind == "time"]
+    if len(news) != 1 or news[0].kind != "time" or news[0].cue_start > 0 or news[0].end < len(said) or not olds:
+        return ""
+    new, old = news[0], olds[-1]
+    moment = str(old.views.get("datetime", ""))
+    if "repeat" in new.views and moment and "repeat" not in old.views:
+        day = dt.datetime.fromisoformat(moment)
+        often = f"every {day:%A}" if re.fullmatch(r"(?:every )?week(?:ly)?", new.text, re.IGNORECASE) else new.text
+        often = often if often.lower().startswith("every") else f"every {often}"
+        clock = f" at {day:%H:%M}" if "time" in old.views and "time" not in new.views else ""
+        return f"{last.text[: old.cue_start]}{often}{clock}{last.text[old.end :]}"
+    if "time" in new.views and not names_a_day(new) and "time" not in old.views and names_a_day(old):
+        return f"{last.text[: old.end]} at {new.views['time']}{last.text[old.end :]}"
+    return ""
+
+
+_MOST_WORDS_MEANT = 4
+
+
+def _in_its_text(last: Episode, rest: str, now: dt.datetime, context: Context) -> str:
+    """Return the last request with the thing at the end of its text exchanged: "I meant the library" for "the bank"."""
+    words = rest.strip(" .!?").split()
+    is_other = not words or words[0].lower() in _DEEDS | _GIVING | _OTHER_DEEDS or len(words) > _MOST_WORDS_MEANT
+    if is_other or find_slots(rest, now, context) or last.plan is None:
+        return ""
+    said = last.request.text
+    texts = [value for step in last.plan.steps for value in step.arguments.values() if isinstance(value, str)]
+    for value in sorted((text for text in texts if " " in text and text in said), key=len, reverse=True):
+        old = value.split()
+        determiners = [k for k, word in enumerate(old) if word.lower() in ("the", "a", "an", "my", "our", "some")]
+        first = determiners[-1] if determiners and words[0].lower() in ("the", "a", "an", "my", "our", "some") else -1
+        return said.replace(value, " ".join([*(old[:first]), *words]), 1)
+    return ""
 
 
 def _can_be_taken_back(last: Episode, tools: Mapping[str, ToolSpec]) -> bool:
@@ -207,6 +301,28 @@ def _as_further_items(last: Episode, rest: str, tools: Mapping[str, ToolSpec]) -
             if min(places) >= 0:
                 end = max(place + len(str(item)) for place, item in zip(places, value))
                 return said[: min(places)] + rest + said[end:]
+    return ""
+
+
+_WITHOUT = re.compile(
+    r"(?:but\s+)?(?:not|without|leave\s+out|skip|minus)\s+(?:the\s+|any\s+)?(?P<thing>\S.*)", re.IGNORECASE
+)
+
+
+def _with_fewer_items(last: Episode, rest: str) -> str:
+    """Return the last request without one of the things that it put on a list: "not the crisps"."""
+    match = _WITHOUT.fullmatch(rest.strip(" .!?"))
+    if match is None or last.plan is None:
+        return ""
+    said = last.request.text
+    for step in last.plan.steps:
+        for value in step.arguments.values():
+            items = [str(item) for item in value] if isinstance(value, list) else []
+            left = [item for item in items if match["thing"].lower() not in (item.lower(), f"{item.lower()}s")]
+            places = [said.find(item) for item in items]
+            if left and len(left) == len(items) - 1 and min(places) >= 0:
+                end = max(place + len(item) for place, item in zip(places, items))
+                return f"{said[: min(places)]}{' and '.join(left)}{said[end:]}"
     return ""
 
 
@@ -321,21 +437,39 @@ def _said_for(old: Slot, new: Slot) -> str:
     """Complete a new time with the old one: "at 10" keeps the day, "tomorrow" the hour."""
     if old.kind != "time" or new.kind != "time" or "repeat" in new.views:
         return new.text
-    clock, day, moment = "time" in new.views, names_a_day(new), str(old.views.get("datetime", ""))
-    if clock and not day and "time" in old.views and says_no_half(new):
-        new = replace(new, text=nearest_half_day(str(new.views["time"]), str(old.views["time"])))
-    at = f"at {new.text}" if re.match(r"\d|noon|midnight|half|quarter", new.text, re.IGNORECASE) else new.text
+    is_clock, is_day = "time" in new.views, names_a_day(new)
+    if is_clock and not is_day:
+        return _clock_on_old_day(old, new)
+    return _day_at_old_clock(old, new) if is_day and not is_clock else new.text
+
+
+def _clock_on_old_day(old: Slot, new: Slot) -> str:
+    """Complete a clock time with the old day, in the half of the day that is nearer to the old clock time."""
+    said = new.text
+    if "time" in old.views and says_no_half(new):
+        said = nearest_half_day(str(new.views["time"]), str(old.views["time"]))
+    at = f"at {said}" if re.match(r"\d|noon|midnight|half|quarter", said, re.IGNORECASE) else said
     if "repeat" in old.views:
-        return f"{re.sub(r' at .*', '', old.text)} {at}" if clock and not day else new.text
-    if clock and not day and moment and names_a_day(old):
+        return f"{re.sub(r' at .*', '', old.text)} {at}"
+    moment = str(old.views.get("datetime", ""))
+    if moment and names_a_day(old):
         when = dt.datetime.fromisoformat(moment)
         return f"{when.day} {when:%B %Y} {at}"
-    said = _nearest_weekday(new, moment) if day and not clock and moment and names_a_day(old) else new.text
-    if day and not clock and moment and "time" in old.views:
-        return f"{said} at {dt.datetime.fromisoformat(moment):%H:%M}"
-    if said != new.text:
+    return said
+
+
+def _day_at_old_clock(old: Slot, new: Slot) -> str:
+    """Complete a day with the old clock time."""
+    moment = str(old.views.get("datetime", ""))
+    said = new.text
+    if said.lower().startswith("the ") and "date" in new.views:
+        date = dt.date.fromisoformat(str(new.views["date"]))
+        said = f"{date.day} {date:%B %Y}"
+    elif moment and names_a_day(old):
+        said = _nearest_weekday(new, moment)
+    if "repeat" in old.views or not moment or "time" not in old.views:
         return said
-    return new.text
+    return f"{said} at {dt.datetime.fromisoformat(moment):%H:%M}"
 
 
 def _nearest_weekday(new: Slot, moment: str) -> str:
@@ -378,25 +512,54 @@ def _in_place(text: str, match: re.Match[str], person: str) -> str:
 # ── Records ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _picked(text: str, last: Episode, tools: Mapping[str, ToolSpec]) -> Reading:
+def _picked(text: str, last: Episode, now: dt.datetime, context: Context, tools: Mapping[str, ToolSpec]) -> Reading:
     """Pick a record of the last answer, by its place or as the only one."""
     shown = _shown(last, tools)
+    match = _IT.search(text) if _first_word(text) in _DEEDS | _SETTING else None
+    if match is not None and (shown is None or shown[1] not in _taken(tools)):
+        thing = _talked_of(last)
+        return Reading(f"{text[: match.start()]}{thing}{text[match.end() :]}" if thing else text)
     if shown is None:
         return Reading(text)
     records, kind, field = shown
-    match = _NTH.search(text)
-    if match is not None:
+    if (nth := _NTH.search(text)) is not None:
+        match = nth
         place = int(match["number"]) - 1 if match["number"] else _PLACES[match["word"].lower()]
         if match["number"] == "0" or not -len(records) <= place < len(records):
             return Reading(text)
-    elif len(records) == 1 and _first_word(text) in _DEEDS and (match := _IT.search(text)):
+    elif len(records) == 1 and match is not None:
         place = 0
     else:
         return Reading(text)
     noun = "file" if kind == "FilePath" else kind.removesuffix("Id").lower()
-    said = f"{text[: match.start()]}the {noun}{text[match.end() :]}"
+    before, after = text[: match.start()], text[match.end() :]
+    if _BARE.fullmatch(before) and not after.strip(" .!?"):
+        # No more than "the second one" was said: who picks a thing wants to see it.
+        before, after = "read " if f"read_{noun}" in tools else "show ", ""
+    said = f"{before}the {noun}{after}"
+    said = on_its_day(said, records[place], find_slots(said, now, context))
     id = records[place].get(field)
     return Reading(said, Record(kind, id)) if isinstance(id, str) else Reading(text)
+
+
+_SETTING = frozenset(listed("turn switch dim lower raise"))
+_SUBJECT = re.compile(
+    r"\s*(?:when|where|what|how\s+\w+)(?:['’]s|\s+is|\s+are)\s+(?P<thing>(?:the|my|our)\s+[^?]{2,60}?)\s*[?.!]*",
+    re.IGNORECASE,
+)
+
+
+def _taken(tools: Mapping[str, ToolSpec]) -> set[str]:
+    """Return the types of records that changing tools take."""
+    return {p.type for spec in tools.values() if spec.effect != "none" for p in spec.parameters}
+
+
+def _talked_of(last: Episode) -> str:
+    """Return what "it" is where no record was shown: the device that was set, or what was asked about."""
+    if last.plan is not None and isinstance(device := last.plan.steps[-1].arguments.get("device"), str):
+        return device if device.lower().startswith(("the ", "my ")) else f"the {device}"
+    asked = _SUBJECT.fullmatch(last.request.text)
+    return asked["thing"] if asked is not None else ""
 
 
 def _first_word(text: str) -> str:
@@ -419,6 +582,37 @@ def _shown(last: Episode, tools: Mapping[str, ToolSpec]) -> tuple[list[Mapping[s
         if records and field:
             return records, spec.fields[field], field
     return None
+
+
+_LOOKS_AT = re.compile(
+    r"\s*(?:(?:what|who|whom|whose|where|when|which|how|is|are|was|does|do)\b.*"
+    r"|(?:(?:show|tell|give|read|open)(?:\s+me)?(?:\s+(?:about|more\s+(?:about|of)))?\s+)?the\s+(?:event|reminder|note|contact))"
+    r"\s*[?.!]*\s*",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Asks about a record, or only names it."""
+
+
+def shown_again(request: Request, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """Plan to show the record that was picked, where a request only names it or asks something of it; None where what
+    was found takes the record itself, or no tool finds one of its kind by its id."""
+    record = request.record
+    if record is None or _LOOKS_AT.fullmatch(request.text) is None:
+        return None
+    if isinstance(found, Plan) and (
+        not only_reads(found, tools)
+        or any(p.type == record.kind for s in found.steps for p in tools[s.tool].parameters)
+    ):
+        return None
+    for name, spec in tools.items():
+        is_finder = spec.effect == "none" and spec.returns.startswith("list[") and spec.parameter("query") is not None
+        if is_finder and spec.fields.get("id") == record.kind and record.kind in _FOUND_BY_ID:
+            step = Step(name, {"query": f"{BY_ID}{record.id}"}, text=request.text)
+            return Plan((step,), confidence=1.0, planner="memory")
+    return None
+
+
+_FOUND_BY_ID = frozenset({"EventId", "ReminderId", "NoteId", "ContactId"})
 
 
 def with_record(plan: Plan, record: Record | None, tools: Mapping[str, ToolSpec]) -> Plan:

@@ -19,12 +19,17 @@ from dataclasses import replace
 
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan, only_reads
+from hearth.language.text.thesaurus import POLITE, QUESTIONS
+from hearth.language.text.tokens import NUMBER_WORDS, listed
+from hearth.language.values.slots import find_slots
 from hearth.memory.answers.questions import asked_of, believed_then, declares, said_by
-from hearth.memory.facts.fact_names import KIN_WORDS
+from hearth.memory.facts.fact_rules import KIN_WORDS
+from hearth.memory.inquiry.answer_reading import ON_A_CARD, asks_deed
 from hearth.memory.inquiry.date_answers import asked_of_dates
 from hearth.memory.inquiry.record_answers import asked_of_records
 from hearth.memory.inquiry.summaries import asked_for_summary
-from hearth.planning.dialogue.answer_steps import FIND, with_answer
+from hearth.memory.search.word_forms import keys_of
+from hearth.planning.dialogue.answer_steps import FIND, VALUES, with_answer
 from hearth.types import Context, Plan, Refusal, Request, Step, StepResult, ToolSpec
 
 SEARCH, REMEMBER, STATE = "search_memory", "remember", "device_state"
@@ -37,7 +42,8 @@ _ASKED_OF_ANYONE = re.compile(
 )
 _ABOUT_OWNER = re.compile(
     rf"\b(?:i|i'm|i've|my|mine|me|we|we've|our|ours|us)\b|\b(?:{KIN_WORDS})(?:'s|’s)?\b"
-    r"|\bthe (?:[\w-]+ ){0,2}(?:code|password|passcode|pin|combination|wifi|wi-fi|keys?|alarm|fuse box|router)\b",
+    r"|\bthe (?:[\w-]+ ){0,3}(?:code|password|passcode|pin|combination|wifi|wi-fi|keys?|alarm|fuse box|router|bill|rent"
+    r"|invoice|premium|deposit|mot|boiler|tyres?|meter|stopcock|landlord|bins?)\b",
     re.IGNORECASE,
 )
 _WHO = re.compile(r"\s*[Ww]ho(?:'s|’s| is) [A-Z][\w'’-]*(?: [A-Z][\w'’-]*){0,2}[\s?.!]*")
@@ -58,6 +64,7 @@ def asked_of_memory(
     tools: Mapping[str, ToolSpec],
     *,
     names_own: bool = False,
+    is_worldly: bool = False,
 ) -> Plan | None:
     """Plan to ask the owner's things; None when the request is no question about them, or what was found stands.
 
@@ -68,6 +75,7 @@ def asked_of_memory(
         found: The planners' answer.
         told_of: Those of whom something is held true, or who said something.
         names_own: Whether the request names one of the owner's things by its title.
+        is_worldly: Whether people ask so of the world ("the best chicken place near me"), as the heads learned it.
     """
     if SEARCH not in tools:
         return None
@@ -82,21 +90,88 @@ def asked_of_memory(
     if isinstance(found, Plan):
         if [step.tool for step in found.steps] == [REMEMBER] and asked_of(request.text).is_question:
             return _found_by(request, tools)
+        if _is_of_a_thing(request, found) or _is_no_sum(request, found):
+            return _found_by(request, tools)
         if not _looks_up_nobody(found, names, told):
             return None
     elif not _is_left_open(found):
         return None
-    return _asked_plainly(request, found, names | told, tools, names_own=names_own)
+    return _asked_plainly(request, found, names | told, tools, names_own=names_own, is_worldly=is_worldly)
+
+
+_OF_CLOCKS = frozenset(
+    listed(
+        "time date day week month year hour minute clock today tomorrow tonight it's much many exact exactly right "
+        "correct there here for does tell know say give show check got late see local past passed far"
+    )
+)
+"""Words of questions that the clock answers."""
+
+
+def _is_of_a_thing(request: Request, plan: Plan) -> bool:
+    """Return whether the clock would answer what is asked of a thing: "what time does the boiler man come"."""
+    if plan.unserved or [step.tool for step in plan.steps] != ["current_time"] or plan.steps[0].arguments:
+        return False
+    if any(id.startswith("owner:") for id in plan.rests_on[:1]):
+        return False  # the owner taught it
+    text = request.text
+    is_asked = asked_of(text).is_question or re.search(r"\btime\b", text, re.IGNORECASE)
+    if not is_asked or re.search(r"\bcurrent", text, re.IGNORECASE):
+        return False
+    for slot in reversed(find_slots(text, request.now, Context())):
+        if slot.kind in ("time", "duration"):
+            text = text[: slot.start] + text[slot.end :]
+    return any(word not in _OF_CLOCKS | QUESTIONS | POLITE and len(word) > 2 for word in _WORD.findall(text.casefold()))
+
+
+def _is_no_sum(request: Request, plan: Plan) -> bool:
+    """Return whether a question without any number would be worked out: "how much is the excess on the insurance"."""
+    if plan.unserved or [step.tool for step in plan.steps] != ["calculate"]:
+        return False
+    text = request.text.casefold()
+    return not any(c.isdigit() for c in text) and NUMBER_WORDS.isdisjoint(_WORD.findall(text))
+
+
+_VALUE_OF = re.compile(
+    rf"\s*(?:the |my |our )?(?:[\w'’-]+ ){{0,2}}?(?:{VALUES}) (?:of|for|from|to|in|at|on) .+", re.IGNORECASE
+)
+
+
+_DETERMINED = re.compile(r"\s*(?:the|my|our|[\w-]+['’]s)\s", re.IGNORECASE)
+
+
+def asks_for_value(text: str) -> bool:
+    """Return whether a request only names a value: "code for the back gate"."""
+    return _VALUE_OF.fullmatch(text.rstrip(" ?.!")) is not None
+
+
+def question_of(text: str) -> str:
+    """Return a request as a question of the owner's things: "wifi password at home" asks what it is."""
+    asked = asked_of(text)
+    words = asked.text.rstrip(" ?.!")
+    if asked.is_question or not asks_for_value(words):
+        return words
+    return f"what is {words}" if _DETERMINED.match(words) else f"what is the {words}"
 
 
 def _is_left_open(refusal: Refusal) -> bool:
     """Return whether a refusal leaves the question to memory: nothing serves it, or a tool that it does not mean."""
-    missing = {one.partition(".")[0] for one in refusal.missing}
-    return refusal.kind == "out_of_scope" or (refusal.kind == "needs" and missing <= _MISPLACED)
+    return refusal.kind == "out_of_scope" or (refusal.kind == "needs" and is_misplaced(refusal))
+
+
+def is_misplaced(refusal: Refusal) -> bool:
+    """Return whether what is asked back is wanted by tools that the question may not mean."""
+    return {one.partition(".")[0] for one in refusal.missing} <= _MISPLACED
 
 
 def _asked_plainly(
-    request: Request, found: Plan | Refusal, known: Set[str], tools: Mapping[str, ToolSpec], *, names_own: bool
+    request: Request,
+    found: Plan | Refusal,
+    known: Set[str],
+    tools: Mapping[str, ToolSpec],
+    *,
+    names_own: bool,
+    is_worldly: bool,
 ) -> Plan | None:
     """Plan a question about what was measured, about a person, or about the owner's things; None for any other."""
     asked = asked_of(request.text)
@@ -104,12 +179,26 @@ def _asked_plainly(
         return measured
     if _WHO.fullmatch(asked.text) or believed_then(request.text) is not None:
         return _checked(Step(SEARCH, {"query": asked.text.rstrip(" ?.!")}, text=request.text), tools)
-    if not asked.is_question or _ASKED_OF_ANYONE.match(asked.text):
+    if names_own and asks_for_value(request.text):
+        return _found_by(request, tools)
+    if not asked.is_question or (_is_of_anyone(asked.text, known) and not names_own):
+        return None
+    if is_worldly and not names_own:
         return None
     is_own = names_own or _ABOUT_OWNER.search(asked.text) or any(name in _spaced(asked.text) for name in known)
     return _found_by(request, tools) if is_own else None
 
 
+def _is_of_anyone(text: str, known: Set[str]) -> bool:
+    """Return whether a question asks what one may or should do, and not what somebody known can or will."""
+    found = _MODAL.match(text)
+    after = _spaced(text[found.end() :]) if found else ""
+    return _ASKED_OF_ANYONE.match(text) is not None and not any(after.startswith(name) for name in known)
+
+
+_MODAL = re.compile(
+    r"\s*(?:(?:how|where|what|which \w+|who|when|why) )?(?:can|could|should|would|will|may|might|must)\b", re.I
+)
 _LISTED = frozenset({"count", "last", "first", "next", "until", "age", "next birthday"})
 """Operations for which a tool's own list is an answer as good."""
 _ASKS_WHAT = re.compile(r"\s*(?:what|who|whom|whose|where|when|which|how)\b", re.IGNORECASE)
@@ -133,8 +222,7 @@ def _is_worked_out(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpe
 
 def _found_by(request: Request, tools: Mapping[str, ToolSpec]) -> Plan | None:
     """Plan to ask everything the owner has; memory alone where nothing else is offered."""
-    words = request.text if asked_for_summary(request.text) else asked_of(request.text).text
-    words = words.rstrip(" ?.!")
+    words = request.text.rstrip(" ?.!") if asked_for_summary(request.text) else question_of(request.text)
     step = Step(FIND, {"question": words}) if FIND in tools else Step(SEARCH, {"query": words})
     return _checked(replace(step, text=request.text), tools)
 
@@ -150,21 +238,66 @@ def asked_elsewhere(
     """
     replaced = {step.replaces for step in plan.steps}
     left = [result for result in results if result.step not in replaced]
-    if FIND not in tools or len(left) != 1 or not _ASKS_WHAT.match(asked_of(request.text).text):
+    is_asked = _ASKS_WHAT.match(asked_of(request.text).text) or asks_for_value(request.text)
+    if FIND not in tools or len(left) != 1 or not is_asked:
         return None
     step = plan.steps[left[0].step]
+    if len(plan.steps) == 1 and lacks_field(request, plan, results):
+        return _asked_instead(request, plan, 0, tools)
     is_sought = any(isinstance(value, str) and value for name, value in step.arguments.items() if name in _BY_WORDS)
     is_empty = left[0].error_kind == "NotFound" or (left[0].status == "done" and left[0].value in (None, []))
     if not (is_sought and is_empty and only_reads(plan, tools)) or step.tool == FIND:
         return None
-    question = Step(FIND, {"question": request.text.strip(" ?.!")}, text=request.text, replaces=left[0].step)
+    return _asked_instead(request, plan, left[0].step, tools)
+
+
+def asked_beyond_card(
+    request: Request, plan: Plan, results: Sequence[StepResult], tools: Mapping[str, ToolSpec]
+) -> Plan | None:
+    """Continue a plan that looked somebody up, where the card lacks the value asked for, or more is asked than any card
+    tells ("what would Maisie like for her birthday"): ask the question of everything.
+
+    The card stands where nothing else answers: that is for the caller to find out.
+    """
+    if FIND not in tools or len(plan.steps) != 1 or plan.unserved or plan.steps[0].tool not in _CONTACTS:
+        return None
+    card = results[0].value if len(results) == 1 and results[0].status == "done" else None
+    asked = asked_of(request.text)
+    if not isinstance(card, Mapping) or not asked.is_question:
+        return None
+    known = keys_of(" ".join(value for value in card.values() if isinstance(value, str)))
+    if keys_of(asked.text) <= known | ON_A_CARD | QUESTIONS and not asks_deed(asked.text):
+        return None
+    return _asked_instead(request, plan, 0, tools)
+
+
+def lacks_field(request: Request, plan: Plan, results: Sequence[StepResult]) -> bool:
+    """Return whether a plan found a card without the value that is asked for by its name: "what's Yuki's address"."""
+    card = results[0].value if len(results) == 1 and results[0].status == "done" else None
+    if not isinstance(card, Mapping) or plan.steps[0].tool not in _CONTACTS:
+        return False
+    words = asked_of(request.text).text.rstrip(" ?.!").casefold()
+    found = next((name for name, form in _FIELDS.items() if form.search(words)), None)
+    return found is not None and card.get(found) == ""
+
+
+def _asked_instead(request: Request, plan: Plan, replaced: int, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """Return a plan with one step more, which asks everything in place of a step that did not answer."""
+    question = Step(FIND, {"question": question_of(request.text)}, text=request.text, replaces=replaced)
     try:
         return check_plan(replace(plan, steps=(*plan.steps, question)), tools)
     except PlanError:
         return None
 
 
-_BY_WORDS = frozenset({"query", "name"})
+_FIELDS = {
+    "address": re.compile(r"(?<!mail )\baddress\Z"),
+    "phone": re.compile(r"\b(?:phone|telephone|mobile|cell)(?: number)?\Z"),
+    "email": re.compile(r"\be-?mail(?: address)?\Z"),
+    "birthday": re.compile(r"\bbirthday\Z"),
+}
+"""How a question that asks for one value of a card ends."""
+_BY_WORDS = frozenset({"query", "name", "zone"})
 """Parameters that hold the words of what is looked up."""
 
 

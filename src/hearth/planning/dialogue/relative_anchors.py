@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hearth.formats.tool_signature import parse_duration
@@ -30,6 +30,10 @@ def anchored(text: str, last: Episode, slots: Sequence[Slot]) -> str:
     anchor = _moment_shown(last)
     if anchor is None:
         return ""
+    if (shift := _SHIFT.fullmatch(text)) is not None and shift["words"].lower() in ("it", "that", "this"):
+        how = _shift_of(shift, last.request.now, Context())
+        at = anchor + how if how is not None else anchor
+        return f"move it to {at.day} {at:%B %Y} at {at:%H:%M}" if how is not None else ""
     if (match := _DAY_BEFORE.search(text)) is not None and _is_open(text, match):
         days = 1 if match["way"].lower() == "after" else -1
         day = anchor + dt.timedelta(days=days)
@@ -44,7 +48,27 @@ def anchored(text: str, last: Episode, slots: Sequence[Slot]) -> str:
         length = parse_duration(str(slot.views["duration"]))
         is_after = match["way"].lower() in ("after", "afterwards")
         at = anchor + (length if is_after else -length)
-        return f"{text[: slot.start]}on {at.day} {at:%B %Y} at {at:%H:%M}{text[match.end() :]}"
+        rest = text[match.end() :]
+        about = f" about {title}" if not rest.strip(" .!?") and (title := _title_shown(last)) else ""
+        return f"{text[: slot.start]}on {at.day} {at:%B %Y} at {at:%H:%M}{about}{rest}"
+    return ""
+
+
+def on_its_day(text: str, record: Mapping[str, Plain], slots: Sequence[Slot]) -> str:
+    """Return the text with a clock time as one of the record's own day: "move it to eight"."""
+    day = _moment(record.get("start") or record.get("at"))
+    clocks = [slot for slot in slots if slot.kind == "time" and "time" in slot.views]
+    if day is None or len(clocks) != 1 or names_a_day(clocks[0]) or "repeat" in clocks[0].views:
+        return text
+    at = _on_that_day(clocks[0], day)
+    return f"{text[: clocks[0].start]}{at.day} {at:%B %Y} at {at:%H:%M}{text[clocks[0].end :]}"
+
+
+def _title_shown(last: Episode) -> str:
+    for result in reversed(last.results):
+        value = result.value[0] if isinstance(result.value, list) and len(result.value) == 1 else result.value
+        if isinstance(value, dict):
+            return str(value.get("title") or "")
     return ""
 
 
@@ -149,13 +173,19 @@ def named_anchor(text: str, now: dt.datetime, context: Context) -> NamedAnchor |
 
 def _shifted(match: re.Match[str], now: dt.datetime, context: Context) -> NamedAnchor | None:
     """Read "push the dentist back by a week"."""
+    length = _shift_of(match, now, context)
+    return None if length is None else _moved(match["words"], NamedAnchor("", length), now, context)
+
+
+def _shift_of(match: re.Match[str], now: dt.datetime, context: Context) -> dt.timedelta | None:
+    """Return by how much something is moved; None where the direction is open."""
     verb, way = match["verb"].lower(), (match["after"] or match["before"] or "").lower()
     is_later = way in _LATER or (not way and verb in _ALWAYS_LATER)
     is_open = (not way and not is_later) or (way in ("forward", "up") and verb != "bring")
     length = _length_of(match["length"], now, context)
     if is_open or length is None:
         return None
-    return _moved(match["words"], NamedAnchor("", length if is_later else -length), now, context)
+    return length if is_later else -length
 
 
 def _retimed(match: re.Match[str], now: dt.datetime, context: Context) -> NamedAnchor | None:

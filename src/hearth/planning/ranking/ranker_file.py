@@ -21,13 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.atomic_files import replacing
-from hearth.errors import StoreCorruptError, StoreError, StoreVersionError
+from hearth.errors import StoreCorruptError, StoreError, StoreVersionError, ToolError
 from hearth.models.quantize import packed, unpacked
 from hearth.planning.ranking.examples import Taught
 from hearth.planning.ranking.features import FloatRows, Reading, ReadingOptions
 from hearth.planning.ranking.logistic import Weigher
 from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth.protocols import Proposal
+from hearth.storage.connections import opened_bytes, sealed_bytes
 
 FILE_NAME = "student.npz"
 FORMAT_VERSION = 2
@@ -70,8 +71,10 @@ def write(folder: Path, kept: Kept, base: Path | None = None) -> None:
     parts, header = _parts(kept, found)
     parts["header"] = np.frombuffer(json.dumps(header).encode("utf-8", "surrogatepass"), dtype=np.uint8)
     path = folder / FILE_NAME
+    packed = io.BytesIO()
+    np.savez(packed, allow_pickle=False, **parts)
     with replacing(path, "save the student to") as file:
-        np.savez(file, allow_pickle=False, **parts)
+        file.write(sealed_bytes(path, packed.getvalue()))
 
 
 def read(folder: Path) -> Kept:
@@ -90,7 +93,7 @@ def _read(folder: Path) -> tuple[Kept, str]:
     """Return the student and its file's hash."""
     path = folder / FILE_NAME
     try:
-        raw = path.read_bytes()
+        raw = opened_bytes(path)
         with np.load(io.BytesIO(raw), allow_pickle=False) as file:
             header = json.loads(file["header"].tobytes().decode("utf-8", "surrogatepass"))
             if header["version"] != FORMAT_VERSION:
@@ -103,7 +106,7 @@ def _read(folder: Path) -> tuple[Kept, str]:
             return _kept(header, parts, base), hashlib.sha256(raw).hexdigest()
     except OSError as error:
         raise StoreError(f"cannot read a student from {str(path)!r}: {error.strerror or error}") from None
-    except (ValueError, KeyError, TypeError, IndexError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except (ToolError, ValueError, KeyError, TypeError, IndexError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise StoreCorruptError(
             f"{str(path)!r} is damaged ({error}); remove it and learn again from the demonstrations"
         ) from None

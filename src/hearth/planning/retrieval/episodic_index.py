@@ -304,12 +304,7 @@ class Remembered:
 
     def likenesses(self, forms: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the similarity of each row to each of `forms`, shape [rows, n]."""
-        return self._matrix @ forms.T
-
-    def form(self, place: int) -> NDArray[np.float32]:
-        """Return the form of one row."""
-        form: NDArray[np.float32] = self._matrix[place]
-        return form
+        return (forms @ self._matrix.T).T  # this way round BLAS reads the matrix once
 
     def lesson(self, row: Row) -> Lesson:
         return self.lessons(row.id)[row.number]

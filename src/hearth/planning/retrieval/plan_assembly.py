@@ -1,19 +1,16 @@
 """Assembles one plan from what demonstrations suggest: candidates are filled, judged and joined, clause by clause.
 
-The judgement is a logistic model over the evidence for a candidate and how well the request's words fill it; its
-probability is the plan's confidence. Its weights were fitted by leave-one-out on the shipped demonstrations.
+The judgement (`option_odds`) weighs the evidence for a candidate and how well the request's words fill it; its
+probability is the plan's confidence.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import functools
 import itertools
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import files
 
 from hearth.formats.plan_validation import canonical
 from hearth.language.text.thesaurus import KNOWN_WORDS
@@ -21,40 +18,17 @@ from hearth.language.text.tokens import listed
 from hearth.language.values.slots import Slot
 from hearth.planning.arguments.alignment import FUNCTION_WORDS, said_text
 from hearth.planning.arguments.binding import Bound, Opening, Unit, bind, bind_alike
-from hearth.planning.arguments.context_counts import HIDDEN, Manners, concepts_of, signs_of
-from hearth.planning.retrieval.similarity import Likeness
+from hearth.planning.arguments.context_counts import Manners, signs_of
+from hearth.planning.retrieval.option_odds import shipped_odds
 from hearth.planning.retrieval.tool_index import Offered
 from hearth.planning.retrieval.voting import Ballot, Candidate
-from hearth.types import Argument, Parameter, Ref, Step, ToolSpec
+from hearth.types import Argument, Parameter, Plan, Ref, Step, ToolSpec
 
-READINGS = (
-    "votes",
-    "kin",
-    "text",
-    "meant",
-    "odds",
-    "untaught",
-    "described",
-    "missing",
-    "askable",
-    "unused",
-    "strange",
-    "doubt",
-    "idle",
-    "doubled",
-    "steps",
-    "agreement",
-    "wording",
-    "lacking",
-    "nothing",
-    "alike",
-)
-"""What is read of an option; its log-odds are the sum of these, each times its weight."""
 MOST_FOR_NOTHING = 0.35
 """Probability that nothing is asked for, above which a part is refused; the tools may share the rest."""
 _SURE = 1.0
 """Log-odds above which a stretch of words raises no doubt."""
-_MAX_DOUBT, _MAX_WORDS, _MAX_LACKING = 4.0, 4, 5.0
+_MAX_DOUBT, _MAX_WORDS = 4.0, 4
 _ASKABLE = frozenset({"datetime", "date", "time", "duration", "number", "integer"})
 _THING_PRONOUNS = frozenset(listed("it that this them those these"))
 _PERSON_PRONOUNS = frozenset(listed("him her them he she they"))
@@ -72,6 +46,9 @@ class Option:
     bound: Bound
     readings: dict[str, float]
     score: float
+
+    n_unread: int = 0
+    """Typed values of the request, numbers too, that no argument took."""
 
     @property
     def is_nothing(self) -> bool:
@@ -117,15 +94,12 @@ class Part:
 class Proposal:
     """The proposal for one request."""
 
-    def __init__(
-        self, ballot: Ballot, units: Sequence[Unit], offered: Offered, manners: Manners, likeness: Likeness
-    ) -> None:
+    def __init__(self, ballot: Ballot, units: Sequence[Unit], offered: Offered, manners: Manners) -> None:
         """Keep the parts; `units`: the whole request first, then its clauses when there are several."""
         self._ballot = ballot
         self._units = units
         self._tools = offered.tools
         self._manners = manners
-        self._likeness = likeness
 
     def parts(self) -> list[Part]:
         """Return one part for a single clause; else one per clause, or one for all if such a request was taught."""
@@ -170,7 +144,7 @@ class Proposal:
     def ranked(self, unit: int, *, is_long: bool = False, earlier: Sequence[Step] = ()) -> list[Option]:
         """Return ways to serve one unit, best first; refusing is always among them."""
         candidates = self._ballot.candidates(unit, self._units[unit].words, is_long=is_long, may_refer=bool(earlier))
-        worth = [_log_odds(_support(candidate)) for candidate in candidates]
+        worth = [shipped_odds().of(_support(candidate)) for candidate in candidates]
         options = [
             option
             for candidate, here in zip(candidates, worth)
@@ -192,11 +166,14 @@ class Proposal:
         self._narrow(bound, words)
         if not self._connected(bound, earlier) or (not is_alike and self._is_untimely(bound, words)):
             return None
+        if _names_a_result(bound.steps, earlier):
+            return None
         self._reuse(bound, earlier)
         self._resolve_pronouns(bound, unit, earlier)
         if is_alike or _is_example(candidate):
             for_it["alike"] = 1.0
-        return _option(candidate, bound, {**for_it, **self._fit(candidate, bound, words)})
+        n_unread = sum(token.slot is not None and k not in bound.used for k, token in enumerate(words.tokens))
+        return replace(_option(candidate, bound, {**for_it, **self._fit(candidate, bound, words)}), n_unread=n_unread)
 
     def _fit(self, candidate: Candidate, bound: Bound, unit: Unit) -> dict[str, float]:
         """Return how well the words of the request fill the candidate."""
@@ -215,9 +192,7 @@ class Proposal:
             "idle": self._n_idle(bound, unit),
             "doubled": len(texts) - len(set(texts)),
             "steps": len(candidate.steps) - 1,
-            "agreement": self._agreement(candidate, bound, unit),
-            "lacking": self._lacking(candidate, bound, unit),
-            "wording": self._manners.wording([step.tool for step in candidate.steps], _asking_words(bound, unit)),
+            "acts": float(any(self._tools[step.tool].effect != "none" for step in candidate.steps)),
         }
 
     def _narrow(self, bound: Bound, unit: Unit) -> None:
@@ -264,20 +239,6 @@ class Proposal:
             word not in KNOWN_WORDS and word not in FUNCTION_WORDS and not any(frame[word] > 0 for frame in frames)
             for word in _asking_words(bound, unit)
         )
-
-    def _agreement(self, candidate: Candidate, bound: Bound, unit: Unit) -> float:
-        """Return the similarity of the words of asking alone, now that it is known which words are arguments."""
-        if candidate.form is None:
-            return 0.0
-        return self._likeness.of_words(_form_words(bound, unit), candidate.form)
-
-    def _lacking(self, candidate: Candidate, bound: Bound, unit: Unit) -> float:
-        """Return how unusual it is to ask for these changes without the concepts that are missing."""
-        signs = concepts_of(_form_words(bound, unit))
-        if bound.openings or any(ref.step < 0 for step in bound.steps for ref in step.refs()):
-            return 0.0  # what it is about was said in an earlier clause
-        leaves = [tool for tool in candidate.leaves if self._tools[tool].effect != "none"]
-        return min(_MAX_LACKING, max((self._manners.lacking(tool, signs) for tool in leaves), default=0.0))
 
     def _n_idle(self, bound: Bound, unit: Unit) -> int:
         """Count the look-ups that would run without a word of what to look for."""
@@ -408,6 +369,19 @@ def is_later(slot: Slot) -> bool:
     return "repeat" in slot.views or not set(slot.text.lower().split()) <= _THIS_DAY
 
 
+def swallows_a_time(plan: Plan, slots: Sequence[Slot], tools: Mapping[str, ToolSpec]) -> bool:
+    """Return whether a step that is done at once has a later time in the name of its thing ("tonight at ten")."""
+    later = [slot.text for slot in slots if slot.kind == "time" and is_later(slot)]
+    at_once = (step for step in plan.steps if tools[step.tool].effect != "none" and not takes_time(tools[step.tool]))
+    named = (
+        value
+        for step in at_once
+        for name, value in step.arguments.items()
+        if isinstance(value, str) and (parameter := tools[step.tool].parameter(name)) and parameter.names_a_thing
+    )
+    return any(text in value for value in named for text in later)
+
+
 def _chances(ranked: Sequence[Option]) -> list[float]:
     """Return the probability of each option, the best first."""
     weights = [math.exp(option.score - ranked[0].score) for option in ranked]
@@ -423,29 +397,32 @@ def _gain(ranked: Sequence[Option]) -> float:
 def _support(candidate: Candidate) -> dict[str, float]:
     return {
         "votes": candidate.votes,
-        "kin": candidate.kin,
         "text": candidate.text,
         "meant": candidate.meant,
         "odds": candidate.odds,
+        "rival": candidate.rival,
+        "unmeant": candidate.unmeant,
         "untaught": float(candidate.is_untaught),
         "described": candidate.text if candidate.is_untaught else 0.0,
     }
 
 
 def _option(candidate: Candidate, bound: Bound, readings: dict[str, float]) -> Option:
-    return Option(candidate, bound, readings, _log_odds(readings))
+    return Option(candidate, bound, readings, shipped_odds().of(readings))
 
 
-def _log_odds(readings: Mapping[str, float]) -> float:
-    weights = option_weights()
-    return sum(weights.get(name, 0.0) * value for name, value in readings.items())
-
-
-@functools.cache
-def option_weights() -> Mapping[str, float]:
-    """Return the weight of each reading; `training.option_weights_train` fits them."""
-    weights: dict[str, float] = json.loads((files("hearth.data") / "option_weights.json").read_bytes())["weights"]
-    return weights
+def _names_a_result(steps: Sequence[Step], earlier: Sequence[Step]) -> bool:
+    """Return whether items of a list are only words for what a step before finds: "put the total on my list"."""
+    found = {step.tool.rpartition("_")[2] for step in earlier}
+    for step in steps:
+        for value in step.arguments.values():
+            items = value if isinstance(value, list) else []
+            said = [word for item in items if isinstance(item, str) for word in item.casefold().split()]
+            named = [word for word in said if word not in FUNCTION_WORDS]
+            if named and found.issuperset(named):
+                return True
+        found.add(step.tool.rpartition("_")[2])
+    return False
 
 
 def _asking_words(bound: Bound, unit: Unit) -> list[str]:
@@ -455,14 +432,6 @@ def _asking_words(bound: Bound, unit: Unit) -> list[str]:
         for place, token in enumerate(unit.tokens)
         if place not in bound.used and (token.word.isalpha() or "'" in token.word)
     ]
-
-
-def _form_words(bound: Bound, unit: Unit) -> tuple[str, ...]:
-    """Return the request's form with its arguments hidden."""
-    return tuple(
-        HIDDEN if place in bound.used and not token.word.startswith("<") else token.word
-        for place, token in enumerate(unit.tokens)
-    )
 
 
 def _one_of_list(path: tuple[str, ...], index: int, earlier: Sequence[Step], source: ToolSpec) -> tuple[str, ...]:

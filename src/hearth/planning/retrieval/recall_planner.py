@@ -8,6 +8,7 @@ English.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -20,6 +21,7 @@ from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan, only_reads
 from hearth.language.acts.admissibility import why_unreadable
 from hearth.language.acts.negation import forbids, with_denials
+from hearth.language.text.spelling import Mended, Spelling, words_in_text
 from hearth.language.values.slots import Slot, clauses, find_slots
 from hearth.planning.adaptation.case_adaptation import rarity_of
 from hearth.planning.adaptation.owner_macros import CONFIDENCE, OWNERS, Conventions
@@ -36,7 +38,7 @@ from hearth.planning.arguments.alignment import tokens_of
 from hearth.planning.arguments.binding import Unit
 from hearth.planning.arguments.context_counts import Manners
 from hearth.planning.dialogue.clarification import question_about
-from hearth.planning.ranking.heads.tool_heads import HeadPrior
+from hearth.planning.ranking.heads.tool_heads import NOTHING, TALK, HeadPrior
 from hearth.planning.retrieval.episodic_index import Remembered
 from hearth.planning.retrieval.plan_assembly import (
     Option,
@@ -46,6 +48,7 @@ from hearth.planning.retrieval.plan_assembly import (
     joined,
     rests_on_unserved,
     shifted,
+    swallows_a_time,
     takes_time,
 )
 from hearth.planning.retrieval.tool_index import Offered
@@ -53,6 +56,7 @@ from hearth.planning.retrieval.voting import Ballot
 from hearth.protocols import Encoder
 from hearth.storage.database import Store
 from hearth.types import (
+    Argument,
     Context,
     Demonstration,
     Effect,
@@ -60,12 +64,13 @@ from hearth.types import (
     Plan,
     Refusal,
     Request,
+    Step,
     ToolSpec,
 )
 
 OWNERS_WORD = "owner"
 """Planner name of a refusal that the owner taught; no other planner is asked then."""
-_LEAST_CONFIDENCE: dict[Effect, float] = {"none": 0.3, "change": 0.45, "send": 0.6}
+_LEAST_CONFIDENCE: dict[Effect, float] = {"none": 0.3, "change": 0.5, "send": 0.6}
 """A plan less sure than this is not proposed; the more a step does, the surer it must be."""
 
 
@@ -78,10 +83,17 @@ _LEAST_OF_SEVERAL = 0.6
 
 Below it none is done: on the development half of Q2A no such plan of 25 was right.
 """
-_SURELY_NOW = 0.9
+_SURELY_NOW = 0.6
 """Least confidence that a request without its time means something that is done at once."""
 _SURE_BESIDE = 0.6
 """Least confidence of a plan for what is said beside the owner's own words."""
+
+
+_LEAST_READING, _LEAST_CHANGING, _MOST_READINGS = 0.02, 0.15, 6
+"""Of other readings of a request: least share of what is not refusing, for reading and for changing ones; how many."""
+_LEAST_ASKING, _LEAST_SOMETHING = 0.2, 0.25
+"""Least share of a reading that lacks a value; least chance that anything is asked for, for one that changes
+something."""
 
 
 class RecallPlanner:
@@ -110,6 +122,7 @@ class RecallPlanner:
         self._usable: tuple[int, NDArray[np.bool_]] | None = None
         self._conventions: tuple[int, Offered, Conventions] | None = None
         self._rarity: Mapping[str, float] | None = None
+        self._said_by_owner: tuple[int, frozenset[str]] | None = None
 
     # ── Memory ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -133,6 +146,12 @@ class RecallPlanner:
         self._manners.forget(self._remembered.remove(ids))
 
     # ── Planning ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def read(self, request: Request, context: Context) -> Mended:
+        """Return the request with slips of the hand mended; names the owner knows, and words they taught, stay."""
+        names = (name for entity in context.entities for name in (entity.name, *entity.aliases))
+        own = {word for name in names for word in words_in_text(name)}
+        return Spelling.shipped().mended(request.text, own | self._taught_words())
 
     def plan(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
         """Return the plan that demonstrations suggest, or why there is none."""
@@ -164,7 +183,11 @@ class RecallPlanner:
             holds_what_is_gone(answer, tools, slots, request.now) or does_the_opposite(answer, request, near, tools)
         ):
             answer = Refusal("out_of_scope", _UNSURE, planner=self.name)
-        if isinstance(answer, Plan) and len(units) == 1 and self._is_for_now_only(answer, request, slots, offered):
+        if (
+            isinstance(answer, Plan)
+            and len(units) == 1
+            and (swallows_a_time(answer, slots, tools) or self._is_for_now_only(answer, request, slots, offered))
+        ):
             answer = Refusal("out_of_scope", _NOT_LATER, planner=self.name)
         answer = with_denials(answer, request.text) if isinstance(answer, Plan) else answer
         return self._repeated(again) if again is not None and _bears_out(answer, again) else answer
@@ -193,6 +216,51 @@ class RecallPlanner:
         units, forms = self._units(request.text, find_slots(request.text, request.now, _without_things(context)))
         return self._proposal(units[:1], forms[:1], self._offers(tools)).ranked(0)
 
+    def nothing_meant(self, request: Request, context: Context) -> float:
+        """Return how much a request is one that no tool serves, such as a question about the world; about 0 to 1."""
+        units, forms = self._units(request.text, find_slots(request.text, request.now, _without_things(context)))
+        vectors = self._remembered.likeness.vectors_in(forms[:1])
+        said = self._remembered.heads().scores(vectors, [units[0].words])[0]
+        return max(said.get(NOTHING, 0.0), said.get(TALK, 0.0))
+
+    def readings(
+        self, request: Request, context: Context, tools: Mapping[str, ToolSpec], found: Plan | Refusal
+    ) -> list[Plan | Refusal]:
+        """Return other plans than `found` for the whole request as one thing, likeliest first, that are not sure enough
+        by themselves: whoever takes one has to know more. None of them sends. One that ends as `found` does and lacks a
+        value is the question for it."""
+        if why_unreadable(request.text) or not tools:
+            return []
+        tried = [step.tool for step in found.steps] if isinstance(found, Plan) else []
+        options = self.options(request, context, tools)
+        weights = [math.exp(option.score - options[0].score) for option in options]
+        n_something = sum(weight for option, weight in zip(options, weights) if not option.is_nothing)
+        readings: list[Plan | Refusal] = []
+        for option, weight in zip(options, weights):
+            steps = tuple(option.bound.steps)
+            if not steps or [step.tool for step in steps] == tried:
+                continue
+            if option.bound.missing:
+                if tried and steps[-1].tool == tried[-1] and weight >= _LEAST_ASKING * n_something:
+                    missing = option.bound.missing
+                    readings.append(
+                        Refusal("needs", question_about(missing, tools), _names_of(missing), planner=self.name)
+                    )
+                continue
+            effects = {tools[tool].effect for tool in option.tools}
+            is_changing = not effects <= {"none"}
+            least = _LEAST_CHANGING if is_changing else _LEAST_READING
+            if "send" in effects or weight < least * n_something:
+                continue
+            if is_changing and (n_something < _LEAST_SOMETHING * sum(weights) or option.n_unread):
+                continue
+            try:
+                plan = Plan(steps, round(weight / sum(weights), 4), self.name, option.candidate.rests_on)
+                readings.append(check_plan(plan, tools))
+            except PlanError:
+                continue
+        return readings[:_MOST_READINGS]
+
     def _units(self, text: str, slots: Sequence[Slot]) -> tuple[list[Unit], NDArray[np.float32]]:
         """Return the whole request, then its clauses when there are several, and the form of each."""
         units = [Unit(text, tokens_of(text, slots), self._manners)]
@@ -203,7 +271,7 @@ class RecallPlanner:
     def _proposal(self, units: Sequence[Unit], forms: NDArray[np.float32], offered: Offered) -> Proposal:
         words = [unit.words for unit in units]
         ballot = Ballot(self._remembered, offered, self._usable_rows(offered), forms, words)
-        return Proposal(ballot, units, offered, self._manners, self._remembered.likeness)
+        return Proposal(ballot, units, offered, self._manners)
 
     def _near(self, request: Request, form: NDArray[np.float32]) -> list[tuple[Demonstration, NDArray[np.float32]]]:
         """Return the owner's demonstrations near a request; none for one about a record of the last answer."""
@@ -273,6 +341,14 @@ class RecallPlanner:
             known = self._conventions = (self._remembered.n_changes, offered, Conventions(own, others, tools, before))
         return known[2]
 
+    def _taught_words(self) -> frozenset[str]:
+        known = self._said_by_owner
+        if known is None or known[0] != self._remembered.n_changes:
+            own = self._remembered.taught(OWNERS) if self._has_own() else []
+            words = frozenset(word for one in own for word in words_in_text(one.request))
+            known = self._said_by_owner = (self._remembered.n_changes, words)
+        return known[1]
+
     def _has_own(self) -> bool:
         return any(self._remembered.ids(source) for source in OWNERS)
 
@@ -319,6 +395,24 @@ class RecallPlanner:
             return check_plan(plan, offered.tools)
         except PlanError:  # a remembered plan that no longer fits the tools
             return Refusal("out_of_scope", _UNSURE, offer=offer, planner=self.name)
+
+
+def as_typed(answer: Plan | Refusal, read: Mended, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
+    """Return a plan that keeps what the owner typed: mended words stay only in look-ups, and where they are a name."""
+    if isinstance(answer, Refusal) or not read.typed:
+        return answer
+
+    def typed(value: Argument) -> Argument:
+        if isinstance(value, list):
+            return [typed(one) for one in value]
+        return read.as_typed(value) if isinstance(value, str) else value
+
+    def kept(step: Step) -> Step:
+        if tools[step.tool].effect == "none":
+            return step
+        return replace(step, arguments={name: typed(value) for name, value in step.arguments.items()})
+
+    return replace(answer, steps=tuple(map(kept, answer.steps)), unserved=tuple(map(read.as_typed, answer.unserved)))
 
 
 def _one_after_another(first: Plan, second: Plan) -> Plan:
@@ -392,6 +486,7 @@ def words_of(description: str) -> str:
     said = re.split(r"\.(?:\s+(?=[^\sa-z])|$)", " ".join(description.split()))[0]  # "e.g. a lamp" ends none
     if "the owner" in said:
         said = re.sub(r"\bhis\b", "your", re.sub(r"\bhimself\b", "yourself", said))
+    said = re.sub(r"\bthe owner has\b", "you have", said)
     said = re.sub(r"\bthe owner( is\b)?(?!')", lambda m: "you are" if m[1] else "you", said)
     said = re.sub(r"\bthe owner's\b", "your", said)
     return said[:1].lower() + said[1:]

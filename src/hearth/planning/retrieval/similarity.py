@@ -64,14 +64,6 @@ class Likeness:
         """Return the sentence vectors that forms hold, shape [n, encoder dim]."""
         return forms[:, : self._encoder.dim] / np.float32(np.sqrt(1 - _CONCEPT_SHARE))
 
-    def of_words(self, words: Sequence[str], form: NDArray[np.float32]) -> float:
-        """Return the similarity in concepts alone of a request's remaining words to a form, in [0, 1]."""
-        names = [self._place[name] for name in concepts(words) if name in self._place]
-        mine = self._weight[names]
-        theirs = form[-len(self._place) :]
-        length = float(np.linalg.norm(mine)) * float(np.linalg.norm(theirs))
-        return float(mine @ theirs[names]) / length if length > 0 else 0.0
-
     def _forms(self, texts: Sequence[str], signs: Sequence[Iterable[str]]) -> NDArray[np.float32]:
         embedded = self._encoder.encode(texts)
         marked = np.zeros((len(texts), len(self._place)), dtype=np.float32)

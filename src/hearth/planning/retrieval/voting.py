@@ -25,6 +25,8 @@ N_NEIGHBOURS = 25
 N_CANDIDATES = 8
 _SHARPNESS = 8.0
 """Power of a likeness in its vote: near neighbours count far more than far ones."""
+_OWNERS_VOTES, _LEAST_OWN = 6.0, 0.7
+"""How many votes the owner's own demonstration has, and the likeness from which on."""
 _W_TEXT = 0.6
 """Weight of a tool's own words beside the votes."""
 _N_MEANT = 3
@@ -46,20 +48,20 @@ class Candidate:
     likeness: float
     """Likeness to the nearest demonstration, example or tool text it rests on."""
     rests_on: tuple[str, ...] = ()
-    form: NDArray[np.float32] | None = None
-    """Form of that demonstration or tool."""
     words: tuple[str, ...] = ()
     """Words of that demonstration's form."""
     votes: float = 0.0
     """Share of the neighbours that did exactly this."""
-    kin: float = 0.0
-    """Share of the neighbours whose tools share words with these."""
     text: float = 0.0
     """Likeness to the texts of the tools."""
     meant: float = 0.0
     """Mean score of these tools in the heads, about 0 to 1."""
     odds: float = 0.0
     """Mean logarithm of that score."""
+    rival: float = 0.0
+    """Highest score in the heads of a tool that is not among these."""
+    unmeant: float = 0.0
+    """Score in the heads of nothing that a tool does, or of talk."""
     is_untaught: bool = False
     """True when the heads know none of these tools; their scores are those of nothing."""
 
@@ -127,7 +129,7 @@ class Ballot:
             + [(float(self._examples[i, unit]), -1, i) for i in near_examples],
             key=lambda v: (-v[0], v[1], v[2]),
         )[:N_NEIGHBOURS]
-        weights = np.array([max(0.0, v[0]) ** _SHARPNESS for v in voters])
+        weights = np.array([self._n_votes(value, row) * max(0.0, value) ** _SHARPNESS for value, row, _ in voters])
         weights = weights / weights.sum() if weights.sum() > 0 else weights
         self._remembered.fetch(rows[i].id for _, i, _ in voters if i >= 0)
         same = [row for row in self._remembered.that_read(words) if likeness[row] > 0][:3]
@@ -148,7 +150,7 @@ class Ballot:
         for row in same:
             candidate = self._of_row(row, 1.0)
             if self._remembered.is_owners(row):  # the owner's correction of these very words ends the vote
-                return [replace(candidate, votes=1.0, kin=1.0, text=1.0, meant=1.0)]
+                return [replace(candidate, votes=1.0, text=1.0, meant=1.0)]
             best.setdefault(skeleton(candidate.steps), candidate)
         for_word: dict[str, float] = {}
         for (value, row, example), weight in zip(voters, weights):
@@ -172,7 +174,6 @@ class Ballot:
         found = []
         for key, candidate in best.items():
             leaves = candidate.leaves
-            words = self._words(leaves)
             texts = [float(self._texts[self._place(tool), unit]) for tool in leaves]
             found.append(
                 self._with_heads(
@@ -180,7 +181,6 @@ class Ballot:
                     replace(
                         candidate,
                         votes=own.get(key, 0.0),
-                        kin=sum(for_word.get(w, 0.0) for w in words) / len(words),
                         text=sum(texts) / len(texts) if texts else 0.0,
                     ),
                 )
@@ -198,7 +198,13 @@ class Ballot:
         logarithms = [math.log(min(1.0, max(_LEAST_MEANT, score))) for score in scores]
         is_untaught = bool(leaves) and not any(tool in said for tool in leaves)
         meant, odds = sum(scores) / len(scores), sum(logarithms) / len(scores)
-        return replace(candidate, meant=meant, odds=odds, is_untaught=is_untaught)
+        unmeant = max(said.get(NOTHING, 0.0), said.get(TALK, 0.0))
+        rival = max((s for tool, s in said.items() if tool in self._offered.place and tool not in leaves), default=0.0)
+        return replace(candidate, meant=meant, odds=odds, rival=rival, unmeant=unmeant, is_untaught=is_untaught)
+
+    def _n_votes(self, likeness: float, row: int) -> float:
+        is_own = row >= 0 and likeness >= _LEAST_OWN and self._remembered.is_owners(row)
+        return _OWNERS_VOTES if is_own else 1.0
 
     # ── Parts ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -210,11 +216,11 @@ class Ballot:
 
     def _of_row(self, row: int, likeness: float) -> Candidate:
         lesson = self._remembered.lesson(self._remembered.rows[row])
-        return Candidate(lesson.steps, likeness, (lesson.demonstration,), self._remembered.form(row), lesson.words)
+        return Candidate(lesson.steps, likeness, (lesson.demonstration,), lesson.words)
 
     def _of_tool(self, tool: str, likeness: float) -> Candidate | None:
         steps = steps_for(tool, self._offered.tools)
-        return Candidate(steps, likeness, (f"tool:{tool}",), self._offered.forms[self._place(tool)]) if steps else None
+        return Candidate(steps, likeness, (f"tool:{tool}",)) if steps else None
 
     def _best_of(self, tool: str, likeness: NDArray[np.float32]) -> Candidate | None:
         """Return the most similar demonstration that asked for `tool` alone."""

@@ -3,14 +3,15 @@
 `HomeLine` follows requests at the desk of this process; the routes under `/v1/home/` offer the same to another one that
 has the home's key (`home_link`).
 
-Covered: asking, following, answering, undoing, plans. Not covered: who has the key (`serve.door`).
+Covered: asking, following, answering, undoing, plans, corrections. Not covered: who has the key (`serve.door`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import CancelledError
 from typing import Annotated, Any, TypeVar
 
@@ -21,7 +22,7 @@ from starlette.routing import BaseRoute, Route
 
 from hearth.agent import Agent
 from hearth.errors import HearthError, NotFound, RequestError
-from hearth.formats.plan_json import plan_to_json, refusal_to_json
+from hearth.formats.plan_json import plan_from_json, plan_to_json, refusal_to_json
 from hearth.protocols import Reply
 from hearth.serve.desk import Caller, Desk, Errand
 from hearth.serve.door import OWNERS_PROGRAM
@@ -34,6 +35,7 @@ _KEPT = 1000
 _LOOK_S = 0.02
 """How often it is looked whether a question came."""
 _MOST_WITHIN_S = 30.0
+_MOST_DIGITS = 18
 
 
 class _Body(BaseModel):
@@ -58,6 +60,13 @@ class _Undo(_Body):
 
 class _Plan(_Body):
     text: str
+    after_last: bool = True
+
+
+class _Correct(_Body):
+    id: str
+    say: str = ""
+    plan: dict[str, Any] | None = None
 
 
 _Read = TypeVar("_Read", bound=_Body)
@@ -134,15 +143,31 @@ class HomeLine:
         report = await asyncio.wrap_future(self._desk.undo(id))
         return Undone(id=report.episode, undone=report.undone, kept=report.kept)
 
-    async def plan(self, text: str) -> dict[str, object]:
-        """Return the plan for a request as `hearth plan --json` prints it; nothing runs. Raises: RequestError."""
+    async def plan(self, text: str, *, after_last: bool = True) -> dict[str, object]:
+        """Return the plan for a request as `hearth plan --json` prints it; nothing runs.
+
+        Args:
+            after_last: Read it after what was said before; else it stands alone.
+        Raises:
+            RequestError: It is empty.
+        """
         if not text.strip():
             raise RequestError("the request is empty; say what to do")
-        return await asyncio.wrap_future(self._desk.use(lambda agent: _planned(agent, text.strip())))
+        return await asyncio.wrap_future(self._desk.use(lambda agent: _planned(agent, text.strip(), after_last)))
+
+    async def correct(self, id: str, say: str, plan: Mapping[str, Any] | None) -> dict[str, object]:
+        """Teach what an episode should have been; return the demonstration as `hearth correct --json` prints it.
+
+        Raises:
+            NotFound, RequestError, PlanError: Nothing was learnt.
+        """
+        right = None if plan is None else plan_from_json(plan)
+        entry = await asyncio.wrap_future(self._desk.correct(id, say, right))
+        return {"id": entry.id, "user_request": entry.demonstration.request, **plan_to_json(entry.demonstration.plan)}
 
 
-def _planned(agent: Agent, text: str) -> dict[str, object]:
-    proposal = agent.plan(agent.request_after(text), agent.tools.specs)
+def _planned(agent: Agent, text: str, after_last: bool) -> dict[str, object]:
+    proposal = agent.plan(agent.request_after(text) if after_last else agent.request(text), agent.tools.specs)
     if isinstance(proposal, Plan):
         return {"user_request": text, **plan_to_json(proposal)}
     return {"user_request": text, "task_nodes": [], "refusal": refusal_to_json(proposal)}
@@ -159,10 +184,11 @@ class HomeApi:
         return [
             Route("/v1/home/status", _owners(self.status)),
             Route("/v1/home/requests", _owners(self.begin), methods=["POST"]),
-            Route("/v1/home/requests/{number:int}", _owners(self.standing)),
+            Route("/v1/home/requests/{number}", _owners(self.standing)),
             Route("/v1/home/answers", _owners(self.answer), methods=["POST"]),
             Route("/v1/home/undo", _owners(self.undo), methods=["POST"]),
             Route("/v1/home/plans", _owners(self.plan), methods=["POST"]),
+            Route("/v1/home/corrections", _owners(self.correct), methods=["POST"]),
         ]
 
     async def status(self, request: Request) -> object:  # noqa: ARG002 - every route is handed the request
@@ -178,11 +204,14 @@ class HomeApi:
     async def standing(self, request: Request) -> object:
         """Say how a request goes."""
         try:
-            within_s = min(max(float(request.query_params.get("within_s", "0")), 0.0), _MOST_WITHIN_S)
+            within_s = min(_seconds(request.query_params.get("within_s", "0")), _MOST_WITHIN_S)
         except ValueError:
             raise RequestError(f"within_s is no number: {request.query_params['within_s']!r}") from None
         seen = request.query_params.get("seen", "")
-        found = await self._line.standing(request.path_params["number"], seen=seen, within_s=within_s)
+        text = request.path_params["number"]
+        if not (text.isascii() and text.isdecimal()) or len(text) > _MOST_DIGITS:
+            raise NotFound(f"no request has the number {text[:40]!r}; `hearth history` lists what was asked")
+        found = await self._line.standing(int(text), seen=seen, within_s=within_s)
         return found.model_dump()
 
     async def answer(self, request: Request) -> object:
@@ -196,7 +225,21 @@ class HomeApi:
 
     async def plan(self, request: Request) -> object:
         """Plan, and run nothing."""
-        return await self._line.plan((await _read(_Plan, request)).text)
+        asked = await _read(_Plan, request)
+        return await self._line.plan(asked.text, after_last=asked.after_last)
+
+    async def correct(self, request: Request) -> object:
+        """Learn what should have been done."""
+        given = await _read(_Correct, request)
+        return await self._line.correct(given.id, given.say, given.plan)
+
+
+def _seconds(text: str) -> float:
+    """Raises: ValueError."""
+    found = float(text)
+    if not math.isfinite(found):
+        raise ValueError(text)
+    return max(found, 0.0)
 
 
 async def _read(kind: type[_Read], request: Request) -> _Read:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -145,9 +145,27 @@ class HomeLink:
         """Take back what an episode changed. Raises: NotFound."""
         return Undone.model_validate_json(self._sent("POST", "undo", {"id": id}))
 
-    def plan(self, text: str) -> dict[str, object]:
-        """Return the plan for a request as `hearth plan --json` prints it; nothing runs."""
-        found: dict[str, object] = json.loads(self._sent("POST", "plans", {"text": text}))
+    def plan(self, text: str, *, after_last: bool = True) -> dict[str, object]:
+        """Return the plan for a request as `hearth plan --json` prints it; nothing runs.
+
+        Args:
+            after_last: Read it after what was said before; else it stands alone.
+        """
+        body = {"text": text, "after_last": after_last}
+        found: dict[str, object] = json.loads(self._sent("POST", "plans", body))
+        return found
+
+    def correct(self, id: str, say: str, plan: Mapping[str, object] | None) -> dict[str, object]:
+        """Teach what an episode should have been; return the demonstration as `hearth correct --json` prints it.
+
+        Args:
+            say: What should have been said; empty with a plan, and where nothing should have been done.
+            plan: The right plan as JSON.
+        Raises:
+            NotFound, RequestError, PlanError: Nothing was learnt.
+        """
+        body = {"id": id, "say": say, "plan": plan}
+        found: dict[str, object] = json.loads(self._sent("POST", "corrections", body))
         return found
 
     def close(self) -> None:

@@ -14,8 +14,10 @@ from __future__ import annotations
 import functools
 import json
 import time
-from collections.abc import AsyncIterator
+from collections import deque
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Protocol
@@ -24,11 +26,12 @@ import anyio.to_thread
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
+from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context, Elicit, ElicitationResult, MCPServer, Resolve
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import ToolAnnotations
-from pydantic import BaseModel, Field
+from mcp_types import InputRequiredResult, ToolAnnotations
+from pydantic import AnyUrl, BaseModel, Field
 from starlette.responses import PlainTextResponse
 from starlette.routing import BaseRoute, Route
 
@@ -48,6 +51,8 @@ _GIVEN_UP_S = 300.0
 """How long a question may stand of which its client takes no notice, once others wait behind it."""
 _MOST_SESSIONS = 100
 _N_SHOWN = 100
+_SEEN: ContextVar[tuple[str, ...] | None] = ContextVar("_SEEN", default=())
+"""Episodes that whoever reads a resource may see; None for all."""
 _INSTRUCTIONS = (
     "Hearth is the personal agent of one person, on that person's device. `do` carries out a request in plain words "
     "and asks the person before anything is changed or sent; `plan` shows what would be done; `ask_memory` answers "
@@ -74,8 +79,12 @@ class Line(Protocol):
         """Answer a question; False when somebody else has."""
         ...
 
-    async def plan(self, text: str) -> dict[str, object]:
-        """Return the plan for a request; nothing runs."""
+    async def plan(self, text: str, *, after_last: bool = True) -> dict[str, object]:
+        """Return the plan for a request; nothing runs.
+
+        Args:
+            after_last: Read it after what the owner said before; else it stands alone.
+        """
         ...
 
 
@@ -99,8 +108,8 @@ class FarLine:
     async def answer(self, id: str, reply: Reply) -> bool:
         return await anyio.to_thread.run_sync(self._link.answer, id, reply)
 
-    async def plan(self, text: str) -> dict[str, object]:
-        return await anyio.to_thread.run_sync(self._link.plan, text)
+    async def plan(self, text: str, *, after_last: bool = True) -> dict[str, object]:
+        return await anyio.to_thread.run_sync(functools.partial(self._link.plan, text, after_last=after_last))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +135,19 @@ class _Home:
     has_page: bool
     """Questions are also put elsewhere; else a client that cannot be asked is refused at once."""
     pending: dict[tuple[str, str], _Pending]
+    episodes: dict[str, deque[str]]
+    """What each program asked, by its name: all that it sees of the history without a right to the rest."""
+
+    def sees(self, client: Client) -> tuple[str, ...] | None:
+        """Return the episodes whose requests a program may look at, newest first; None for all."""
+        return None if client.may_look else tuple(reversed(self.episodes.get(client.name, ())))
+
+    def told(self, client: Client, standing: Standing) -> dict[str, str]:
+        """Return how a request ended. Raises: ToolError: It failed."""
+        if standing.state == "failed":
+            raise ToolError(clean(standing.fault))
+        self.episodes.setdefault(client.name, deque(maxlen=_N_SHOWN)).append(standing.episode)
+        return {"status": standing.status, "answer": clean(standing.answer), "episode": standing.episode}
 
 
 class Approval(BaseModel):
@@ -166,7 +188,7 @@ async def do(
     home, client = _called(ctx)
     said = getattr(approval, "data", None)
     if isinstance(said, Standing) and said.state in ("done", "failed"):
-        return _told(said)
+        return home.told(client, said)
     pending = home.pending.get((client.name, request))
     if pending is None:
         raise ToolError("this request is over; call again to begin it anew")
@@ -182,14 +204,14 @@ async def do(
     if standing.question is not None:
         home.pending[client.name, request] = replace(pending, touched_s=time.monotonic(), is_promised=True)
         return {"status": "asked", "answer": "Another question came: call again with the same request.", "episode": ""}
-    return _told(standing)
+    return home.told(client, standing)
 
 
 async def plan(request: str, ctx: Context[Any, Any]) -> dict[str, Any]:
     """Show the plan for a request, tool by tool, without carrying it out."""
     home, _ = _called(ctx)
     try:
-        return await home.line.plan(request)
+        return await home.line.plan(request, after_last=False)  # the owner's conversation is not the program's
     except HearthError as error:
         raise ToolError(clean(str(error))) from None
 
@@ -204,7 +226,7 @@ async def ask_memory(question: str, ctx: Context[Any, Any]) -> dict[str, str]:
             await _let_go(home)
     except HearthError as error:
         raise ToolError(clean(str(error))) from None
-    return _told(standing)
+    return home.told(client, standing)
 
 
 async def status(ctx: Context[Any, Any]) -> dict[str, Any]:
@@ -265,26 +287,24 @@ async def _let_go(home: _Home) -> None:
             await home.line.answer(one.question, "nobody")
 
 
-def _told(standing: Standing) -> dict[str, str]:
-    if standing.state == "failed":
-        raise ToolError(clean(standing.fault))
-    return {"status": standing.status, "answer": clean(standing.answer), "episode": standing.episode}
-
-
 # ── Resources ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _history(folder: Path) -> str:
+def _history(folder: Path, seen: tuple[str, ...] | None) -> str:
     with open_trace(folder) as trace:
+        if seen is None:
+            found = trace.episodes(_N_SHOWN)
+        else:
+            found = tuple(trace.episode(id) for id in seen if trace.has(id))  # some may have been forgotten
         rows = [
             {"id": e.id, "at": e.request.now.isoformat(), "request": e.request.typed, "status": e.answer.status}
             | {"answer": e.answer.text}
-            for e in trace.episodes(_N_SHOWN)
+            for e in found
         ]
     return json.dumps(rows, ensure_ascii=False)
 
 
-def _ledger(folder: Path) -> str:
+def _ledger(folder: Path, seen: tuple[str, ...] | None) -> str:
     with Store.open(folder / "hearth.db") as store:
         record = Ledger(store)
         verdict = record.verify()
@@ -293,11 +313,27 @@ def _ledger(folder: Path) -> str:
             {"number": e.number, "at": e.at, "host": e.host, "kind": e.kind, "bytes": e.n_bytes}
             | {"reason": e.reason, "episode": e.episode}
             for e in latest
+            if seen is None or e.episode in seen
         ]
     return json.dumps({"whole": verdict.is_whole, "entries": rows}, ensure_ascii=False)
 
 
 # ── The server ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Server(MCPServer[_Home]):
+    """The package's server, whose resources know what the program that reads them may see."""
+
+    async def read_resource(
+        self, uri: AnyUrl | str, context: Context[_Home, Any] | None = None
+    ) -> Iterable[ReadResourceContents] | InputRequiredResult:
+        """Read a resource. Raises: As the package's own."""
+        home, client = _called(context) if context is not None else (None, None)
+        seen = _SEEN.set(home.sees(client) if home is not None and client is not None else ())
+        try:
+            return await super().read_resource(uri, context)
+        finally:
+            _SEEN.reset(seen)
 
 
 def server_of(folder: Path, line: Line, owner: Client, *, has_page: bool) -> MCPServer[_Home]:
@@ -310,9 +346,9 @@ def server_of(folder: Path, line: Line, owner: Client, *, has_page: bool) -> MCP
 
     @asynccontextmanager
     async def lifespan(server: MCPServer[_Home]) -> AsyncIterator[_Home]:  # noqa: ARG001 - the package's signature
-        yield _Home(folder, line, owner, has_page, {})
+        yield _Home(folder, line, owner, has_page, {}, {})
 
-    server = MCPServer[_Home](
+    server = _Server(
         "hearth", title="Hearth", instructions=_INSTRUCTIONS, version=__version__, lifespan=lifespan, log_level="ERROR"
     )
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
@@ -325,11 +361,11 @@ def server_of(folder: Path, line: Line, owner: Client, *, has_page: bool) -> MCP
         "hearth://history", mime_type="application/json", description="What was asked and done, newest first"
     )
     async def history() -> str:
-        return await anyio.to_thread.run_sync(_history, folder)
+        return await anyio.to_thread.run_sync(_history, folder, _SEEN.get())
 
     @server.resource("hearth://ledger", mime_type="application/json", description="What left the device, and why")
     async def ledger() -> str:
-        return await anyio.to_thread.run_sync(_ledger, folder)
+        return await anyio.to_thread.run_sync(_ledger, folder, _SEEN.get())
 
     return server
 

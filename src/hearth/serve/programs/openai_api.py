@@ -4,8 +4,11 @@
 user is the request and stands alone. What would change something asks on the page, where the program may ask for
 changes at all.
 
-Covered: the calls with texts, streams, usage, errors in the protocol's form. Not covered: tools of the caller,
-pictures, sampling: such fields are taken and have no effect.
+Functions that the program brings are planned over first (`client_tools`); what fits none of them is Hearth's own
+request.
+
+Covered: the calls with texts, functions, streams, usage, errors in the protocol's form. Not covered: other kinds of
+tools, pictures, sampling: such fields are taken and have no effect.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ import json
 import secrets
 import time
 from collections.abc import AsyncIterator
+from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -26,6 +31,16 @@ from hearth.errors import HearthError
 from hearth.serve.desk import Caller, Desk
 from hearth.serve.door import Client
 from hearth.serve.programs import openai_responses as responses
+from hearth.serve.programs.client_tools import (
+    MOST_TOOLS,
+    Call,
+    ClientTools,
+    Exchange,
+    Function,
+    Offer,
+    ToolChoice,
+    ToolTurn,
+)
 from hearth.types import Episode
 
 MODEL = "hearth"
@@ -39,6 +54,12 @@ class _Message(BaseModel):
     content: responses.Content = None
 
 
+class _Tool(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    type: str
+    function: Function | None = None
+
+
 class _StreamOptions(BaseModel):
     model_config = ConfigDict(extra="ignore")
     include_usage: bool = False
@@ -50,14 +71,36 @@ class _Completion(BaseModel):
     messages: list[_Message] = Field(min_length=1, max_length=1000)
     stream: bool = False
     stream_options: _StreamOptions | None = None
+    tools: list[_Tool] | None = Field(default=None, max_length=MOST_TOOLS)
+    tool_choice: ToolChoice = None
+    parallel_tool_calls: bool | None = None
 
     @property
     def request(self) -> str:
         """The last words of the user."""
-        return next((responses.words(m.content) for m in reversed(self.messages) if m.role == "user"), "")
+        return self.exchange.text
+
+    @property
+    def exchange(self) -> Exchange:
+        """What was said and done from the last words of the user on."""
+        return responses.exchange_of([(m.role, responses.words(m.content)) for m in self.messages])
+
+    @property
+    def offer(self) -> Offer:
+        """The caller's functions. Raises: RequestError."""
+        functions = [one.function for one in self.tools or () if one.type == "function" and one.function]
+        return Offer.of(functions, self.tool_choice, self.parallel_tool_calls)
 
 
 _Asked = TypeVar("_Asked", _Completion, responses.Asked)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """What goes back to the program, and its id."""
+
+    id: str
+    turn: ToolTurn
 
 
 class _Refused(Exception):
@@ -71,8 +114,10 @@ class _Refused(Exception):
 class OpenAi:
     """The protocol's routes over one desk."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, client_tools: ClientTools) -> None:
         self._desk = desk
+        self._client_tools = client_tools
+        self._one_reads = asyncio.Lock()
 
     def routes(self) -> list[BaseRoute]:
         """Return the routes; the door before them has looked at the token."""
@@ -97,50 +142,72 @@ class OpenAi:
         """Do what the last message of the user asks, and answer."""
         try:
             asked = _read(_Completion, await request.body())
-            done = self._begin(asked, request)
+            done = await self._begin(asked, request)
         except _Refused as refused:
             return refused.answer
         if asked.stream:
             is_counted = asked.stream_options is not None and asked.stream_options.include_usage
             return StreamingResponse(_chunks(done, asked.request, is_counted), media_type="text/event-stream")
         try:
-            episode = await done
+            answered = await done
         except HearthError as error:
             return _error(503, str(error), "server_error")
+        turn = answered.turn
         choice = {
             "index": 0,
-            "message": {"role": "assistant", "content": episode.answer.text, "refusal": None},
-            "finish_reason": "stop",
+            "message": _message(turn),
+            "finish_reason": "tool_calls" if turn.calls else "stop",
             "logprobs": None,
         }
-        head = _head(episode.id, "chat.completion")
-        return JSONResponse({**head, "choices": [choice], "usage": _usage(asked.request, episode.answer.text)})
+        head = _head(answered.id, "chat.completion")
+        return JSONResponse({**head, "choices": [choice], "usage": _usage(asked.request, turn)})
 
     async def respond(self, request: Request) -> Response:
         """Do what the last words of the input ask, and answer as a response."""
         try:
             asked = _read(responses.Asked, await request.body())
-            done = self._begin(asked, request)
+            done = await self._begin(asked, request)
         except _Refused as refused:
             return refused.answer
         if asked.stream:
             return StreamingResponse(_events(done, asked.request), media_type="text/event-stream")
         try:
-            episode = await done
+            answered = await done
         except HearthError as error:
             return _error(503, str(error), "server_error")
-        return JSONResponse(_response(episode.id, int(time.time()), asked.request, episode.answer.text))
+        return JSONResponse(_response(answered.id, int(time.time()), asked.request, answered.turn))
 
-    def _begin(self, asked: _Completion | responses.Asked, request: Request) -> asyncio.Future[Episode]:
-        """Put the request in line. Raises: _Refused."""
+    async def _begin(self, asked: _Completion | responses.Asked, request: Request) -> asyncio.Future[_Answered]:
+        """Plan over the program's functions, or put the request in line. Raises: _Refused."""
         if asked.model != MODEL:
             raise _Refused(_unknown_model(asked.model))
         client: Client | None = request.scope.get("hearth.client")
         caller = Caller(client.name if client else "page", may_change=client is None or client.may_change)
         try:
-            return asyncio.wrap_future(self._desk.ask(asked.request, caller))
+            turn = await self._over_clients_tools(asked)
+            if turn is not None:
+                return asyncio.ensure_future(_at_once(turn))
+            return asyncio.ensure_future(_of_desk(self._desk.ask(asked.request, caller)))
         except HearthError as error:
             raise _Refused(_error(400, str(error), "invalid_value")) from None
+
+    async def _over_clients_tools(self, asked: _Completion | responses.Asked) -> ToolTurn | None:
+        """Raises: RequestError."""
+        exchange, offer = asked.exchange, asked.offer
+        if not offer.functions and not exchange.results:
+            return None
+        async with self._one_reads:
+            return await asyncio.to_thread(self._client_tools.turn, exchange, offer)
+
+
+async def _at_once(turn: ToolTurn) -> _Answered:
+    return _Answered(secrets.token_hex(8), turn)
+
+
+async def _of_desk(asked: Future[Episode]) -> _Answered:
+    """Raises: HearthError."""
+    episode = await asyncio.wrap_future(asked)
+    return _Answered(episode.id, ToolTurn(episode.answer.text))
 
 
 def _read(kind: type[_Asked], body: bytes) -> _Asked:
@@ -153,7 +220,7 @@ def _read(kind: type[_Asked], body: bytes) -> _Asked:
         raise _Refused(_error(400, f"{place}: {first['msg']}", "invalid_value")) from None
 
 
-async def _until_done(done: asyncio.Future[Episode]) -> AsyncIterator[str]:
+async def _until_done(done: asyncio.Future[_Answered]) -> AsyncIterator[str]:
     """Yield a comment now and then, so that nobody hangs up."""
     while not done.done():
         await asyncio.wait([done], timeout=_WORKING_S)
@@ -161,29 +228,47 @@ async def _until_done(done: asyncio.Future[Episode]) -> AsyncIterator[str]:
             yield ": working\n\n"
 
 
-async def _chunks(done: asyncio.Future[Episode], text: str, is_counted: bool) -> AsyncIterator[str]:
+async def _chunks(done: asyncio.Future[_Answered], text: str, is_counted: bool) -> AsyncIterator[str]:
     """Yield a completion in pieces."""
     async for comment in _until_done(done):
         yield comment
     try:
-        episode = done.result()
+        answered = done.result()
     except HearthError as error:
         yield f"data: {json.dumps({'error': {'message': str(error), 'type': 'server_error'}})}\n\n"
         return
-    head = _head(episode.id, "chat.completion.chunk")
-    answer = episode.answer.text
-    pieces = [answer[k : k + responses.CHUNK] for k in range(0, len(answer), responses.CHUNK)]
-    deltas: list[tuple[dict[str, str], str | None]] = [({"role": "assistant", "content": ""}, None)]
-    deltas += [({"content": piece}, None) for piece in pieces] + [({}, "stop")]
-    for delta, reason in deltas:
+    head = _head(answered.id, "chat.completion.chunk")
+    for delta, reason in _deltas(answered.turn):
         choice = {"index": 0, "delta": delta, "finish_reason": reason, "logprobs": None}
         yield f"data: {json.dumps({**head, 'choices': [choice]})}\n\n"
     if is_counted:
-        yield f"data: {json.dumps({**head, 'choices': [], 'usage': _usage(text, answer)})}\n\n"
+        yield f"data: {json.dumps({**head, 'choices': [], 'usage': _usage(text, answered.turn)})}\n\n"
     yield "data: [DONE]\n\n"
 
 
-async def _events(done: asyncio.Future[Episode], text: str) -> AsyncIterator[str]:
+def _deltas(turn: ToolTurn) -> list[tuple[dict[str, Any], str | None]]:
+    """Return what each chunk adds, and why the last one is the last."""
+    if turn.calls:
+        calls = [{"index": k, **_called(call)} for k, call in enumerate(turn.calls)]
+        first = {"role": "assistant", "content": None}
+        return [(first, None), *(({"tool_calls": [call]}, None) for call in calls), ({}, "tool_calls")]
+    pieces = [turn.text[k : k + responses.CHUNK] for k in range(0, len(turn.text), responses.CHUNK)]
+    first = {"role": "assistant", "content": ""}
+    return [(first, None), *(({"content": piece}, None) for piece in pieces), ({}, "stop")]
+
+
+def _message(turn: ToolTurn) -> dict[str, Any]:
+    if not turn.calls:
+        return {"role": "assistant", "content": turn.text, "refusal": None}
+    calls = [_called(call) for call in turn.calls]
+    return {"role": "assistant", "content": None, "refusal": None, "tool_calls": calls}
+
+
+def _called(call: Call) -> dict[str, Any]:
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+
+
+async def _events(done: asyncio.Future[_Answered], text: str) -> AsyncIterator[str]:
     """Yield a response as events."""
     id, created = secrets.token_hex(8), int(time.time())  # the episode's own is known at its end only
     begun = _response(id, created, text, None)
@@ -192,16 +277,17 @@ async def _events(done: asyncio.Future[Episode], text: str) -> AsyncIterator[str
     async for comment in _until_done(done):
         yield comment
     try:
-        answer = done.result().answer.text
+        turn = done.result().turn
     except HearthError as error:
         yield responses.failure(begun, str(error))
         return
-    for event in responses.closing(id, _response(id, created, text, answer), answer):
+    for event in responses.closing(id, _response(id, created, text, turn), turn):
         yield event
 
 
-def _response(id: str, created: int, asked: str, answer: str | None) -> dict[str, Any]:
-    return responses.document(id, MODEL, created, answer, (_n_words(asked), _n_words(answer or "")))
+def _response(id: str, created: int, asked: str, turn: ToolTurn | None) -> dict[str, Any]:
+    n_words = (_n_words(asked), _n_words(_answer(turn)) if turn else 0)
+    return responses.document(id, MODEL, created, turn, n_words)
 
 
 def _head(id: str, kind: str) -> dict[str, Any]:
@@ -212,9 +298,13 @@ def _described() -> dict[str, Any]:
     return {"id": MODEL, "object": "model", "created": 0, "owned_by": "this home"}
 
 
-def _usage(asked: str, answered: str) -> dict[str, int]:
-    n_in, n_out = _n_words(asked), _n_words(answered)
+def _usage(asked: str, turn: ToolTurn) -> dict[str, int]:
+    n_in, n_out = _n_words(asked), _n_words(_answer(turn))
     return {"prompt_tokens": n_in, "completion_tokens": n_out, "total_tokens": n_in + n_out}
+
+
+def _answer(turn: ToolTurn) -> str:
+    return " ".join((turn.text, *(f"{call.name} {call.arguments}" for call in turn.calls)))
 
 
 def _n_words(text: str) -> int:

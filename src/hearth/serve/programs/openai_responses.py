@@ -1,16 +1,18 @@
 """Builds answers in the form of OpenAI's `/v1/responses`: one document, or the events that lead to it.
 
-Covered: text in, text out, usage. Not covered: tools of the caller, reasoning, responses stored by id: each request
-stands alone.
+Covered: text in, text out, functions of the caller, usage. Not covered: other kinds of tools, reasoning, responses
+stored by id: each request brings what it goes on from.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from hearth.serve.programs.client_tools import MOST_TOOLS, Call, Exchange, Function, Offer, ToolChoice, ToolTurn
 
 CHUNK = 40
 """Characters of a piece of a streamed answer."""
@@ -39,6 +41,15 @@ class _Item(BaseModel):
     type: str = "message"
     role: str = ""
     content: Content = None
+    output: Content = None
+
+
+class _Tool(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    type: str
+    name: str = Field(default="", max_length=64)
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
 
 
 class Asked(BaseModel):
@@ -48,32 +59,64 @@ class Asked(BaseModel):
     model: str
     input: Annotated[str, Field(max_length=200_000)] | Annotated[list[_Item], Field(max_length=1000)]
     stream: bool = False
+    tools: list[_Tool] | None = Field(default=None, max_length=MOST_TOOLS)
+    tool_choice: ToolChoice = None
+    parallel_tool_calls: bool | None = None
 
     @property
     def request(self) -> str:
         """The last words of the user."""
+        return self.exchange.text
+
+    @property
+    def exchange(self) -> Exchange:
+        """What was said and done from the last words of the user on."""
         if isinstance(self.input, str):
-            return self.input
-        said = (item for item in reversed(self.input) if item.type == "message" and item.role == "user")
-        return next((words(item.content) for item in said), "")
+            return Exchange(self.input)
+        return exchange_of([(_role(item), words(item.output or item.content)) for item in self.input])
+
+    @property
+    def offer(self) -> Offer:
+        """The caller's functions. Raises: RequestError."""
+        tools = [one for one in self.tools or () if one.type == "function" and one.name]
+        functions = [Function(name=t.name, description=t.description, parameters=t.parameters) for t in tools]
+        return Offer.of(functions, self.tool_choice, self.parallel_tool_calls)
 
 
-def document(id: str, model: str, created: int, text: str | None, n_words: tuple[int, int]) -> dict[str, Any]:
+def _role(item: _Item) -> str:
+    return "tool" if item.type == "function_call_output" else item.role if item.type == "message" else ""
+
+
+def exchange_of(messages: Sequence[tuple[str, str]]) -> Exchange:
+    """Return what a conversation, as roles and words, holds from the last words of the user on."""
+    of_user = [k for k, (role, _) in enumerate(messages) if role == "user"]
+    if not of_user:
+        return Exchange("")
+    last = of_user[-1]
+    role, said = messages[last - 1] if last else ("", "")
+    return Exchange(
+        messages[last][1],
+        question=said if role == "assistant" else "",
+        before=messages[of_user[-2]][1] if len(of_user) > 1 else "",
+        results=tuple(text for role, text in messages[last + 1 :] if role == "tool"),
+    )
+
+
+def document(id: str, model: str, created: int, turn: ToolTurn | None, n_words: tuple[int, int]) -> dict[str, Any]:
     """Return a response.
 
     Args:
-        text: The answer; None while there is none.
+        turn: The answer, or calls of the caller's functions; None while there is neither.
         n_words: Words asked and answered, which stand in for tokens.
     """
-    item = [] if text is None else [_message(id, text)]
     n_in, n_out = n_words
     return {
         "id": f"resp_{id}",
         "object": "response",
         "created_at": created,
-        "status": "in_progress" if text is None else "completed",
+        "status": "in_progress" if turn is None else "completed",
         "model": model,
-        "output": item,
+        "output": [] if turn is None else [_call(c) for c in turn.calls] or [_message(id, turn.text)],
         "error": None,
         "incomplete_details": None,
         "instructions": None,
@@ -88,7 +131,7 @@ def document(id: str, model: str, created: int, text: str | None, n_words: tuple
         "top_p": None,
         "truncation": "disabled",
         "usage": None
-        if text is None
+        if turn is None
         else {
             "input_tokens": n_in,
             "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
@@ -105,22 +148,41 @@ def opening(begun: dict[str, Any]) -> Iterator[str]:
     yield event(1, "response.in_progress", {"response": begun})
 
 
-def closing(id: str, finished: dict[str, Any], text: str) -> Iterator[str]:
-    """Yield the events of an answer, from its first piece to the whole document."""
+def closing(id: str, finished: dict[str, Any], turn: ToolTurn) -> Iterator[str]:
+    """Yield the events of an answer or of calls, from the first piece to the whole document."""
+    rest = [event for place, call in enumerate(turn.calls) for event in _calling(place, call)] or _saying(id, turn.text)
+    rest.append(("response.completed", {"response": finished}))
+    for number, (kind, data) in enumerate(rest, 2):
+        yield event(number, kind, data)
+
+
+_Events = list[tuple[str, dict[str, Any]]]
+
+
+def _saying(id: str, text: str) -> _Events:
     place = {"item_id": f"msg_{id}", "output_index": 0, "content_index": 0}
     empty = {**_message(id, ""), "status": "in_progress", "content": []}
     pieces = [text[k : k + CHUNK] for k in range(0, len(text), CHUNK)]
-    rest: list[tuple[str, dict[str, Any]]] = [
+    return [
         ("response.output_item.added", {"output_index": 0, "item": empty}),
         ("response.content_part.added", {**place, "part": _text("")}),
         *(("response.output_text.delta", {**place, "delta": piece, "logprobs": []}) for piece in pieces),
         ("response.output_text.done", {**place, "text": text, "logprobs": []}),
         ("response.content_part.done", {**place, "part": _text(text)}),
         ("response.output_item.done", {"output_index": 0, "item": _message(id, text)}),
-        ("response.completed", {"response": finished}),
     ]
-    for number, (kind, data) in enumerate(rest, 2):
-        yield event(number, kind, data)
+
+
+def _calling(index: int, call: Call) -> _Events:
+    item = _call(call)
+    place = {"item_id": item["id"], "output_index": index}
+    begun = {**item, "status": "in_progress", "arguments": ""}
+    return [
+        ("response.output_item.added", {"output_index": index, "item": begun}),
+        ("response.function_call_arguments.delta", {**place, "delta": call.arguments}),
+        ("response.function_call_arguments.done", {**place, "name": call.name, "arguments": call.arguments}),
+        ("response.output_item.done", {"output_index": index, "item": item}),
+    ]
 
 
 def failure(begun: dict[str, Any], message: str) -> str:
@@ -132,6 +194,11 @@ def failure(begun: dict[str, Any], message: str) -> str:
 def event(number: int, kind: str, data: dict[str, Any]) -> str:
     """Return a server-sent event."""
     return f"event: {kind}\ndata: {json.dumps({'type': kind, 'sequence_number': number, **data})}\n\n"
+
+
+def _call(call: Call) -> dict[str, Any]:
+    head = {"id": f"fc_{call.id}", "type": "function_call", "status": "completed", "call_id": call.id}
+    return {**head, "name": call.name, "arguments": call.arguments}
 
 
 def _message(id: str, text: str) -> dict[str, Any]:

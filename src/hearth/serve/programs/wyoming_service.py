@@ -82,7 +82,7 @@ class WyomingService:
                     break
                 if (answer := await self._answer(event)) is not None:
                     await async_write_event(answer, writer)
-        except (OSError, EOFError, TimeoutError, ValueError, TypeError, KeyError, AttributeError):
+        except (OSError, EOFError, TimeoutError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             pass  # garbled, or gone: the connection ends
         finally:
             self._connected.discard(writer)

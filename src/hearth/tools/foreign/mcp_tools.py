@@ -7,22 +7,22 @@ argument names only the server knows, so rules and questions are about its words
 
 from __future__ import annotations
 
+import posixpath
 import re
+import unicodedata
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from urllib.parse import unquote
 
 from hearth.config import Settings
 from hearth.errors import ConfigError, ToolError
 from hearth.protocols import CallContext, Resolver, Tool
 from hearth.terminal import clean
 from hearth.tools.foreign.accepted_tools import OfferedTool, accepted
+from hearth.tools.foreign.json_schemas import one_line, parameters_of
 from hearth.tools.foreign.mcp_connection import Connection
 from hearth.types import Effect, Parameter, Plain, Referent, ToolSpec
-
-MAX_DESCRIPTION_CHARACTERS = 300
-_TYPES = {"string": "text", "integer": "integer", "number": "number", "boolean": "boolean"}
-_PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 
 class ForeignTool:
@@ -36,7 +36,7 @@ class ForeignTool:
         parameters = _parameters(offered)
         self.spec = ToolSpec(
             name=tool_name(connection.name, offered.name),
-            description=_short(offered.description or offered.name) or offered.name,
+            description=one_line(offered.description or offered.name) or offered.name,
             parameters=parameters,
             returns="text",
             effect=effect,
@@ -93,43 +93,15 @@ def tool_name(server: str, tool: str) -> str:
 
 
 def _parameters(offered: OfferedTool) -> tuple[Parameter, ...]:
-    properties = offered.input_schema.get("properties", {})
-    required = offered.input_schema.get("required", [])
-    if not isinstance(properties, dict) or not isinstance(required, list):
-        raise ConfigError("its schema is no schema of an object; it is left out")
-    return tuple(_parameter(str(name), schema, name in required) for name, schema in properties.items())
-
-
-def _parameter(name: str, schema: Any, is_required: bool) -> Parameter:
-    if not _PARAMETER.fullmatch(name):
-        raise ConfigError(f"it takes {clean(name)[:60]!r}, which a plan cannot name; it is left out")
-    if not isinstance(schema, dict):
-        schema = {}
-    values = schema.get("enum")
-    enum = tuple(values) if isinstance(values, list) and all(isinstance(v, str) for v in values) else ()
-    plain = Parameter(name, _type(schema), _short(str(schema.get("description", ""))), is_required, enum=enum)
-    if not plain.names_a_thing:
-        return plain
-    return Parameter(name, plain.type, plain.description, is_required, enum=enum, is_sink=True, is_resolved=True)
-
-
-def _type(schema: Mapping[str, Any]) -> str:
-    kind = schema.get("type")
-    if isinstance(kind, str) and kind in _TYPES:
-        return _TYPES[kind]
-    if kind == "array":
-        items = schema.get("items")
-        inner = items.get("type") if isinstance(items, dict) else None
-        return f"list[{_TYPES.get(inner, 'any') if isinstance(inner, str) else 'any'}]"
-    return "any"
+    """Return what it takes; what names a thing is judged by its words. Raises: ConfigError."""
+    plain = parameters_of(offered.input_schema)
+    return tuple(replace(p, is_sink=True, is_resolved=True) if p.names_a_thing else p for p in plain)
 
 
 def _as_said(value: object, context: CallContext, given: Mapping[str, object]) -> Referent | None:  # noqa: ARG001
-    """Return the words as the thing: what they name only the server knows."""
-    return Referent(value) if isinstance(value, str) else None
-
-
-def _short(text: str) -> str:
-    """A stranger's text for one line: no control characters, no line breaks, not long."""
-    said = " ".join(clean(text).split())
-    return said if len(said) <= MAX_DESCRIPTION_CHARACTERS else f"{said[: MAX_DESCRIPTION_CHARACTERS - 1].rstrip()}…"
+    """Return the words as the thing: what they name only the server knows. Rules that deny heed them as a path, too,
+    without steps up and down, escapes and wide letters."""
+    if not isinstance(value, str):
+        return None
+    plain = unicodedata.normalize("NFKC", unquote(value)).strip().replace("\\", "/")
+    return Referent(value, aliases=tuple(dict.fromkeys((plain, posixpath.normpath(plain)))) if plain else ())

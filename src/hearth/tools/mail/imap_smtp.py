@@ -14,6 +14,7 @@ import datetime as dt
 import ipaddress
 import re
 import ssl
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,10 @@ if TYPE_CHECKING:  # both are loaded only when a server is configured
 CONNECT_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 30.0
 SENDING_TIMEOUT_S = 60.0
+IDLE_S = 25 * 60.0
+"""How long the server may be waited for at once: it may end a connection that is silent for half an hour."""
+IDLE_LOOK_S = 0.5
+"""How often it is looked whether the waiting was cancelled."""
 N_PER_FETCH = 20
 N_MAX_FETCHED = 200
 """Mails fetched at once; from a mailbox seen for the first time only the newest so many, ever."""
@@ -321,6 +326,44 @@ def fetch_new(
         return News(now_valid, newest, n_too_large, len(uids) - len(chosen) if is_first else 0)
 
 
+def await_new(server: Server, uid_validity: int, last_uid: int, call: CallContext, within_s: float) -> bool | None:
+    """Wait until the server tells that mail came after `last_uid` (IDLE, RFC 2177).
+
+    Returns:
+        True: there is some. False: none came in time, or the call was cancelled. None: the server cannot tell.
+    Raises:
+        ToolError, TransientToolError: The server could not be asked, or ended the connection.
+        EgressError: The host is not allowed; nothing was sent.
+    """
+    reason = "be told of new mail"
+    ends = time.monotonic() + min(within_s, IDLE_S)
+    with _imap(server, call, reason) as client:
+        if not client.has_capability("IDLE"):
+            return None
+        _record(call, server, "SELECT INBOX; UID SEARCH; IDLE", reason, client)
+        selected = client.select_folder("INBOX", readonly=True)
+        is_same = int(selected.get(b"UIDVALIDITY", 1)) == uid_validity
+        # What came since the last look would not be told again; `n:*` names the last mail even when it is older than n.
+        if not is_same or any(uid > last_uid for uid in client.search(["UID", f"{last_uid + 1}:*"])):
+            return True
+        client.idle()
+        while not call.cancelled.is_set() and (left := ends - time.monotonic()) > 0:
+            began, wait_s = time.monotonic(), min(left, IDLE_LOOK_S)
+            try:
+                told = client.idle_check(timeout=wait_s)
+            except client.AbortError as error:
+                if "unterminated line" not in str(error):
+                    raise
+                return True  # what it tells came in two pieces, which imapclient cannot put together: it does tell
+            if any(len(one) > 1 and one[1] == b"EXISTS" for one in told):
+                client.idle_done()
+                return True
+            if not told and time.monotonic() - began < wait_s / 2:  # a closed connection is always ready, and silent
+                raise TransientToolError(f"{server} closed the connection; it is tried again")
+        client.idle_done()
+        return False
+
+
 def _fetched(uid: int, answer: Mapping[bytes, Any], now: dt.datetime) -> Fetched | None:
     data, at = answer.get(b"BODY[]"), answer.get(b"INTERNALDATE")
     if not isinstance(data, bytes):
@@ -400,6 +443,8 @@ def _imap(server: Server, call: CallContext, reason: str) -> Iterator[Any]:
             finally:
                 with contextlib.suppress(IMAPClientError, OSError):
                     client.logout()
+                with contextlib.suppress(OSError):
+                    client.shutdown()  # a server that was gone already leaves the socket open
         except LoginError as error:
             raise ToolError(
                 f"{server} refused the user name or password ({_said(str(error))}); check [mail.imap] in hearth.toml"

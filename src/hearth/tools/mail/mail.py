@@ -8,17 +8,20 @@ written.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, NewType
 
 from hearth.errors import EgressError, HearthError, ToolError
+from hearth.formats.addresses import canonical_address
 from hearth.formats.tool_signature import Names, Sink, tool
-from hearth.language.text.keyword_match import excerpt, names, wanted
+from hearth.language.text.keyword_match import NO_SUCH_WORD, Wanted, excerpt, names, wanted
 from hearth.language.text.normalize import folded
 from hearth.protocols import CallContext
 from hearth.tools.files import ExistingFile, existing_document, size_text
+from hearth.tools.mail.bounded_mime import read_attachments
 from hearth.tools.mail.compose import (
     N_MAX_ATTACHED_BYTES,
     Letter,
@@ -50,7 +53,7 @@ from hearth.tools.mail.maildir import (
     unique_name,
     with_flags,
 )
-from hearth.tools.mail.mime import Attachment, read_attachments
+from hearth.tools.mail.mime import Attachment
 from hearth.tools.pim.cards import Card, read_cards
 from hearth.tools.pim.person_lookup import NO_FIT, fit, name_words
 from hearth.types import EmailAddress, FieldOrigin, FilePath, Plain, Referent
@@ -61,6 +64,8 @@ N_MAX_FOUND = 50
 N_MAX_SHOWN_RECIPIENTS = 10
 N_MAX_SNIPPET_CHARACTERS = 500
 _GENERIC = frozenset(["mail", "email", "message", "inbox", "latest", "newest", "last"])
+_KINDS = frozenset(["ad", "advert", "spam", "junk", "promo", "newsletter", "letter", "offer"])
+"""Stems of what people call a mail that seldom calls itself so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,24 +108,36 @@ _MAIL |= {name: FieldOrigin("message") for name in ("sender", "sender_name", "su
 
 
 def _mail_meant(mail: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001 - a Resolver
-    """Resolve the id of a mail: "subject" from sender, with its time. Raises: NotFound; ToolError."""
+    """Resolve the id of a mail: "subject" from sender, with its time; rules that deny know it by the addresses of its
+    sender and of whom a reply goes to, too. Raises: NotFound; ToolError."""
     seen = look_at(place_of(mail, call.workspace), call)
     sender = seen.head.sender_name or seen.head.sender or "unknown sender"
     received = seen.received.astimezone(call.now.tzinfo)
-    return Referent(seen.place.id, f"“{seen.head.subject or 'no subject'}” from {sender}, {received:%d %b %Y %H:%M}")
+    name = f"“{seen.head.subject or 'no subject'}” from {sender}, {received:%d %b %Y %H:%M}"
+    return Referent(seen.place.id, name, aliases=_in_one_spelling([seen.head.sender, *seen.head.reply_to]))
 
 
 def _draft_meant(draft: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001 - a Resolver
-    """Resolve the id of a draft. Raises: NotFound; ToolError."""
+    """Resolve the id of a draft; rules that deny know it by the addresses of all its recipients, too. Raises: NotFound;
+    ToolError."""
     seen = look_at(place_of(draft, call.workspace, (DRAFTS,)), call)
     recipients = [*seen.head.to, *seen.head.bcc]
     n_more = len(recipients) - N_MAX_SHOWN_RECIPIENTS
     to = ", ".join(recipients[:N_MAX_SHOWN_RECIPIENTS]) or "nobody"
-    body = seen.body(call)
+    body = seen.whole_body(call)
     carried = f"\nwith the files {', '.join(body.attachments)}" if body.attachments else ""
     others = f"\nto {', '.join(recipients[N_MAX_SHOWN_RECIPIENTS:])}, too" if n_more > 0 else ""
     name = f"“{seen.head.subject or 'no subject'}” to {to}" + (f" and {n_more} more" if n_more > 0 else "")
-    return Referent(seen.place.id, name, text=body.text + carried + others)
+    return Referent(seen.place.id, name, aliases=_in_one_spelling(recipients), text=body.text + carried + others)
+
+
+def _in_one_spelling(addresses: Iterable[str]) -> tuple[str, ...]:
+    """The addresses that are some, as mail goes to them."""
+    found: list[str] = []
+    for address in addresses:
+        with contextlib.suppress(ValueError):
+            found.append(canonical_address(address))
+    return tuple(found)
 
 
 MailMeant = Annotated[MailId, Names(_mail_meant)]
@@ -166,15 +183,14 @@ def find_mail(
         seen = look(place, call)
         if seen is not None and not (start and seen.received < start) and not (end and seen.received >= end):
             found.append(seen)
-    if sender.strip():
-        found = _from(sender, found, call)
     found.sort(key=lambda seen: (-seen.received.timestamp(), seen.place.unique))
+    by_sender = _from(sender, found, call) if sender.strip() else found
     words = wanted(query, _GENERIC)
+    fitting = [seen for seen in by_sender if not _lacks(words, seen, call)]
+    if not fitting:
+        words, fitting = _nearly(wanted(query, _GENERIC | _KINDS), sender, by_sender, found, call)
     mails: list[Mail] = []
-    for seen in found:
-        missing = words.missing_in(f"{seen.head.subject} {seen.head.sender_name} {seen.head.sender}")
-        if missing and missing.missing_in(seen.body(call).text):
-            continue
+    for seen in fitting:
         if len(mails) == N_MAX_FOUND:
             call.notices.append(f"More than {N_MAX_FOUND} mails were found; the newest {N_MAX_FOUND} are given.")
             break
@@ -195,7 +211,7 @@ def read_mail(mail: MailMeant, call: CallContext) -> Mail:
         what does the newest mail say
     """
     seen = look_at(place_of(mail, call.workspace), call)
-    body = seen.body(call)
+    body = seen.whole_body(call)
     if body.attachments:
         call.notices.append(f"Attached: {', '.join(body.attachments[:20])}.")
     if body.is_cut:
@@ -254,6 +270,46 @@ def _mail(seen: Seen, text: str, call: CallContext) -> Mail:
 
 def _snippet(seen: Seen, call: CallContext) -> str:
     return excerpt(" ".join(seen.body(call).text.split()), wanted(""), N_MAX_SNIPPET_CHARACTERS)
+
+
+def _named_by(seen: Seen) -> str:
+    return f"{seen.head.subject} {seen.head.sender_name} {seen.head.sender}"
+
+
+def _lacks(words: Wanted, seen: Seen, call: CallContext) -> bool:
+    missing = words.missing_in(_named_by(seen))
+    return bool(missing and missing.missing_in(seen.body(call).text))
+
+
+def _nearly(
+    words: Wanted, sender: str, by_sender: Sequence[Seen], found: Sequence[Seen], call: CallContext
+) -> tuple[Wanted, list[Seen]]:
+    """Return the mails that have all words but those that say what kind of mail it is, or that no mail has: "that
+    ToolBarn ad". What was given as a sender who never wrote is looked for among subjects, too."""
+    asked = words
+    if not by_sender:
+        named = wanted(sender, _GENERIC)
+        specific = wanted(sender, _GENERIC | _KINDS)
+        called = next((w for w in (named, specific, named.known_in(map(_named_by, found))) if _any_has(w, found)), None)
+        if called is None:
+            return words, []
+        by_sender = [seen for seen in found if not called.missing_in(_named_by(seen))]
+        call.notices.append(f"Nobody called {sender.strip()[:100]!r} wrote; these mails are named like it.")
+        asked = words or called
+        if fitting := [seen for seen in by_sender if not _lacks(asked, seen, call)]:
+            return asked, fitting
+    if not asked and not sender.strip():
+        return asked, []
+    for known in (asked, asked.known_in(f"{_named_by(seen)} {seen.body(call).text}" for seen in by_sender)):
+        fitting = [seen for seen in by_sender if (known or known is asked) and not _lacks(known, seen, call)]
+        if fitting:
+            call.notices.append(NO_SUCH_WORD)
+            return known, fitting
+    return words, []
+
+
+def _any_has(words: Wanted, found: Sequence[Seen]) -> bool:
+    return bool(words) and any(not words.missing_in(_named_by(seen)) for seen in found)
 
 
 def _from(sender: str, found: Sequence[Seen], call: CallContext) -> list[Seen]:
@@ -401,7 +457,7 @@ def draft_forward(mail: MailMeant, to: Annotated[list[EmailAddress], Sink], call
     if files:
         call.notices.append(f"The draft carries along: {names(file.name for file in files)}.")
     received = seen.received.astimezone(call.now.tzinfo)
-    full = f"{note}\n\n{forwarded(seen.body(call).text, seen.head, received)}".lstrip()
+    full = f"{note}\n\n{forwarded(seen.whole_body(call).text, seen.head, received)}".lstrip()
     subject = checked_subject(f"Fwd: {seen.head.subject}"[:200], note)
     carried = [FilePath(f"{seen.place.id}/{file.name}") for file in files]
     return _draft(Letter(sender, recipients, subject, full, files), note, carried, call)

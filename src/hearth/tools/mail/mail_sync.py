@@ -1,8 +1,9 @@
 """Fetch new mail of the configured IMAP server into the Maildir, each mail once.
 
 The state is kept in `mail/imap-state.json` (the server's UIDs); file names follow from the UID, so a fetch that was cut
-off and runs again writes nothing twice. If a server cannot be reached, the local mail stays, with a notice. Not
-covered: changes on the server to mails that were fetched already.
+off and runs again writes nothing twice. `await_mail` waits until a server that can (IDLE) tells of new mail. If a
+server cannot be reached, the local mail stays, with a notice. Not covered: changes on the server to mails that were
+fetched already.
 """
 
 from __future__ import annotations
@@ -16,13 +17,16 @@ from dataclasses import asdict, dataclass
 
 from hearth.errors import EgressError, NotFound, ToolError
 from hearth.protocols import CallContext
-from hearth.tools.mail.imap_smtp import N_MAX_FETCHED, Fetched, Server, configured, fetch_new
+from hearth.tools.mail.imap_smtp import N_MAX_FETCHED, Fetched, Server, await_new, configured, fetch_new
 from hearth.tools.mail.maildir import INBOX, deliver, every_unique_name, places
 from hearth.tools.mail.mime import read_head
 
 STATE = "mail/imap-state.json"
 PAUSE_AFTER_FAULT_S = 60.0
 """Pause before an unreachable server is asked again: each attempt may take as long as the connection's time limit."""
+
+LOCK_S = 20.0
+"""How long a call waits for another that is fetching; then it reads what is here."""
 
 _lock = threading.Lock()
 _faults: dict[Server, tuple[float, str]] = {}
@@ -41,22 +45,52 @@ class _State:
     """Time of the last check of the server."""
 
 
-def fetch(call: CallContext) -> None:
-    """Fetch new mail, at most once in `sync_s` seconds; every failure becomes a notice."""
+def fetch(call: CallContext, *, is_told: bool = False) -> None:
+    """Fetch new mail, at most once in `sync_s` seconds; every failure becomes a notice.
+
+    Args:
+        is_told: The server told that there is some: it is asked whenever it was asked last.
+    """
     try:
         server = configured(call.settings, "imap")
         if server is None:
             return
-        with _lock:
-            _fetch_from(server, call)
+        if not _lock.acquire(timeout=LOCK_S):
+            raise ToolError("it is being fetched at this moment")
+        try:
+            _fetch_from(server, call, is_told=is_told)
+        finally:
+            _lock.release()
     except (ToolError, EgressError) as error:
         call.notices.append(f"New mail was not fetched: {error}.")
 
 
-def _fetch_from(server: Server, call: CallContext) -> None:
+def await_mail(call: CallContext, within_s: float) -> bool | None:
+    """Wait until the configured server tells of mail that was not fetched yet.
+
+    Returns:
+        As `imap_smtp.await_new`; None also without a server.
+    Raises:
+        As `imap_smtp.await_new`.
+    """
+    server = configured(call.settings, "imap")
+    if server is None:
+        return None
+    state = _state(server, call)
+    return await_new(server, state.uid_validity, state.last_uid, call, within_s)
+
+
+def position(call: CallContext) -> tuple[int, int]:
+    """Return up to which mail the configured server was fetched: its numbering, and the last number of it."""
+    server = configured(call.settings, "imap")
+    state = _state(server, call) if server is not None else _State()
+    return state.uid_validity, state.last_uid
+
+
+def _fetch_from(server: Server, call: CallContext, *, is_told: bool) -> None:
     state = _state(server, call)
     sync_s = call.settings["mail"].get("sync_s", 300)
-    if state.fetched and isinstance(sync_s, int | float):
+    if state.fetched and isinstance(sync_s, int | float) and not is_told:
         age_s = (call.now - dt.datetime.fromisoformat(state.fetched)).total_seconds()
         if 0 <= age_s < sync_s:
             return

@@ -12,10 +12,11 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from hearth.errors import NotFound, ToolError
+from hearth.errors import NotFound, ToolError, Unreadable
 from hearth.protocols import CallContext
+from hearth.tools.mail.bounded_mime import read_body
 from hearth.tools.mail.maildir import Place
-from hearth.tools.mail.mime import Body, Head, read_body, read_head
+from hearth.tools.mail.mime import Body, Head, read_head
 
 N_MAX_HEADS = 20_000
 N_MAX_TEXT_CHARACTERS = 16_000_000
@@ -72,7 +73,7 @@ class Seen:
         return f"{self.head.sender_name} {self.head.sender}"
 
     def body(self, call: CallContext) -> Body:
-        """Return the mail's text; empty when the file is gone."""
+        """Return the mail's text; empty when the file is gone or (with a notice) cannot be read."""
         try:
             fingerprint = call.workspace.stat(self.place.path).fingerprint
             known = _parsed.body(fingerprint)
@@ -81,7 +82,17 @@ class Seen:
                 _parsed.keep_body(fingerprint, known)
         except NotFound:
             return Body("", (), is_cut=False)
+        notice = f"The text of {self.place.path} was left out: {known.fault}."
+        if known.fault and notice not in call.notices:
+            call.notices.append(notice)
         return known
+
+    def whole_body(self, call: CallContext) -> Body:
+        """Return the mail's text, where something is done with all of it. Raises: Unreadable: It cannot be read."""
+        body = self.body(call)
+        if body.fault:
+            raise Unreadable(f"the text of the mail {self.place.id!r} cannot be read: {body.fault}")
+        return body
 
 
 def look(place: Place, call: CallContext) -> Seen | None:

@@ -1,7 +1,8 @@
 """Parse mails robustly: wrong charsets, broken MIME, HTML alone, no date.
 
 Reading never fails: what cannot be decoded is replaced by U+FFFD, what is malformed is read as far as possible. Work is
-bounded by the sizes below. Not covered: encrypted and signed mails (their text is shown unchanged), winmail.dat.
+bounded by the sizes below. Text and attachments are asked for through `bounded_mime`, which has those of a large mail
+read in another process. Not covered: encrypted and signed mails (their text is shown unchanged), winmail.dat.
 """
 
 from __future__ import annotations
@@ -11,17 +12,19 @@ import binascii
 import datetime as dt
 import email
 import email.policy
+import json
 import quopri
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from email.message import Message
 from email.utils import getaddresses, parsedate_to_datetime
 
 from hearth.formats.charsets import text_codec
 from hearth.tools.mail.html_text import looks_like_html, text_of_html
 
-N_MAX_HEAD_BYTES = 256_000
+N_MAX_HEAD_BYTES = 64_000
+"""What lies behind is not read as a header; with every stamp of a long way, real heads have some 20,000 bytes."""
 N_MAX_PARSED_BYTES = 2_000_000
 """Text is searched for in the first two megabytes; attachments lie behind it."""
 N_MAX_TEXT_CHARACTERS = 20_000
@@ -171,6 +174,8 @@ class Body:
     """Names of the attached files seen."""
     is_cut: bool
     """True if the mail has more text than `text`."""
+    fault: str = ""
+    """Why the text could not be read; it is empty then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +186,12 @@ class Attachment:
     data: bytes
 
 
-def read_body(raw: bytes) -> Body:
+def body_piece(raw: bytes, _options: Mapping[str, str]) -> Iterator[bytes]:
+    """Yield the body of a mail as JSON, in the process for strangers' bytes."""
+    yield json.dumps(asdict(body_of(raw))).encode()
+
+
+def body_of(raw: bytes) -> Body:
     """Return the text of a mail: its plain part, else its HTML as text. Never fails."""
     plain: list[str] = []
     markup: list[str] = []
@@ -200,12 +210,20 @@ def read_body(raw: bytes) -> Body:
         text = text_of_html(text)
     elif not text.strip():
         text = "\n\n".join(text_of_html(piece) for piece in markup)
-    text = _clean(text)
+    text = clean_text(text)
     is_cut = len(text) > N_MAX_TEXT_CHARACTERS
     return Body(text[:N_MAX_TEXT_CHARACTERS], tuple(attached), is_cut)
 
 
-def read_attachments(raw: bytes) -> list[Attachment]:
+def attachment_pieces(raw: bytes, _options: Mapping[str, str]) -> Iterator[bytes]:
+    """Yield what a mail carries, in the process for strangers' bytes: a line of names, kinds and sizes, then each."""
+    found = attachments_of(raw)
+    yield json.dumps([(one.name, one.kind, len(one.data)) for one in found]).encode() + b"\n"
+    for one in found:
+        yield one.data
+
+
+def attachments_of(raw: bytes) -> list[Attachment]:
     """Return the files a mail carries, in order."""
     found = []
     for part in _parts(_message(raw)):
@@ -258,9 +276,13 @@ def _file_name(part: Message) -> str:
     except (LookupError, ValueError, UnicodeError, TypeError, AttributeError):
         return "attachment" if "attachment" in str(part.get("content-disposition", "")).lower() else ""
     if name:
-        # A name from a stranger: never a path, never with control characters.
-        return clean_line(decoded_words(name)).replace("\\", "/").rpartition("/")[2][:120] or "attachment"
+        return attachment_name(decoded_words(name))
     return "attachment" if disposition == "attachment" else ""
+
+
+def attachment_name(said: str) -> str:
+    """Return a name that a stranger gave a file: never a path, never with control characters."""
+    return clean_line(said).replace("\\", "/").rpartition("/")[2][:120] or "attachment"
 
 
 def _parameter(part: Message, name: str, header: str) -> str:
@@ -296,10 +318,10 @@ def _part_text(part: Message) -> str:
     return _unicode(data, charset)
 
 
-def _clean(text: str) -> str:
+def clean_text(text: str) -> str:
     """Clean text: `\n` line ends, no control characters, no trailing blanks, at most two blank lines in a row."""
     if len(text) > 4 * N_MAX_TEXT_CHARACTERS:
         text = text[: 4 * N_MAX_TEXT_CHARACTERS]
     text = _printable(text).replace("\r\n", "\n").replace("\r", "\n")
     text = "".join(c for c in text if c >= " " or c in "\n\t").replace("\x7f", "").replace("\ufeff", "")
-    return re.sub(r"\n{4,}", "\n\n\n", re.sub(r"[ \t]+\n", "\n", text)).strip()
+    return re.sub(r"\n{4,}", "\n\n\n", re.sub(r"(?<![ \t])[ \t]+\n", "\n", text)).strip()

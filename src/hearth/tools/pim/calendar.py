@@ -1,7 +1,7 @@
 """Tools for the owner's calendar: iCalendar files in `calendar/` from any program, and a configured CalDAV calendar.
 
-Each event made here is one file. Moving or cancelling one occurrence of a repeating event leaves the others alone.
-All times come back in the owner's zone (`CallContext.now`).
+Each event made here is one file. Moving, changing or cancelling one occurrence of a repeating event leaves the others
+alone. All times come back in the owner's zone (`CallContext.now`).
 Not covered: answering invitations; free/busy of other people.
 """
 
@@ -11,15 +11,24 @@ import datetime as dt
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Annotated
 
 from hearth.errors import NotFound, ToolError
 from hearth.formats.content_lines import checked_email, checked_text, escape, new_component, new_line
 from hearth.formats.tool_signature import ID_IS_A_KEY, Names, tool
-from hearth.language.text.normalize import Query
+from hearth.language.text.normalize import Query, id_asked
 from hearth.protocols import CallContext
 from hearth.tools.pim import ical
-from hearth.tools.pim.calendar_events import FOLDER, Entry, Event, EventId, Events, Search, entry_of
+from hearth.tools.pim.calendar_events import (
+    FOLDER,
+    Change,
+    Entry,
+    Event,
+    EventId,
+    Events,
+    Search,
+    entry_of,
+)
 from hearth.tools.pim.ical import When
 from hearth.tools.pim.mirror import Mirror, file_name
 from hearth.types import EmailAddress, Plain, Referent
@@ -33,6 +42,7 @@ MAX_FREE_RANGE = dt.timedelta(days=92)
 
 _NAMESPACE = uuid.UUID("5f0b7c1e-8a44-4d0e-9b57-3e6c1f7a2d90")
 _YEAR = dt.timedelta(days=366)
+_LONGEST = dt.timedelta(days=31)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +79,8 @@ def find_events(
         when did I see the dentist last month
         show me my events on Friday
     """
+    if id := id_asked(query):
+        return [Events(call).one(EventId(id))]
     first, last = _range(start, end, call.now)
     is_once = start is None and end is None
     found = Events(call).read(refresh=True).find(Search(Query(query), first, last, is_once=is_once))
@@ -180,16 +192,26 @@ def _windows(start: dt.datetime, end: dt.datetime) -> Iterator[tuple[dt.datetime
 
 
 def _event_meant(event: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001 - a Resolver
-    """Resolve the id of an event, or of one time of a repeating one. Raises: NotFound; ToolError: it cannot be read."""
+    """Resolve the id of an event, or of one time of a repeating one, with whom a server may write to when it changes.
+    Raises: NotFound; ToolError: it cannot be read."""
     id = EventId(str(event))
+    events = Events(call)
     try:
-        entry = Events(call).entry_of(id)
+        entry = events.entry_of(id)
         start = ical.in_zone(entry.start, call.now.tzinfo)
     except (ValueError, OverflowError) as error:
         raise ToolError(f"the event {str(event)[:100]!r} cannot be read: {error}") from None
     when = f"{start:%a %d %b %Y %H:%M}" if isinstance(entry.start, dt.datetime) else f"{start:%a %d %b %Y}"
     often = f", every time ({entry.repeat})" if entry.is_series and not entry.recurrence else ""
-    return Referent(id, f"“{entry.title}”, {when}{often}", aliases=(entry.title,))
+    state = (
+        ("its end", str(entry.end)),
+        ("its place", entry.place),
+        ("who comes", ", ".join(entry.attendees)),
+        ("its notes", entry.notes),
+        ("its repeat", entry.repeat),
+    )
+    told = events.told(id)
+    return Referent(id, f"“{entry.title}”, {when}{often}", aliases=(entry.title, *told), state=state, told=told)
 
 
 EventMeant = Annotated[EventId, Names(_event_meant)]
@@ -208,6 +230,8 @@ def _undo_on_server(arguments: Mapping[str, object], result: Plain, call: CallCo
         mirror.undo(f"{mirror.folder}/{file_name(event)}.ics")
         return
     if mirror.owns(path):
+        if told := Events(call).told(event):
+            call.notices.append(f"the calendar server may write to {', '.join(told)} about it, too")
         mirror.undo(path)
 
 
@@ -226,7 +250,7 @@ def add_event(
     length: dt.timedelta | None = None,
     place: str = "",
     attendees: tuple[EmailAddress, ...] = (),
-    repeat: Literal["none", "daily", "weekly", "monthly", "yearly"] = "none",
+    repeat: ical.RepeatOrNot = "none",
 ) -> Event:
     """Put a new event into the owner's calendar; nobody is invited or written to.
 
@@ -352,6 +376,65 @@ def move_event(call: CallContext, event: EventMeant, start: dt.datetime) -> Even
     effect="change",
     unconfirmed="file",
     origins=ID_IS_A_KEY,
+    answer="Changed: {title}, {start}.",
+    undo=_undo_on_server,
+    timeout_s=60,
+    n_retries=1,
+)
+def change_event(
+    call: CallContext,
+    event: EventMeant,
+    title: str = "",
+    place: str = "",
+    length: dt.timedelta | None = None,
+    attendees: tuple[EmailAddress, ...] = (),
+    repeat: ical.Repeat | None = None,
+) -> Event:
+    """Change what an event in the owner's calendar says, how long it lasts, who takes part or how it repeats.
+
+    Nobody is invited or written to. Of a repeating event, only the occurrence that was found is changed, save for how
+    it repeats. What is not given stays.
+
+    Args:
+        event: The event, as found.
+        title: What it is called now.
+        place: Where it is now.
+        length: How long it lasts now.
+        attendees: E-mail addresses of people who take part, too.
+        repeat: How often it takes place from now on.
+    Examples:
+        make the yoga class weekly
+        rename the standup to daily sync
+        the team dinner is at the harbour now
+        make the planning meeting two hours long
+    """
+    title, place = checked_text(title, "title", MAX_TITLE_CHARS), checked_text(place, "place", MAX_TITLE_CHARS)
+    addresses = tuple(dict.fromkeys(checked_email(address) for address in attendees))
+    if len(addresses) > MAX_ATTENDEES:
+        raise ToolError(f"{len(addresses)} attendees are too many; expected at most {MAX_ATTENDEES}")
+    if length is not None and not dt.timedelta(0) < length <= _LONGEST:
+        raise ToolError(
+            f"a length of {length} is no event's; expected more than 0 minutes and at most {_LONGEST.days} days"
+        )
+    change = Change(title, place, repeat, addresses, length)
+    if change == Change():
+        raise ToolError("nothing to change; say a title, a place, a length, who takes part or how it repeats")
+    events = Events(call)
+    where = events.locate(event)
+    try:
+        where.change(change, call.now)
+        entry = where.entry()
+    except (ValueError, OverflowError) as error:
+        raise ToolError(f"the event {event!r} cannot be changed: {error}") from None
+    result = replace(_as_event(call, entry), id=event)
+    events.save(where)
+    return result
+
+
+@tool(
+    effect="change",
+    unconfirmed="file",
+    origins=ID_IS_A_KEY,
     answer="Cancelled: {title}, {start}.",
     undo=_undo_on_server,
     timeout_s=60,
@@ -388,4 +471,4 @@ def _as_event(call: CallContext, entry: Entry) -> Event:
     return event
 
 
-TOOLS = (find_events, next_event, add_event, move_event, cancel_event, find_free_time)
+TOOLS = (find_events, next_event, add_event, move_event, change_event, cancel_event, find_free_time)

@@ -16,13 +16,16 @@ from dataclasses import dataclass, replace
 from typing import NewType
 
 from hearth.errors import Ambiguous, NotFound, ToolError
-from hearth.formats.content_lines import Component, Line, new_line, parse, read_folder, unreadable_notice
+from hearth.formats.addresses import canonical_address
+from hearth.formats.content_lines import Component, Line, escape, new_line, parse, read_folder, unreadable_notice
 from hearth.formats.record_places import RecordPlaces
+from hearth.language.text.keyword_match import NO_SUCH_WORD
 from hearth.language.text.normalize import Query
 from hearth.protocols import CallContext
-from hearth.tools.pim import ical
+from hearth.tools.pim import ical, subscriptions
 from hearth.tools.pim.ical import When
 from hearth.tools.pim.mirror import Mirror, file_name
+from hearth.tools.pim.series import Effort, occurrences
 from hearth.types import EmailAddress
 
 FOLDER = "calendar"
@@ -74,6 +77,8 @@ class Entry:
     is_busy: bool
     organiser: str
     """Address of the person who invites; empty for an event of the owner's own."""
+    invited: tuple[EmailAddress, ...]
+    """Attendees whom a server writes to by itself: RFC 6638, section 7.1."""
     words: str
     """Words that a query is compared with."""
 
@@ -117,6 +122,7 @@ def entry_of(index: int, event: Component, document: Component) -> Entry:
     transparency = event.text("TRANSP").upper()
     organiser = event.line("ORGANIZER")
     names = " ".join(f"{line.parameter('CN')} {line.value[7:]}" for line in attendees)
+    invited = [line for line in attendees if line.parameter("SCHEDULE-AGENT").upper() not in ("NONE", "CLIENT")]
     return Entry(
         index=index,
         uid=event.text("UID").strip(),
@@ -132,6 +138,7 @@ def entry_of(index: int, event: Component, document: Component) -> Entry:
         is_cancelled=event.text("STATUS").upper() == "CANCELLED",
         is_busy=transparency == "OPAQUE" or (transparency != "TRANSPARENT" and isinstance(start, dt.datetime)),
         organiser=organiser.value.strip().lower().removeprefix("mailto:") or "unknown" if organiser is not None else "",
+        invited=tuple(EmailAddress(line.value[7:].strip()) for line in invited) if organiser is not None else (),
         words=f"{title} {place} {names} {notes}"[:20_000],
     )
 
@@ -172,13 +179,21 @@ class Events:
         self.mirror = Mirror.configured(call, "calendar")
         self.files: dict[str, _File] = {}
         self._data: dict[str, bytes] = {}
+        self._documents: dict[str, tuple[Component, list[Component]]] = {}
         self.faults: dict[str, str] = {}
+        self._effort = Effort()
 
     def read(self, *, refresh: bool) -> Events:
-        """Read the files; with `refresh`, fetch the server's changes first."""
+        """Read the files; with `refresh`, fetch the server's changes and the published calendars that are due first."""
         if refresh and self.mirror is not None:
             self.mirror.refresh()
+        feeds = subscriptions.feeds_of(self._call.settings)
+        if refresh and feeds:
+            subscriptions.refresh(self._call)
+        others = {feed.path for feed in feeds}
         for path, data, fault in read_folder(self._call.workspace, FOLDER, "*.ics"):
+            if subscriptions.is_subscribed(path) and path not in others:
+                continue  # taken out of the settings; its copy goes at the next fetching
             if fault:
                 self.faults[path] = fault
                 continue
@@ -197,6 +212,11 @@ class Events:
                 found.setdefault(event.id, (entry, event))
             if found:
                 break
+        entries = (entry.words for file in self.files.values() for entry in file.entries)
+        if not found and (known := search.query.known_in(entries)) is not None:
+            found = {event.id: (entry, event) for entry, event in self._found(replace(search, query=known))}
+            if found:
+                self._call.notices.append(NO_SUCH_WORD)
         if self.faults:
             self._call.notices.append(unreadable_notice(self.faults))
         return sorted(found.values(), key=lambda pair: (pair[1].start, pair[1].end, pair[1].title, pair[1].id))
@@ -223,11 +243,15 @@ class Events:
         """Yield the occurrences of one series."""
         entries = {entry.index: entry for entry in self.files[path].entries if entry.uid == uid}
         master = next(entry for entry in entries.values() if entry.is_series)
-        document = parse(self._data[path])
-        components = {index: event for index, event in enumerate(_events(document)) if index in entries}
+        if path not in self._documents:  # a file may hold thousands of series
+            document = parse(self._data[path])
+            self._documents[path] = document, _events(document)
+        document, events = self._documents[path]
+        components = {index: events[index] for index in entries}
         one_by_one = search.is_once or search.end is None
         try:
-            for found in ical.occurrences(document, components, search.start, None if one_by_one else search.end):
+            end = None if one_by_one else search.end
+            for found in occurrences(document, components, search.start, end, self._effort):
                 entry = entries[found.number]
                 name = ical.recurrence_text(found.recurrence, master.start)
                 repeat = master.repeat
@@ -250,7 +274,9 @@ class Events:
             self.faults[path] = str(error)
             return None
         id = EventId(f"{uid}#{entry.recurrence}" if entry.recurrence else uid)
-        if entry.organiser not in ("", self._owner):
+        if subscriptions.is_subscribed(path):
+            self._call.origins[id] = "web"  # whoever publishes the feed writes all of it
+        elif entry.organiser not in ("", self._owner):
             self._call.origins[id] = "message"  # the person who invites writes all of it
         elif "#" in entry.uid:
             self._call.origins[id] = "file"  # not made by Hearth: it could pass for a time of another event
@@ -271,16 +297,50 @@ class Events:
         """Return the components that an id names.
 
         Raises:
-            NotFound. Ambiguous: Files hold different events under that id. ToolError: Its file cannot be read.
+            NotFound. Ambiguous: Files hold different events under that id. ToolError: Its file cannot be read, or it
+                is of a published calendar, which is only read.
         """
-        return self._held(EventId(str(event))).place()
+        held = self._held(EventId(str(event)))
+        if subscriptions.is_subscribed(held.path):
+            name = held.path.rpartition("/")[2].removesuffix(".ics")
+            raise ToolError(
+                f"{held.entries[0].title!r} is of the published calendar {name!r}, which is only read; add an event "
+                "of your own in its place"
+            )
+        return held.place()
 
     def entry_of(self, event: EventId) -> Entry:
         """Return the event that an id names. Raises: As `locate`."""
         held = self._held(EventId(str(event)))
+        if subscriptions.is_subscribed(held.path):
+            return self.locate(event).entry()
         if held.recurrence:
             return held.place().entry()
         return next((entry for entry in held.entries if not entry.recurrence), held.entries[0])
+
+    def told(self, event: EventId) -> tuple[str, ...]:
+        """Return whom the owner's server may write to by itself when an event is changed there: those whom the owner
+        invited, to any time of it, or who invited the owner. Raises: As `locate`."""
+        if self.mirror is None:
+            return ()
+        held = self._held(event)
+        if not self.mirror.owns(held.path):
+            return ()
+        found: list[str] = []
+        for entry in held.entries:
+            if entry.organiser == self._owner:
+                found += entry.invited
+            elif entry.organiser:
+                found.append(entry.organiser)
+        return tuple(dict.fromkeys(_in_one_spelling(one) for one in found if one.lower() != self._owner))
+
+    def one(self, event: EventId) -> Event:
+        """Return the event that an id names, as it stands. Raises: NotFound, Ambiguous: As `locate`."""
+        held = self._held(event)
+        entry = held.place().entry() if held.recurrence else held.entries[0]
+        if (found := self.event(held.path, entry)) is None:
+            raise NotFound(f"the event {event[:200]!r} cannot be read: {unreadable_notice(self.faults)}")
+        return replace(found, id=event)
 
     def _held(self, event: EventId) -> _Held:
         """Find the one file that holds an event. Raises: As `locate`."""
@@ -315,6 +375,14 @@ class Events:
             self._call.workspace.delete(place.path)
         else:
             self._call.workspace.write(place.path, place.document.render())
+
+
+def _in_one_spelling(address: str) -> str:
+    """An address as mail goes to it; what is none, on one line and cut."""
+    try:
+        return canonical_address(address)
+    except ValueError:
+        return " ".join(address.split())[:100]
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,6 +420,18 @@ def _held_in(event: EventId, files: Mapping[str, tuple[bytes, _File]], faults: M
 
 
 # ── Changing one event ────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What becomes different of an event; what is not given stays."""
+
+    title: str = ""
+    place: str = ""
+    repeat: ical.Repeat | None = None
+    attendees: tuple[str, ...] = ()
+    """Addresses of people who take part beside those who do."""
+    length: dt.timedelta | None = None
 
 
 @dataclass(slots=True)
@@ -402,6 +482,35 @@ class Place:
         ical.stamp(component, now)
         ical.define_zone(self.document, now.tzinfo, start.year)
 
+    def change(self, change: Change, now: dt.datetime) -> None:
+        """Change what an event says. How it repeats is changed for the whole series, the rest where it was found.
+
+        Raises:
+            NotFound: No such occurrence.
+            ToolError: Its rule or length cannot be so; nothing was changed.
+        """
+        component = self.master or self.components[0]
+        if change.repeat is not None:
+            rule = ical.rule_for(change.repeat, ical.span(component, self.document)[0])
+            component.put(new_line("RRULE", rule))
+            ical.stamp(component, now)
+        if not (change.title or change.place or change.attendees or change.length):
+            return
+        if self.recurrence and ical.repeats(component):
+            component = self._override() or self._new_override(self._existing_master())
+        if change.title:
+            component.put(new_line("SUMMARY", escape(change.title)))
+        if change.place:
+            component.put(new_line("LOCATION", escape(change.place)))
+        if change.length:
+            _set_length(component, self.document, change.length)
+        known = {line.value.lower() for line in component.lines("ATTENDEE")}
+        for address in change.attendees:
+            if f"mailto:{address}".lower() not in known:
+                # The server must not mail them: RFC 6638 section 7.1.
+                component.add(new_line("ATTENDEE", f"mailto:{address}", {"SCHEDULE-AGENT": "NONE"}))
+        ical.stamp(component, now)
+
     def cancel(self, now: dt.datetime) -> None:
         """Remove the event: one occurrence becomes an exception, anything else is deleted."""
         if not self.recurrence:
@@ -442,7 +551,7 @@ class Place:
         if self.master is not None:
             when = ical.in_zone(ical.recurrence_time(self.recurrence, self._series_start()), dt.UTC)
             numbered = dict(enumerate(self.components))
-            for found in ical.occurrences(self.document, numbered, when, when + dt.timedelta(days=1)):
+            for found in occurrences(self.document, numbered, when, when + dt.timedelta(days=1)):
                 if ical.recurrence_text(found.recurrence, self._series_start()) == self.recurrence:
                     return self.master
         raise NotFound(f"the series has no occurrence at {self.recurrence!r} (any more); look for it with find_events")
@@ -510,6 +619,16 @@ def _set_start(component: Component, document: Component, start: dt.datetime) ->
     last = component.line("DTEND")
     if last is not None:
         component.put(ical.line_like(last, "DTEND", _later(new_start, old_start, old_end), document))
+
+
+def _set_length(component: Component, document: Component, length: dt.timedelta) -> None:
+    """Let an event end so long after it begins. Raises: ToolError: It lasts whole days."""
+    start = ical.span(component, document)[0]
+    first = component.line("DTSTART")
+    if not isinstance(start, dt.datetime) or first is None:
+        raise ToolError("it lasts whole days, so no length fits it; move it to a time first")
+    component.remove("DURATION", "DTEND")
+    component.put(ical.line_like(first, "DTEND", start + length, document))
 
 
 def _later(start: When, old_start: When, old_end: When) -> When:

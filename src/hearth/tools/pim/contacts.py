@@ -29,7 +29,7 @@ from hearth.formats.content_lines import (
 )
 from hearth.formats.record_places import RecordPlaces
 from hearth.formats.tool_signature import ID_IS_A_KEY, Names, as_written, tool
-from hearth.language.text.normalize import Query, folded
+from hearth.language.text.normalize import Query, folded, id_asked
 from hearth.protocols import CallContext
 from hearth.tools.pim.cards import FOLDER, Card, CardFile, address_value, card_of, cards_in, put_value, read_cards
 from hearth.tools.pim.mirror import Mirror, file_name
@@ -216,7 +216,16 @@ def _contact_meant(contact: object, call: CallContext, given: Mapping[str, objec
     card = contacts.locate(id).card
     if id != card.uid:  # the place of a card that has an id of its own is another spelling of that
         id = next((known for known, other in contacts.all() if other is card), id)
-    return Referent(id, _told_apart(_contact(id, card)), aliases=(card.name,))
+    state = (
+        *(("the mail address", card.email), ("the phone number", card.phone), ("the address", card.address)),
+        *(("the organisation", card.organisation), ("the notes", card.notes)),
+    )
+    return Referent(
+        id,
+        _told_apart(_contact(id, card)),
+        aliases=(card.name, *card.nicknames, *((card.email,) if card.email else ())),
+        state=state,
+    )
 
 
 ContactMeant = Annotated[ContactId, Names(_contact_meant)]
@@ -266,6 +275,8 @@ def list_contacts(call: CallContext, query: str = "") -> list[Contact]:
     """
     contacts = _Contacts(call, refresh=True)
     contacts.notice_faults()
+    if id := id_asked(query):
+        return [_contact(id_, card) for id_, card in contacts.all() if id_ == id]
     wanted, plain = Query(query), folded(query.strip())
     digits = re.sub(r"\D", "", query)
     found: list[Contact] = []

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
-import hashlib
 import itertools
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, Literal, cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from hearth.errors import ToolError
+from hearth.errors import ToolError, Unreadable
 from hearth.formats.content_lines import Component, Line, new_component, new_line, parse
 from hearth.formats.tool_signature import parse_duration
+
+if TYPE_CHECKING:
+    import icalendar
 
 When = dt.date | dt.datetime
 """A whole day, or a moment (aware) or wall-clock time (naive)."""
@@ -34,7 +37,22 @@ MAX_ZONE_BYTES = 64_000
 """Most bytes of a time zone that a file defines for itself; whole histories of real zones have some 10,000."""
 FIRST_YEAR_OF_SERIES = "1583"
 """First year of the Gregorian calendar; a series since the year 26 would be a mistake in a file, and slow."""
-REPEATS = ("none", "daily", "weekly", "monthly", "yearly")
+Repeat = Literal[
+    "daily",
+    "every 2 days",
+    "every 3 days",
+    "weekly",
+    "every 2 weeks",
+    "every 3 weeks",
+    "every 4 weeks",
+    "monthly",
+    "every 2 months",
+    "every 3 months",
+    "every 6 months",
+    "yearly",
+]
+RepeatOrNot = Literal["none", Repeat]
+REPEATS: tuple[str, ...] = get_args(RepeatOrNot)
 _WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _UNITS = {"DAILY": "day", "WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year"}
 RECURRENCE = ("RRULE", "RDATE", "EXDATE", "EXRULE")
@@ -42,6 +60,15 @@ RECURRENCE = ("RRULE", "RDATE", "EXDATE", "EXRULE")
 # ── Reading times ─────────────────────────────────────────────────────────────────────────────────────────
 
 _TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)(Z)?)?\Z")
+TIMES = re.compile(r"[12]\d{7}(T\d{6}Z?)?(,[12]\d{7}(T\d{6}Z?)?){0,500}\Z")
+PLAIN_RULE = re.compile(
+    r"FREQ=(DAILY|WEEKLY|MONTHLY|YEARLY)"
+    r"(;(INTERVAL=\d{1,4}|COUNT=\d{1,4}|UNTIL=\d{8}(T\d{6}Z?)?|WKST=(MO|TU|WE|TH|FR|SA|SU)|BYSETPOS=-?1"
+    r"|BYDAY=[+-]?[1-5]?(MO|TU|WE|TH|FR|SA|SU)(,[+-]?[1-5]?(MO|TU|WE|TH|FR|SA|SU)){0,13}"
+    r"|BYMONTHDAY=-?\d{1,2}(,-?\d{1,2}){0,30}|BYMONTH=\d{1,2}(,\d{1,2}){0,11}|BYHOUR=\d{1,2}(,\d{1,2}){0,3}"
+    r"|BYMINUTE=\d{1,2}|BYSECOND=\d{1,2})){0,9}\Z"
+)
+"""The rules that people's calendars are full of, whose expansion is known to end soon."""
 
 
 def read_time(line: Line, document: Component) -> When:
@@ -52,10 +79,11 @@ def read_time(line: Line, document: Component) -> When:
 def times(line: Line, document: Component) -> list[When]:
     """Return every time of a property such as EXDATE; of a period, its start. Raises: ValueError."""
     zone = zone_of(line.parameter("TZID"), document) if line.params else None
-    return [_time(text.strip().partition("/")[0], zone) for text in line.value.split(",")]
+    return [read_text(text.strip().partition("/")[0], zone) for text in line.value.split(",")]
 
 
-def _time(text: str, zone: dt.tzinfo | None) -> When:
+def read_text(text: str, zone: dt.tzinfo | None) -> When:
+    """Return the time that stands there, in `zone` unless it is in UTC. Raises: ValueError."""
     match = _TIME.match(text)
     if match is None:
         raise ValueError(f"{text[:40]!r} is not an iCalendar time; expected one such as 20261120T183000Z")
@@ -72,7 +100,7 @@ def zone_of(tzid: str, document: Component) -> dt.tzinfo | None:
     """Return the zone that TZID means in this file; None when it names none (read as floating)."""
     if not tzid:
         return None
-    zone = _named_zone(tzid)
+    zone = named_zone(tzid)
     if zone is not None:
         return zone
     for root in document.components("VCALENDAR"):
@@ -95,7 +123,7 @@ def check_zone(vtimezone: Component) -> None:
 
 
 @functools.lru_cache(maxsize=512)
-def _named_zone(tzid: str) -> ZoneInfo | None:
+def named_zone(tzid: str) -> ZoneInfo | None:
     """Return a zone by IANA name, also behind a vendor's prefix (`/mozilla.org/20050126_1/Europe/Berlin`), or Windows
     name."""
     parts = tzid.strip("/").split("/")
@@ -113,11 +141,37 @@ def _named_zone(tzid: str) -> ZoneInfo | None:
 def _defined_zone(vtimezone: bytes) -> dt.tzinfo | None:
     import icalendar  # heavy; only files with a zone of their own need it
 
+    plain = _plain_zone(parse(vtimezone).components()[0])
+    if plain is None:
+        return None
     try:
-        timezone = cast(icalendar.Timezone, icalendar.Timezone.from_ical(vtimezone))
+        timezone = cast(icalendar.Timezone, icalendar.Timezone.from_ical(plain))
         return cast(dt.tzinfo, timezone.to_tz(lookup_tzid=False))
     except Exception:  # a third-party parser on foreign bytes: whatever it raises, the zone is unknown
         return None
+
+
+_OF_A_ZONE = {
+    "DTSTART": TIMES,
+    "RDATE": TIMES,
+    "TZOFFSETFROM": re.compile(r"[+-]\d{4}(\d\d)?\Z"),
+    "TZOFFSETTO": re.compile(r"[+-]\d{4}(\d\d)?\Z"),
+    "RRULE": PLAIN_RULE,
+}
+
+
+def _plain_zone(vtimezone: Component) -> bytes | None:
+    """Return the definition of a zone anew, with nothing in it but what was recognised; None where it has more."""
+    written = [new_line("TZID", "X")]
+    observances: list[Component] = []
+    for observance in vtimezone.components():
+        lines = [line for line in observance.lines() if line.name in _OF_A_ZONE]
+        if observance.name not in ("STANDARD", "DAYLIGHT") or any(
+            _OF_A_ZONE[x.name].match(x.value) is None for x in lines
+        ):
+            return None
+        observances.append(new_component(observance.name, *(new_line(line.name, line.value) for line in lines)))
+    return new_component("VTIMEZONE", *written, *observances).render()
 
 
 def in_zone(when: When, zone: dt.tzinfo | None) -> dt.datetime:
@@ -260,6 +314,10 @@ def rule_for(repeat: str, start: dt.date) -> str:
     if repeat == "none":
         return ""
     rule = f"FREQ={repeat.upper()}"
+    if repeat.startswith("every "):
+        _, interval, units = repeat.split()
+        freq = next(freq for freq, unit in _UNITS.items() if f"{unit}s" == units)
+        rule, repeat = f"FREQ={freq};INTERVAL={interval}", freq.lower()
     days = ",".join(str(day) for day in range(28, start.day + 1))
     if repeat == "monthly" and start.day > 28:
         return f"{rule};BYMONTHDAY={days};BYSETPOS=-1"
@@ -319,19 +377,37 @@ def check_rules(component: Component) -> None:
     if repeats(component) and first is not None and first.value[:4] < FIRST_YEAR_OF_SERIES:
         raise ValueError(f"it repeats since the year {first.value[:4]!r}; expected {FIRST_YEAR_OF_SERIES} or later")
     for line in component.lines():
-        if line.name not in ("RRULE", "EXRULE"):
-            continue
-        parts = rule_parts(line.value)
-        interval = parts.get("INTERVAL", "1")
-        if parts.get("FREQ", "").upper() not in _UNITS:
-            raise ValueError(f"it repeats by {line.value[:60]!r}; Hearth reads daily, weekly, monthly and yearly rules")
-        if not (interval.isdecimal() and len(interval) <= 6 and 1 <= int(interval) <= 100_000):
-            raise ValueError(f"it repeats by {line.value[:60]!r}; expected INTERVAL to be a whole number above 0")
-        per_day = math.prod(len(parts.get(name, "").split(",")) for name in ("BYHOUR", "BYMINUTE", "BYSECOND"))
-        if per_day > MAX_TIMES_A_DAY:
-            raise ValueError(f"it takes place {per_day:,} times a day; expected at most {MAX_TIMES_A_DAY}")
-        if not _has_a_day(parts):
-            raise ValueError(f"it repeats by {line.value[:60]!r}, on a day that never comes")
+        if line.name in ("RRULE", "EXRULE"):
+            check_rule(line.value)
+
+
+def check_rule(rule: str) -> None:
+    """Raises: ValueError: Its expansion would never end, or has too many occurrences."""
+    parts = rule_parts(rule)
+    interval = parts.get("INTERVAL", "1")
+    if parts.get("FREQ", "").upper() not in _UNITS:
+        raise ValueError(f"it repeats by {rule[:60]!r}; Hearth reads daily, weekly, monthly and yearly rules")
+    if not (interval.isdecimal() and len(interval) <= 6 and 1 <= int(interval) <= 100_000):
+        raise ValueError(f"it repeats by {rule[:60]!r}; expected INTERVAL to be a whole number above 0")
+    per_day = math.prod(len(parts.get(name, "").split(",")) for name in ("BYHOUR", "BYMINUTE", "BYSECOND"))
+    if per_day > MAX_TIMES_A_DAY:
+        raise ValueError(f"it takes place {per_day:,} times a day; expected at most {MAX_TIMES_A_DAY}")
+    if not _has_a_day(parts):
+        raise ValueError(f"it repeats by {rule[:60]!r}, on a day that never comes")
+
+
+def _check_as_read(calendar: icalendar.Calendar) -> None:
+    """Check the rules as the parser that expands them read them: of damaged lines it makes something else than
+    `content_lines` does. Raises: ValueError: As `check_rules`."""
+    for component in calendar.walk():
+        for name in ("RRULE", "EXRULE"):
+            found = component.get(name, [])
+            for rule in found if isinstance(found, list) else [found]:
+                check_rule(rule.to_ical().decode("utf-8", "replace"))
+        start = component.get("DTSTART")
+        is_series = component.name in ("VEVENT", "VTODO") and ("RRULE" in component or "RDATE" in component)
+        if is_series and start is not None and start.dt.year < int(FIRST_YEAR_OF_SERIES):
+            raise ValueError(f"it repeats since the year {start.dt.year}; expected {FIRST_YEAR_OF_SERIES} or later")
 
 
 def _has_a_day(parts: Mapping[str, str]) -> bool:
@@ -358,27 +434,18 @@ class Occurrence:
     """Time by the rule, before anybody moved it."""
 
 
-def occurrences(
-    document: Component, components: Mapping[int, Component], start: dt.datetime, end: dt.datetime | None
-) -> Iterator[Occurrence]:
-    """Expand a series: its rule, exceptions and overrides.
+def expanded(data: bytes, kind: str, start: dt.datetime, end: dt.datetime | None) -> Iterator[Occurrence]:
+    """Expand the one series of a file, whose components have numbers; `series.occurrences` decides in which process.
 
-    Args:
-        document: The file, for its zones.
-        components: The series and its overrides (one kind, one uid), by the number that the result names them by.
-        start: First moment of interest; aware.
-        end: Occurrences that overlap start to end; None for all that end after `start`, in order, one at a time.
     Raises:
         ValueError: The series cannot be expanded.
     """
     import icalendar  # heavy; only files with repetition need them
     import recurring_ical_events
 
-    for component in components.values():
-        check_rules(component)
-    kind = next(iter(components.values())).name
     try:
-        calendar = icalendar.Calendar.from_ical(_numbered(document, components))
+        calendar = icalendar.Calendar.from_ical(data)
+        _check_as_read(calendar)
         query = recurring_ical_events.of(calendar, components=[kind])
         found = query.after(start) if end is None else query.between(start, end)
         for item in itertools.islice(found, MAX_EXPANDED):
@@ -389,30 +456,30 @@ def occurrences(
         raise ValueError(f"its repetition cannot be read ({str(error)[:120]})") from None
 
 
-def _numbered(document: Component, components: Mapping[int, Component]) -> bytes:
-    """Return a file of these components, each with its number in it, with the zones they use. Its own zone names are
-    made unique, since the parser keeps the first definition of a name for all later files."""
-    used = {line.parameter("TZID") for component in components.values() for line in component.lines() if line.params}
-    zones = [
-        zone
-        for calendar in document.components("VCALENDAR")
-        for zone in calendar.components("VTIMEZONE")
-        if zone.text("TZID") in used
-    ]
-    for zone in zones:
-        check_zone(zone)
-    data = b"".join(zone.render() for zone in zones)
-    for number, component in components.items():
-        items = [new_line("X-HEARTH-INDEX", str(number)), *component.items]
-        data += Component(component.name, items, component.begin, component.end).render()
-    for zone in zones:
-        tzid = zone.text("TZID")
-        if tzid and _named_zone(tzid) is None:
-            unique = f"X-{hashlib.sha256(zone.render()).hexdigest()[:16]}".encode()
-            name = re.escape(tzid.encode("utf-8", "surrogateescape"))
-            data = re.sub(rb'(TZID[=:])"?' + name + rb'"?(?=[\r\n:;])', rb"\g<1>" + unique, data)
-    data = re.sub(rb"\r(?!\n)", b"\r\n", data)  # a lone CR ends a line here, but not for that parser
-    return b"BEGIN:VCALENDAR\r\n" + data + b"END:VCALENDAR\r\n"
+def occurrence_pieces(data: bytes, options: Mapping[str, str]) -> Iterator[bytes]:
+    """Yield the occurrences of a series as JSON, in the process for strangers' bytes; moments are in UTC.
+
+    Raises:
+        Unreadable: The series cannot be expanded.
+    """
+    zone = ZoneInfo(options["zone"]) if options["zone"] else None
+    start, *ends = (dt.datetime.fromisoformat(text) for text in (options["start"], options["end"]) if text)
+    end = ends[0].astimezone(zone) if ends else None
+    found = expanded(data, options["kind"], start.astimezone(zone), end)
+    try:
+        listed = [
+            (one.number, *(_in_utc(when) for when in (one.start, one.end, one.recurrence)))
+            for one in itertools.islice(found, int(options["n_most"]))
+        ]
+    except ValueError as error:
+        raise Unreadable(str(error)) from None
+    yield json.dumps(listed).encode()
+
+
+def _in_utc(when: When) -> str:
+    if isinstance(when, dt.datetime) and when.tzinfo is not None:
+        return f"{_compact(when.astimezone(dt.UTC))}Z"
+    return _compact(when)
 
 
 def recurrence_text(recurrence: When, series_start: When) -> str:
@@ -426,7 +493,7 @@ def recurrence_text(recurrence: When, series_start: When) -> str:
 
 def recurrence_time(text: str, series_start: When) -> When:
     """Undo `recurrence_text`. Raises: ValueError."""
-    when = _time(text, series_start.tzinfo if isinstance(series_start, dt.datetime) else None)
+    when = read_text(text, series_start.tzinfo if isinstance(series_start, dt.datetime) else None)
     if isinstance(when, dt.datetime) != isinstance(series_start, dt.datetime):
         raise ValueError(f"{text!r} is not an occurrence of a series that starts {series_start}")
     return when
@@ -434,4 +501,4 @@ def recurrence_time(text: str, series_start: When) -> When:
 
 def shifted(text: str, delta: dt.timedelta) -> str:
     """Return a time as written (in UNTIL), moved by `delta`. Raises: ValueError."""
-    return _compact(_time(text, None) + delta) + ("Z" if text.endswith("Z") else "")
+    return _compact(read_text(text, None) + delta) + ("Z" if text.endswith("Z") else "")

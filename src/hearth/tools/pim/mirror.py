@@ -34,6 +34,8 @@ _FOLDERS: Mapping[Kind, tuple[str, str]] = {
 _asked: dict[Account, float] = {}
 _addresses: dict[Account, str] = {}
 _lock = threading.Lock()
+LOCK_S = 20.0
+"""How long a call waits for another that is fetching; then it reads the last copy."""
 
 
 class Mirror:
@@ -72,8 +74,13 @@ class Mirror:
         Raises:
             ToolError: The server refuses for a reason the owner must fix (policy, password, address).
         """
+        if not self._call.key:
+            return  # whoever only looks gets the last copy
         copies = self._copies()
-        with _lock:
+        if not _lock.acquire(timeout=LOCK_S):
+            self._call.notices.append(f"This is the last copy: what changed on {self._account.host} is being fetched.")
+            return
+        try:
             last = _asked.get(self._account)
             if last is not None and copies and time.monotonic() - last < self._sync_s:
                 return
@@ -86,6 +93,8 @@ class Mirror:
                 self._call.notices.append(f"This is the last copy: {error}.")
                 return
             _asked[self._account] = time.monotonic()
+        finally:
+            _lock.release()
 
     def _take_over(self, collection: Collection, copies: Mapping[str, tuple[str, str]]) -> None:
         listed = {path_of(href): (href, etag) for href, etag in collection.etags().items()}

@@ -80,7 +80,7 @@ def entities(workspace: Workspace) -> tuple[Entity, ...]:
     return tuple(sorted(found.values(), key=lambda entity: (folded(entity.name), entity.aliases)))
 
 
-def _labels(card: Card) -> tuple[str, ...]:
+def labels_of(card: Card) -> tuple[str, ...]:
     """Return the card's labels of the person: titles, and those RELATED that are relations, since others name somebody
     else."""
     return (*card.titles, *(text for text in card.related if relations_in(text)))
@@ -147,7 +147,7 @@ def fit(asked: tuple[str, ...], whole: str, card: Card) -> int:
     if len(asked) == 1:
         word = stem(asked[0])
         wanted |= {word} | synonyms(word) | _KINDS.get(word, frozenset())
-    labels = (*_labels(card), *card.categories)
+    labels = (*labels_of(card), *card.categories)
     if wanted & ({folded(text) for text in labels} | {w for text in labels for w in stems(text)}):
         return 4
     if wanted & set(relations_in(card.notes)):

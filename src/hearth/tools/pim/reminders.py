@@ -10,9 +10,9 @@ import contextlib
 import datetime as dt
 import functools
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal, NewType
+from typing import Annotated, NewType
 
 from hearth.errors import NotFound, ToolError
 from hearth.formats.content_lines import (
@@ -27,10 +27,12 @@ from hearth.formats.content_lines import (
 )
 from hearth.formats.record_places import RecordPlaces
 from hearth.formats.tool_signature import ID_IS_A_KEY, Names, tool
-from hearth.language.text.normalize import Query
+from hearth.language.text.keyword_match import NO_SUCH_WORD
+from hearth.language.text.normalize import Query, id_asked
 from hearth.protocols import CallContext
 from hearth.tools.pim import ical
 from hearth.tools.pim.ical import When
+from hearth.tools.pim.series import Effort, occurrences
 from hearth.types import Referent
 
 FOLDER = "reminders"
@@ -42,7 +44,6 @@ _NAMESPACE = uuid.UUID("b1d0a5b4-6c0f-4f0c-9d3a-2a6d1f7e4c35")
 _PLACES = RecordPlaces()
 
 ReminderId = NewType("ReminderId", str)
-Repeat = Literal["none", "daily", "weekly", "monthly", "yearly"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +140,7 @@ class _Reminders:
         self._data: dict[str, bytes] = {}
         self._tasks: dict[ReminderId, tuple[str, _Task]] = {}
         self._faults: dict[str, str] = {}
+        self._effort = Effort()
 
     def read(self) -> _Reminders:
         """Read all files."""
@@ -159,24 +161,32 @@ class _Reminders:
 
     def open(self, query: Query, start: dt.datetime | None, end: dt.datetime | None) -> list[Reminder]:
         """Return matching reminders to come or overdue, soonest first, those without a time last."""
-        found: list[Reminder] = []
-        for is_loose in (False, True):
-            for id_, (path, task) in self._tasks.items():
-                if task.is_done or not (query.matches_loosely(task.words) if is_loose else query.matches(task.words)):
-                    continue
-                try:
-                    at = self.next_time(path, task, start or self._call.now)
-                except ValueError as error:
-                    self._faults[path] = str(error)
-                    continue
-                if _is_within(at, start, end):
-                    found.append(Reminder(id_, task.text, at, task.repeat, is_done=False))
+        found = self._open_as(query.matches, start, end) or self._open_as(query.matches_loosely, start, end)
+        words = (task.words for _, task in self._tasks.values() if not task.is_done)
+        if not found and (known := query.known_in(words)) is not None:
+            found = self._open_as(known.matches, start, end)
             if found:
-                break
+                self._call.notices.append(NO_SUCH_WORD)
         if self._faults:
             self._call.notices.append(unreadable_notice(self._faults))
         latest = dt.datetime.max.replace(tzinfo=dt.UTC)
         return sorted(found, key=lambda reminder: (reminder.at or latest, reminder.text, reminder.id))
+
+    def _open_as(
+        self, is_meant: Callable[[str], bool], start: dt.datetime | None, end: dt.datetime | None
+    ) -> list[Reminder]:
+        found: list[Reminder] = []
+        for id_, (path, task) in self._tasks.items():
+            if task.is_done or not is_meant(task.words):
+                continue
+            try:
+                at = self.next_time(path, task, start or self._call.now)
+            except ValueError as error:
+                self._faults[path] = str(error)
+                continue
+            if _is_within(at, start, end):
+                found.append(Reminder(id_, task.text, at, task.repeat, is_done=False))
+        return found
 
     def tasks(self) -> Iterable[tuple[ReminderId, tuple[str, _Task]]]:
         """Return every task with its id and its file."""
@@ -190,13 +200,14 @@ class _Reminders:
         if task.repeat == "none" or due >= start:
             return due
         document = parse(self._data[path])
-        return next_time(_todos(document)[task.index], document, start - dt.timedelta(seconds=1)) or due
+        todo = _todos(document)[task.index]
+        return next_time(todo, document, start - dt.timedelta(seconds=1), self._effort) or due
 
     def last_time(self, path: str, task: _Task, start: dt.datetime, by: dt.datetime) -> dt.datetime:
         """Return the last time from `start`, one of its times, until `by` that a repeating task is due."""
         document = parse(self._data[path])
         todo = _without_end(_todos(document)[task.index])
-        found = ical.occurrences(document, {0: todo}, start, by + dt.timedelta(seconds=1))
+        found = occurrences(document, {0: todo}, start, by + dt.timedelta(seconds=1), self._effort)
         times = [ical.in_zone(one.start, self._call.now.tzinfo) for one in found]
         return max((at for at in times if start <= at <= by), default=start)
 
@@ -267,13 +278,15 @@ def _is_within(at: dt.datetime | None, start: dt.datetime | None, end: dt.dateti
     return (start is None or at >= start) and (end is None or at < end)
 
 
-def next_time(todo: Component, document: Component, after: dt.datetime) -> dt.datetime | None:
+def next_time(
+    todo: Component, document: Component, after: dt.datetime, effort: Effort | None = None
+) -> dt.datetime | None:
     """Return the first time of a repeating task later than `after`, in that zone; None if it does not come again.
 
     Raises:
         ValueError: The rule cannot be read.
     """
-    for found in ical.occurrences(document, {0: _without_end(todo)}, after, None):
+    for found in occurrences(document, {0: _without_end(todo)}, after, None, effort):
         at = ical.in_zone(found.start, after.tzinfo)
         if at > after:
             return at
@@ -304,7 +317,7 @@ ReminderMeant = Annotated[ReminderId, Names(_reminder_meant)]
 
 
 @tool(effect="change", answer="Reminder set: {text}, {at}[, then {repeat}].")
-def add_reminder(call: CallContext, text: str, at: dt.datetime, repeat: Repeat = "none") -> Reminder:
+def add_reminder(call: CallContext, text: str, at: dt.datetime, repeat: ical.RepeatOrNot = "none") -> Reminder:
     """Remind the owner of something at a time, once or again and again.
 
     Args:
@@ -337,7 +350,7 @@ def set_timer(call: CallContext, length: dt.timedelta, text: str = "timer") -> R
     return _added(call, text or "timer", at, "none")
 
 
-def _added(call: CallContext, text: str, at: dt.datetime, repeat: Repeat) -> Reminder:
+def _added(call: CallContext, text: str, at: dt.datetime, repeat: ical.RepeatOrNot) -> Reminder:
     text = checked_text(text, "text", MAX_TEXT_CHARS)
     if not text:
         raise ToolError("a reminder needs a text; say what to be reminded of")
@@ -399,6 +412,8 @@ def find_reminders(
     end = ical.checked_moment(end, "the end", zone) if end is not None else None
     if start is not None and end is not None and end <= start:
         raise ToolError(f"the end {end.isoformat()} is not after the start {start.isoformat()}; give a later end")
+    if id := id_asked(query):
+        return [one for one in _Reminders(call).read().open(Query(""), None, None) if one.id == id]
     found = _Reminders(call).read().open(Query(query), start, end)
     if len(found) > MAX_REMINDERS:
         call.notices.append(f"{len(found) - MAX_REMINDERS} more reminders were found; ask for a shorter time.")
@@ -507,7 +522,7 @@ def _count_down(todo: Component, document: Component, following: dt.datetime) ->
         return
     first = todo.line("DTSTART") or todo.line("DUE")
     begun = ical.in_zone(ical.read_time(first, document), following.tzinfo) if first is not None else following
-    found = ical.occurrences(document, {0: _without_end(todo)}, begun - dt.timedelta(seconds=1), following)
+    found = occurrences(document, {0: _without_end(todo)}, begun - dt.timedelta(seconds=1), following)
     parts["COUNT"] = str(max(1, int(parts["COUNT"]) - sum(1 for _ in found)))
     todo.put(new_line("RRULE", ";".join(f"{name}={value}" for name, value in parts.items())))
 

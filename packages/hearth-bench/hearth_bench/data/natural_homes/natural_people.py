@@ -71,6 +71,28 @@ def read_requests_of(person: str) -> list[NaturalRequest]:
     ]
 
 
+def read_conversations() -> list[NaturalRequest]:
+    """Read the conversations of all three people: revisions and follow-ups, two or three turns each.
+
+    They were written before anything was tuned on them; half of them, drawn by a hash of their words, are blind.
+    """
+    text = (files(__package__) / "conversations.jsonl").read_text(encoding="utf-8")
+    lines = [json.loads(line) for line in text.splitlines()]
+    digests = [hashlib.sha256(f"{line['person']}: {' / '.join(_turns(line))}".encode()).hexdigest() for line in lines]
+    blind = set(sorted(digests)[: len(digests) // 2])
+    return [
+        NaturalRequest(
+            f"c-{digest[:6]}",
+            line["person"],
+            "followup",
+            _turns(line),
+            tuple(line["right"] if isinstance(line["right"], list) else [line["right"]]),
+            "blind" if digest in blind else "dev",
+        )
+        for line, digest in zip(lines, digests)
+    ]
+
+
 def _turns(line: Mapping[str, Any]) -> tuple[str, ...]:
     return (line["say"],) if isinstance(line["say"], str) else tuple(line["say"])
 
@@ -92,6 +114,12 @@ def data_hash() -> str:
         for name in (f"{person}.toml", f"{person}_requests.jsonl"):
             digest.update((files(__package__) / name).read_bytes())
     return digest.hexdigest()[:16]
+
+
+def conversations_hash() -> str:
+    """Return a hash of all conversations and of the homes in which they are held."""
+    text = (files(__package__) / "conversations.jsonl").read_bytes()
+    return hashlib.sha256(data_hash().encode() + text).hexdigest()[:16]
 
 
 def moment_of(person: str) -> dt.datetime:

@@ -22,7 +22,7 @@ from hearth.testing import ScriptedPlanner
 from hearth.types import Argument, Plan, Ref, Step, ToolSpec
 from hearth_bench.data.q2a_instructions import OWNERS
 from hearth_bench.measure.result_file import write_result
-from hearth_bench.suites.q2a_suite import ASK_BELOW, OwnerRun, Pupil, demonstration_of
+from hearth_bench.suites.q2a.q2a_suite import ASK_BELOW, OwnerRun, Pupil, demonstration_of
 
 TEACHER_S = 1.5
 READS_S = (0.02, 0.5, 2.0)

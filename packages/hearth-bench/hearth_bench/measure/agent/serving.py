@@ -34,6 +34,7 @@ import httpx2
 import mcp
 from mcp.client.streamable_http import streamable_http_client
 
+from hearth.serve.background.resting import AFTER_S
 from hearth.serve.ringing import Ringing
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
@@ -44,8 +45,25 @@ SEED = 20261123
 N_MALFORMED = 10_000
 N_LOADS, N_ASKED, N_AT_ONCE, N_ROUND_TRIPS = 20, 5, 20, 30
 IDLE_S = 20.0
+REST_S = AFTER_S + 70
 N_REMINDERS, N_KILLS = 1_000, 50
 READ, CHANGE = "what is 15% of 80", "take a note: the boiler was serviced"
+
+
+_BUDGETS = """async () => {
+    const entries = (type) => new Promise((found) => {
+        new PerformanceObserver((list) => found(list.getEntries())).observe({ type, buffered: true });
+        setTimeout(() => found([]), 500);
+    });
+    const [paints, shifts] = await Promise.all([entries("largest-contentful-paint"), entries("layout-shift")]);
+    const parts = [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")];
+    return {
+        painted: paints.length ? paints[paints.length - 1].startTime : 0,
+        moved: shifts.reduce((sum, one) => sum + (one.hadRecentInput ? 0 : one.value), 0),
+        bytes: parts.reduce((sum, one) => sum + one.encodedBodySize, 0),
+    };
+}"""
+"""What Lighthouse's budgets look at: the largest paint, what moved, what was loaded."""
 
 
 def main() -> None:
@@ -65,6 +83,7 @@ def main() -> None:
                     **_crowd(address, dict(browser.cookies)),
                     **_malformed(address, dict(browser.cookies), token),
                     **_idle(process.pid),
+                    **_after_a_question(address, token, process.pid),
                 }
     results |= _rings()
     after = os.times()
@@ -104,14 +123,24 @@ def _page(browser: httpx.Client, link: str) -> dict[str, object]:
 
     with sync_playwright() as play:
         opened = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        loads = []
+        loads, painted, moved, n_bytes = [], [], [], []
         for _ in range(5):
             page = opened.new_context().new_page()
             before = time.perf_counter()
             page.goto(link, wait_until="load")
             loads.append(1000 * (time.perf_counter() - before))
+            seen = page.evaluate(_BUDGETS)
+            painted.append(seen["painted"])
+            moved.append(seen["moved"])
+            n_bytes.append(seen["bytes"])
         opened.close()
-    return {**found, "first_load_ms": round(statistics.median(loads), 1)}
+    return {
+        **found,
+        "first_load_ms": round(statistics.median(loads), 1),
+        "largest_paint_ms": round(statistics.median(painted), 1),
+        "layout_shift": round(max(moved), 4),
+        "loaded_kb": round(max(n_bytes) / 1000, 1),
+    }
 
 
 def _questions(browser: httpx.Client) -> dict[str, object]:
@@ -144,16 +173,18 @@ def _round_trips(address: str, token: str, browser: httpx.Client) -> dict[str, o
             answer = program.post("/v1/chat/completions", json=body).json()
             whole_ms = 1000 * (time.perf_counter() - before)
             extra.append(whole_ms - _own_ms(browser, answer["id"].removeprefix("chatcmpl-")))
-    extra_mcp = asyncio.run(_mcp_round_trips(address, token, browser))
+    extra_mcp, bare_mcp = asyncio.run(_mcp_round_trips(address, token, browser))
     return {
         "openai_above_agent_p50_ms": round(statistics.median(extra), 1),
         "mcp_above_agent_p50_ms": round(statistics.median(extra_mcp), 1),
+        "mcp_above_agent_least_ms": round(min(extra_mcp), 1),
+        "mcp_status_p50_ms": round(statistics.median(bare_mcp), 1),
     }
 
 
-async def _mcp_round_trips(address: str, token: str, browser: httpx.Client) -> list[float]:
-    """The same of MCP's `do`."""
-    extra = []
+async def _mcp_round_trips(address: str, token: str, browser: httpx.Client) -> tuple[list[float], list[float]]:
+    """The same of MCP's `do`, and the milliseconds of `status`, for which the agent does nothing at all."""
+    extra, bare = [], []
     async with (
         httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=60) as http,
         mcp.Client(streamable_http_client(f"{address}/mcp", http_client=http)) as client,
@@ -164,7 +195,10 @@ async def _mcp_round_trips(address: str, token: str, browser: httpx.Client) -> l
             whole_ms = 1000 * (time.perf_counter() - before)
             assert answer.structured_content is not None
             extra.append(whole_ms - _own_ms(browser, answer.structured_content["episode"]))
-    return extra
+            before = time.perf_counter()
+            await client.call_tool("status", {})
+            bare.append(1000 * (time.perf_counter() - before))
+    return extra, bare
 
 
 def _own_ms(browser: httpx.Client, id: str) -> float:
@@ -209,6 +243,20 @@ def _malformed(address: str, cookies: dict[str, str], token: str) -> dict[str, o
         ("/correct", {"id": "20261123-000000-0000", "say": "remind me"}),
         ("/ring", {"number": "1", "minutes": "10"}),
         ("/forget-fact", {"id": "1"}),
+        ("/correct/form", {"id": "20261123-000000-0000", "tool-0": "add_note", "arg-0-title": "x", "after-0": "1"}),
+        ("/correct/plan", {"id": "20261123-000000-0000", "tool-0": "add_note", "arg-0-title": "x"}),
+        ("/change", {"id": "a" * 16, "tool-0": "current_time"}),
+        ("/memory/amend", {"id": "1", "value": "Ghent"}),
+        ("/memory/end", {"id": "1", "on": "2026-11-19"}),
+        ("/forget/look", {"kind": "words", "what": "boiler"}),
+        ("/forget", {"kind": "words", "what": "boiler", "digest": "0" * 32}),
+        ("/learning/rollback", {"id": "9"}),
+        ("/drop", {"turn": "1"}),
+        ("/switch", {"tool": "turn_on", "device": "lamp"}),
+        ("/detach", {"path": "documents/attached/x.txt"}),
+        ("/skills/accept", {"number": "1", "name": "evening"}),
+        ("/phones/revoke", {"number": "1"}),
+        ("/phones/subscribe", {"endpoint": "https://push.example/x", "key": "BA", "secret": "AA"}),
         ("/v1/chat/completions", {"model": "hearth", "messages": [{"role": "user", "content": READ}]}),
     ]
     statuses: dict[str, int] = {}
@@ -243,10 +291,32 @@ def _idle(pid: int) -> dict[str, object]:
     before = used_s()
     time.sleep(IDLE_S)
     percent = 100 * (used_s() - before) / IDLE_S
-    status = Path(f"/proc/{pid}/status").read_text()
-    resident = re.search(r"VmRSS:\s+(\d+)", status)
+    return {"idle_cpu_percent": round(percent, 2), "resident_mb": _resident_mb(pid)}
+
+
+def _after_a_question(address: str, token: str, pid: int) -> dict[str, object]:
+    """Memory once a question was put to the owner's things and a program's function was called, and when it is quiet
+    again."""
+    function = {"name": "get_weather", "parameters": {"properties": {"city": {"type": "string"}}, "required": ["city"]}}
+    own = {"model": "hearth", "messages": [{"role": "user", "content": "when does my passport run out"}]}
+    called = {
+        "model": "hearth",
+        "messages": [{"role": "user", "content": "what's the weather in Paris"}],
+        "tools": [{"type": "function", "function": function}],
+    }
+    with httpx.Client(base_url=address, headers={"authorization": f"Bearer {token}"}, timeout=60) as program:
+        for body in (own, called):
+            program.post("/v1/chat/completions", json=body).raise_for_status()
+        asked_mb = _resident_mb(pid)
+    print(f"waiting {REST_S:.0f} s for the home to rest", file=sys.stderr)
+    time.sleep(REST_S)
+    return {"resident_after_question_mb": asked_mb, "resident_rested_mb": _resident_mb(pid)}
+
+
+def _resident_mb(pid: int) -> float:
+    resident = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
     assert resident is not None
-    return {"idle_cpu_percent": round(percent, 2), "resident_mb": round(int(resident[1]) / 1024, 1)}
+    return round(int(resident[1]) / 1024, 1)
 
 
 def _rings() -> dict[str, object]:

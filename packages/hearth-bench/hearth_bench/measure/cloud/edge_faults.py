@@ -61,6 +61,7 @@ from hearth.errors import StoreError
 from hearth.guard.deidentify.masker import Masker
 from hearth.guard.deidentify.names.contact_names import OwnerNames, OwnName
 from hearth.guard.egress.gateway import Egress
+from hearth.guard.egress.masking_door import MaskingDoor
 from hearth.guard.policy.approval import YesApprover
 from hearth.learning import demonstration_store as rows
 from hearth.learning.demonstration_store import Entry
@@ -403,7 +404,7 @@ def _turn(home: Path, url: str, timeout_s: float, order: dict[str, int]) -> dict
             egress = Egress([httpx.URL(url).host], store, clock)
             token = (home / "edge" / "token").read_text().strip()
             with Link(url, egress, lambda: token, "edge-1", timeout_s=timeout_s) as link:
-                sharer = Sharer(store, link.host, Masker(names=names), {})
+                sharer = Sharer(store, link.host, MaskingDoor(Masker(names=names)), {})
                 turn = Sender(store, link, sharer, clock, random.Random(order["first"])).turn(is_patient=False)
             said: dict[str, object] = {"delivered": turn.n_delivered, "known": turn.n_known, "held": bool(turn.held)}
             said |= {"dead": turn.n_dead, "why": [reason for _, reason in turn.held]}

@@ -5,8 +5,9 @@
 Each input is one of the forms that once stopped Hearth, or a plain file, changed at some places: bytes exchanged,
 pieces doubled, numbers made huge, encodings and properties renamed. It lies among good files of its kind, and the tool
 that answers from them is asked. Counted: what is no answer and no error in words, questions whose good file was not
-found, the longest processor time of one, and by how much the process grew over all of them. The same for a few files
-as large as are read at all.
+found, the longest processor time of one, and by how much this process grew over all of them. The same for a few files
+as large as are read at all. Of the process in which what is not small is read: its start, its memory, what a mail costs
+there and here.
 Not covered: what needs more than one file to do harm; tools that ask a server.
 """
 
@@ -16,16 +17,20 @@ import argparse
 import os
 import random
 import resource
+import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from hearth.errors import HearthError
+from hearth.formats.bounded_reading import IN_PROCESS_BYTES, end_readers, readers_usage
 from hearth.protocols import CallContext
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
 from hearth.tools.files import find_files, read_file
+from hearth.tools.mail.bounded_mime import read_body
 from hearth.tools.mail.mail import find_mail
+from hearth.tools.mail.mime import body_of
 from hearth.tools.notes import find_notes
 from hearth.tools.pim.calendar import find_events
 from hearth.tools.pim.contacts import list_contacts
@@ -51,6 +56,7 @@ _CHARSETS = (
 _RULES = (
     "FREQ=DAILY;COUNT=1000000000",
     "FREQ=DAILY;INTERVAL=0",
+    "FREQ=DAILY;INTER\r\n \r \r\n VAL=0",
     "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30",
     "FREQ=DAILY;BYHOUR=" + ",".join(map(str, range(24))) + ";BYMINUTE=" + ",".join(map(str, range(60))),
     "FREQ=WEEKLY;BYDAY=MO,XX;UNTIL=99999999",
@@ -209,20 +215,27 @@ def answered(name: str, data: bytes) -> tuple[str, float]:
     kind = KINDS[name]
     files = {kind.path.format("1.bad"): data, kind.path.format("2.good"): kind.good}
     call = make_call(workspace=InMemoryWorkspace(files, now=FIXED_NOW))
-    began = time.process_time()
+    began = _cpu_s()
     try:
         outcome = "found" if "good" in repr(kind.ask(call)) else "not found"
     except HearthError:
         outcome = "error in words"
     except Exception as error:
         outcome = type(error).__name__
-    return outcome, time.process_time() - began
+    return outcome, _cpu_s() - began
+
+
+def _cpu_s() -> float:
+    """Return the processor time of this process and of those that read for it, ended ones among them."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + readers_usage().cpu_s + ended.ru_utime + ended.ru_stime
 
 
 def measure(n: int, seed: int = 0) -> dict[str, object]:
     """Ask `n` questions with a hostile file among the good ones."""
     outcomes: Counter[str] = Counter()
     slowest: dict[str, float] = {}
+    slowest_small_s = 0.0
     worst: list[str] = []
     n_over = 0
     before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -230,6 +243,8 @@ def measure(n: int, seed: int = 0) -> dict[str, object]:
         outcome, spent_s = answered(name, data)
         outcomes[outcome] += 1
         slowest[name] = max(slowest.get(name, 0.0), spent_s)
+        if len(data) <= IN_PROCESS_BYTES:
+            slowest_small_s = max(slowest_small_s, spent_s)
         n_over += spent_s > LIMIT_S
         if outcome != "found" or spent_s > LIMIT_S:
             worst.append(f"{number} {name}: {outcome}, {spent_s:.2f} s")
@@ -243,8 +258,31 @@ def measure(n: int, seed: int = 0) -> dict[str, object]:
         "n_over_limit": n_over,
         "limit_s": LIMIT_S,
         "slowest_s": {name: round(spent, 3) for name, spent in slowest.items()},
+        "slowest_small_s": round(slowest_small_s, 3),
         "not_answered": worst[:50],
     }
+
+
+def process_cost() -> dict[str, object]:
+    """Measure the process for strangers' bytes: its start, its memory, and a mail read there and here."""
+    end_readers()
+    one = _mail("utf-8") + b"the boiler comes\n" * (IN_PROCESS_BYTES // 17)
+    began = time.perf_counter()
+    read_body(one)
+    started_ms = 1e3 * (time.perf_counter() - began)
+    costs: dict[str, dict[str, float]] = {}
+    for name, text in (("70 kB", one), ("1 MB", one * 15)):
+        costs[name] = {"here_ms": _median_ms(body_of, text), "there_ms": _median_ms(read_body, text)}
+    return {"first_ms": round(started_ms, 1), "mail": costs, "memory_mb": round(readers_usage().n_bytes / 1e6, 1)}
+
+
+def _median_ms(read: Callable[[bytes], object], text: bytes) -> float:
+    times: list[float] = []
+    for _ in range(50):
+        began = time.perf_counter()
+        read(text)
+        times.append(time.perf_counter() - began)
+    return round(1e3 * statistics.median(times), 2)
 
 
 def main() -> None:
@@ -253,7 +291,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
     started, cpu = time.perf_counter(), os.times()
-    results = measure(chosen.inputs, chosen.seed)
+    results = measure(chosen.inputs, chosen.seed) | {"process": process_cost()}
     cpu_s = sum(os.times()[:4]) - sum(cpu[:4])
     write_result("hostile_inputs", results, seed=chosen.seed, cpu_s=cpu_s, wall_s=time.perf_counter() - started)
 

@@ -33,7 +33,7 @@ from hearth_bench.fleet.simulated_edge import STRATA, Cloud, Pupil, judged, stra
 from hearth_bench.fleet.simulation import Fleet
 from hearth_bench.fleet.simulation_parts import Settings, device_of
 from hearth_bench.measure.result_file import write_result
-from hearth_bench.suites.q2a_suite import ASK_BELOW
+from hearth_bench.suites.q2a.q2a_suite import ASK_BELOW
 
 WAYS = ("personal", "shared", "repeats")
 KINDS = (*STRATA, "convention", "all")

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from hearth.formats.plan_json import read_graph
 from hearth.learning.learned_state import State
-from hearth.learning.unlearning import find, forget
+from hearth.learning.unlearning import Sought, find, forget
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.ranking.features import Reading
 from hearth.types import Demonstration, Plan, Step
@@ -126,7 +126,7 @@ def run(folder: Path, root: Path) -> dict[str, object]:
         state.student.rank("a request never seen before")
         results["first_rank_after_teach_ms"] = round(1000 * (time.perf_counter() - started), 1)
         cpu = time.process_time()
-        receipt = forget(state, find(state.store, demonstrations=["one more"]))
+        receipt = forget(state, find(state.store, Sought(demonstrations=["one more"])))
         results["forget_one_that_waits_cpu_s"] = round(time.process_time() - cpu, 2)
         results["forget_found_in"] = list(receipt.found_in)
         results["forgotten_equals_never_seen"] = file_hash(state) == whole
@@ -138,7 +138,7 @@ def run(folder: Path, root: Path) -> dict[str, object]:
         results["forth_again_equals"] = file_hash(state) == whole
         gone = [d.id for d in batch[:30]]
         cpu = time.process_time()
-        forget(state, find(state.store, demonstrations=gone))
+        forget(state, find(state.store, Sought(demonstrations=gone)))
         results["forget_thirty_cpu_s"] = round(time.process_time() - cpu, 2)
         after_forgetting = file_hash(state)
 

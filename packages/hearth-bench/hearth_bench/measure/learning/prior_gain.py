@@ -1,7 +1,7 @@
 """Measure what a new edge gains from others' statistics, and the cost of poisoning, noise and secrecy.
 
     python -m hearth_bench.measure.learning.prior_gain
-    --part curves | devices | poison | noise | rounds   --profile small | medium | large
+    --part curves | devices | poison | noise | private | rounds   --profile small | medium | large
 
 Q2A, one owner left out at a time: the other five's streams are merged exactly; the sixth begins from that prior and is
 taught its own stream in order. Scored on the sixth's instructions of a split (`--split dev` for tuning, `test` once):
@@ -42,11 +42,16 @@ from hearth.planning.warm_start import begun
 from hearth_bench.data.q2a_homes import read_world
 from hearth_bench.data.q2a_instructions import OWNERS, Sample, Split, read_owner
 from hearth_bench.measure.result_file import RESULTS, write_result
-from hearth_bench.suites.q2a_suite import demonstration_of
-from hearth_cloud.statistics.robust_merge import Noise, Terms, noisy, robust
+from hearth_bench.suites.q2a.q2a_suite import demonstration_of
+from hearth_cloud.cloud_settings import StatisticsSettings
+from hearth_cloud.statistics.private_sums import Budget, epsilon_of
+from hearth_cloud.statistics.public_acts import share_of
+from hearth_cloud.statistics.robust_merge import Terms, evidence_of, noisy, robust, shared
+from hearth_cloud.statistics.shipped_statistics import acts_of
 
 N_OWN = (0, 20, 60, 200)
 WAYS = ("swapped", "by lot", "one tool")
+DELTA = 1e-6
 TERMS = Terms(most=400, least=30)
 
 
@@ -240,13 +245,13 @@ def noise(world: World, split: Split) -> dict[str, object]:
                 samples, readings = world.asked(owner, split)
                 exact = _times(world.others(owner, with_shipped=False), times)
                 most = max(one.n_demonstrations for one in world.given.values())
-                prior = noisy(exact, Noise(rho), most, public_sequences(), bytes([OWNERS.index(owner)]) * 32)
+                prior = noisy(exact, rho, most, public_sequences(), bytes([OWNERS.index(owner)]) * 32)
                 student = world.blank()
                 student.take_prior(prior)
                 scores += score(student, samples, readings)
-            found[f"edges_{5 * times}.epsilon_{Noise(rho).epsilon:.2f}"] = mean(scores)
+            found[f"edges_{5 * times}.epsilon_{epsilon_of(rho, DELTA):.2f}"] = mean(scores)
             print(times, rho, mean(scores), flush=True)
-    return {"delta": Noise(1.0).delta, **found}
+    return {"delta": DELTA, **found}
 
 
 def _times(one: Statistics, times: int) -> Statistics:
@@ -260,6 +265,48 @@ def _times(one: Statistics, times: int) -> Statistics:
         one, text=parts[0], clause=parts[1], sequences=counts, links=links,
         n_edges=times * one.n_edges, n_demonstrations=times * one.n_demonstrations,
     )  # fmt: skip
+
+
+def private(world: World, split: Split) -> dict[str, object]:
+    """Measure a real device, taught what is shipped and 20 of its own: without a prior, with the five others' exact
+    sums, and with a prior of many owners with the noise that the service's defaults give it.
+
+    The many are the five others, each counted as often as it takes; their sum is held to public acts, as the service
+    does. A prior of which no share holds is none.
+    """
+    budget = Budget(StatisticsSettings().epsilon, StatisticsSettings().delta, StatisticsSettings().priors)
+    scores: dict[str, list[tuple[float, float]]] = {}
+    shares: dict[str, list[float]] = {}
+    shipped = [one for one in shipped_demonstrations() if one.plan.steps]
+    acts = acts_of(world.encoder, world.tools, shipped, world.shipped_given)
+    public = evidence_of(world.shipped_given)
+    for owner in OWNERS:
+        samples, readings = world.asked(owner, split)
+        alone = world.others(owner, with_shipped=False)
+        priors: dict[str, Statistics | None] = {"none": None, "exact_5": alone}
+        for n_edges in (1_000, 20_000, 100_000):
+            many = _times(alone, n_edges // 5)
+            for epsilon in (budget.epsilon, 16.0):
+                rho = replace(budget, epsilon=epsilon).rho / 3  # shared by the profiles
+                seed = bytes([OWNERS.index(owner)]) * 32
+                hidden = noisy(many, rho, StatisticsSettings().most, public_sequences(), seed)
+                share = share_of(evidence_of(hidden), public, acts)
+                name = f"private_{n_edges}.epsilon_{epsilon:g}"
+                priors[name] = shared(hidden, share) if share else None
+                shares.setdefault(name, []).append(share)
+        for name, prior in priors.items():
+            student = world.blank()
+            student.learn_from(world.shipped, world.shipped.ids)
+            student.take_prior(prior)
+            student.learn_from(world.shown[owner], world.own(owner, 20))
+            student.settle()
+            scores.setdefault(name, []).extend(score(student, samples, readings))
+        print(owner, {name: mean(found) for name, found in scores.items()}, flush=True)
+    found: dict[str, object] = {name: mean(listed) for name, listed in scores.items()}
+    for name in scores:
+        if name != "none":
+            found[f"{name}_minus_none"] = difference(scores[name], scores["none"])
+    return {"delta": budget.delta, "priors": budget.n_priors, "shares_taken": shares, **found}
 
 
 def rounds(world: World, _: Split) -> dict[str, object]:
@@ -299,7 +346,7 @@ def rounds(world: World, _: Split) -> dict[str, object]:
     }
 
 
-PARTS = {"curves": curves, "devices": devices, "poison": poison, "noise": noise, "rounds": rounds}
+PARTS = {"curves": curves, "devices": devices, "poison": poison, "noise": noise, "private": private, "rounds": rounds}
 
 
 def main() -> None:

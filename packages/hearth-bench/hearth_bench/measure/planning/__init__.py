@@ -6,5 +6,5 @@ of their own, run and judged by what became of it), `correction_reach` (what one
 `recall_at_size`, `deferral_streams` (when to ask the teacher), `slot_speed`, `encoder_cost`,
 `metric_speed`, `hostile_texts` (made to be slow), `nested_split` (files of two data sets).
 Not here: arguments of unseen tools (`training.span_extractor_measure`), measurements that users run
-(`suites.planning_suite`, `suites.q2a_suite`).
+(`suites.planning_suite`, `suites.q2a.q2a_suite`).
 """

@@ -40,12 +40,12 @@ from hearth.formats.run_record import commit
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.arguments.schema_filler import Filler
 from hearth.planning.deferral.thresholds import ALWAYS_ASK, Costs, Outcome, is_drawn, learn_threshold, safe_thresholds
-from hearth.planning.learned_planner import LearnedPlanner
-from hearth.planning.out_of_scope import Scope
 from hearth.planning.ranking.ranker import Ranking, Student
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.registry import load_tools
 from hearth.types import Context, Demonstration, Plan, Refusal, Request, Step, ToolSpec
+from hearth_bench.baselines.student_planner import LearnedPlanner
+from hearth_bench.baselines.task_scope import Scope
 from hearth_bench.data.datasets import PlanData, graph_of, read_plans, read_tool_file
 from hearth_bench.measure.planning.requests import judge as judge_request
 from hearth_bench.measure.planning.requests import summary

@@ -72,7 +72,7 @@ def main() -> None:
     for person in [chosen.person] if chosen.person else PEOPLE:
         judged += ask_person(person, side, encoder)
     if chosen.show and side == "dev":
-        _show(judged)
+        show_failed(judged)
     print(_table(judged), file=sys.stderr)
     if not chosen.person:
         results = {**_results_before(), side: summary(judged), "data_sha256": data_hash()}
@@ -87,7 +87,11 @@ def main() -> None:
 
 def ask_person(person: str, side: Side, encoder: Encoder) -> list[Judged]:
     """Ask all of a person's requests of one side, each in a fresh copy of the home."""
-    requests = [one for one in read_requests_of(person) if one.side == side]
+    return asked_at_home(person, [one for one in read_requests_of(person) if one.side == side], encoder)
+
+
+def asked_at_home(person: str, requests: Sequence[NaturalRequest], encoder: Encoder) -> list[Judged]:
+    """Ask requests of a person, each in a fresh copy of the home."""
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "model"
         write_person_home(person, model)
@@ -138,15 +142,15 @@ def summary(judged: Sequence[Judged]) -> dict[str, object]:
     refused = Outcome("refused", "", (), ())
     floor = [replace(one, verdict=judge_outcome(one.request.ways, refused)) for one in judged]
     return {
-        "floor_refuses_all": _shares(floor),
-        "all": _shares(judged),
-        **{name: _shares(some) for name, some in persons.items()},
-        "kinds": {name: _shares(some) for name, some in kinds.items()},
+        "floor_refuses_all": shares(floor),
+        "all": shares(judged),
+        **{name: shares(some) for name, some in persons.items()},
+        "kinds": {name: shares(some) for name, some in kinds.items()},
         "wall_s_each": round(sum(one.wall_s for one in judged) / max(len(judged), 1), 3),
     }
 
 
-def _shares(judged: Sequence[Judged]) -> dict[str, float]:
+def shares(judged: Sequence[Judged]) -> dict[str, float]:
     n = max(len(judged), 1)
     counts = {verdict: sum(one.verdict == verdict for one in judged) for verdict in VERDICTS}
     return {"n": len(judged), **{verdict: round(count / n, 4) for verdict, count in counts.items()}}
@@ -163,7 +167,7 @@ def _table(judged: Sequence[Judged]) -> str:
     return "\n".join(lines)
 
 
-def _show(judged: Sequence[Judged]) -> None:
+def show_failed(judged: Sequence[Judged]) -> None:
     for one in judged:
         if one.verdict != "right" and one.request.side == "dev":
             said = " / ".join(one.request.turns)

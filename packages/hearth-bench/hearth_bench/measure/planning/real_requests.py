@@ -1,8 +1,9 @@
 """Measure what the agent plans for requests that real people typed or said, on the tenth that nothing was taught from.
 
-    python -m hearth_bench.measure.planning.real_requests [--part N] [--limit N] [--show KIND]
+    python -m hearth_bench.measure.planning.real_requests [--part N] [--limit N] [--slips] [--show KIND]
 
-Needs `$HEARTH_DATA/requests`. Writes packages/hearth-bench/results/real_requests.json. The agent's own `plan` in the
+Needs `$HEARTH_DATA/requests`. Writes packages/hearth-bench/results/real_requests.json (with `--slips`, of the same
+requests with slips of the hand, real_requests_slips.json). The agent's own `plan` in the
 demo home; nothing is run. Of requests that a tool serves: `right` (a plan with an accepted tool that changes nothing
 beside), `asked_rightly` (it asks back where the request lacks what the tool must know), `good` (both), `wrong`,
 `acts_wrongly` (the plan changes or sends something that is not accepted), `refused`, `asked`. Of requests that no tool
@@ -19,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +30,7 @@ from hearth.demo.demo_home import build_demo_home
 from hearth.testing import FixedApprover
 from hearth.types import Plan, Refusal, Request, ToolSpec
 from hearth_bench.data.request_corpus import SOURCES, RealRequest, is_held_out, read_real_requests
+from hearth_bench.data.typing_slips import with_slips
 from hearth_bench.measure.result_file import write_result
 
 NOW = dt.datetime.fromisoformat("2026-11-20T09:30:00+01:00")
@@ -38,11 +41,14 @@ def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--part", type=int, default=0, help="the tenth to measure; 0 was never learned from")
     options.add_argument("--limit", type=int, help="at most so many of each source")
+    options.add_argument("--slips", action="store_true", help="as typed in a hurry: see hearth_bench.data.typing_slips")
     options.add_argument("--show", choices=("wrong", "refused", "unserved"), help="print what went so")
     chosen = options.parse_args()
     folder = Path(os.environ.get("HEARTH_DATA", "../shared/data")) / "requests"
     asked = [one for one in read_real_requests(folder) if is_held_out(one, chosen.part) and one.kind != "either"]
     asked = [one for source in SOURCES for one in [a for a in asked if a.source == source][: chosen.limit]]
+    if chosen.slips:
+        asked = [replace(one, text=with_slips(one.text)) for one in asked]
     started, cpu = time.perf_counter(), time.process_time()
     with tempfile.TemporaryDirectory() as folder_name:
         home = Path(folder_name) / "home"
@@ -61,7 +67,8 @@ def main() -> None:
         "p50": round(float(np.median(times_ms)), 1),
         "p95": round(float(np.quantile(times_ms, 0.95)), 1),
     }
-    name = "real_requests" if chosen.part == 0 and chosen.limit is None else "real_requests_part"
+    is_whole = chosen.part == 0 and chosen.limit is None
+    name = ("real_requests_slips" if chosen.slips else "real_requests") if is_whole else "real_requests_part"
     write_result(name, results, seed=0, cpu_s=time.process_time() - cpu, wall_s=time.perf_counter() - started)
 
 

@@ -89,6 +89,10 @@ _PLATE_VALUE = re.compile(r"(?=[A-ZÄÖÜ0-9 -]*\d)[A-ZÄÖÜ0-9]{1,4}(?:[- ]?[A
 _SECRET_VALUE = re.compile(r"[^\s\"'“”’`,;]{3,200}")
 _PIN_VALUE = re.compile(r"\d{3,10}(?!\w)|\d{3}[ -]\d{3}(?!\w)|(?=\w{0,12}\d)[A-Z0-9]{4,12}(?!\w)")
 _SAID_SECRET = re.compile(r"[:=]|\bis\b|\bist\b|\best?\b|[\"'“`]")
+_QUOTED_VALUE = re.compile(r"[^\n\"“”`]{3,200}[\"”`]")
+_CLOSED_BY = {'"': '"', "“": "”", "`": "`"}
+_PASSWORDS = frozenset({"password", "passwort", "kennwort", "passwd", "pwd", "passcode", "passphrase"})
+"""What a mixed run of letters and digits may follow without a word between: "password hunter2"."""
 _WORDS_AFTER_PIN = frozenset({"pin", "pincode", "puk", "cvv", "cvc", "cvv2", "otp", "code", "codes", "tan"})
 
 
@@ -127,17 +131,28 @@ def _secret(text: str, start: int, end: int, at: int, between: str) -> Iterator[
     value = _SECRET_VALUE.match(text, at)
     if value is None:
         return
+    if (
+        between[-1:] in _CLOSED_BY
+        and (quoted := _QUOTED_VALUE.match(text, at))
+        and quoted[0][-1] == _CLOSED_BY[between[-1]]
+    ):
+        yield Found(at, quoted.end() - 1, "secret")
+        return
     run = unpunctuated(value[0]) if value[0][-1] in ".,;:)?" else value[0]
     if text[start:end].lower() in _WORDS_AFTER_PIN:
         digits = _PIN_VALUE.match(text, at)
         is_plain = text[start:end].lower() not in ("code", "codes") and digits is not None and digits[0].isdigit()
-        if digits is not None and (is_plain or _NUMBERED.search(between)):
+        is_mixed = digits is not None and len(digits[0]) >= 6 and any(c.isalpha() for c in digits[0])
+        if digits is not None and (is_plain or is_mixed or _NUMBERED.search(between)):
             yield Found(at, digits.end(), "secret")
         return
     is_odd = (
         any(c.isdigit() for c in run) or any(not c.isalnum() for c in run[1:-1]) or not (run.islower() or run.istitle())
     )
-    if len(run) >= 3 and _SAID_SECRET.search(between) and (is_odd or re.search(r"[:=\"'“`]", between)):
+    is_mixed = len(run) >= 5 and any(c.isdigit() for c in run) and any(c.isalpha() for c in run)
+    is_named = is_mixed and not between.strip() and text[start:end].lower() in _PASSWORDS
+    is_said = _SAID_SECRET.search(between) and (is_odd or re.search(r"[:=\"'“`]", between))
+    if is_named or (len(run) >= 3 and is_said):
         yield Found(at, at + len(run), "secret")
 
 

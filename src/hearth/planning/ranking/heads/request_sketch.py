@@ -1,7 +1,8 @@
 """Turns a request into the numbers that the tool heads are solved over.
 
-Beside the sentence vector stand a sketch of its words, pairs of words and groups of four letters (signed hashing, so
-that a spelling never seen still shares most of its groups) and cosines of random projections of the vector, which let a
+Beside the sentence vector stand a sketch of its words, pairs of words, the word it opens with beside each other one
+("did … alarm" asks for what "set … alarm" changes) and groups of four letters (signed hashing, so that a spelling never
+seen still shares most of its groups) and cosines of random projections of the vector, which let a
 linear head bend. Values said are stand-ins already (`<time>`, `<name>`), so that what is asked counts, not about what.
 
 Sources: Weinberger et al. 2009 (signed hashing); Rahimi & Recht 2007 (random cosine features).
@@ -17,11 +18,17 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from hearth.language.text.tokens import listed
+
 N_SKETCH = 2048
 """Cells of the sketch, a power of two."""
 _N_LETTERS = 4
 _SIGN_BIT = 20
 _DIGIT = re.compile(r"\d")
+_POLITE = frozenset(
+    listed("please can could would you i'd like to hey hi olly alexa google ok okay kindly just so will want need me")
+)
+"""Words before the one that a request opens with."""
 
 Floats = NDArray[np.float32]
 
@@ -56,5 +63,7 @@ def _grams(words: Sequence[str]) -> Iterator[str]:
     said = [_DIGIT.sub("0", word) for word in words if word[0].isalnum() or word[0] in "<'"]
     yield from (f"1{word}" for word in said)
     yield from (f"2{a} {b}" for a, b in zip(["^", *said], [*said, "$"]))
+    opening = next((place for place, word in enumerate(said) if word not in _POLITE), 0)
+    yield from (f"3{said[opening]} {word}" for word in said[opening + 1 :])
     line = f" {' '.join(said)} "
     yield from (f"c{line[k : k + _N_LETTERS]}" for k in range(len(line) - _N_LETTERS + 1))

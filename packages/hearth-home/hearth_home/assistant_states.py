@@ -1,0 +1,412 @@
+"""Home Assistant's entities as things of the home: what their states say, and which services set them.
+
+Covered: lights, switches, fans, climate, covers, locks, media players, sensors and binary sensors; the area of an
+entity or of its device as the room; entities that the owner hid or disabled there, and those that only configure or
+diagnose, are left out; names that collide (both stay, by their ids); at most `MAX_THINGS`; states that are garbled or
+too long. Not covered: colours, presets, tilt, options, scenes and scripts of Home Assistant's own, locks with a code.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+import re
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from hearth.errors import NotFound, ToolError
+from hearth.protocols import SETTABLE, Message, Observation, Reading, Thing
+from hearth_home.assistant_settings import PREFIX
+from hearth_home.assistant_socket import AREAS, CHANGED, CONFIG, DEVICES, ENTITIES, STATES
+
+MAX_THINGS = 500
+MAX_NAME_CHARS, MAX_TEXT_CHARS = 100, 64
+N_REFUSED_KEPT = 50
+_KINDS: Mapping[str, str] = {
+    "light": "lamp", "switch": "plug", "fan": "fan", "climate": "heating", "cover": "blinds", "lock": "lock",
+    "media_player": "speaker", "sensor": "sensor", "binary_sensor": "sensor",
+}  # fmt: skip
+_DOORS = frozenset({"garage", "gate", "door"})
+_QUANTITIES = {"battery": "battery level", "pm25": "fine dust"}
+_OFF = frozenset({"off", "standby"})
+_SET_POSITION, _VOLUME_SET, _TURN_ON, _TURN_OFF = 4, 4, 128, 256
+"""Bits of `supported_features`: the first of covers, the others of media players."""
+
+
+class _State(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    entity_id: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,60}\.[a-z0-9_]{1,200}$")]
+    state: Annotated[str, Field(max_length=255)]
+    attributes: Mapping[str, Any] = {}
+
+
+class _Change(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    entity_id: Annotated[str, Field(max_length=300)]
+    new_state: _State | None = None
+
+
+class _Row(BaseModel):
+    """A row of a registry: of areas, devices or entities."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    area_id: str | None = None
+    name: str | None = None
+    id: str | None = None
+    device_id: str | None = None
+    entity_id: str | None = None
+    entity_category: str | None = None
+    hidden_by: str | None = None
+    disabled_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    thing: Thing
+    domain: str
+    attributes: Mapping[str, Any]
+
+
+class AssistantStates:
+    """A `protocols.Sensor` for the entities of a Home Assistant."""
+
+    name = "assistant"
+
+    def __init__(self, only: frozenset[str] = frozenset()) -> None:
+        """Read states.
+
+        Args:
+            only: Entities that are used; empty: all of a kind that is known.
+        """
+        self._only = only
+        self._known: dict[str, _Known] = {}
+        self._areas: dict[str, str] = {}
+        self._rooms: dict[str, str] = {}
+        """Room by id of a device."""
+        self._entities: dict[str, _Row] = {}
+        self._is_celsius = True
+        self._refused: deque[str] = deque(maxlen=N_REFUSED_KEPT)
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        return tuple(self._refused)
+
+    @property
+    def things(self) -> Mapping[str, Thing]:
+        return {id: one.thing for id, one in self._known.items()}
+
+    def topics(self) -> tuple[str, ...]:
+        return ()
+
+    def asks(self) -> tuple[Message, ...]:
+        return ()
+
+    # ── What is told ──────────────────────────────────────────────────────────────────────────────────────
+
+    def take(self, message: Message, at: dt.datetime) -> tuple[Observation, ...]:
+        try:
+            said = json.loads(message.payload)
+        except (ValueError, RecursionError):
+            self._refuse(message.topic, "it is no JSON")
+            return ()
+        if message.topic == CHANGED:
+            return self._changed(said, at)
+        if message.topic == CONFIG:
+            units = said.get("unit_system") if isinstance(said, dict) else None
+            self._is_celsius = not isinstance(units, dict) or units.get("temperature") != "°F"
+            return ()
+        rows = said if isinstance(said, list) else []
+        if message.topic == STATES:
+            return tuple(one for row in rows for one in self._told(row, at, is_retained=True))
+        if message.topic in (AREAS, DEVICES, ENTITIES):
+            self._register(message.topic, rows)
+        return ()
+
+    def _register(self, kind: str, rows: list[Any]) -> None:
+        for row in rows:
+            try:
+                one = _Row.model_validate(row)
+            except ValidationError:
+                continue  # without it an entity has no room, or is shown although hidden
+            if kind == AREAS and one.area_id and one.name:
+                self._areas[one.area_id] = _name(one.name)
+            elif kind == DEVICES and one.id and one.area_id:
+                self._rooms[one.id] = self._areas.get(one.area_id, "")
+            elif kind == ENTITIES and one.entity_id:
+                self._entities[one.entity_id] = one
+
+    def _changed(self, said: object, at: dt.datetime) -> tuple[Observation, ...]:
+        try:
+            change = _Change.model_validate(said)
+        except ValidationError as error:
+            self._refuse(CHANGED, _fault(error))
+            return ()
+        if change.new_state is None:
+            self._known.pop(f"{PREFIX}{change.entity_id}", None)
+            return ()
+        return self._told(change.new_state.model_dump(), at, is_retained=False)
+
+    def _told(self, said: object, at: dt.datetime, *, is_retained: bool) -> tuple[Observation, ...]:
+        try:
+            state = _State.model_validate(said)
+        except ValidationError as error:
+            self._refuse("a state", _fault(error))
+            return ()
+        domain = state.entity_id.partition(".")[0]
+        id = f"{PREFIX}{state.entity_id}"
+        if not self._is_wanted(state.entity_id, domain):
+            return ()
+        if id not in self._known and len(self._known) >= MAX_THINGS:
+            self._refuse(state.entity_id, f"{MAX_THINGS} things are known already; name those you use as `entities`")
+            return ()
+        found = dict(_readings(domain, state, is_celsius=self._is_celsius))
+        self._known[id] = _Known(self._thing(id, domain, state, found), domain, state.attributes)
+        units = {"temperature": "°C" if self._is_celsius else "°F"}
+        unit = str(state.attributes.get("unit_of_measurement") or "")[:20]
+        return tuple(
+            Observation(id, quantity, value, at, unit if domain == "sensor" else units.get(quantity, ""), is_retained)
+            for quantity, value in found.items()
+        )
+
+    def _is_wanted(self, entity_id: str, domain: str) -> bool:
+        if self._only:
+            return entity_id in self._only and domain in _KINDS
+        row = self._entities.get(entity_id)
+        is_shown = row is None or not (row.entity_category or row.hidden_by or row.disabled_by)
+        return domain in _KINDS and is_shown
+
+    def _thing(self, id: str, domain: str, state: _State, found: Mapping[str, Reading]) -> Thing:
+        row = self._entities.get(state.entity_id)
+        room = ""
+        if row is not None:
+            room = self._areas.get(row.area_id or "", "") or self._rooms.get(row.device_id or "", "")
+        said = state.attributes.get("friendly_name")
+        name = _name(said if isinstance(said, str) else "") or state.entity_id.partition(".")[2].replace("_", " ")
+        settable = frozenset(_settable(domain, state.attributes, is_celsius=self._is_celsius))
+        measured = frozenset(q for q in found if q not in SETTABLE and q not in ("reachable", "moving"))
+        kind = _KINDS[domain]
+        if domain == "cover" and state.attributes.get("device_class") in _DOORS:
+            kind = "door"
+        elif domain == "media_player" and state.attributes.get("device_class") == "tv":
+            kind = "tv"
+        before = self._known.get(id)
+        reads = measured | (before.thing.reads if before else frozenset())
+        return Thing(id, name, room, kind, settable, settable, reads)
+
+    def _refuse(self, what: str, why: str) -> None:
+        line = " ".join("".join(c if c.isprintable() else " " for c in f"{what[:100]}: {why}").split())[:300]
+        if line not in self._refused:
+            self._refused.append(line)
+
+    # ── Orders ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def order(
+        self, thing: str, wanted: Mapping[str, bool | float], known: Mapping[str, Reading]
+    ) -> tuple[Message, ...]:
+        one = self._known.get(thing)
+        if one is None:
+            raise NotFound(f"no thing {thing!r} is known to Home Assistant")
+        missing = [quantity for quantity in wanted if quantity not in one.thing.settable]
+        if missing:
+            can = ", ".join(sorted(one.thing.settable)) or "nothing"
+            raise ToolError(f"{one.thing.name!r} takes no order for {missing[0]}; it takes {can}")
+        target = {"entity_id": [thing.removeprefix(PREFIX)]}
+        return tuple(
+            Message(f"{one.domain}/{service}", json.dumps({"data": data, "target": target}).encode())
+            for service, data in _CALLS[one.domain](one.attributes, wanted, known)
+        )
+
+
+# ── What each domain tells ────────────────────────────────────────────────────────────────────────────────
+
+
+def _readings(domain: str, state: _State, *, is_celsius: bool) -> Iterator[tuple[str, Reading]]:
+    if state.state == "unavailable":
+        yield "reachable", False
+        return
+    yield "reachable", True
+    if state.state in ("unknown", ""):
+        return
+    said, attributes = state.state, state.attributes
+    if domain in ("light", "switch", "fan"):
+        yield "is_on", said == "on"
+        level = _number(attributes.get("brightness"))
+        if domain == "light" and said == "on" and level is not None:
+            yield "brightness", round(min(100.0, max(0.0, level / 255 * 100)), 1)
+    elif domain == "climate":
+        yield "is_on", said != "off"
+        if is_celsius and (wanted := _number(attributes.get("temperature"))) is not None:
+            yield "set_temperature", wanted
+        if (now := _number(attributes.get("current_temperature"))) is not None:
+            yield "temperature", now
+    elif domain == "cover":
+        yield from _cover_readings(said, attributes)
+    elif domain == "lock":
+        if said in ("locked", "unlocked"):
+            yield "is_locked", said == "locked"
+    elif domain == "media_player":
+        yield "is_on", said not in _OFF
+        if (volume := _number(attributes.get("volume_level"))) is not None:
+            yield "volume", round(min(100.0, max(0.0, volume * 100)), 1)
+    elif domain == "binary_sensor":
+        yield _quantity(attributes), said == "on"
+    elif (value := _sensed(said, attributes)) is not None:
+        yield _quantity(attributes), value
+
+
+def _cover_readings(said: str, attributes: Mapping[str, Any]) -> Iterator[tuple[str, Reading]]:
+    yield "moving", said if said in ("opening", "closing") else ""
+    place = _number(attributes.get("current_position"))
+    if place is not None:
+        yield "position", min(100.0, max(0.0, place))
+    elif said in ("open", "closed"):
+        yield "position", 100.0 if said == "open" else 0.0
+
+
+def _sensed(said: str, attributes: Mapping[str, Any]) -> Reading | None:
+    """Return what a sensor tells: a number, or a few words where it has no unit."""
+    try:
+        number = float(said)
+    except ValueError:
+        number = math.nan
+    if math.isfinite(number):
+        return number if abs(number) < 1e12 else None
+    is_text = not attributes.get("unit_of_measurement") and len(said) <= MAX_TEXT_CHARS and said.isprintable()
+    return said.strip() or None if is_text else None
+
+
+def _quantity(attributes: Mapping[str, Any]) -> str:
+    kind = attributes.get("device_class")
+    plain = kind.replace("_", " ") if isinstance(kind, str) else ""
+    return _QUANTITIES.get(plain, plain if re.fullmatch(r"[a-z][a-z ]{1,30}", plain) else "reading")
+
+
+def _number(value: object) -> float | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and math.isfinite(value) else None  # type: ignore[arg-type]
+
+
+# ── What each domain is told ──────────────────────────────────────────────────────────────────────────────
+
+
+def _settable(domain: str, attributes: Mapping[str, Any], *, is_celsius: bool) -> Iterator[str]:
+    features = attributes.get("supported_features")
+    bits = features if isinstance(features, int) else 0
+    if domain in ("light", "switch", "fan"):
+        yield "is_on"
+        modes = attributes.get("supported_color_modes")
+        if domain == "light" and isinstance(modes, list) and any(mode not in ("onoff", "unknown") for mode in modes):
+            yield "brightness"
+    elif domain == "climate":
+        modes = _modes(attributes)
+        if is_celsius and "temperature" in attributes:
+            yield "set_temperature"
+        if "off" in modes and len(modes) > 1:
+            yield "is_on"
+    elif domain == "cover":
+        yield "position"
+    elif domain == "lock" and not attributes.get("code_format"):
+        yield "is_locked"
+    elif domain == "media_player":
+        if bits & _TURN_ON and bits & _TURN_OFF:
+            yield "is_on"
+        if bits & _VOLUME_SET:
+            yield "volume"
+
+
+def _modes(attributes: Mapping[str, Any]) -> list[str]:
+    modes = attributes.get("hvac_modes")
+    return [mode for mode in modes if isinstance(mode, str)] if isinstance(modes, list) else []
+
+
+_Calls = Iterator[tuple[str, dict[str, object]]]
+
+
+def _switch_calls(
+    attributes: Mapping[str, Any],  # noqa: ARG001 - as the others
+    wanted: Mapping[str, bool | float],
+    known: Mapping[str, Reading],  # noqa: ARG001
+) -> _Calls:
+    bright = wanted.get("brightness")
+    if wanted.get("is_on", True) is False or bright == 0:
+        yield "turn_off", {}
+    elif bright is not None:
+        yield "turn_on", {"brightness_pct": round(float(bright))}
+    else:
+        yield "turn_on", {}
+
+
+def _climate_calls(
+    attributes: Mapping[str, Any], wanted: Mapping[str, bool | float], known: Mapping[str, Reading]
+) -> _Calls:
+    is_on = wanted.get("is_on")
+    # Setting a temperature switches on a device known to be off, and no other.
+    if is_on is not None and not ("set_temperature" in wanted and is_on and known.get("is_on") is not False):
+        modes = _modes(attributes)
+        running = "heat" if "heat" in modes else next((mode for mode in modes if mode != "off"), "heat")
+        yield "set_hvac_mode", {"hvac_mode": running if is_on else "off"}
+    if "set_temperature" in wanted:
+        value = float(wanted["set_temperature"])
+        low, high = (_number(attributes.get(name)) for name in ("min_temp", "max_temp"))
+        if (low is not None and value < low) or (high is not None and value > high):
+            raise ToolError(f"it takes {low} to {high}, not {value:g}; nothing was sent")
+        yield "set_temperature", {"temperature": value}
+
+
+def _cover_calls(
+    attributes: Mapping[str, Any],
+    wanted: Mapping[str, bool | float],
+    known: Mapping[str, Reading],  # noqa: ARG001
+) -> _Calls:
+    position = float(wanted["position"])
+    features = attributes.get("supported_features")
+    if position in (0, 100):
+        yield "open_cover" if position else "close_cover", {}
+    elif isinstance(features, int) and features & _SET_POSITION:
+        yield "set_cover_position", {"position": round(position)}
+    else:
+        raise ToolError(f"it opens and closes only as a whole, not to {position:g} %; expected 0 or 100")
+
+
+def _lock_calls(
+    attributes: Mapping[str, Any],  # noqa: ARG001
+    wanted: Mapping[str, bool | float],
+    known: Mapping[str, Reading],  # noqa: ARG001
+) -> _Calls:
+    yield "lock" if wanted["is_locked"] else "unlock", {}
+
+
+def _player_calls(
+    attributes: Mapping[str, Any],  # noqa: ARG001
+    wanted: Mapping[str, bool | float],
+    known: Mapping[str, Reading],
+) -> _Calls:
+    is_on = wanted.get("is_on")
+    if is_on is not None and not ("volume" in wanted and is_on and known.get("is_on") is not False):
+        yield "turn_on" if is_on else "turn_off", {}
+    if "volume" in wanted:
+        yield "volume_set", {"volume_level": round(float(wanted["volume"]) / 100, 3)}
+
+
+_Caller = Callable[[Mapping[str, Any], Mapping[str, bool | float], Mapping[str, Reading]], _Calls]
+_CALLS: Mapping[str, _Caller] = {
+    "light": _switch_calls, "switch": _switch_calls, "fan": _switch_calls, "climate": _climate_calls,
+    "cover": _cover_calls, "lock": _lock_calls, "media_player": _player_calls,
+}  # fmt: skip
+
+
+def _name(text: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:MAX_NAME_CHARS]
+
+
+def _fault(error: ValidationError) -> str:
+    fault = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, fault['loc']))[:60]}: {fault['msg']}"

@@ -1,0 +1,166 @@
+"""Rewrites a request as it is meant where people correct themselves, say what it is about first, or ask in a tag.
+
+"Forward it to Kath's... no, to Helen" goes to Helen. "I've got the brandy, you can take it off the list" takes the
+brandy off the list. "It's cold in here. Put the heating up, would you?" is about the heating. The owner is shown the
+reading.
+
+Covered: a correction marked by "no", "sorry" or "I mean" beside a pause; the thing that the sentence before the order
+is about; remarks and tags that ask for nothing. Not covered: corrections without a mark; what is said two sentences
+before.
+
+Source: Levelt 1983, Monitoring and self-repair in speech (reparandum, editing term, repair).
+"""
+
+from __future__ import annotations
+
+import re
+
+from hearth.language.temporal.time_words import WEEKDAYS
+from hearth.language.text.tokens import NUMBER_WORDS, listed
+from hearth.planning.dialogue.relative_levels import with_its_level
+
+_EDITING = re.compile(
+    r"\s*(?:\.\.\.|…|—|–|-\s|,|;)\s*(?:(?:oh|er|uh|um),?\s+)?"
+    r"(?:(?P<sure>no,?\s+wait,?|wait,?\s+no,?|no,|sorry,?|scratch\s+that,?|(?:no,?\s+)?i\s+mean[,:]?|or\s+rather,?|"
+    r"make\s+that)|no)\s+(?=\S)",
+    re.IGNORECASE,
+)
+"""The pause and the words by which a speaker takes back what was just said."""
+_PAUSE = re.compile(r"\.\.\.|…|—|–")
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_MOST_TAKEN_BACK, _MOST_REPAIRS, _LONGEST = 6, 3, 1_000
+_LIKE = 4
+"""So many first letters make one word a correction of another: "puregym, no purefit"."""
+
+
+def without_repairs(text: str) -> str:
+    """Return the request with what the speaker took back left out."""
+    for _ in range(_MOST_REPAIRS):
+        repaired = _repaired_once(text)
+        if repaired == text:
+            break
+        text = repaired
+    return text
+
+
+def _repaired_once(text: str) -> str:
+    for match in _EDITING.finditer(text):
+        before, after = text[: match.start()], text[match.end() :]
+        words, first = list(_WORD.finditer(before)), _WORD.match(after)
+        if not words or first is None:
+            continue
+        near = words[-_MOST_TAKEN_BACK:]
+        is_marked = bool(match["sure"]) or _PAUSE.search(match[0]) is not None
+        anchor = next((word for word in reversed(near) if word[0].lower() == first[0].lower()), None)
+        if anchor is None and (_is_like(words[-1][0], first[0]) or _is_same_kind(words[-1][0], first[0])):
+            anchor = words[-1]
+        if anchor is None and is_marked and (len(words) == 1 or len(_WORD.findall(after)) == 1):
+            anchor = words[-1]
+        if anchor is not None and (is_marked or anchor is words[-1]):
+            return before[: anchor.start()] + after
+    return text
+
+
+def _is_like(old: str, new: str) -> bool:
+    return old.lower() != new.lower() and len(new) >= _LIKE and old[:_LIKE].lower() == new[:_LIKE].lower()
+
+
+def _is_same_kind(old: str, new: str) -> bool:
+    """Return whether both are weekdays, or both numbers."""
+    both = {old.lower(), new.lower()}
+    return both <= WEEKDAYS.keys() or all(word in NUMBER_WORDS or word.isdecimal() for word in both)
+
+
+_TAG = re.compile(r"\s*,?\s+(?:would|will|can|could)\s+you\s*(?:please\s*)?[?.!]*\s*$", re.IGNORECASE)
+_ORDER = (
+    r"(?:so\s+|and\s+)?(?:(?:you|we)\s+can\s+|(?:would|could|can|will)\s+you\s+|please\s+|just\s+|pls\s+)*"
+    r"(?P<order>(?P<verb>add|block|bin|cancel|change|check|clear|complete|cross|delete|drop|knock|lock|lower|mark|move|"
+    r"mute|note|put|raise|remove|scrap|scratch|send|set|shut|snooze|strike|switch|take|tick|turn|write)\s+"
+    r"(?P<it>it|that\s+one|this\s+one|that|this|them|those)\b(?P<rest>[^.;!?]*))[.!?]*\s*"
+)
+_ABOUT = re.compile(rf"(?P<remark>[^?]{{3,120}}?)\s*(?:[.;!,]|\s-)\s*{_ORDER}", re.IGNORECASE)
+_DONE = listed(
+    "got bought ordered done paid posted finished sent called fetched returned eaten used made collected booked read "
+    "picked cleaned fixed washed watered cancelled had found taken"
+)
+_OF_DEED = re.compile(
+    rf"(?:(?:i|we)(?:['’]ve|\s+have)?\s+)?(?:just\s+|already\s+|now\s+)?(?:{'|'.join(_DONE)})(?:\s+up)?\s+"
+    r"(?P<thing>.+?)(?:\s+(?:now|already|today|yesterday|this\s+morning|at\s+last))*\s*",
+    re.IGNORECASE,
+)
+_OF_STATE = re.compile(
+    r"(?P<thing>(?:no\s+|the\s+|my\s+|our\s+|that\s+)?\S.*?)\s+(?:is|are|['’]s|was|were|has\s+been|have\s+been|looks?|seems?)\s+\S.*",
+    re.IGNORECASE,
+)
+_NONE_OF = re.compile(r"no\s+(?P<thing>[^,]+)(?:,.*)?", re.IGNORECASE)
+_ALONE = re.compile(r"(?P<thing>[\w'’ -]{3,40})\.\s*(?:\w+)?", re.IGNORECASE)
+_NOBODY = frozenset(listed("it this that there he she they i we you what who all everything"))
+
+
+def with_its_topic(text: str) -> str:
+    """Return the order with the thing for "it" which the remark before it is about; the text where there is none."""
+    match = _ABOUT.fullmatch(_TAG.sub("", text).strip())
+    if match is None:
+        return text
+    thing = _thing_of(match["remark"].strip(" ,.;"))
+    if not thing:
+        return text
+    verb, rest = match["verb"], match["rest"].strip(" ,")
+    return f"{verb} {thing} {rest}".strip()
+
+
+def _thing_of(remark: str) -> str:
+    """Return what a remark is about: what was got, what is not as it should be, what was named alone."""
+    for form in (_NONE_OF, _OF_DEED, _OF_STATE, _ALONE):
+        found = form.fullmatch(remark)
+        if found is not None and "," not in found["thing"]:
+            thing = found["thing"].strip()
+            words = thing.lower().split()
+            if words and words[0] not in _NOBODY and len(words) <= 8:
+                return thing
+    return ""
+
+
+_REMARK = re.compile(
+    r"\s*(?:it['’]?s|it\s+is|that['’]?s|there['’]?s|i['’]?m|i\s+am|we['’]?re|god|phew|brr+)\b[^.!?\d]{0,60}[.!,]\s+",
+    re.IGNORECASE,
+)
+_ORDERS = re.compile(
+    r"(?:please\s+|can\s+you\s+|could\s+you\s+|would\s+you\s+)?(?:put|turn|set|switch|open|close|shut|dim|make|lower|"
+    r"raise|lock|unlock|play|start|stop|pull|let)\b",
+    re.IGNORECASE,
+)
+
+
+def without_remarks(text: str) -> str:
+    """Return the request without a remark on how things are before an order to a device, and without "would you?"."""
+    said = text
+    if (tag := _TAG.search(text)) is not None and len(text[: tag.start()].split()) >= 2:
+        said = text[: tag.start()]
+    remark = _REMARK.match(said)
+    if remark is not None and _ORDERS.match(said, remark.end()):
+        said = said[remark.end() :]
+    return said
+
+
+_GAPPED = re.compile(
+    r"(?P<before>.*?\b)(?P<verb>turn|switch|put)\s+(?P<one>(?:(?!\b(?:and|on|off)\b)[^,.;?!])+?)\s+(?P<way>on|off)\s*,?\s+"
+    r"(?:and|but)\s+(?P<other>(?:the|my|our)\s+(?:(?!\b(?:and|on|off)\b)[^,.;?!])+?)\s+(?P<other_way>on|off)\b(?P<after>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def without_gaps(text: str) -> str:
+    """Return "turn the fan off and the lamp on" with its verb said again."""
+    found = _GAPPED.fullmatch(text)
+    if found is None:
+        return text
+    one, other = f"{found['one']} {found['way']}", f"{found['other']} {found['other_way']}"
+    return f"{found['before']}{found['verb']} {one} and {found['verb'].lower()} {other}{found['after']}"
+
+
+def plainly(text: str) -> str:
+    """Return a request as it is meant; unchanged where it is plain already."""
+    if len(text) > _LONGEST:
+        return text
+    return with_its_level(without_gaps(without_remarks(with_its_topic(without_repairs(text)))))

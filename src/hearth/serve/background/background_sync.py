@@ -1,0 +1,243 @@
+"""Keeps what comes from elsewhere up to date while `hearth up` runs: mail, calendar, address book, published calendars.
+
+Mail has a thread of its own: it waits until the server tells of something new (IDLE), and looks in between where a
+server cannot tell. The rest has another: each part is asked when its `sync_s` is over. What is fetched so is read by
+the next request without a word to a server.
+
+Covered: servers that are away or refuse (asked again, at growing intervals; the page says so), connections that end or
+say nothing, ending in the middle. Not covered: telling of new mail (`new_mail`); folders other than the INBOX.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import functools
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hearth.config import Settings
+from hearth.errors import HearthError
+from hearth.guard.egress.gateway import Egress
+from hearth.protocols import CallContext
+from hearth.serve.background.new_mail import NewMail
+from hearth.storage.database import Store
+from hearth.storage.fault_log import note_fault
+from hearth.storage.workspace import Folder
+from hearth.terminal import clean
+from hearth.tools.mail import mail_sync
+from hearth.tools.pim import subscriptions
+from hearth.tools.pim.dav import Kind
+from hearth.tools.pim.mirror import Mirror
+
+KEY = "background-sync"
+"""Under which its writes are journalled, and forgotten at once."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 900.0
+"""After a fault; doubled with each that follows."""
+LEAST_POLL_S = 60.0
+"""How often mail is looked for where the server cannot tell of it, at most."""
+LEAST_BETWEEN_S = 2.0
+"""Between two lookings for mail, however often a server says that there is some."""
+ENDS_WITHIN_S = 5.0
+"""How long the end of the home waits for a server that does not answer."""
+_WAITS_S = 1500.0
+
+
+@dataclass(frozen=True, slots=True)
+class SyncState:
+    """How one source of things from elsewhere stands."""
+
+    name: str
+    says: str
+    at: dt.datetime | None = None
+    """When it was last asked with success."""
+    is_fault: bool = False
+
+
+class BackgroundSync:
+    """What runs beside a home; made by `running`."""
+
+    def __init__(
+        self, home: Path, settings: Settings, call: CallContext, changed: Callable[[], None], mail: NewMail
+    ) -> None:
+        """Prepare it.
+
+        Args:
+            call: What a call would get; its settings and memory are used.
+            changed: Called when something new came.
+            mail: Told of mail that came.
+        """
+        self._mail = mail
+        self._home = home
+        self._settings = settings
+        self._call = call
+        self._changed = changed
+        self._zone = settings.zone()
+        self._stopped = threading.Event()
+        self._states: dict[str, SyncState] = {}
+
+    @property
+    def states(self) -> tuple[SyncState, ...]:
+        """How each source stands, by name; empty: there is none."""
+        return tuple(self._states[name] for name in sorted(self._states))
+
+    def start(self) -> list[threading.Thread]:
+        """Start a thread for mail, where a server is named, and one for the rest, where there is any."""
+        jobs: list[tuple[str, Callable[[CallContext, Folder], None]]] = []
+        if self._settings.mail.imap is not None:
+            self._states["Mail"] = SyncState("Mail", "not asked yet")
+            jobs.append(("mail", self._follow_mail))
+        sources = self._sources()
+        if sources:
+            self._states |= {name: SyncState(name, "not asked yet") for name in sources}
+            jobs.append(("calendars", functools.partial(self._follow, sources)))
+        threads = [
+            threading.Thread(target=self._run, args=(job,), name=f"hearth-sync-{name}", daemon=True)
+            for name, job in jobs
+        ]
+        for thread in threads:
+            thread.start()
+        return threads
+
+    def stop(self, threads: list[threading.Thread]) -> None:
+        """End them; one that waits for a server is left to its time limit."""
+        self._stopped.set()
+        ends = time.monotonic() + ENDS_WITHIN_S
+        for thread in threads:
+            thread.join(max(0.0, ends - time.monotonic()))
+
+    def _run(self, job: Callable[[CallContext, Folder], None]) -> None:
+        """Do a job with a database and a door of its own until the home ends."""
+        with contextlib.suppress(HearthError), Store.open(self._home / "hearth.db") as store:
+            folder = Folder(self._home / "owner", store)
+            egress = Egress.from_settings(self._settings, store, functools.partial(dt.datetime.now, self._zone))
+            job(replace(self._call, egress=egress, cancelled=self._stopped), folder)
+
+    def _call_now(self, call: CallContext, folder: Folder) -> CallContext:
+        now = dt.datetime.now(self._zone)
+        return replace(call, key=KEY, now=now, workspace=folder.for_call(KEY), notices=[], origins={})
+
+    # ── Mail ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _follow_mail(self, call: CallContext, folder: Folder) -> None:
+        n_faults = n_empty = 0
+        is_told = True
+        before = (0, 0)
+        while not self._stopped.is_set():
+            now = self._call_now(call, folder)
+            can_tell: bool | None = None
+            try:
+                is_first = not mail_sync.position(now)[0]
+                had = self._mail.there(now)
+                mail_sync.fetch(now, is_told=is_told)
+                folder.settle(KEY)
+                fault = next((note for note in now.notices if "not fetched" in note), "")
+                if not fault:
+                    there = mail_sync.position(now)
+                    if there != before and not is_first:
+                        self._mail.came(had, now)
+                    n_empty = n_empty + 1 if is_told and there == before else 0
+                    if there != before:
+                        self._changed()
+                    before = there
+                    can_tell = self._await_mail(now)
+            except HearthError as error:
+                fault = str(error)
+            except Exception as error:
+                note_fault(self._home, error)
+                fault = "a fault of Hearth's own; `hearth doctor` tells of it"
+            n_faults = n_faults + 1 if fault else 0
+            if fault:
+                self._states["Mail"] = replace(self._states["Mail"], says=clean(fault), is_fault=True)
+            is_told = bool(can_tell) or bool(fault)
+            # A server that tells of mail again and again where there is none is not followed at its own pace.
+            empty_s = min(LEAST_BETWEEN_S * 2.0 ** min(n_empty, 20), LONGEST_PAUSE_S) if n_empty else 0.0
+            self._stopped.wait(max(empty_s, self._pause_s(n_faults, can_tell=can_tell)))
+
+    def _await_mail(self, call: CallContext) -> bool | None:
+        """Wait for mail; None: the server cannot tell, or was asked just now. Raises: HearthError."""
+        self._states["Mail"] = SyncState("Mail", "up to date; the server tells of new mail", call.now)
+        told = mail_sync.await_mail(call, _WAITS_S)
+        if told is None:
+            every_s = max(self._settings.mail.sync_s, LEAST_POLL_S)
+            said = f"up to date; looked for every {every_s:g} s, as the server does not tell of new mail"
+            self._states["Mail"] = SyncState("Mail", said, call.now)
+        return told
+
+    def _pause_s(self, n_faults: int, *, can_tell: bool | None) -> float:
+        if n_faults:
+            return min(FIRST_PAUSE_S * 2.0 ** min(n_faults - 1, 20), LONGEST_PAUSE_S)
+        return LEAST_BETWEEN_S if can_tell is not None else max(self._settings.mail.sync_s, LEAST_POLL_S)
+
+    # ── The rest ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def _sources(self) -> Mapping[str, tuple[float, Callable[[CallContext], bool]]]:
+        """Return, by name, how often each source is asked, and what asks it."""
+        found: dict[str, tuple[float, Callable[[CallContext], bool]]] = {}
+        kinds: tuple[tuple[str, Kind], ...] = (("Calendar", "calendar"), ("Contacts", "contacts"))
+        for name, kind in kinds:
+            table = self._settings.calendar if kind == "calendar" else self._settings.contacts
+            if table.url:
+                found[name] = (max(table.sync_s, LEAST_POLL_S), functools.partial(_mirrored, kind))
+        if self._settings.calendar.subscription:
+            # Each has its own interval, which `subscriptions` knows.
+            found["Published calendars"] = (LEAST_POLL_S, subscriptions.refresh)
+        return found
+
+    def _follow(
+        self, sources: Mapping[str, tuple[float, Callable[[CallContext], bool]]], call: CallContext, folder: Folder
+    ) -> None:
+        due = dict.fromkeys(sources, 0.0)
+        n_faults = dict.fromkeys(sources, 0)
+        while not self._stopped.is_set():
+            for name, (every_s, ask) in sources.items():
+                if time.monotonic() < due[name] or self._stopped.is_set():
+                    continue
+                fault = self._ask(name, ask, self._call_now(call, folder))
+                folder.settle(KEY)
+                n_faults[name] = n_faults[name] + 1 if fault else 0
+                pause_s = self._pause_s(n_faults[name], can_tell=True) if fault else every_s
+                due[name] = time.monotonic() + pause_s
+            self._stopped.wait(max(0.1, min(due.values()) - time.monotonic()))
+
+    def _ask(self, name: str, ask: Callable[[CallContext], bool], call: CallContext) -> str:
+        """Ask a source once; return what went wrong."""
+        try:
+            is_changed = ask(call)
+        except HearthError as error:
+            call.notices.append(str(error))
+        except Exception as error:
+            note_fault(self._home, error)
+            call.notices.append("a fault of Hearth's own; `hearth doctor` tells of it")
+        else:
+            if is_changed:
+                self._changed()
+        fault = " ".join(call.notices)
+        before = self._states[name]
+        said = SyncState(name, clean(fault) or "up to date", before.at if fault else call.now, is_fault=bool(fault))
+        self._states[name] = said
+        return fault
+
+
+def _mirrored(kind: Kind, call: CallContext) -> bool:
+    """Fetch what changed on a configured server; say whether anything may have. Raises: HearthError."""
+    mirror = Mirror.configured(call, kind)
+    if mirror is not None:
+        mirror.refresh()
+    return mirror is not None
+
+
+@contextlib.contextmanager
+def running(
+    home: Path, settings: Settings, call: CallContext, changed: Callable[[], None], mail: NewMail
+) -> Iterator[BackgroundSync]:
+    """Keep a home's copies up to date until the block ends."""
+    sync = BackgroundSync(home, settings, call, changed, mail)
+    threads = sync.start()
+    try:
+        yield sync
+    finally:
+        sync.stop(threads)

@@ -1,0 +1,241 @@
+"""One entrance for a household: whoever signs in is led to their own home, and sees nothing of another's.
+
+It looks at names, origins and sizes as every door does, slows guessing, and hands a request on to the door of the home
+of whoever is signed in, with that home's own key; what the browser sends of keys and names of its own is left out.
+
+Covered: signing in and out, by password and passkey; programs with a token of one of the homes; a stream that ends when
+its person signs out. Not covered: what homes share (nothing); people on the same account of the machine, who can read
+each other's files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any, cast
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from hearth.errors import DeniedError, HearthError
+from hearth.serve.door import (
+    SAFE,
+    Application,
+    Keys,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    bounded_body,
+    cookies_in,
+    hardened_by_headers,
+    headers_of,
+    said,
+)
+from hearth.serve.household.members import Member, Members, Sessions
+from hearth.serve.household.passkeys import Passkeys
+from hearth.serve.pages.page_parts import Templates, fields
+from hearth.serve.pages.page_parts import field as form_field
+from hearth.terminal import clean
+
+COOKIE = "hearth-member"
+_YEAR_S = 31_536_000
+_MOST_GUESSES = 5
+_GUESS_S = 60.0
+_AT_ONCE = 2
+"""Passwords that are looked at at once: each takes 64 MB and a twentieth of a second."""
+_OWN = ("/sign-in", "/household", "/static/")
+_MOST_BODY_BYTES = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Dwelling:
+    """A home behind the entrance."""
+
+    door: Application
+    keys: Keys
+    address: str
+    """Under which its own door knows itself: `http://127.0.0.1:40001`."""
+
+
+@dataclass
+class Front:
+    """The application of the entrance (ASGI)."""
+
+    members: Members
+    sessions: Sessions
+    passkeys: Passkeys
+    dwellings: Mapping[str, Dwelling]
+    """By the name of who lives there."""
+    templates: Templates
+    hosts: frozenset[str]
+    clock: Callable[[], float]
+    is_tls: bool = False
+    _guesses: dict[str, list[float]] = field(default_factory=dict)
+    _looking: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
+
+    def __post_init__(self) -> None:
+        static = files("hearth.serve") / "static"
+        handlers = {HearthError: self._refused}
+        self._own = Starlette(
+            routes=[
+                Route("/sign-in", self.sign_in, methods=["GET", "POST"]),
+                Route("/sign-in/passkey", self.passkey, methods=["POST"]),
+                Route("/sign-in/challenge", self.challenge, methods=["POST"]),
+                Route("/household", self.household),
+                Route("/household/sign-out", self.sign_out, methods=["POST"]),
+                Route("/household/challenge", self.new_challenge, methods=["POST"]),
+                Route("/household/passkey", self.add_passkey, methods=["POST"]),
+                Mount("/static", StaticFiles(directory=str(static))),
+            ],
+            exception_handlers=cast("Mapping[Any, Any]", handlers),
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Lead a request where it belongs, or answer why not."""
+        if scope["type"] != "http":
+            return
+        headers = headers_of(scope)
+        if headers.get("host", "").lower() not in self.hosts:
+            await said(send, 421, "This name is not mine.")
+            return
+        origin = headers.get("origin", "").partition("://")[2].lower()
+        is_program = bool(headers.get("authorization"))
+        is_own = origin in self.hosts and headers.get("sec-fetch-site", "same-origin") == "same-origin"
+        if not is_program and scope["method"] not in SAFE and not is_own:
+            await said(send, 403, "Only this page itself may change something here.")
+            return
+        if is_program:
+            await self._for_program(scope, receive, send, headers["authorization"])
+            return
+        key = next(iter(cookies_in(headers, COOKIE)), "")
+        member = await run_in_threadpool(self.sessions.of_key, key) if key else None
+        path = scope["path"]
+        if path in _OWN or path.startswith(tuple(f"{one.rstrip('/')}/" for one in _OWN)):
+            scope["hearth.member"], scope["hearth.session"] = member, key
+            await self._own(scope, bounded_body(receive, _MOST_BODY_BYTES), hardened_by_headers(send))
+        elif member is None and scope["method"] == "GET":
+            await RedirectResponse("/sign-in", 303)(scope, receive, hardened_by_headers(send))
+        elif member is None:
+            await said(send, 401, "Sign in first.")
+        elif path == "/enter" or member.name not in self.dwellings:
+            await said(send, 404, "There is no such page, or your home is not up; start the household again.")
+        else:
+            dwelling = self.dwellings[member.name]
+            own = [(b"cookie", f"{dwelling.keys.cookie_name}={dwelling.keys.cookie}".encode())]
+            with suppress(ConnectionAbortedError, ClientDisconnect):
+                await dwelling.door(_led(scope, dwelling, own), receive, self._while_signed_in(send, key))
+
+    async def _for_program(self, scope: Scope, receive: Receive, send: Send, authorization: str) -> None:
+        token = authorization.partition(" ")[2]
+        for dwelling in self.dwellings.values():
+            if await run_in_threadpool(dwelling.keys.client_of, token) is not None:
+                await dwelling.door(_led(scope, dwelling, []), receive, send)
+                return
+        await said(send, 401, "This token is not known here; `hearth clients add NAME` makes one.")
+
+    def _while_signed_in(self, send: Send, key: str) -> Send:
+        """Send nothing more once the person signed out: a stream ends there."""
+
+        async def sending(message: Message) -> None:
+            is_stream = message["type"] == "http.response.body" and message.get("more_body")
+            if is_stream and await run_in_threadpool(self.sessions.of_key, key) is None:
+                await send({"type": "http.response.body", "body": b""})
+                raise ConnectionAbortedError("signed out")
+            await send(message)
+
+        return sending
+
+    # ── Its own pages ─────────────────────────────────────────────────────────────────────────────────────
+
+    async def sign_in(self, request: Request) -> Response:
+        """Ask for name and password, and sign in."""
+        if request.method == "GET":
+            if request.scope["hearth.member"] is not None:
+                return RedirectResponse("/household", 303)
+            return self.templates.page("sign_in.html", "Sign in")
+        given = await fields(request)
+        name, password = given.get("name", ""), given.get("password", "")
+        where = f"{name.casefold()[:60]} {request.client.host if request.client else ''}"
+        async with self._looking:
+            if self._is_guessing(where):  # asked here, as guesses may come side by side
+                return JSONResponse({"says": "Too many wrong passwords; try again in a minute."}, 429)
+            self._guesses.setdefault(where, []).append(self.clock())  # until it proves right
+            member = await run_in_threadpool(self.members.by_password, name, password)
+        if member is None:
+            return JSONResponse({"says": "This name and password do not go together."}, 401)
+        self._guesses.pop(where, None)
+        return self._signed_in(member)
+
+    async def challenge(self, request: Request) -> Response:  # noqa: ARG002 - every route is handed the request
+        """Begin signing in with a passkey."""
+        return JSONResponse({"options": self.passkeys.asking()})
+
+    async def passkey(self, request: Request) -> Response:
+        """Sign in with a passkey."""
+        return self._signed_in(self.passkeys.who(await form_field(request, "answer")))
+
+    async def household(self, request: Request) -> Response:
+        """Say who is signed in, and offer a passkey and the way out."""
+        member = request.scope["hearth.member"]
+        if member is None:
+            return RedirectResponse("/sign-in", 303)
+        return self.templates.page("household.html", "Household", member=member)
+
+    async def sign_out(self, request: Request) -> Response:
+        """Sign out here."""
+        self.sessions.end(request.scope["hearth.session"])
+        answer = JSONResponse({"goto": "/sign-in"})
+        answer.delete_cookie(COOKIE)
+        return answer
+
+    async def new_challenge(self, request: Request) -> Response:
+        """Begin adding a passkey."""
+        return JSONResponse({"options": self.passkeys.adding(self._who(request))})
+
+    async def add_passkey(self, request: Request) -> Response:
+        """Keep a new passkey."""
+        self.passkeys.add(self._who(request), await form_field(request, "answer"))
+        return JSONResponse({"says": "From now on you may sign in with this passkey."})
+
+    def _who(self, request: Request) -> Member:
+        """Raises: DeniedError: Nobody is signed in."""
+        member: Member | None = request.scope["hearth.member"]
+        if member is None:
+            raise DeniedError("sign in first")
+        return member
+
+    def _signed_in(self, member: Member) -> Response:
+        answer = JSONResponse({"goto": "/"})
+        key = self.sessions.begin(member)
+        answer.set_cookie(COOKIE, key, max_age=_YEAR_S, httponly=True, secure=self.is_tls, samesite="strict")
+        return answer
+
+    def _is_guessing(self, where: str) -> bool:
+        now = self.clock()
+        self._guesses = {
+            one: late for one, times in self._guesses.items() if (late := [at for at in times if now - at < _GUESS_S])
+        }
+        return len(self._guesses.get(where, ())) >= _MOST_GUESSES
+
+    async def _refused(self, request: Request, error: Exception) -> Response:
+        status = 403 if isinstance(error, DeniedError) else 400
+        if request.method == "GET":
+            return self.templates.fault(clean(str(error)), status)
+        return JSONResponse({"says": clean(str(error))}, status)
+
+
+def _led(scope: Scope, dwelling: Dwelling, own: list[tuple[bytes, bytes]]) -> Scope:
+    """Return the request as the home's own door takes it."""
+    kept = [(name, value) for name, value in scope["headers"] if name not in (b"host", b"cookie", b"origin")]
+    host = dwelling.address.partition("://")[2].encode()
+    had_origin = any(name == b"origin" for name, _ in scope["headers"])
+    origin = [(b"origin", dwelling.address.encode())] if had_origin else []
+    return {**scope, "headers": [*kept, (b"host", host), *origin, *own]}

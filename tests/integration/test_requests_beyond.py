@@ -1,0 +1,101 @@
+"""Requests that no tool should be made to serve, through the whole agent: nothing is planned, asked or written."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from hearth.agent import Agent, make_home
+from hearth.guard.policy.approval import YesApprover
+from hearth.learning.learned_state import State
+from hearth.learning.teaching.corrections import correct
+from hearth.testing import FIXED_NOW
+from hearth.types import Plan
+
+
+@pytest.fixture(scope="module")
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
+    home = tmp_path_factory.mktemp("beyond")
+    make_home(home, {"name": "Mira", "email": "mira@home.example", "time_zone": "Europe/Berlin", "country": "DE"})
+    agent = Agent.open(home, YesApprover(), environ=os.environ, clock=lambda: FIXED_NOW)
+    for _ in agent.learn_shipped():
+        pass
+    yield agent
+    agent.close()
+
+
+def test_they_are_answered_and_nothing_is_written(agent: Agent) -> None:
+    budget = agent.home / "owner/documents/budget.csv"
+    budget.write_text("1\n2\n")
+    card = "BEGIN:VCARD\r\nVERSION:3.0\r\nUID:k\r\nFN:Karin Vogt\r\nN:Vogt;Karin;;;\r\nEMAIL:karin@home.example\r\nEND:VCARD\r\n"
+    (agent.home / "owner/contacts/karin.vcf").write_text(card)
+    script = agent.run(agent.request("write a python script that sums the numbers in budget.csv"))
+    assert (script.plan, script.answer.status) == (None, "refused")
+    assert "I left your files alone" in script.answer.text
+    assert budget.read_text() == "1\n2\n"
+    low = agent.run(agent.request("I feel really anxious"))
+    assert low.plan is None
+    assert low.answer.text.startswith("I'm sorry that you feel like that.")
+    daily = agent.run(agent.request("every morning at 7 tell me what is on my calendar"))
+    assert daily.plan is None
+    assert "remind you of it" in daily.answer.text
+    draft = agent.run(agent.request("write Karin that I will be late in my usual style"))
+    assert draft.plan is not None
+    assert draft.plan.steps[-1].arguments["text"] == "I will be late"
+    assert draft.answer.status == "partly"
+    assert "I can't do this part yet: “in my usual style”." in draft.answer.text
+
+
+@pytest.mark.parametrize(
+    ("asked", "then", "shown"),
+    [
+        ("what is on my calendar tomorrow", "the second one", "Dentist"),
+        ("what is on my calendar tomorrow", "when is the third one", "Choir"),
+        ("list my contacts", "what is the phone number of the second one", "+49 30 555 0199"),
+        ("what notes do I have", "the second one", "Water: the blue tap"),
+    ],
+)
+def test_the_second_one_of_a_list_is_shown(agent: Agent, asked: str, then: str, shown: str) -> None:
+    owner = agent.home / "owner"
+    for hour, title in ((8, "Bakery"), (10, "Dentist"), (19, "Choir")):
+        day = f"{FIXED_NOW + dt.timedelta(days=1):%Y%m%d}"
+        lines = f"UID:{title}\nDTSTART:{day}T{hour:02}0000Z\nDTEND:{day}T{hour:02}3000Z\nSUMMARY:{title}\n"
+        (owner / f"calendar/{title}.ics").write_text(
+            f"BEGIN:VCALENDAR\nVERSION:2.0\nBEGIN:VEVENT\n{lines}END:VEVENT\nEND:VCALENDAR\n"
+        )
+    for given, phone in (("Ada", "0198"), ("Bea", "0199")):
+        card = f"UID:{given}\nFN:{given} Alt\nN:Alt;{given};;;\nTEL:+49 30 555 {phone}\n"
+        (owner / f"contacts/{given}.vcf").write_text(f"BEGIN:VCARD\nVERSION:3.0\n{card}END:VCARD\n")
+    for number, (name, text) in enumerate((("garden", "Water: the blue tap"), ("attic", "Boxes: by year"))):
+        (owner / f"notes/{name}.md").write_text(f"# {name.title()}\n\n{text}\n")
+        os.utime(owner / f"notes/{name}.md", (number, number))
+    agent.run(agent.request(asked))
+    picked = agent.run(agent.request_after(then))
+    assert picked.answer.status == "done"
+    assert shown in picked.answer.text
+    assert "\n" not in picked.answer.text, "it alone is shown"
+
+
+@pytest.mark.parametrize(
+    "text", ["any new mails", "what mails did I get this week", "show me the mails from last week"]
+)
+def test_mails_without_a_sender_are_from_everybody(agent: Agent, text: str) -> None:
+    plan = agent.plan(agent.request(text), agent.tools.specs)
+    assert isinstance(plan, Plan)
+    assert [step.tool for step in plan.steps] == ["find_mail"]
+    assert "sender" not in plan.steps[0].arguments
+
+
+def test_an_own_lesson_goes_before(agent: Agent) -> None:
+    said = "I feel really anxious"
+    before = agent.run(agent.request(said))
+    plan = agent.plan(agent.request("add a note that says breathe"), agent.tools.specs)
+    assert isinstance(plan, Plan)
+    state = State.open(agent.home, agent.encoder, tools=agent.tools.specs, store=agent.store)
+    correct(state, agent.recall, before, plan, agent.tools.specs)
+    after = agent.run(agent.request(said))
+    assert after.plan is not None
+    assert [step.tool for step in after.plan.steps] == ["add_note"]

@@ -1,0 +1,75 @@
+"""A reminder said with a new event."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from hearth.planning.dialogue.event_leads import lead_of, with_lead
+from hearth.registry import load_tools
+from hearth.testing import FIXED_NOW
+from hearth.types import Plan, Ref, Step
+
+TOOLS = load_tools(None).specs
+LUNCH = Step("add_event", {"title": "lunch", "start": "2099-01-02T13:00:00+01:00"})
+
+
+@pytest.mark.parametrize(
+    ("text", "rest", "before"),
+    [
+        ("lunch on friday at one, remind me 30 minutes before", "lunch on friday at one", dt.timedelta(minutes=30)),
+        ("add the dentist tomorrow at 3 with a reminder an hour before", "add the dentist tomorrow at 3", dt.timedelta(hours=1)),
+        ("call at 9 and please remind me 2 hours beforehand.", "call at 9", dt.timedelta(hours=2)),
+        ("call at 14:00 - alert me 15 min before it please", "call at 14:00", dt.timedelta(minutes=15)),
+        ("trip on 3 May, and set a reminder one day ahead", "trip on 3 May", dt.timedelta(days=1)),
+    ],
+)  # fmt: skip
+def test_the_reminder_that_ends_a_request(text: str, rest: str, before: dt.timedelta) -> None:
+    lead = lead_of(text, FIXED_NOW)
+    assert lead is not None
+    assert (lead.rest, lead.before) == (rest, before)
+    assert lead.text in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "remind me 30 minutes before",
+        "remind me an hour before the dentist",
+        "lunch at one, an hour before the film",
+        "move lunch 30 minutes earlier",
+        "what did I do 30 minutes before",
+        "remind me in 30 minutes",
+    ],
+)
+def test_no_reminder_is_said(text: str) -> None:
+    assert lead_of(text, FIXED_NOW) is None
+
+
+def test_the_reminder_follows_its_event() -> None:
+    lead = lead_of("lunch on friday at one, remind me 30 minutes before", FIXED_NOW)
+    assert lead is not None
+    plan = with_lead(Plan((LUNCH,), 0.9), lead, FIXED_NOW, TOOLS)
+    assert plan is not None
+    assert plan.steps[1].arguments == {"text": Ref(0, ("title",)), "at": "2099-01-02T12:30:00+01:00"}
+    assert plan.steps[1].text == "remind me 30 minutes before"
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        Plan((Step("add_to_list", {"list": "shopping", "items": ["milk"]}),)),
+        Plan((LUNCH, LUNCH)),
+        Plan((LUNCH,), unserved=("bring cake",)),
+        Plan((Step("add_event", {"title": "lunch", "start": Ref(0, ("start",))}),)),
+        Plan((Step("add_event", {"title": "lunch", "start": "2001-01-01T13:00:00+01:00"}),)),
+        Plan((Step("add_event", {"title": "lunch", "start": "soon"}),)),
+        Plan((Step("add_event", {"title": "lunch", "start": "2099-01-02T13:00:00"}),)),
+    ],
+)
+def test_what_is_no_event_to_come_is_left_as_it_was(plan: Plan) -> None:
+    lead = lead_of("lunch on friday at one, remind me 30 minutes before", FIXED_NOW)
+    assert lead is not None
+    assert with_lead(plan, lead, FIXED_NOW, TOOLS) is None

@@ -1,0 +1,56 @@
+"""Answers to questions back, and corrections whose mark comes last."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from hearth.planning.dialogue.question_answers import answered, with_mark_first
+from hearth.testing import FIXED_NOW
+from hearth.types import Answer, Context, Episode, Refusal, Request
+
+
+def _asked(said: str, missing: str, kind: str = "needs") -> Episode:
+    refusal = Refusal(kind, "When?", (missing,))  # type: ignore[arg-type]
+    return Episode("e", Request(said, FIXED_NOW), None, refusal, None, (), Answer("When?", "needs"))
+
+
+@pytest.mark.parametrize(
+    ("said", "missing", "text", "whole"),
+    [
+        ("remind me to text mum", "add_reminder.at", "6pm", "remind me to text mum at 6pm"),
+        ("remind me to call Donna.", "add_reminder.at", "Tomorrow at two", "remind me to call Donna Tomorrow at two"),
+        ("set a timer", "set_timer.length", "20 minutes", "set a timer for 20 minutes"),
+        ("add to shopping", "add_to_list.items", "eggs", "add eggs to shopping"),
+        ("email Miguel", "draft_mail.text", "The truck is blocked in.", "email Miguel: The truck is blocked in"),
+        ("set a reminder", "add_reminder.text", "to ring Ida at six", "set a reminder to ring Ida at six"),
+        ("remind me to text mum", "add_reminder.at", "what's the time", ""),
+        ("remind me to text mum", "add_reminder.at", "the blue one", ""),
+        ("email Miguel", "draft_mail.text", "never mind", ""),
+        ("email Miguel", "draft_mail.text", "", ""),
+    ],
+)
+def test_an_answer_completes_what_was_asked(said: str, missing: str, text: str, whole: str) -> None:
+    assert answered(text, _asked(said, missing), FIXED_NOW, Context()) == whole
+
+
+def test_nothing_is_completed_later_or_where_nothing_was_asked() -> None:
+    late = FIXED_NOW + dt.timedelta(minutes=16)
+    assert answered("6pm", _asked("remind me to text mum", "add_reminder.at"), late, Context()) == ""
+    assert answered("6pm", _asked("fly", "add_reminder.at", "out_of_scope"), FIXED_NOW, Context()) == ""
+
+
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [
+        ("Half past ten, I beg your pardon.", "no, Half past ten"),
+        ("9 i mean", "no, 9"),
+        ("scratch that, Sunday", "no, Sunday"),
+        ("actually half past two would be better", "actually half past two"),
+        ("tell Ben I'm late, sorry", "tell Ben I'm late, sorry"),
+        ("sorry", "sorry"),
+    ],
+)
+def test_a_mark_at_the_end_is_read_first(said: str, read: str) -> None:
+    assert with_mark_first(said) == read
