@@ -245,6 +245,37 @@ def test_what_is_not_said_is_asked_for_and_never_guessed(reader: openai.OpenAI) 
     messages += [{"role": "assistant", "content": question}, {"role": "user", "content": "Paris"}]
     answer = reader.chat.completions.create(model="hearth", messages=messages, tools=TOOLS)
     assert called(answer) == [("get_weather", {"city": "Paris"})]
+    told = reader.chat.completions.create(model="hearth", messages=with_results(messages, answer, "rain"), tools=TOOLS)
+    assert (called(told), told.choices[0].message.content) == ([], "rain")
+
+
+def test_calls_go_on_one_by_one_after_questions(reader: openai.OpenAI) -> None:
+    messages = said("how is the weather and turn on the light")
+    lines = [("get_weather", "city", "hamlet", "rain"), ("turn_on_light", "room", "hall", "on")]
+    told = ""
+    for name, needed, answer, result in lines:
+        asked = reader.chat.completions.create(
+            model="hearth", messages=messages, tools=TOOLS, parallel_tool_calls=False
+        )
+        question = asked.choices[0].message.content
+        assert question == f"{told}To call {name} I need to know {needed}."
+        messages += [{"role": "assistant", "content": question}, {"role": "user", "content": answer}]
+        call = reader.chat.completions.create(model="hearth", messages=messages, tools=TOOLS, parallel_tool_calls=False)
+        assert called(call) == [(name, {needed: answer})]
+        messages, told = with_results(messages, call, result), f"{result}\n"
+    last = reader.chat.completions.create(model="hearth", messages=messages, tools=TOOLS)
+    assert last.choices[0].message.content == "rain\non"
+
+
+def test_who_does_not_answer_asks_for_something_else(reader: openai.OpenAI) -> None:
+    messages = said("how is the weather")
+    question = "To call get_weather I need to know city."
+    messages += [
+        {"role": "assistant", "content": question},
+        {"role": "user", "content": "turn on the light in the hall"},
+    ]
+    answer = reader.chat.completions.create(model="hearth", messages=messages, tools=TOOLS)
+    assert called(answer) == [("turn_on_light", {"room": "hall"})]
 
 
 def test_the_function_that_a_program_names(reader: openai.OpenAI) -> None:

@@ -38,8 +38,11 @@ _MOST_PARAMETERS = 64
 _MOST_CLAUSES = 12
 _LEAST_SURE = 0.5
 """Least chance at which a value is taken: one that is more likely wrong is asked for, or left out where it may be."""
-_NEEDS = re.compile(r"To call \S+ I need to know .+\.")
+_NEEDS = re.compile(r"To call (\S+) I need to know .+\.")
 _WORD = re.compile(r"[^\W_]+")
+_ARTICLES = frozenset({"a", "an", "the"})
+_LEADING = _ARTICLES | {"in", "at", "on", "for", "to", "from", "it's"}
+_MOST_BARE_WORDS = 5
 
 
 class Function(BaseModel):
@@ -102,15 +105,32 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What was said and done from the last words of the user on."""
+    """What was said and done since the user asked for what stands open."""
 
     text: str
-    question: str = ""
-    """What the program was told just before; empty at the beginning."""
+    """The last words of the user."""
     before: str = ""
-    """The words that question was about."""
+    """The words with which the user began, where the last ones answer a question about them; else empty."""
+    answers: tuple[tuple[str, str], ...] = ()
+    """What the program was asked about them, and what the user said to it; `text` is the last."""
     results: tuple[str, ...] = ()
     """What the calls made since brought, in their order."""
+
+    @classmethod
+    def of(cls, messages: Sequence[tuple[str, str]]) -> Exchange:
+        """Read a conversation, as roles and words."""
+        of_user = [k for k, (role, _) in enumerate(messages) if role == "user"]
+        if not of_user:
+            return cls("")
+        first, answers = of_user[-1], list[tuple[str, str]]()
+        for earlier, k in zip(reversed(of_user[:-1]), reversed(of_user)):
+            role, said = messages[k - 1]
+            question = said.rpartition("\n")[2]
+            if role != "assistant" or not _NEEDS.fullmatch(question) or not messages[earlier][1].strip():
+                break
+            first, answers = earlier, [(question, messages[k][1]), *answers]
+        results = tuple(text for role, text in messages[first + 1 :] if role == "tool")
+        return cls(messages[of_user[-1]][1], messages[first][1] if answers else "", tuple(answers), results)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,19 +153,21 @@ class ClientTools:
         """Return what comes next; None where no tool of the program's fits, so that the request is Hearth's own."""
         if offer.choice == "none" or not offer.functions or not said.text.strip():
             return ToolTurn(_told(said.results)) if said.results else None
-        is_answer = _NEEDS.fullmatch(said.question) and said.before.strip()
-        text = f"user: {said.before}\nagent: {said.question}\nuser: {said.text}" if is_answer else said.text
-        wanted = self._wanted(text, offer, is_whole=bool(is_answer))
+        wanted = self._wanted(said, offer)
+        if said.answers and _question(wanted) == said.answers[-1][0]:
+            said = Exchange(said.text)  # it answers nothing: a request of its own
+            wanted = self._wanted(said, offer)
         left = wanted[len(said.results) :]
+        if not offer.is_parallel:
+            left = left[:1]
         if not left:
             return ToolTurn(_told(said.results)) if said.results else None
         if question := _question(left):
             return ToolTurn("\n".join(filter(None, (_told(said.results), question))))
-        calls = [_call(spec, filled) for spec, filled in left]
-        return ToolTurn(calls=tuple(calls if offer.is_parallel else calls[:1]))
+        return ToolTurn(calls=tuple(_call(spec, filled) for spec, filled in left))
 
-    def _wanted(self, text: str, offer: Offer, *, is_whole: bool) -> list[tuple[ToolSpec, Filled]]:
-        """Return the calls a text asks for, clause by clause where several clauses ask for some."""
+    def _wanted(self, said: Exchange, offer: Offer) -> list[tuple[ToolSpec, Filled]]:
+        """Return the calls that are asked for, clause by clause where several clauses ask for some."""
         specs = _specs(offer)
         if not specs:
             return []
@@ -153,16 +175,17 @@ class ClientTools:
         if not filler.is_trained:
             return []  # without the reader nobody can say which fits
         now = dt.datetime.now().astimezone()
-        parts = [] if is_whole else [one.text for one in clauses(text, find_slots(text, now, Context()))]
+        text = said.before or said.text
+        parts = [one.text for one in clauses(text, find_slots(text, now, Context()))]
         if 1 < len(parts) <= _MOST_CLAUSES:
             asked = [(part, filler.asked_for(part, specs)) for part in parts]
             if sum(bool(names) for _, names in asked) > 1:
-                return [call for part, names in asked for call in _filled(filler, part, names, specs, now)]
+                return [call for part, names in asked for call in _filled(filler, part, said, names, specs, now)]
         names = filler.asked_for(text, specs)
         if not names and (offer.named or offer.choice == "required"):
             chances = filler.match(text, specs)
             names = (max(zip(chances, specs), key=lambda one: one[0])[1].name,)
-        return _filled(filler, text, names, specs, now)
+        return _filled(filler, text, said, names, specs, now)
 
     @property
     def last_s(self) -> float:
@@ -199,28 +222,49 @@ def _specs(offer: Offer) -> list[ToolSpec]:
 
 
 def _filled(
-    filler: Filler, text: str, names: Sequence[str], specs: Sequence[ToolSpec], now: dt.datetime
+    filler: Filler, text: str, said: Exchange, names: Sequence[str], specs: Sequence[ToolSpec], now: dt.datetime
 ) -> list[tuple[ToolSpec, Filled]]:
+    """Return the calls with what the text gives them; where that is not enough, with the answers beside it."""
     by_name = {spec.name: spec for spec in specs}
     steps = [by_name[name] for name in names]
-    return [(spec, _sure(spec, one)) for spec, one in zip(steps, filler.fill(text, steps, now, Context()))]
+    calls = [(spec, _sure(spec, one)) for spec, one in zip(steps, filler.fill(text, steps, now, Context()))]
+    for k, (spec, one) in enumerate(calls):
+        answers = [(q, answer) for q, answer in said.answers if _NEEDS.sub(r"\1", q) == spec.name]
+        if one.missing and answers:
+            talk = "\n".join([f"user: {text}", *(f"agent: {q}\nuser: {answer}" for q, answer in answers)])
+            (filled,) = filler.fill(talk, [spec], now, Context())
+            found, answer = _sure(spec, filled), answers[-1][1]
+            is_bare = bool(found.missing) and not filler.asked_for(answer, specs)
+            calls[k] = spec, _with_bare(spec, found, answer) if is_bare else found
+    return [one for k, one in enumerate(calls) if one not in calls[:k]]  # one answer for two of them makes them one
+
+
+def _with_bare(spec: ToolSpec, filled: Filled, answer: str) -> Filled:
+    """Take a short answer that the reader made nothing of as the one text that was asked for."""
+    said = [word for word in answer.split() if word.casefold().strip(",.!?") not in POLITE]
+    while said and said[0].casefold() in _LEADING:
+        del said[0]
+    asked = [p for p in spec.parameters if p.name in filled.missing]
+    if len(asked) != 1 or asked[0].type != "text" or asked[0].enum or not 0 < len(said) <= _MOST_BARE_WORDS:
+        return filled
+    return replace(filled, arguments={**filled.arguments, asked[0].name: " ".join(said).strip(",.!?")}, missing=())
 
 
 def _sure(spec: ToolSpec, filled: Filled) -> Filled:
-    """Leave out what is not surely said: words that only ask ("how"), and what is more likely wrong than right."""
+    """Leave out what is not surely said: words that only ask ("how") or name the tool or what it takes ("the weather"),
+    and what is more likely wrong than right.
+    """
+    names = " ".join([spec.name, *(p.name for p in spec.parameters)])
+    empty = QUESTIONS | POLITE | _ARTICLES | set(_WORD.findall(names.casefold().replace("_", " ")))
 
     def holds(one: Parameter) -> bool:
         value = filled.arguments.get(one.name)
-        is_word = not isinstance(value, str) or bool(one.enum) or not _asks_only(value)
+        is_word = not isinstance(value, str) or bool(one.enum) or not empty.issuperset(_WORD.findall(value.casefold()))
         return value is not None and is_word and filled.confidences.get(one.name, 1.0) >= _LEAST_SURE
 
     kept = {p.name: filled.arguments[p.name] for p in spec.parameters if holds(p)}
     missing = tuple(p.name for p in spec.parameters if p.is_required and p.name not in kept)
     return replace(filled, arguments=kept, missing=missing)
-
-
-def _asks_only(value: str) -> bool:
-    return all(word in QUESTIONS | POLITE for word in _WORD.findall(value.casefold()))
 
 
 def _question(calls: Sequence[tuple[ToolSpec, Filled]]) -> str:

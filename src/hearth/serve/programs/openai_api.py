@@ -83,7 +83,7 @@ class _Completion(BaseModel):
     @property
     def exchange(self) -> Exchange:
         """What was said and done from the last words of the user on."""
-        return responses.exchange_of([(m.role, responses.words(m.content)) for m in self.messages])
+        return Exchange.of([(m.role, responses.words(m.content)) for m in self.messages])
 
     @property
     def offer(self) -> Offer:

@@ -7,7 +7,7 @@ stored by id: each request brings what it goes on from.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -73,7 +73,7 @@ class Asked(BaseModel):
         """What was said and done from the last words of the user on."""
         if isinstance(self.input, str):
             return Exchange(self.input)
-        return exchange_of([(_role(item), words(item.output or item.content)) for item in self.input])
+        return Exchange.of([(_role(item), words(item.output or item.content)) for item in self.input])
 
     @property
     def offer(self) -> Offer:
@@ -85,21 +85,6 @@ class Asked(BaseModel):
 
 def _role(item: _Item) -> str:
     return "tool" if item.type == "function_call_output" else item.role if item.type == "message" else ""
-
-
-def exchange_of(messages: Sequence[tuple[str, str]]) -> Exchange:
-    """Return what a conversation, as roles and words, holds from the last words of the user on."""
-    of_user = [k for k, (role, _) in enumerate(messages) if role == "user"]
-    if not of_user:
-        return Exchange("")
-    last = of_user[-1]
-    role, said = messages[last - 1] if last else ("", "")
-    return Exchange(
-        messages[last][1],
-        question=said if role == "assistant" else "",
-        before=messages[of_user[-2]][1] if len(of_user) > 1 else "",
-        results=tuple(text for role, text in messages[last + 1 :] if role == "tool"),
-    )
 
 
 def document(id: str, model: str, created: int, turn: ToolTurn | None, n_words: tuple[int, int]) -> dict[str, Any]:
