@@ -106,12 +106,14 @@ def test_a_home_plans_with_the_adapter_in_use(home: Path, tmp_path: Path) -> Non
     the adapter is put in use whatever the gate says of them. The gate is judged by the tests before and after this one.
     """
     model = make_llama(home / "models" / "tiny", width=64)
-    shown = [
+    words = "zorble the quux|quux zorbling please|zorble a quux|do zorble quux now|zorble my quux|the quux zorbled"
+    words += "|zorble zorble quux|quux zorble|can you zorble the quux|zorble this quux|zorble that quux please|quux to zorble"
+    shown = [  # as many as leave the model no doubt: of four it made this or nothing, as rounding had it
         {"id": f"s{k}", "user_request": text, "task_nodes": [{"task": "current_time", "arguments": []}]}
-        for k, text in enumerate(("zorble the quux", "quux zorbling please", "zorble a quux", "do zorble quux now"))
+        for k, text in enumerate(words.split("|"))
     ]
     (tmp_path / "shown.jsonl").write_text("\n".join(map(json.dumps, shown)))
-    options = ("--epochs", "120", "--lr", "0.01", "--tool-tokens", "--from", tmp_path / "shown.jsonl")
+    options = ("--epochs", "60", "--lr", "0.003", "--tool-tokens", "--from", tmp_path / "shown.jsonl")
     hearth("--home", home, "adapters", "distil", "--base", model, *options, code=(0, 1))
     hearth("--home", home, "adapters", "promote", "1")
     listing = json.loads(hearth("--home", home, "adapters", "list", "--json"))
