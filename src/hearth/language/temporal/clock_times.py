@@ -85,6 +85,7 @@ _FRACTIONS = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20}
 CLOCK_WORDS = frozenset({*_NAMED, *_FRACTIONS, *(word for word, n in ONES.items() if 1 <= n <= 12), "a"})
 AFTER_HOUR = frozenset(["", ".", ",", "?", "!", ";", "with", "for", "in", "at", "and", "to", "on", "please", "about"])
 """Words that may follow a bare hour; after any other word it is a count."""
+_AFTER_DIGITS = frozenset(listed("today tomorrow tonight every this sharp each"))
 _GLUED_BEFORE = frozenset("$€£¥#*/+=.,_%&")
 
 
@@ -183,7 +184,7 @@ def _digital(line: Line, index: int, word: str) -> tuple[Clock, int] | None:
 
 
 def _numeric(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, int] | None:
-    """Read 5pm, 5.30pm, 7 o'clock, 17, 0830."""
+    """Read 5pm, 5.30pm, 7 o'clock, 17, 0830, 530."""
     word = line.words[index]
     if glued(line, index):
         return None
@@ -202,6 +203,9 @@ def _numeric(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, in
     is_written_so = cue in ("at", "@") or (cue == "for" and word[:2] != "20")  # "a meeting for 2027"
     if is_written_so and word.isdecimal() and len(word) == 4 and int(word[:2]) < 24 and int(word[2:]) < 60:
         return Clock(int(word[:2]), int(word[2:])), index + 1
+    is_followed_so = line.word(index + 1) in AFTER_HOUR or line.word(index + 1) in _AFTER_DIGITS  # no "at 350 Elm Road"
+    if is_written_so and is_followed_so and _is_clock_of_three(word):
+        return Clock(int(word[0]), int(word[1:]), 0, False), index + 1
     whole, _, fraction = word.partition(".")
     if len(fraction) == 2 and _is_hour(whole) and int(fraction) < 60 and not is_unit_word(line.word(index + 1)):
         return Clock(int(whole), int(fraction), 0, int(whole) > 12), index + 1
@@ -306,6 +310,11 @@ def _halved(hour: int, minute: int, second: int, half: str, place: int) -> tuple
 def _bare(word: str) -> Clock:
     hour = int(word)
     return Clock(hour, 0, 0, hour > 12 or hour == 0 or word.startswith("0"))
+
+
+def _is_clock_of_three(word: str) -> bool:
+    """Return whether "530" may be a time; "500" is rather a number."""
+    return len(word) == 3 and word.isdecimal() and word[0] != "0" and int(word[1:]) in range(5, 60, 5)
 
 
 def _is_hour(word: str) -> bool:
