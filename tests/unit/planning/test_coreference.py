@@ -165,8 +165,9 @@ def test_a_search_that_something_else_needs_stays() -> None:
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
-def test_any_text_is_read(text: str, last: str) -> None:
-    after(text, last, EVENTS)
+def test_any_text_is_read_and_none_is_lost(text: str, last: str) -> None:
+    reading = after(text, last, EVENTS)
+    assert reading.text.strip() or not text.strip() or reading.revises
 
 
 def test_a_question_goes_back_to_the_last_question() -> None:
@@ -323,6 +324,9 @@ def test_what_is_no_revision_takes_nothing_back(text: str, tools: list[str], sta
         ("turn on the light in the kitchen", "no, in the bedroom", "turn on the light in the bedroom"),
         ("put gym in my calendar tomorrow at 6pm", "no, at 7", "put gym in my calendar 21 November 2026 at 19:00"),
         ("put gym in my calendar tomorrow at 9", "no, at 8", "put gym in my calendar 21 November 2026 at 08:00"),
+        ("put gym in my calendar tomorrow at 6pm", "no, to 7", "put gym in my calendar 21 November 2026 at 19:00"),
+        ("put gym in my calendar Monday at 9", "and tuesday instead", "put gym in my calendar Tuesday at 09:00"),
+        ("put gym in my calendar Monday at 9", "no wait, tuesday", "put gym in my calendar Tuesday at 09:00"),
         ("put gym in my calendar tomorrow at 9", "no, at 8 pm", "put gym in my calendar 21 November 2026 at 8 pm"),
         ("add milk to the shopping list", "no, nothing like that", "no, nothing like that"),
         ("add milk to the shopping list", "no", "no"),

@@ -43,7 +43,7 @@ _FILLERS = (
 _ELLIPSIS = re.compile(
     rf"{_FILLERS}"
     r"(?:(?:(?:do|add|make|and)\s+)?(?:the\s+)?same(?:\s+thing)?(?:\s+again)?|(?:and\s+)?(?:what|how)\s+about|and|n|"
-    r"plus|also|(?:make|change)\s+(?:it|that)(?:\s+to)?|i\s+meant?|instead|rather|then|no|nope|nah|sorry|actually)\b[\s,]*"
+    r"plus|also|(?:make|change)\s+(?:it|that)(?:\s+to)?|i\s+meant?|instead|rather|then|no|nope|nah|sorry|wait|actually)\b[\s,]*"
     r"(?P<rest>.*?)(?:,?\s+(?:instead|rather|too|as\s+well|then|please|i\s+meant?|(?:is|would\s+be|works|suits\s+me)\s+"
     r"(?:better|safer|easier|best)))*\s*[?.!]*\s*",
     re.IGNORECASE | re.DOTALL,
@@ -385,12 +385,13 @@ def _forms(rest: str, olds: Sequence[Slot]) -> list[str]:
     """Return what was said, in the ways in which it may be read: "sat" is a day, "eleven" an hour or a length."""
     kinds = {slot.kind for slot in olds}
     short = rest.strip(" .,!?")
-    forms = [f"on {short}", f"at {short}"] if "time" in kinds and len(short.split()) <= 3 else []
+    bare = _CUE.sub("", short, count=1) if _CUE.match(short) else short
+    forms = [f"on {bare}", f"at {bare}"] if "time" in kinds and len(bare.split()) <= 3 else []
     lengths = [re.sub(r"^\S+\s*", "", old.text) for old in olds if old.kind == "duration"]
     if lengths and re.fullmatch(r"\d+|[a-z]+(?:[- ][a-z]+)?", short, re.IGNORECASE):
         forms.append(f"{short} {lengths[-1]}")
     has_number = bool(kinds & {"number", "quantity"})
-    return [rest, *forms] if has_number or not _BARE_NUMBER.fullmatch(short) else [*forms, rest]
+    return [rest, *forms] if has_number or not _BARE_NUMBER.fullmatch(bare) else [*forms, rest]
 
 
 _NUMBER = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))

@@ -33,7 +33,8 @@ _MARK_LAST = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _MARK_FIRST = re.compile(r"\s*(?:scratch\s+that|not\s+that|hang\s+on)\s*[,.:]?\s+(?=\S)", re.IGNORECASE)
-_HAS_MARK = re.compile(r"\s*(?:no|nope|nah|sorry|actually|make|change|i\s+meant?|oh|wait|and)\b", re.IGNORECASE)
+_HAS_MARK = re.compile(r"\s*(?:no|nope|nah|sorry|actually|make|change|i\s+meant?|oh|wait)\b", re.IGNORECASE)
+_AND = re.compile(r"\s*and\s+", re.IGNORECASE)
 _MOST_WORDS = 8
 
 
@@ -42,9 +43,12 @@ def with_mark_first(text: str) -> str:
     if (first := _MARK_FIRST.match(text)) is not None:
         return f"no, {text[first.end() :]}"
     last = _MARK_LAST.fullmatch(text)
-    if last is None or len(last["said"].split()) > _MOST_WORDS or last["said"].split()[0].lower() in _REQUESTS:
+    if last is None:
         return text
-    return last["said"] if _HAS_MARK.match(text) else f"no, {last['said']}"
+    said = _AND.sub("", last["said"], count=1) if _AND.match(last["said"]) else last["said"]
+    if not said or len(said.split()) > _MOST_WORDS or said.split()[0].lower() in _REQUESTS:
+        return text
+    return said if _HAS_MARK.match(said) else f"no, {said}"
 
 
 def answered(text: str, asked: Episode, now: dt.datetime, context: Context) -> str:
