@@ -223,6 +223,8 @@ class Referent:
     """Calls of other tools that using it amounts to, with literals: what a scene sets. Rules about them hold for it."""
     told: tuple[str, ...] = ()
     """Addresses that somebody's server writes to by itself when this is changed: a change of it is sent."""
+    addressed: tuple[str, ...] = ()
+    """Addresses that it goes to when it is sent: the recipients of a draft as they are now, whoever wrote them."""
 
     @property
     def said(self) -> str:

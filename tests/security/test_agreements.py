@@ -229,7 +229,7 @@ def test_a_yes_to_real_values_outlives_the_process(home: Home) -> None:
     file.write_text("yet another")
     later = home.monitor(RefusingApprover())
     later.readmit(plan, Ruling("allow", "you agreed"), occasion)
-    assert "its size was '6 bytes' and is '11 bytes'" in later.admit(plan, 0, given, call).reason
+    assert "its size was '7 bytes' and is '11 bytes'" in later.admit(plan, 0, given, call).reason
 
 
 def test_an_always_is_kept_after_the_crash_and_once(home: Home) -> None:

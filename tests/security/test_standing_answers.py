@@ -8,10 +8,11 @@ from hearth.config import OrderedRule
 from hearth.guard.flow.labels import Value
 from hearth.guard.policy.approval import YesApprover
 from hearth.guard.policy.policy import Policy, Rule
+from hearth.protocols import Reply
 from hearth.storage.database import Store
 from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, FixedApprover
-from hearth.types import OWNER, Label, Plan, Ref, Step
+from hearth.types import OWNER, Label, Plan, Ref, Ruling, Step
 from tests.security.test_field_labels import ALLOWED, FIND, REPLY, SPECS, TO_SENDER, Home, card, mail
 
 MALLORY = "mallory@example.net"
@@ -296,3 +297,74 @@ def test_a_draft_of_an_earlier_process_is_asked_about_by_whom_it_goes_to_and_one
     home.store.query("UPDATE step SET is_undone = 1 WHERE value_json IS NOT NULL OR value_hash IS NOT NULL")
     assert asked(home, policy, "no", send[2]) == (1, "denied")
     assert ids[2] in home.questions[0]
+
+
+def changed_draft(home: Home, before: bytes, after: bytes) -> None:
+    """Another program writes to the one draft there is."""
+    (file,) = (home.folder.root / "mail/.Drafts/cur").iterdir()
+    data = file.read_bytes()
+    assert before in data
+    file.write_bytes(data.replace(before, after, 1))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"Subject:", b"Bcc: mallory@example.net\nSubject:"),
+        (b"Subject:", b'Cc: "anna@example.org" <mallory@example.net>\nSubject:'),
+        (b"To: anna@example.org", b"To: anna@example.org, mallory@example.net"),
+        (b"To: anna@example.org", b"Bcc: mallory@example.net"),
+    ],
+)
+def test_an_always_covers_nobody_whom_another_program_wrote_into_a_draft(
+    home: Home, before: bytes, after: bytes
+) -> None:
+    policy = Policy(ALLOWED | {"send_mail": Rule("ask")})
+    draft = Step("draft_mail", {"to": ["anna@example.org"], "text": "hi", "subject": "hi"})
+    assert asked(home, policy, "always", Plan((draft, Step("send_mail", {"draft": Ref(0, ("id",))})))) == (1, "failed")
+    for file in (home.folder.root / "mail/.Drafts/cur").iterdir():
+        file.unlink()
+    for changed in (True, False):
+        made = home.run(Plan((draft,)))[-1].value
+        assert isinstance(made, dict)
+        if changed:
+            changed_draft(home, before, after)
+        n_asked, status = asked(home, policy, "no", Plan((Step("send_mail", {"draft": str(made["id"])}),)))
+        assert (n_asked, status) == ((1, "denied") if changed else (0, "failed"))
+        if changed:
+            assert '"mallory@example.net" (not in your contacts)' in home.questions[-1].partition("“")[0]
+        for file in (home.folder.root / "mail/.Drafts/cur").iterdir():
+            file.unlink()
+
+
+class _Meddling(FixedApprover):
+    """Says yes while another program changes the draft that the question is about."""
+
+    def __init__(self, home: Home, before: bytes, after: bytes) -> None:
+        super().__init__("once")
+        self._change = (home, before, after)
+
+    def approve(self, question: str, ruling: Ruling) -> Reply:
+        reply = super().approve(question, ruling)
+        if len(self.questions) == 1:
+            changed_draft(*self._change)
+        return reply if len(self.questions) == 1 else "no"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [(b"\nhi", b"\nI quit", "I quit"), (b"Subject:", b"Bcc: mallory@example.net\nSubject:", MALLORY)],
+)
+def test_what_changes_while_a_question_stands_is_shown_in_the_next(
+    home: Home, before: bytes, after: bytes, shown: str
+) -> None:
+    rule = OrderedRule.model_validate({"tools": ["send_mail"], "when": {"draft": {"contact": False}}, "ruling": "ask"})
+    home.use(Policy.from_settings(dict.fromkeys(SPECS, Rule("allow")), SPECS, [rule]))
+    home.approver = home.monitor.approver = approver = _Meddling(home, before, after)
+    draft = Step("draft_mail", {"to": ["zoe@example.org"], "text": "hi", "subject": "hi"})
+    results = home.run(Plan((draft, Step("send_mail", {"draft": Ref(0, ("id",))}))))
+    assert results[-1].status == "denied"
+    first, second = (question for question, _ in approver.questions)
+    assert shown not in first
+    assert shown in second
+    assert "when you agreed" in second

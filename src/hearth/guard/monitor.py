@@ -361,7 +361,8 @@ class Monitor:
         if allowed.confirmed.get(index) == _agreed_to(things.values):
             return Ruling("allow", "you agreed to these values", "confirmed")
         is_agreed = index in allowed.agreed
-        if is_agreed and (other := _now_other(allowed, index, things.values)):
+        is_shown = is_agreed or index in allowed.confirmed
+        if is_shown and (other := _now_other(allowed, index, things.values)):
             return Ruling("ask", other, CHANGED)
         if allowed.is_readmitted and not is_agreed and allowed.rulings[index].verdict == "ask":
             return allowed.rulings[index]
@@ -409,6 +410,7 @@ class Monitor:
         if final.verdict == "deny":
             return Ruling("deny", f"{final.reason}: {ruling.reason}" if reply != "nobody" else final.reason, final.rule)
         allowed.confirmed[index] = _agreed_to(things)
+        allowed.things[index] = {**allowed.things.get(index, {}), **things}
         self._keep_agreed(allowed, (index,), self._asked[-1])
         return final
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hearth.formats.addresses import in_letters
 from hearth.formats.plan_text import moment_text
@@ -138,8 +138,12 @@ def difference(
         planned = step.arguments.get(name)
         if is_seen and not is_sink and not refs_in(planned) and not value.things:
             continue  # it is as planned, and nothing depends on it
-        line = f"{name}{' (decides where it goes)' if is_sink else ''}: {_said_value(value, name, book)}"
-        line += _said_files(value)
+        said = _said_value(value, name, book)
+        if is_sink and any(one.addressed for one in value.things):  # an id stands for its recipients
+            said = f"to {_said_plain(value.data, name, book)}{_said_files(value)}, {said}"
+        else:
+            said += _said_files(value)
+        line = f"{name}{' (decides where it goes)' if is_sink else ''}: {said}"
         if refs_in(planned):
             line += f", as {_said(planned, plan)}"
         details.append(f"{line} [from {source_words(value.label)}]")
@@ -203,6 +207,8 @@ def _details(
         thing = things.get(name)
         known = behind.get(value) if is_sink and isinstance(value, str) else None
         if known is not None:
+            if thing is not None and thing.things:  # as it is now, whoever changed it since
+                known = replace(known, data=[address for one in thing.things for address in one.addressed])
             said = f"to {_said_value(known, name, book)}{_said_files(known)}"
             said += f", {_said_value(thing, name, book)}" if thing is not None and thing.things else ""
         elif thing is not None:

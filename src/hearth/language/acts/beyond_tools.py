@@ -63,9 +63,9 @@ to take my pills" asks for one."""
 _ADJECTIVES = frozenset(("hourly", "daily", "weekly", "monthly", "yearly", "annual"))
 """Words that alone are no time at which something comes again: "the weekly weather"."""
 _MANNER = re.compile(
-    r",?\s*\b(?:(?:written|worded|phrased)\s+)?(?:in|with)\s+my\s+(?:usual|own|typical|normal|personal|everyday)?\s*"
+    r"\b(?:(?:written|worded|phrased)\s+)?(?:in|with)\s+my\s+(?:usual|own|typical|normal|personal|everyday)?\s*"
     r"(?:style|tone|voice|words|way of writing|manner|wording)\b"
-    r"|,?\s*\b(?:the way|as|like)\s+i\s+(?:usually|always|normally|typically)\s+(?:write|do|say it|put it|would)\b",
+    r"|\b(?:the way|as|like)\s+i\s+(?:usually|always|normally|typically)\s+(?:write|do|say it|put it|would)\b",
     re.IGNORECASE,
 )
 _REMINDS = re.compile(

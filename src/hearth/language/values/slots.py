@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from hearth.language.acts.clauses import clauses, without
@@ -100,9 +101,11 @@ _NO_NOUNS = _CUE_WORDS | frozenset(
 def _without_attributes(times: Sequence[TimeSaid], said: Sequence[Token]) -> list[TimeSaid]:
     """Drop holidays that say what kind a thing is, beside another time or an article: "the Christmas card list"."""
     kept: list[TimeSaid] = []
+    starts = [token.start for token in said]
     for time in times:
         words = time.slot.text.lower().split()
-        after = next((token for token in said if token.start >= time.slot.end), None)
+        place = bisect_left(starts, time.slot.end)
+        after = said[place] if place < len(said) else None
         is_before_noun = after is not None and after.kind == "word" and after.low not in _NO_NOUNS
         is_kind = words[0] in ("the", "my", "our", "a") or len(times) > 1
         if words[-1] in _HOLIDAYS and len(words) <= 2 and is_before_noun and is_kind:

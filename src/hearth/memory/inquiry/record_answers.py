@@ -113,6 +113,8 @@ _PRICED = re.compile(
 _INCLUDED = re.compile(
     r"\b(?:incl|including|includes|excl|excluding|plus|without|with)\b\.? (?:the |my )?(?P<what>[\w-]+)", re.I
 )
+_LONGEST_QUESTION = 1000
+"""Most characters of a question that is worked out."""
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
 
@@ -141,6 +143,8 @@ class Amount:
 
 def asked_of_records(question: str) -> Asked | None:
     """Parse a question that has to be worked out over records; None for one that is read."""
+    if len(question) > _LONGEST_QUESTION:
+        return None
     matter = matter_of(question)
     if _CLASH.search(question):
         return Asked("clash", "")

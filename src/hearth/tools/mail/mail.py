@@ -128,7 +128,8 @@ def _draft_meant(draft: object, call: CallContext, given: Mapping[str, object]) 
     carried = f"\nwith the files {', '.join(body.attachments)}" if body.attachments else ""
     others = f"\nto {', '.join(recipients[N_MAX_SHOWN_RECIPIENTS:])}, too" if n_more > 0 else ""
     name = f"“{seen.head.subject or 'no subject'}” to {to}" + (f" and {n_more} more" if n_more > 0 else "")
-    return Referent(seen.place.id, name, aliases=_in_one_spelling(recipients), text=body.text + carried + others)
+    addressed = _in_one_spelling(recipients)
+    return Referent(seen.place.id, name, aliases=addressed, text=body.text + carried + others, addressed=addressed)
 
 
 def _in_one_spelling(addresses: Iterable[str]) -> tuple[str, ...]:
