@@ -522,6 +522,43 @@ TABLES: tuple[Table, ...] = (
     ),
     Table(
         "Learning",
+        "What privacy costs a new edge of a thousand, the last four of thirty days",
+        "fleet_private",
+        "hearth fleet simulate --edges 1000 --ways personal,merged,private,shipped",
+        _FLEET,
+        (
+            Row("begun with the merged prior, exact sums", "ways/merged/"),
+            Row("begun with the private prior (differential privacy, the default)", "ways/private/"),
+            Row("begun with what is shipped", "ways/shipped/"),
+            _ALWAYS_ASKING,
+        ),
+        _OF_FLEET,
+    ),
+    Table(
+        "Learning",
+        "The same new edges on what nobody was ever taught, without asking, after 20 requests",
+        "fleet_private",
+        "hearth fleet simulate --edges 1000 --ways personal,merged,private,shipped",
+        (
+            ("exact", "exact"),
+            ("of what others may know", "exact_common"),
+            ("node F1", "node_f1"),
+            ("right tools", "tools"),
+        ),
+        (
+            Row("floor: blank, after 20 requests", "numbers/newcomers/merged/blank_after_20/"),
+            Row("with the merged prior, exact sums", "numbers/newcomers/merged/begun_after_20/"),
+            Row("with the private prior", "numbers/newcomers/private/begun_after_20/"),
+            Row("with what is shipped alone", "numbers/newcomers/shipped/begun_after_20/"),
+            Row(
+                "oracle: always asking",
+                by_definition=dict.fromkeys(("exact", "exact_common", "node_f1", "tools"), 1.0),
+            ),
+        ),
+        _OF_FLEET,
+    ),
+    Table(
+        "Learning",
         "Ninety-six simulated owners, five ways of learning, the last four of thirty days",
         "fleet_ways",
         "hearth fleet simulate --edges 96",
