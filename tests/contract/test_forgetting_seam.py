@@ -52,7 +52,7 @@ FORGOTTEN: dict[str, str] = {
     ),
     "camera": "`hearth video`: a setting",
     "phone": "`hearth phones`: a permission",
-    "record_origin": "ids and digests of records, not their words",
+    "record_origin": "holder `origins`",
     "passage_forgotten": "keyed digests",
     "statistics_given": "digests",
     **dict.fromkeys(("meta", "sqlite_sequence", "teacher_use"), NO_WORDS),
@@ -82,6 +82,10 @@ def fill(state: State) -> None:
     at = FIXED_NOW.isoformat()
     with state.store.transaction() as cursor:
         for sql, *values in (
+            (
+                "INSERT INTO record_origin (domain, record, sources_json, at) VALUES ('notes', ?, '[]', ?)",
+                *(f"{SAID.casefold().replace(' ', '-')}", at),
+            ),
             ("INSERT INTO passage_file (path, fingerprint, fault) VALUES ('a', 'f', '')",),
             ("INSERT INTO ring (reminder, due, text, rings_at, state) VALUES ('r', ?, ?, ?, 'over')", at, SAID, at),
             (
@@ -130,7 +134,8 @@ def test_no_byte_of_a_canary_is_left_in_any_store(tmp_path: Path, sought: Sought
         assert (receipt.found_in, receipt.failed) == ((), ())
         assert hold(folder) == []
         rows = {
-            t: len(state.store.query(f"SELECT 1 FROM {t}")) for t in ("ring", "consent", "passage", "skill", "fact")
+            t: len(state.store.query(f"SELECT 1 FROM {t}"))
+            for t in ("ring", "consent", "record_origin", "passage", "skill", "fact")
         }
         assert set(rows.values()) == {0}
 

@@ -100,7 +100,7 @@ class RowHolder:
         if wanted is not None and not (self.moment or wanted.person or wanted.topic):
             wanted = None  # a period says nothing of rows without a time
         moment = f", {self.moment} AS moment" if self.moment else ", '' AS moment"
-        for row in self.store.query(f"SELECT number, {self.text} AS text{moment} FROM {self.table}"):  # noqa: S608 - names of this module
+        for row in self.store.query(f"SELECT rowid AS number, {self.text} AS text{moment} FROM {self.table}"):  # noqa: S608 - names of this module
             text = str(row["text"])
             at_unix_s = parse_moment(row["moment"]).timestamp() if row["moment"] else 0.0
             is_wanted = wanted is not None and is_meant(wanted, at_unix_s, "", text)
@@ -113,7 +113,7 @@ class RowHolder:
     def remove(self, cursor: sqlite3.Cursor, held: Held) -> None:
         """Remove the rows that were found."""
         rows = held.rows if isinstance(held.rows, tuple) else ()
-        cursor.executemany(f"DELETE FROM {self.table} WHERE number = ?", [(row,) for row in rows])  # noqa: S608 - as above
+        cursor.executemany(f"DELETE FROM {self.table} WHERE rowid = ?", [(row,) for row in rows])  # noqa: S608 - as above
 
     def sweep(self, home: Path, held: Held) -> None:
         """Remove nothing: rows have no files."""
@@ -150,5 +150,7 @@ def row_holders(store: Store) -> tuple[RowHolder | FaultHolder, ...]:
     return (
         RowHolder(store, "rings", "ring", "text", "reminder that rang", "reminders that rang", "rings_at"),
         RowHolder(store, "standing answers", "consent", "pattern_json", "standing answer", "standing answers"),
+        # a note is called by its first words; of a record whose origin is forgotten, nobody is trusted to have made it
+        RowHolder(store, "origins", "record_origin", "record", "origin of a record", "origins of records"),
         FaultHolder(store),
     )

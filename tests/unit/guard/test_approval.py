@@ -217,3 +217,24 @@ def test_many_steps_that_do_the_same_are_one_line_with_every_thing() -> None:
     assert lines[1] == "  1–61. send_mail (cannot be undone), 61 times"
     assert lines[2].startswith('       draft, 61 of them: "d0", "d1", ')
     assert all(f'"d{k}"' in lines[2] for k in range(61))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("see https://\u0430pple.com/login", "in ASCII https://\\u0430pple.com/login"),
+        ("K\u0430rin Vogt", "in ASCII K\\u0430rin"),
+        ("mail \u03bfwen@example.org", "in ASCII \\u03bfwen@example.org"),
+        ("hi\ufe00 there", "\\ufe00"),
+        ("hi\U000e0041", "\\U000e0041"),
+    ],
+)
+def test_a_shown_text_says_what_a_reader_would_not_see(text: str, said: str) -> None:
+    assert said in quoted(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["a 5 kΩ resistor", "see you \u2764\ufe0f", "Привет, мама", "café at naïve.example", "日本語"]
+)
+def test_an_ordinary_text_is_shown_as_it_is(text: str) -> None:
+    assert quoted(text) == f'"{text}"'

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import pytest
 
+from hearth.guard.capability.evidence import Evidence
 from hearth.guard.capability.record_extraction import Owner
 from hearth.guard.capability.request_words import days_said
 from hearth.guard.flow.labels import Value
-from hearth.types import OWNER, PUBLIC, Plain, Plan, Ref, Step
+from hearth.types import OWNER, PUBLIC, Plain, Plan, Ref, Request, Step
 from tests.warrants import ME, NORA, NOW, Seen, judged, values, warrant
 
 MAILS: list[Plain] = [
@@ -352,3 +353,18 @@ def test_a_recipient_that_the_plan_holds_is_one_the_owner_said_or_has() -> None:
 
     assert of("ben.ashworth@attacker.example", "Email Ben Ashworth hello") == "ask ask"
     assert of("zoe@new.example", "Email zoe@new.example hello") == "allow allow"
+
+
+@pytest.mark.parametrize(
+    ("value", "is_said"),
+    [
+        ("+49305550199", True),
+        ("+49 30 5550199", True),
+        ("+49305550198", False),
+        ("305550199", False),
+        ("00493055501990", False),
+    ],
+)
+def test_a_long_number_is_said_however_it_is_spaced(value: str, is_said: bool) -> None:
+    evidence = Evidence(Request("change Mum's phone number to +49 30 555 0199", NOW), OWN)
+    assert evidence.names(value) is is_said

@@ -25,7 +25,7 @@ from hearth.types import OWNER
 from tests.small_world import opened
 
 Offer = Callable[..., None]
-OF_THE_CORE = ("passages", "rings", "standing answers", "faults")
+OF_THE_CORE = ("passages", "rings", "standing answers", "origins", "faults")
 
 
 @pytest.fixture

@@ -101,6 +101,15 @@ class _Part:
         return score
 
 
+_LONG_NUMBER = re.compile(r"(?<![\d+])\+?\d[\d ()./-]{5,24}\d(?!\d)")
+"""A telephone number, an account or a reference, with the spaces and marks that people write into it."""
+
+
+def _digits(text: str) -> str:
+    """Return a long number without spaces and marks; empty for any other text."""
+    return re.sub(r"[ ()./-]", "", text) if _LONG_NUMBER.fullmatch(text) else ""
+
+
 class Evidence:
     """Everything returned so far, compared with the words of one request."""
 
@@ -113,6 +122,7 @@ class Evidence:
         self.text = folded(said)
         self._is_place_said = any(word.lower() not in CALENDAR_WORDS for word in _AT_A_PLACE.findall(said))
         self._addresses = addresses(said)
+        self._numbers = frozenset(filter(None, map(_digits, _LONG_NUMBER.findall(self.text))))
         self.stems = content_words(said)
         self._parts = tuple(_Part.of(part, request.now.date()) for part in _SENTENCE.split(said) if part.strip())
         self.times = SaidTimes(said, request.now.date())
@@ -142,7 +152,7 @@ class Evidence:
             return False
         if low.isdigit() and len(low) < 5:
             return re.search(rf"(?:\bid|\bnumber|\bno\.?|#)\s*'?\"?{low}\b", self.text) is not None
-        return is_in(low, self.text) or identity(value) in self._addresses
+        return is_in(low, self.text) or identity(value) in self._addresses or _digits(low) in self._numbers
 
     def says(self, text: str) -> bool:
         """Return whether every content word of `text` is in the request."""

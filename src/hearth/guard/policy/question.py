@@ -13,6 +13,7 @@ Not covered: whether the owner reads it.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +35,8 @@ MAX_NAMED = 100
 """Most things that are listed of steps that do the same to many, and most addresses of one thing."""
 MAX_LIFTED = 50
 """Most identifiers that are listed of the part of a text that is not shown."""
+MAX_LIKE_CHARS = 100
+"""Most characters of a word with look-alike letters that are shown in ASCII."""
 _TELLING = {"iban": 0, "card": 0, "account": 0, "url": 1, "email": 2, "phone": 3}
 """Kinds that say where money and readers go, in the order in which they are listed, before all others: many harmless
 numbers hide none of them."""
@@ -302,17 +305,29 @@ def said_address(address: str, book: KnownAddresses | None) -> str:
     if book is not None:
         name = book.name_of(address)
         notes.append(f"{quoted(name)} in your contacts" if name else "not in your contacts")
-    return f"{quoted(letters)} ({'; '.join(notes)})" if notes else quoted(letters)
+    return f"{_in_quotes(letters)} ({'; '.join(notes)})" if notes else _in_quotes(letters)
 
 
 def shown(text: str) -> str:
     """Make everything invisible in `text` visible, as an escape; a reason may hold a value."""
-    return "".join(repr(c)[1:-1] if c.isascii() and not c.isprintable() else _visible(c) for c in text)
+    return "".join(_visible(c, before) for before, c in zip(f" {text}", text))
 
 
-def _visible(character: str) -> str:
-    is_hidden = unicodedata.category(character) in _INVISIBLE or character in _BLANK
-    return f"\\u{ord(character):04x}" if is_hidden else character
+def _visible(character: str, before: str) -> str:
+    """Show one character; the sign that makes the picture before it coloured belongs to that picture."""
+    if character.isascii():
+        return character if character.isprintable() else repr(character)[1:-1]
+    is_of_picture = character == "\ufe0f" and unicodedata.category(before) in ("So", "Sm")
+    is_hidden = unicodedata.category(character) in _INVISIBLE or character in _BLANK or _is_variation(character)
+    if not is_hidden or is_of_picture:
+        return character
+    return f"\\u{ord(character):04x}" if ord(character) < 0x10000 else f"\\U{ord(character):08x}"
+
+
+def _is_variation(character: str) -> bool:
+    """Return whether a character only chooses a form of the one before it, and looks like nothing."""
+    code = ord(character)
+    return 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF or 0x180B <= code <= 0x180F
 
 
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -322,9 +337,13 @@ _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3000\u3164\uffa0" + ""
 
 def quoted(text: str) -> str:
     """Put `text` in quotation marks on one line, with nothing invisible in it; see `MAX_TEXT_CHARS`."""
-    inner = "".join(f"\\{c}" if c in '"\\' else shown(c) for c in text[:MAX_TEXT_CHARS])
-    cut = "…" if len(text) > MAX_TEXT_CHARS else ""
-    return f'"{inner}{cut}"{_notes(text)}'
+    return _in_quotes(text) + _notes(text)
+
+
+def _in_quotes(text: str) -> str:
+    part = text[:MAX_TEXT_CHARS]
+    inner = "".join(f"\\{c}" if c in '"\\' else _visible(c, before) for before, c in zip(f" {part}", part))
+    return f'"{inner}{"…" if len(text) > MAX_TEXT_CHARS else ""}"'
 
 
 def _whole(text: str) -> str:
@@ -341,6 +360,10 @@ def _notes(text: str) -> str:
     notes = []
     if any(unicodedata.bidirectional(c) in ("R", "AL") for c in text):
         notes.append("holds right-to-left letters, so it may read in another order than it is")
+    if not text.isascii() and (alike := list(dict.fromkeys(filter(_is_lookalike, _WORD.findall(text))))):
+        named = ", ".join(f"{ascii(word[:MAX_LIKE_CHARS])[1:-1]}" for word in alike[:MAX_LIFTED])
+        more = f" and {len(alike) - MAX_LIFTED} more" if len(alike) > MAX_LIFTED else ""
+        notes.append(f"WARNING, letters that look like others; in ASCII {named}{more}")
     rest = text[MAX_TEXT_CHARS:]
     if rest:
         lifted = list(_identifiers(rest))
@@ -348,6 +371,22 @@ def _notes(text: str) -> str:
         named = f", with {', '.join(lifted[:MAX_LIFTED])}{more} in them" if lifted else ""
         notes.append(f"and {len(rest)} more characters{named}")
     return f" ({'; '.join(notes)})" if notes else ""
+
+
+_WORD = re.compile(r"\S+")
+_LINK = re.compile(r"://|@|\w\.\w")
+_ALIKE = ("CYRILLIC", "ARMENIAN", "CHEROKEE", "LISU", "FULLWIDTH")
+"""Scripts with letters that look like those of this one."""
+
+
+def _is_lookalike(word: str) -> bool:
+    """Return whether one word or link mixes letters of this script with some that look like them."""
+    if word.isascii():
+        return False
+    bare = word.partition("://")[2] or word
+    scripts = (*_ALIKE, "GREEK") if _LINK.search(word) else _ALIKE  # "kΩ" is a word
+    has_latin = any(c.isascii() and c.isalpha() for c in bare)
+    return has_latin and any(unicodedata.name(c, "").startswith(scripts) for c in bare if not c.isascii())
 
 
 def _identifiers(text: str) -> Iterable[str]:

@@ -106,7 +106,7 @@ def _names(entities: tuple[Entity, ...]) -> _Names:
 
 def _indexed(entities: tuple[Entity, ...]) -> _Names:
     names = _Names()
-    meant: dict[tuple[str, ...], tuple[list[Entity], bool]] = {}
+    meant: dict[tuple[str, ...], tuple[dict[Entity, None], bool]] = {}
     for entity in entities:
         full = tuple(token.low for token in tokens(entity.name))
         forms = {full: True}
@@ -121,12 +121,11 @@ def _indexed(entities: tuple[Entity, ...]) -> _Names:
             forms.setdefault(full[:1], False)
         for words, is_full in forms.items():
             if words and (len(words) > 1 or len(words[0]) > 1):
-                people, was_full = meant.setdefault(words, ([], False))
-                if entity not in people:
-                    people.append(entity)
+                people, was_full = meant.setdefault(words, ({}, False))
+                people.setdefault(entity)
                 meant[words] = (people, was_full or is_full)
     for words, (people, is_full) in list(meant.items()):
-        if _may_own(words[-1], people):  # "dexs number", as people type it
+        if _may_own(words[-1], tuple(people)):  # "dexs number", as people type it
             meant.setdefault((*words[:-1], f"{words[-1]}s"), (people, is_full))
     for words, (people, is_full) in meant.items():
         names.starts.setdefault(words[0], []).append((words, tuple(people), is_full))
