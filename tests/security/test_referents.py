@@ -56,6 +56,7 @@ SCENES: dict[str, Plain] = {
         "shutters": "closed",
         "garage door": "closed",
     },
+    "dark": {"ceiling lamp": "off", "bedroom reading lamp": "off"},
     "stale": {"lava lamp": "on"},
 }
 
@@ -841,6 +842,17 @@ def test_what_was_never_to_be_done_is_done_by_no_scene_and_counts_as_done_by_one
         assert (ruled.verdict == "allow") == (k == 0), ruled
         if ruled.verdict == "allow":
             monitor.call(plan, 0, scene, world.call(f"s{k}"))
+
+
+@pytest.mark.parametrize(("n_allowed", "verdict"), [(1, "deny"), (2, "allow")])
+def test_what_one_scene_sets_is_counted_within_it(world: World, n_allowed: int, verdict: str) -> None:
+    allow = "[policy.start_scene]\nruling = 'allow'\n[policy.turn_off]\nruling = '{}'\n"
+    rate = f"{{ calls = {n_allowed}, per = 'hour' }}"
+    for rules in (
+        f"{allow.format('allow')}[[rule]]\ntools = ['turn_off']\nmore_than = {rate}\nruling = 'deny'",
+        f"{allow.format('deny')}[[rule]]\ntools = ['turn_off']\nat_most = {rate}\nruling = 'allow'",
+    ):
+        assert world.ruling(world.monitor(rules), "start_scene", {"scene": "dark"}).verdict == verdict
 
 
 def test_a_scene_found_by_a_step_passes_no_rule_either(world: World) -> None:

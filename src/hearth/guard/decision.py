@@ -10,6 +10,7 @@ Not covered: whether the owner agrees.
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -203,12 +204,15 @@ class Judge:
         on calls that they set off, and that a server writes to others. That a tool asks by default counts for its own
         calls alone."""
         found: list[Ruling] = []
+        n_before: Counter[str] = Counter()
         for thing, other, values in self._set_off(things, context):
             never = self._records.consents.find(other, values, "", context.now)
             if never is not None and never.verdict == "deny":
                 found.append(_by_consent(never.number, "deny"))
                 continue
             known = self._circumstances_of(other.name, context.now, context.workspace)
+            known = replace(known, n_planned=n_before[other.name])
+            n_before[other.name] += 1
             ruling = self.policy.judge_call(other, values, known).ruling
             if ruling.verdict == "deny":
                 found.append(replace(ruling, reason=f"it is part of {thing!r}: {ruling.reason}"))

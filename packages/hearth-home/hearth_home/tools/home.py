@@ -69,6 +69,17 @@ def _set(devices: Devices, several: Sequence[Known], ability: Ability, level: fl
 def _percent(value: float, what: str) -> float:
     if not 0 <= value <= 100:
         raise ToolError(f"a {what} of {value:g} % is not possible; expected 0 to 100")
+    return _of_tenths(value)
+
+
+def _of_tenths(value: float) -> float:
+    """Return a level that devices can take. A finer one is not rounded: a rule was asked about the one that was said.
+
+    Raises:
+        ToolError: It is finer than a tenth.
+    """
+    if abs(value - round(value, 1)) > 1e-9:
+        raise ToolError(f"{value:.10g} is finer than a tenth; say {round(value, 1):g}")
     return round(value, 1)
 
 
@@ -270,11 +281,11 @@ def set_temperature(
             return _changed(devices, meant, "temperature", change, temperature, MIN_CELSIUS, MAX_CELSIUS)
     if MIN_CELSIUS <= (celsius := (temperature - 32) / 1.8) <= MAX_CELSIUS < temperature:
         call.notices.append(f"{temperature:g} was read as degrees Fahrenheit.")  # no room is that hot
-        temperature = celsius
+        temperature = round(celsius, 1)
     if not MIN_CELSIUS <= temperature <= MAX_CELSIUS:
         raise ToolError(f"{temperature:g} °C is not a room's temperature; expected {MIN_CELSIUS:g} to {MAX_CELSIUS:g}")
     with devices_of(call) as devices:
-        return _set(devices, _heatings(devices, device), "temperature", round(temperature, 1))
+        return _set(devices, _heatings(devices, device), "temperature", _of_tenths(temperature))
 
 
 @tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)

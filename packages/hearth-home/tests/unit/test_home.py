@@ -108,6 +108,8 @@ def test_one_of_several_is_asked_about(call: CallContext) -> None:
         (turn_on, {"device": "front door"}, "cannot be set that way"),
         (set_brightness, {"device": "floor lamp", "percent": 120}, "expected 0 to 100"),
         (set_temperature, {"temperature": 95}, "expected 5 to 30"),
+        (set_temperature, {"temperature": 22.99}, "finer than a tenth; say 23"),
+        (set_brightness, {"device": "floor lamp", "percent": 49.9999}, "finer than a tenth; say 50"),
         (set_volume, {"device": "floor lamp", "percent": 10}, "cannot be set that way"),
         (open_blinds, {"device": "garage door"}, "is a door"),
         (list_devices, {"room": "attic"}, "there are some in"),
