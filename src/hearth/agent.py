@@ -80,6 +80,7 @@ from hearth.planning.dialogue.other_readings import (
 )
 from hearth.planning.dialogue.plain_request import plainly
 from hearth.planning.dialogue.relative_anchors import named_anchor
+from hearth.planning.dialogue.several_days import with_each_day
 from hearth.planning.dialogue.several_devices import with_each_device
 from hearth.planning.dialogue.told_filters import without_told_filters
 from hearth.planning.dialogue.told_text import turned_to_told
@@ -362,6 +363,7 @@ class Agent:
                 return found
             found = replace(found, unserved=(*found.unserved, manner)) if manner else found
             found = with_each_device(with_state_asked(found, request, tools), request, context, tools)
+            found = with_each_day(found, request, context, tools)
             found = turned_to_told(without_told_filters(found, request, context, tools), request, context)
             return as_typed(with_record(found, request.record, tools), read, tools)
         except PlannerError as error:

@@ -138,6 +138,8 @@ def test_a_repeating_reminder_whose_first_time_has_passed_starts_with_the_next()
         ("every 2 days", at(23, 9), [at(25, 9), at(27, 9)]),
         ("weekly", at(23, 9), [at(30, 9), at(7, 9, month=12)]),
         ("every 2 weeks", at(23, 9), [at(7, 9, month=12), at(21, 9, month=12)]),
+        ("on weekdays", at(27, 9), [at(30, 9), at(1, 9, month=12)]),
+        ("on weekends", at(28, 9), [at(29, 9), at(5, 9, month=12)]),
         ("monthly", at(31, 9, month=12), [at(31, 9, 0, 1, 2027), at(28, 9, 0, 2, 2027), at(31, 9, 0, 3, 2027)]),
         ("yearly", at(23, 9), [at(23, 9, 0, 11, 2027), at(23, 9, 0, 11, 2028)]),
     ],

@@ -41,6 +41,8 @@ Repeat = Literal[
     "daily",
     "every 2 days",
     "every 3 days",
+    "on weekdays",
+    "on weekends",
     "weekly",
     "every 2 weeks",
     "every 3 weeks",
@@ -54,6 +56,7 @@ Repeat = Literal[
 RepeatOrNot = Literal["none", Repeat]
 REPEATS: tuple[str, ...] = get_args(RepeatOrNot)
 _WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+_DAY_SETS = {"on weekdays": _WEEKDAYS[:5], "on weekends": _WEEKDAYS[5:]}
 _UNITS = {"DAILY": "day", "WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year"}
 RECURRENCE = ("RRULE", "RDATE", "EXDATE", "EXRULE")
 
@@ -313,6 +316,8 @@ def rule_for(repeat: str, start: dt.date) -> str:
     """Return the RRULE of one of `REPEATS`; in months that lack the day it means their last one. Empty for `none`."""
     if repeat == "none":
         return ""
+    if repeat in _DAY_SETS:
+        return f"FREQ=WEEKLY;BYDAY={','.join(_DAY_SETS[repeat])}"
     rule = f"FREQ={repeat.upper()}"
     if repeat.startswith("every "):
         _, interval, units = repeat.split()
@@ -351,12 +356,17 @@ def moved_rule(rule: str, before: When, after: When, delta: dt.timedelta) -> str
 
 
 def repeat_of(component: Component) -> str:
-    """Return how a component repeats: one of `REPEATS`, `every 2 weeks`, or `on other days` for a list of dates."""
+    """Return how a component repeats: one of `REPEATS`, `every 5 weeks`, or `on other days` for a list of dates."""
     line = component.line("RRULE")
     if line is None:
         return "on other days" if component.line("RDATE") is not None else "none"
     parts = rule_parts(line.value)
     interval, freq = parts.get("INTERVAL", "1"), parts.get("FREQ", "").upper()
+    days = set(parts.get("BYDAY", "").split(","))
+    if interval == "1" and freq in ("DAILY", "WEEKLY"):
+        for name, those in _DAY_SETS.items():
+            if days == set(those):
+                return name
     if interval == "1" or freq not in _UNITS:
         return freq.lower() or "none"
     return f"every {interval} {_UNITS[freq]}s"

@@ -1,0 +1,61 @@
+"""What is to be repeated on several days of the week is repeated on all of them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from hearth.planning.dialogue.several_days import with_each_day
+from hearth.registry import load_tools
+from hearth.types import Context, Plan, Ref, Request, Step
+
+SPECS = load_tools(None).specs
+NOW = dt.datetime(2026, 11, 26, 9, 30, tzinfo=ZoneInfo("Europe/Berlin"))
+
+
+def planned(request: str, tool: str, arguments: dict[str, str], now: dt.datetime = NOW) -> list[dict[str, object]]:
+    plan = with_each_day(Plan((Step(tool, {**arguments}),)), Request(request, now), Context(), SPECS)
+    return [dict(step.arguments) for step in plan.steps]
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "repeat"),
+    [
+        ("alarm for 6 on weekdays", "2026-11-27T06:00:00+01:00", "on weekdays"),
+        ("remind me every weekend at 10 to water the plants", "2026-11-28T10:00:00+01:00", "on weekends"),
+    ],
+)
+def test_all_weekdays_or_weekends_are_one_repetition(text: str, at: str, repeat: str) -> None:
+    assert planned(text, "add_reminder", {"text": "x", "at": at}) == [{"text": "x", "at": at, "repeat": repeat}]
+    assert planned(text, "add_reminder", {"text": "x", "at": at, "repeat": "daily"})[0]["repeat"] == repeat
+
+
+def test_other_days_are_a_step_each() -> None:
+    text = "yoga every mon, wed and fri at 6pm"
+    found = planned(text, "add_event", {"title": "yoga", "start": "2026-11-27T18:00:00+01:00", "repeat": "weekly"})
+    assert [one["start"] for one in found] == [f"2026-{day}T18:00:00+01:00" for day in ("11-27", "11-30", "12-02")]
+    assert {one["repeat"] for one in found} == {"weekly"}
+
+
+def test_an_hour_stays_the_hour_when_the_clocks_change() -> None:
+    before = dt.datetime(2027, 3, 24, 9, 30, tzinfo=ZoneInfo("Europe/Berlin"))
+    text = "remind me every thursday and monday at 8 to put the bins out"
+    found = planned(
+        text, "add_reminder", {"text": "bins", "at": "2027-03-25T08:00:00+01:00", "repeat": "weekly"}, before
+    )
+    assert [one["at"] for one in found] == ["2027-03-25T08:00:00+01:00", "2027-03-29T08:00:00+02:00"]
+
+
+@pytest.mark.parametrize(
+    "text", ["remind me every tuesday at 9", "remind me every day at 9", "remind me on tuesday at 9", "remind me"]
+)
+def test_one_day_or_none_stays(text: str) -> None:
+    given = {"text": "x", "at": "2026-12-01T09:00:00+01:00", "repeat": "weekly"}
+    assert planned(text, "add_reminder", given) == [given]
+
+
+def test_steps_that_use_results_stay() -> None:
+    plan = Plan((Step("find_events"), Step("add_reminder", {"text": "x", "at": Ref(0, ("start",))})))
+    assert with_each_day(plan, Request("every mon and thu at 8", NOW), Context(), SPECS) is plan
