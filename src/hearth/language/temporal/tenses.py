@@ -51,6 +51,10 @@ _PRESENT = frozenset(
         "we'll you're they're she'll he'll it'll they'll"
     )
 )
+_HAD = frozenset(listed("any anything a some time room space much anyone"))
+_WOULD = frozenset(listed("i'd he'd she'd we'd they'd i'll he'll she'll we'll they'll"))
+_SAYING = frozenset(listed("said told promised says agreed"))
+_IS_AT = frozenset(listed("now on at not due going"))
 _WHO_IS = frozenset(listed("it that she he there what who"))
 _BEGINNINGS = frozenset(listed("and then , so but or plus - – — :"))
 _NO_VERBS = frozenset(listed("please also me what when where who which how"))
@@ -116,6 +120,8 @@ class _Reader:
 
     def _is_had(self, index: int) -> bool:
         """Return whether "got" means "have": "have I got", "I've got", "what's Ben got"."""
+        if index == self.begins_at and self.word(index + 1) in _HAD:
+            return True  # "got any time on Thursday"
         before = self.words[max(0, index - 4) : index]
         if any(word in _HAVE for word in before) or before[-1:] == ["'s"]:
             return True
@@ -129,6 +135,10 @@ class _Reader:
             return self.word(index - 1) == "been" or self.word(index + 1) in ("to", "until", "back", "forward")
         if self.is_setting and word in ("about", "of", "with", "to") and self.word(index + 1) in ("on", "for", "at"):
             return True  # "enter the party Ben wrote about on Friday"
+        if word in _WOULD and any(one in _SAYING for one in self.words[max(0, index - 3) : index]):
+            return True  # "I said I'd mind Otto on the 28th"
+        if self.is_inherited and (word == "now" or (word == "'s" and self.word(index + 1) in _IS_AT)):
+            return True  # "the coach rang, training's now Thursday"
         is_now = word in _PRESENT or (word == "'s" and self.word(index - 1) in _WHO_IS)
         return self.is_inherited and is_now and index - self.begins_at < _FARTHEST_VERB
 
