@@ -61,6 +61,8 @@ class Options:
     other_passages: float = 0.25
     """Share of the answerable questions that are also asked of a passage that does not answer."""
     n_threads: int = 1
+    is_bfloat16: bool = False
+    """Whether products are taken in 16 bits: half the time where the processor has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +239,8 @@ def train(data: Path, options: Options, out: Path, started: bytes) -> dict[str, 
     began, recent = time.monotonic(), []
     for step, batch in enumerate(batches):
         optimizer.zero_grad()
-        loss = model.loss(batch)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.is_bfloat16):
+            loss = model.loss(batch)
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
@@ -276,8 +279,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--lr", type=float, default=defaults.lr)
     parser.add_argument("--seed", type=int, default=defaults.seed)
     parser.add_argument("--threads", type=int, default=defaults.n_threads)
+    parser.add_argument("--other-passages", type=float, default=defaults.other_passages)
+    parser.add_argument("--bfloat16", action="store_true")
     given = parser.parse_args(arguments)
-    options = Options(seed=given.seed, n_epochs=given.epochs, lr=given.lr, n_threads=given.threads)
+    options = Options(
+        seed=given.seed,
+        n_epochs=given.epochs,
+        lr=given.lr,
+        other_passages=given.other_passages,
+        n_threads=given.threads,
+        is_bfloat16=given.bfloat16,
+    )
     record = train(given.data, options, given.out, given.start_from.read_bytes())
     record["command"] = " ".join(["python -m training.answer_reader_train", *(arguments or sys.argv[1:])])
     record["sha256"] = hashlib.sha256(given.out.read_bytes()).hexdigest()
