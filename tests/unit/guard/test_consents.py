@@ -77,6 +77,24 @@ def test_a_never_denies_the_same_values_whatever_their_source_amount_or_reason(c
     for call in (values(), values({"text": "web"}), values(amount=1e6)):
         assert consents.find(PAY, call, "label", FIXED_NOW) == never
     assert consents.find(PAY, values(to=["anna@example.org"]), "default", FIXED_NOW) is None
+    more = values(to=["zoe@example.org", "Ben@example.org", "anna@example.org"])
+    assert consents.find(PAY, more, "default", FIXED_NOW) == never
+
+
+def test_a_never_holds_whether_a_default_is_spelled_out_or_not(consents: Consents) -> None:
+    given = Parameter("change", "text", is_required=False, default="to", enum=("to", "up_by"))
+    heat = ToolSpec(
+        "heat", "Heat.", (Parameter("degrees", "number"), Parameter("room", "text"), given), effect="change"
+    )
+    plain = owners(degrees=30, room="hall")
+    for first, other in (
+        (plain, owners(degrees=25, room="hall", change="to")),
+        (owners(degrees=9, room="attic", change="to"), owners(degrees=9, room="attic")),
+    ):
+        never = consents.keep(heat, first, "deny", frozenset({"r"}), FIXED_NOW)
+        assert consents.find(heat, other, "r", FIXED_NOW) == never
+    assert consents.find(heat, owners(degrees=30, room="hall", change="up_by"), "r", FIXED_NOW) is not None
+    assert consents.find(heat, owners(degrees=30, room="cellar"), "r", FIXED_NOW) is None
 
 
 DOOR = ToolSpec("unlock", "Unlock.", (Parameter("device", "text"), Parameter("note", "text")), effect="send")

@@ -77,14 +77,16 @@ class Consent:
         )
 
     def _refuses(self, spec: ToolSpec, arguments: Mapping[str, Value]) -> bool:
-        """Return whether a "never" is about these things; one said before things were resolved, about their names."""
-        wanted = refused(spec, arguments)
-        if wanted == self.fixed or wanted.keys() != self.fixed.keys():
-            return wanted == self.fixed
-        return all(
-            value == self.fixed[name]
-            or any(self.fixed[name] in (one.name, *one.spellings, *one.aliases) for one in arguments[name].things)
-            for name, value in wanted.items()
+        """Return whether a "never" is about these things, or about some of them: all that it was said of must be there.
+        One said before things were resolved is about their names. What is left out and what is spelled out as it is by
+        default are the same."""
+        defaults = {p.name: _normal(p.default) for p in spec.parameters if not p.is_required}
+        wanted = {**defaults, **refused(spec, arguments)}
+        told = {name: value for name, value in self.fixed.items() if defaults.get(name) != value} or self.fixed
+        return bool(told) and all(
+            name in wanted
+            and (_is_among(self.fixed[name], wanted[name]) or _is_named(self.fixed[name], arguments.get(name)))
+            for name in told
         )
 
     def said(self) -> str:
@@ -92,6 +94,19 @@ class Consent:
         parts = [f"{name} = {_shown(value)}" for name, value in self.fixed.items()]
         parts += [f"{name} up to {amount:g}" for name, amount in self.amounts.items()]
         return f"{self.tool}({', '.join(parts)})"
+
+
+def _is_among(agreed: Plain, value: Plain) -> bool:
+    """Return whether a value is the one that was agreed on, or holds all its things beside others."""
+    if agreed == value:
+        return True
+    one, other = (each if isinstance(each, list) else [each] for each in (agreed, value))
+    return bool(one) and all(thing not in (None, "") and thing in other for thing in one)
+
+
+def _is_named(agreed: Plain, value: Value | None) -> bool:
+    """Return whether a thing is called by what was said of things that were not resolved yet."""
+    return value is not None and any(agreed in (one.name, *one.spellings, *one.aliases) for one in value.things)
 
 
 def _is_within(amount: float, agreed: float) -> bool:
