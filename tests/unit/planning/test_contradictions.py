@@ -141,6 +141,19 @@ def test_the_clock_tells_no_other_day(text: str, date: str | None) -> None:
     assert mended(text, Step("current_time", {})) == [wanted]
 
 
+@pytest.mark.parametrize(
+    ("text", "planned", "summed"),
+    [
+        ("split 1850 between 3", "split", "1850 / 3"),
+        ("split £1,850 three ways", "ways", "1850 / 3"),
+        ("split 94 between 4", "94 / 4", "94 / 4"),
+        ("share the bill between 4", "share", "share"),
+    ],
+)
+def test_a_sum_has_its_numbers(text: str, planned: str, summed: str) -> None:
+    assert mended(text, Step("calculate", {"expression": planned})) == [("calculate", {"expression": summed})]
+
+
 # ── Questions about past deeds ────────────────────────────────────────────────────────────────────────────
 
 MAIL = (

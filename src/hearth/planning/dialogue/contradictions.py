@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan
-from hearth.language.text.tokens import Slot, listed
+from hearth.language.text.tokens import ONES, Slot, listed
 from hearth.language.values.slots import find_slots
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.types import Argument, Context, Plan, Ref, Refusal, Request, Step, ToolSpec
@@ -359,6 +359,27 @@ def _is_one_day(slot: Slot) -> bool:
     return not start or not end or _seconds(start, end) <= 25 * 3600
 
 
+_SHARED = re.compile(
+    r"\b(?:split|divide|share)\s+[£$€]?\s?(?P<whole>\d[\d,]*(?:\.\d+)?)\b(?:\s+(?!between|among|by|into|over)[a-z]+)?\s+"
+    r"(?:(?:between|among|amongst|by|into|over)\s+)?(?P<parts>\d+|two|three|four|five|six|seven|eight|nine|ten)\b",
+    re.IGNORECASE,
+)
+
+
+def _sum_of_numbers(plan: Plan, said: _Said) -> Plan:
+    """Mend a sum without a number where the words divide one: "split 1850 between 3"."""
+    shared = _SHARED.search(said.text)
+    steps = list(plan.steps)
+    for k, step in enumerate(steps):
+        expression = step.arguments.get("expression")
+        if shared is None or step.tool != "calculate" or not isinstance(expression, str):
+            continue
+        parts = int(ONES.get(shared["parts"].lower(), 0) or shared["parts"])
+        if not any(c.isdigit() for c in expression):
+            steps[k] = replace(step, arguments={"expression": f"{shared['whole'].replace(',', '')} / {parts}"})
+    return _with_steps(plan, steps)
+
+
 # ── Which mail ────────────────────────────────────────────────────────────────────────────────────────────
 
 _CHANGES_MAIL = frozenset({"delete_mail", "mark_read", "move_mail"})
@@ -479,6 +500,7 @@ _MENDS: tuple[_Mend, ...] = (
     _in_said_direction,
     _with_length,
     _of_said_date,
+    _sum_of_numbers,
     _named_mail,
     _without_frame,
     _whole_message,

@@ -148,7 +148,7 @@ _SENSES = r"(?:hear|see|sleep|think|focus|concentrate|read|breathe|study|work)"
 _REMARK_AFTER = re.compile(
     r"\s*,\s*(?:(?:cos|coz|cause|because|since|as)\s+)?(?:"
     r"(?:(?:i|we|he|she|they|it|that|there)['’]?(?:m|re|s)|i\s+am|(?:we|they)\s+are|(?:he|she|it|that|there)\s+is)\s+"
-    r"(?!(?:the|an?|my|our|in|on|at|by|near|next|under|over|called|named|for|one)\b)"
+    r"(?!(?:the|my|our|in|on|at|by|near|next|under|over|called|named|for|one)\b)"
     rf"|(?:(?:i|we|he|she|they)\s+)?(?:can['’]?t|cannot|can\s+(?:barely|hardly)|couldn['’]?t|could\s+not)\s+{_SENSES}\b"
     r"|(?:(?:the|my|our)\s+)?[a-z'’-]+(?:\s+[a-z'’-]+)?(?:['’]s|\s+(?:is|are))\s+(?:(?:so|too|still|all|already|trying\s+to)\s+)*"
     r"(?:asleep|sleeping|sleep|awake|here|home|loud|cold|hot|warm|dark|bright|leaving|freezing|boiling|noisy|watching|ill|sick)\b"
@@ -156,8 +156,8 @@ _REMARK_AFTER = re.compile(
     re.IGNORECASE,
 )
 _NO_REMARK = re.compile(
-    r"\b(?:and|then|also|but|not|too|instead|unless|if|when|until|till|after|before|please|pls|one|except|turn|switch|"
-    r"put|set|make|remind|at)\b",
+    r"\b(?:and|then|also|but|not|instead|unless|if|when|until|till|after|before|please|pls|one|except|turn|switch|"
+    r"put|set|make|remind|at)\b|\btoo[.!\s]*\Z",
     re.IGNORECASE,
 )
 _DOUBT = re.compile(

@@ -230,6 +230,8 @@ def _on_that_day(clock: Slot, anchor: dt.datetime) -> dt.datetime:
 
 # ── Clock times ───────────────────────────────────────────────────────────────────────────────────────────
 
+_DAWN = 6
+"""The hour before which hardly anything is planned."""
 _CLOCK_WORDS = re.compile(r"\b(?:noon|midnight|o'?clock|half|past|quarter|[ap]\.?m)\b", re.IGNORECASE)
 
 
@@ -251,9 +253,15 @@ def says_no_half(slot: Slot) -> bool:
 
 
 def nearest_half_day(new: str, old: str) -> str:
-    """Return a clock time said without half of the day in the half that is nearer to the old one: 7 after 18:00."""
+    """Return a clock time said without half of the day in the half that is nearer to the old one: 7 after 18:00.
+
+    What was by day is not moved into the night: 3 after 09:40 is in the afternoon.
+    """
     at, before = dt.time.fromisoformat(new), dt.time.fromisoformat(old)
-    hour = min((at.hour % 12, at.hour % 12 + 12), key=lambda hour: abs(hour - before.hour))
+    is_by_day = before.hour >= _DAWN
+    hour = min(
+        (at.hour % 12, at.hour % 12 + 12), key=lambda hour: (is_by_day and hour < _DAWN, abs(hour - before.hour))
+    )
     return f"{hour:02}:{at.minute:02}"
 
 
