@@ -228,6 +228,7 @@ FREE = (Step("find_free_time", {}),)
         ("am I free on friday", FREE, ""),
         ("am I free for lunch with Karin", FREE, ""),
         ("when are we free", FREE, ""),
+        ("check if I'm free on Saturday, and if there is news from Karin", FREE, ""),
         ("is friday free", FREE, ""),
     ],
 )
@@ -289,6 +290,7 @@ def test_which_mail_is_asked_where_it_was_not_read() -> None:
         ("please remember that my locker is 48.", "my locker is 48", "my locker is 48"),
         ("remember that that's my seat", "that's my seat", "that's my seat"),
         ("my locker is 48", "my locker is 48", "my locker is 48"),
+        ("fyi my locker is 48, file that away", "my locker is 48", "my locker is 48"),
         ("remember my locker is 48. what is on tomorrow?", "my locker is 48", "my locker is 48"),
     ],
 )

@@ -210,7 +210,7 @@ def _time_of_others(plan: Plan, said: _Said) -> str:
         parts = re.split(r"\s+and\s+|,\s*|\s+&\s+", who)
         is_other = _GROUP.match(who) is not None
         for part in parts:
-            word = part.split()[0] if part.split() else ""
+            word = re.split(r"[\s'’]", part.strip())[0]
             is_named = word[:1].isupper() and word.lower() not in _OWNERS and not said.times(part)
             is_other |= word.lower() in _OTHERS or said.is_person(part) or is_named
         if is_other:
@@ -440,7 +440,7 @@ _FRAME_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _FRAME_AFTER = re.compile(
-    r"[\s,.;–-]+(?:(?:so|and|please|pls|can\s+you|could\s+you)\s+)*(?:remember\s+(?:that|this|it)|(?:keep|bear)\s+(?:that|this|it)\s+in\s+mind|"
+    r"[\s,.;–-]+(?:(?:so|and|please|pls|can\s+you|could\s+you)\s+)*(?:remember\s+(?:that|this|it)|(?:keep|bear)\s+(?:that|this|it)\s+in\s+mind|(?:keep|hold\s+on\s+to|note)\s+(?:that|this)|"
     r"don['’]?t\s+forget(?:\s+(?:that|this|it))?|btw|by\s+the\s+way|fyi|for\s+me|just\s+so\s+you\s+know)"
     r"(?:[\s,]*(?:please|pls|ok|okay|for\s+me|thanks|thank\s+you))*[\s.!]*\Z",
     re.IGNORECASE,
@@ -465,6 +465,8 @@ def _without_frame(plan: Plan, said: _Said) -> Plan:
         return plan
     if kept.lower() in text.lower() and (plan.unserved or re.search(r"[.!?]\s", text)):
         return plan  # what is left of the request is something else
+    if text.lower().startswith(f"{kept.lower()},"):
+        return plan  # as a frame may be that is not known here
     return replace(_with_steps(plan, [replace(plan.steps[0], arguments={"text": text})]), unserved=())
 
 
