@@ -60,6 +60,7 @@ from hearth.permissions import make_private
 from hearth.planning.deferral.cascade import Cascade, Draft, cascade_of
 from hearth.planning.dialogue.asked_states import with_state_asked
 from hearth.planning.dialogue.cloud_fallback import ASK_CLOUD, asked_of_cloud
+from hearth.planning.dialogue.contradictions import refused_deed, without_contradictions
 from hearth.planning.dialogue.coreference import Reading, read_after, shown_again, with_record
 from hearth.planning.dialogue.event_leads import lead_of, with_lead
 from hearth.planning.dialogue.footage_questions import asked_of_footage
@@ -354,11 +355,14 @@ class Agent:
             teacher = self.planner.teacher
             if isinstance(found, Refusal) and teacher is not None and found.planner == teacher.name:
                 found = said_by_model(found, request.text)
+            found = refused_deed(request, found, tools) or found
             found = self._of_memory(request, found, context, tools) or found
             rooms = self.footage.rooms() if self.footage is not None else ()
             found = asked_of_footage(request, found, rooms, context, tools) or found
             found = self._of_named_things(request, found, context, tools) or found
             found = shown_again(request, found, tools) or found
+            found = refused_deed(request, found, tools) or found
+            found = without_contradictions(found, request, context, tools)
             if isinstance(found, Refusal):
                 return found
             found = replace(found, unserved=(*found.unserved, manner)) if manner else found

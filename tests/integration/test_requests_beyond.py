@@ -89,6 +89,48 @@ def test_mails_without_a_sender_are_from_everybody(agent: Agent, text: str) -> N
     assert "sender" not in plan.steps[0].arguments
 
 
+@pytest.mark.parametrize(
+    ("text", "tools", "arguments"),
+    [
+        ("turn the volume of the radio down by 5 percent", ["set_volume"], {"change": "down_by"}),
+        ("turn the volume of the radio up by 5 percent", ["set_volume"], {"change": "up_by"}),
+        ("turn the temperature down 2 degrees", ["set_temperature"], {"temperature": 2, "change": "down_by"}),
+        ("turn the tv down, the kids are asleep", ["set_volume"], {"change": "down_by"}),
+        ("did I forward the menu to mum", ["find_answer"], {}),
+        ("what day is the 12th of december", ["time_until"], {"date": "2026-12-12"}),
+        ("i park at the back, remember that", ["remember"], {"text": "i park at the back"}),
+        ("delete Tom's old number", None, "off a contact's card"),
+        ("take Maureen out of the lunch on friday", None, "somebody out of an event"),
+        ("disarm the alarm", None, "security alarm"),
+        ("is Karin free on Friday afternoon", None, "only see your own calendar"),
+    ],
+)
+def test_a_plan_does_not_contradict_its_request(
+    agent: Agent, text: str, tools: list[str] | None, arguments: dict[str, object] | str
+) -> None:
+    plan = agent.plan(agent.request(text), agent.tools.specs)
+    if isinstance(plan, Plan):
+        assert isinstance(arguments, dict)
+        assert [step.tool for step in plan.steps] == tools
+        assert arguments.items() <= plan.steps[0].arguments.items()
+    else:
+        assert tools is None
+        assert str(arguments) in plan.reason
+
+
+@pytest.mark.parametrize("said", ["checkup moved to 3", "the checkup's been moved to 3", "the checkup is at 3 now"])
+def test_a_move_told_as_done_keeps_the_day(agent: Agent, said: str) -> None:
+    day = FIXED_NOW + dt.timedelta(days=5)
+    lines = f"UID:checkup\nDTSTART:{day:%Y%m%d}T100000Z\nDTEND:{day:%Y%m%d}T103000Z\nSUMMARY:Checkup\n"
+    (agent.home / "owner/calendar/checkup.ics").write_text(
+        f"BEGIN:VCALENDAR\nVERSION:2.0\nBEGIN:VEVENT\n{lines}END:VEVENT\nEND:VCALENDAR\n"
+    )
+    plan = agent.plan(agent.request_after(said), agent.tools.specs)
+    assert isinstance(plan, Plan)
+    assert plan.steps[-1].tool == "move_event"
+    assert str(plan.steps[-1].arguments["start"]).startswith(f"{day:%Y-%m-%d}T15:00")
+
+
 def test_an_own_lesson_goes_before(agent: Agent) -> None:
     said = "I feel really anxious"
     before = agent.run(agent.request(said))

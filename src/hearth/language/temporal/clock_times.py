@@ -93,7 +93,8 @@ def clock(line: Line, index: int, cue: str, *, is_joined: bool = False) -> tuple
     """Read a time of day or a range of them.
 
     Args:
-        cue: The word before it; a bare number is a time only after "at", "from", "until", ….
+        cue: The word before it; a bare number is a time only after "at", "from", "until", …, and after "between" only
+            where a second time follows.
         is_joined: True when it follows a day ("tomorrow 3-5pm").
     """
     is_cued = _is_cued(line, index, cue)
@@ -102,6 +103,8 @@ def clock(line: Line, index: int, cue: str, *, is_joined: bool = False) -> tuple
         return None if is_cued else _range_of_bare(line, index, is_joined)
     said, place = Said(clock=first[0]), first[1]
     second = _range_end(line, place, cue, is_cued)
+    if second is None and cue == "between":  # "split 1850 between 3" has no second time
+        return clock(line, index, "", is_joined=is_joined)
     if second is not None:
         said.to_clock, place = second
     elif is_joined and not cue and not first[0].is_exact and line.tokens[index].kind != "clock":

@@ -132,11 +132,55 @@ _ORDERS = re.compile(
 )
 
 
+_OF_DEVICES = (
+    r"lights?|lamps?|blinds?|curtains?|shutters?|doors?|gates?|windows?|garage|heating|heater|heat|radiators?|thermostat|"
+    r"temperature|tv|telly|television|radio|music|volume|sound|speakers?|fan|fans|oven|kettle|everything"
+)
+_ORDER_TO_A_DEVICE = re.compile(
+    r"\s*(?:(?:please|pls|can|could|would|will|you|just|hey|quick)\b,?\s+)*(?:"
+    r"(?:turn|switch|dim|mute|lock|unlock|crank|brighten)\s+[^,.;?!]+"
+    rf"|(?:close|shut|open|lower|raise|pull|put|set|make|get)\s+[^,.;?!]*\b(?:{_OF_DEVICES})\b[^,.;?!]*"
+    rf"|[^,.;?!]*\b(?:{_OF_DEVICES})\s+(?:on|off|up|down|open|shut|louder|quieter|warmer|cooler|brighter|dimmer)"
+    r")",
+    re.IGNORECASE,
+)
+_SENSES = r"(?:hear|see|sleep|think|focus|concentrate|read|breathe|study|work)"
+_REMARK_AFTER = re.compile(
+    r"\s*,\s*(?:(?:cos|coz|cause|because|since|as)\s+)?(?:"
+    r"(?:(?:i|we|he|she|they|it|that|there)['’]?(?:m|re|s)|i\s+am|(?:we|they)\s+are|(?:he|she|it|that|there)\s+is)\s+"
+    r"(?!(?:the|my|our|in|on|at|by|near|next|under|over|called|named|for|one)\b)"
+    rf"|(?:(?:i|we|he|she|they)\s+)?(?:can['’]?t|cannot|can\s+(?:barely|hardly)|couldn['’]?t|could\s+not)\s+{_SENSES}\b"
+    r"|(?:(?:the|my|our)\s+)?[a-z'’-]+(?:\s+[a-z'’-]+)?(?:['’]s|\s+(?:is|are))\s+(?:(?:so|too|still|all|already|trying\s+to)\s+)*"
+    r"(?:asleep|sleeping|sleep|awake|here|home|loud|cold|hot|warm|dark|bright|leaving|freezing|boiling|noisy|watching|ill|sick)\b"
+    r")[^,.;!?\d]{0,60}[.!\s]*\Z",
+    re.IGNORECASE,
+)
+_NO_REMARK = re.compile(
+    r"\b(?:and|then|also|but|not|instead|unless|if|when|until|till|after|before|please|pls|one|except|turn|switch|"
+    r"put|set|make|remind|at)\b|\btoo[.!\s]*\Z",
+    re.IGNORECASE,
+)
+_DOUBT = re.compile(
+    r"\s*(?:sorry,?\s+)?(?:i\s+)?(?:can['’]?t|cannot|don['’]?t|do\s+not)\s+(?:really\s+)?remember\b[\s,.…–-]*(?:if\s+)?"
+    r"(?=(?:did|have|has)\s)",
+    re.IGNORECASE,
+)
+
+
 def without_remarks(text: str) -> str:
-    """Return the request without a remark on how things are before an order to a device, and without "would you?"."""
-    said = text
-    if (tag := _TAG.search(text)) is not None and len(text[: tag.start()].split()) >= 2:
-        said = text[: tag.start()]
+    """Return the request without what asks for nothing: a remark on how things are before or after an order to a device
+    ("turn the tv down, the kids are asleep"), "would you?", and "can't remember" before a question.
+    """
+    said = _DOUBT.sub("", text, count=1) if _DOUBT.match(text) else text
+    order = _ORDER_TO_A_DEVICE.match(said)
+    if (
+        order is not None
+        and len(order[0].split()) >= 2
+        and (after := _REMARK_AFTER.match(said, order.end())) is not None
+    ):
+        said = said if _NO_REMARK.search(after[0]) else order[0]
+    if (tag := _TAG.search(said)) is not None and len(said[: tag.start()].split()) >= 2:
+        said = said[: tag.start()]
     remark = _REMARK.match(said)
     if remark is not None and _ORDERS.match(said, remark.end()):
         said = said[remark.end() :]

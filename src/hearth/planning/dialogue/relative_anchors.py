@@ -120,6 +120,17 @@ _RETIME = re.compile(
     r"(?:\s+(?:back|forward|up|out))?\s+(?:to|until|till)\s+(?P<clock>\S.{0,40}?)(?:\s*,?\s*(?:please|pls|instead))*\s*[.!?]*\s*",
     re.IGNORECASE,
 )
+_STATED = re.compile(
+    r"\s*(?:(?:so|ok|okay|hey|hi|fyi|the|my|our)\b,?\s+)*"
+    r"(?!(?:what|when|where|who|which|how|why|is|are|was|has|have|had|did|does|do|can|could|if|i|we|you|he|she|they|it)\b)"
+    r"(?P<words>\S.{0,79}?)(?:"
+    r"(?:['’]?s(?=\s+(?:been|now|just)\b)|['’]s|\s+(?:is|are|was|has|have|got|gets))?(?:\s+(?:been|being|now|just|got))*\s+"
+    r"(?:moved|pushed|shifted|bumped|postponed|brought|changed|rescheduled|put)(?:\s+(?:back|forward|up|out))?\s+(?:to|until|till)"
+    r"|(?:['’]s|\s+(?:is|are))\s+now\s+at|(?:['’]s|\s+(?:is|are))\s+at(?=.*\snow\b)"
+    r")\s+(?P<clock>\S.{0,40}?)(?:\s+now\b)?(?:\s*,?\s*(?:instead|btw|by\s+the\s+way))*\s*[.!]*\s*",
+    re.IGNORECASE,
+)
+"""Matches a move that is told as done: "dentist's been moved to half 4", "the dentist is at 3 now"."""
 _LATER = frozenset(listed("back out later"))
 _ALWAYS_LATER = frozenset(listed("push delay postpone bump"))
 
@@ -157,7 +168,7 @@ def named_anchor(text: str, now: dt.datetime, context: Context) -> NamedAnchor |
     """Return the thing that a time in `text` counts from; None where it counts from none, or the direction is open."""
     if (match := _SHIFT.fullmatch(text)) is not None:
         return _shifted(match, now, context)
-    if (match := _RETIME.fullmatch(text)) is not None:
+    if (match := _RETIME.fullmatch(text) or _STATED.fullmatch(text)) is not None:
         return _retimed(match, now, context)
     match = _NAMED.search(text)
     if match is None or match["words"].lower() in ("that", "it", "then") or _is_time(match["words"], now, context):
@@ -189,7 +200,7 @@ def _shift_of(match: re.Match[str], now: dt.datetime, context: Context) -> dt.ti
 
 
 def _retimed(match: re.Match[str], now: dt.datetime, context: Context) -> NamedAnchor | None:
-    """Read "move the dentist to 3 pm", which stays on its day."""
+    """Read "move the dentist to 3 pm" or "dentist moved to 3 pm", which stays on its day."""
     said = f"at {match['clock']}"
     slots = find_slots(said, now, context)
     if len(slots) != 1 or slots[0].end != len(said) or "time" not in slots[0].views or names_a_day(slots[0]):
@@ -219,6 +230,8 @@ def _on_that_day(clock: Slot, anchor: dt.datetime) -> dt.datetime:
 
 # ── Clock times ───────────────────────────────────────────────────────────────────────────────────────────
 
+_DAWN = 6
+"""The hour before which hardly anything is planned."""
 _CLOCK_WORDS = re.compile(r"\b(?:noon|midnight|o'?clock|half|past|quarter|[ap]\.?m)\b", re.IGNORECASE)
 
 
@@ -240,9 +253,15 @@ def says_no_half(slot: Slot) -> bool:
 
 
 def nearest_half_day(new: str, old: str) -> str:
-    """Return a clock time said without half of the day in the half that is nearer to the old one: 7 after 18:00."""
+    """Return a clock time said without half of the day in the half that is nearer to the old one: 7 after 18:00.
+
+    What was by day is not moved into the night: 3 after 09:40 is in the afternoon.
+    """
     at, before = dt.time.fromisoformat(new), dt.time.fromisoformat(old)
-    hour = min((at.hour % 12, at.hour % 12 + 12), key=lambda hour: abs(hour - before.hour))
+    is_by_day = before.hour >= _DAWN
+    hour = min(
+        (at.hour % 12, at.hour % 12 + 12), key=lambda hour: (is_by_day and hour < _DAWN, abs(hour - before.hour))
+    )
     return f"{hour:02}:{at.minute:02}"
 
 

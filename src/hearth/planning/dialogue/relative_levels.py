@@ -92,7 +92,8 @@ def with_its_level(text: str) -> str:
     found: dict[str, str] = {}
     while (shorter := _shortened(rest, found)) != rest:
         rest = shorter
-    rest = f"{rest} {found['room']}".strip() if "room" in found else rest
+    if "room" in found:
+        rest = found["room"] if rest.lower() == "it" else f"{rest} {found['room']}".strip()
     way = found.get("way", "").lower()
     named = next((quantity for quantity, words in _THINGS.items() if words & set(rest.lower().split())), None)
     quantity, direction = _WAYS.get(way, (None, ""))

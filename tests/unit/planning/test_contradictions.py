@@ -1,0 +1,316 @@
+"""A plan does what the words of its request say, or nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from hearth.language.values.slots import find_slots
+from hearth.planning.dialogue.contradictions import refused_deed, without_contradictions
+from hearth.registry import load_tools
+from hearth.testing import FIXED_NOW
+from hearth.types import Argument, Context, Entity, Parameter, Plan, Ref, Refusal, Request, Step, ToolSpec
+
+LEVELS = ("to", "up_by", "down_by")
+DEVICE, CHANGE = (
+    Parameter("device", "text", is_required=False),
+    Parameter("change", "text", is_required=False, enum=LEVELS),
+)
+TOOLS = {
+    **load_tools(None).specs,
+    "set_temperature": ToolSpec(
+        "set_temperature", "", (Parameter("temperature", "number"), DEVICE, CHANGE), effect="change", returns="text"
+    ),
+    "set_volume": ToolSpec(
+        "set_volume", "", (Parameter("percent", "number"), DEVICE, CHANGE), effect="change", returns="text"
+    ),
+    "find_video": ToolSpec(
+        "find_video",
+        "",
+        tuple(Parameter(name, "datetime", is_required=False) for name in ("start", "end", "at")),
+        returns="text",
+    ),
+}
+PEOPLE = Context(entities=(Entity("Karin Vogt", "person", ("Karin",)), Entity("Joel Reed", "person", ("Joel",))))
+
+
+def held(text: str, *steps: Step, unserved: tuple[str, ...] = (), rests_on: tuple[str, ...] = ()) -> Plan | Refusal:
+    plan = Plan(steps, unserved=unserved, rests_on=rests_on)
+    return without_contradictions(plan, Request(text, FIXED_NOW), PEOPLE, TOOLS)
+
+
+def mended(text: str, *steps: Step, unserved: tuple[str, ...] = ()) -> list[tuple[str, dict[str, Argument]]]:
+    found = held(text, *steps, unserved=unserved)
+    assert isinstance(found, Plan), found
+    return [(step.tool, dict(step.arguments)) for step in found.steps]
+
+
+def view(text: str, name: str) -> str:
+    return str(next(slot for slot in find_slots(text, FIXED_NOW, PEOPLE) if slot.kind == "time").views[name])
+
+
+# ── Directions ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("text", "planned", "meant"),
+    [
+        ("turn the radio down by 5 percent", "up_by", "down_by"),
+        ("turn the radio up by 5 percent", "down_by", "up_by"),
+        ("the radio 5 percent louder", "down_by", "up_by"),
+        ("5 percent less from the radio", "up_by", "down_by"),
+        ("turn the radio up by 5 percent", "up_by", "up_by"),
+        ("the radio by 5 percent", "up_by", "up_by"),
+        ("down with the radio, up by 5 percent", "up_by", "up_by"),
+        ("set the radio downstairs 5 percent up", "up_by", "up_by"),
+    ],
+)
+def test_the_one_direction_that_is_said_counts(text: str, planned: str, meant: str) -> None:
+    step = Step("set_volume", {"device": "radio", "percent": 5, "change": planned})
+    assert mended(text, step) == [("set_volume", {"device": "radio", "percent": 5, "change": meant})]
+
+
+def test_each_clause_has_its_own_direction() -> None:
+    radio = Step("set_volume", {"device": "radio", "percent": 5, "change": "up_by"})
+    telly = Step("set_volume", {"device": "telly", "percent": 5, "change": "up_by"})
+    found = mended("turn the radio up by 5 percent and the telly down by 5 percent", radio, telly)
+    assert [arguments["change"] for _, arguments in found] == ["up_by", "down_by"]
+
+
+@pytest.mark.parametrize(
+    ("text", "device", "change"),
+    [
+        ("turn the heating down 2 degrees", "heating", "down_by"),
+        ("raise the heating by 2 degrees", "heating", "up_by"),
+        ("turn the temperature down 2 degrees", None, "down_by"),
+        ("turn the heating down to 2 degrees", "heating", "to"),
+        ("set the heating to 2 degrees", "heating", "to"),
+        ("turn the heating down by 3 degrees", "heating", "to"),
+    ],
+)
+@pytest.mark.parametrize("is_said_to", [True, False])
+def test_an_amount_of_change_is_no_level(text: str, device: str | None, change: str, is_said_to: bool) -> None:
+    to: dict[str, Argument] = {"change": "to"} if is_said_to else {}
+    planned = Step("set_temperature", {"device": device or "temperature", "temperature": 2, **to})
+    named: dict[str, Argument] = {"device": device} if device else {}
+    wanted = to if change == "to" else {"change": change}
+    assert mended(text, planned) == [("set_temperature", {**named, "temperature": 2, **wanted})]
+
+
+# ── Times ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("when", ["friday after 4", "friday before 11"])
+def test_what_opens_or_closes_a_stretch_gets_its_length(when: str) -> None:
+    text, at = f"am I free {when}", view(when, "datetime")
+    stretch: dict[str, Argument] = {"start": view(when, "start"), "end": view(when, "end")}
+    assert stretch["start"] != stretch["end"]
+    assert mended(text, Step("find_free_time", {"start": at, "end": at})) == [("find_free_time", stretch)]
+    assert mended(text, Step("find_free_time", stretch)) == [("find_free_time", stretch)]
+
+
+@pytest.mark.parametrize(
+    ("tool", "when", "wanted"),
+    [
+        ("find_video", "yesterday at 3 am", ("at",)),
+        ("find_video", "last night after 11", ("start",)),
+        ("find_events", "tomorrow at 3 pm", ("start", "end")),
+    ],
+)
+def test_a_moment_is_no_stretch(tool: str, when: str, wanted: tuple[str, ...]) -> None:
+    at = view(when, "datetime")
+    [(_, arguments)] = mended(f"what was there {when}", Step(tool, {"start": at, "end": at}))
+    assert tuple(arguments) == wanted
+    assert arguments[wanted[0]] == at
+    assert arguments.get("end") != at
+
+
+@pytest.mark.parametrize(
+    ("text", "date"),
+    [
+        ("what day is the 12th of december", "2026-12-12"),
+        ("two weeks from 1 december is what date", "2026-12-15"),
+        ("what day is it today", None),
+        ("what's the date", None),
+        ("what time is it on the 12th of december", None),
+    ],
+)
+def test_the_clock_tells_no_other_day(text: str, date: str | None) -> None:
+    wanted = ("time_until", {"date": date}) if date else ("current_time", {})
+    assert mended(text, Step("current_time", {})) == [wanted]
+
+
+@pytest.mark.parametrize(
+    ("text", "planned", "summed"),
+    [
+        ("split 1850 between 3", "split", "1850 / 3"),
+        ("split £1,850 three ways", "ways", "1850 / 3"),
+        ("split 94 between 4", "94 / 4", "94 / 4"),
+        ("share the bill between 4", "share", "share"),
+    ],
+)
+def test_a_sum_has_its_numbers(text: str, planned: str, summed: str) -> None:
+    assert mended(text, Step("calculate", {"expression": planned})) == [("calculate", {"expression": summed})]
+
+
+# ── Questions about past deeds ────────────────────────────────────────────────────────────────────────────
+
+MAIL = (
+    Step("find_contact", {"name": "Karin"}),
+    Step("draft_mail", {"to": [Ref(0, ("email",))], "text": "the quote"}),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_asked"),
+    [
+        ("did I send Karin the quote", True),
+        ("hey have we sent Karin the quote yet?", True),
+        ("has Karin been sent the quote", True),
+        ("send Karin the quote", False),
+        ("have Karin send the quote", False),
+        ("did I send Karin the quote? send it", False),
+        ("did I send Karin the quote, if not send it", False),
+        ("I did not send Karin the quote, send it", False),
+        ("have I got mail from Karin", False),
+        ("can you send Karin the quote", False),
+    ],
+)
+def test_a_deed_that_is_asked_about_is_not_done(text: str, is_asked: bool) -> None:
+    found = refused_deed(Request(text, FIXED_NOW), Plan(MAIL), TOOLS)
+    assert (found is not None) == is_asked
+    if found is not None:
+        assert (found.kind, found.planner) == ("out_of_scope", "recall")
+
+
+def test_what_only_looks_or_is_kept_or_is_a_device_stays() -> None:
+    asked = Request("did I send Karin the quote", FIXED_NOW)
+    assert refused_deed(asked, Plan((Step("find_mail", {"query": "quote"}),)), TOOLS) is None
+    assert refused_deed(asked, Plan((Step("remember", {"text": "the quote"}),)), TOOLS) is None
+    radio = Plan((Step("set_volume", {"device": "radio", "percent": 5}),))
+    assert refused_deed(Request("did I turn the radio down", FIXED_NOW), radio, TOOLS) is None
+    assert refused_deed(asked, dataclasses.replace(Plan(MAIL), rests_on=("owner:1",)), TOOLS) is None
+
+
+# ── What is refused ───────────────────────────────────────────────────────────────────────────────────────
+
+CARD = (Step("find_contact", {"name": "Karin"}), Step("delete_contact", {"contact": Ref(0, ("id",))}))
+LUNCH = (Step("find_events", {"query": "lunch"}), Step("cancel_event", {"event": Ref(0, ("id",))}))
+DENTIST = (Step("find_events", {"query": "dentist"}), Step("cancel_event", {"event": Ref(0, ("id",))}))
+ALARM = (Step("find_reminders", {"query": "alarm"}), Step("delete_reminder", {"reminder": Ref(0, ("id",))}))
+FREE = (Step("find_free_time", {}),)
+
+
+@pytest.mark.parametrize(
+    ("text", "planned", "reason"),
+    [
+        ("delete Karin's old number", CARD, "a number off a contact's card"),
+        ("remove Karin's email address but keep her", CARD, "an email address off"),
+        ("delete Karin", CARD, ""),
+        ("delete Karin from my address book", CARD, ""),
+        ("delete the contact with the number 0123", CARD, ""),
+        ("take Karin out of the lunch", LUNCH, "somebody out of an event"),
+        ("remove my cousin from the lunch on friday", LUNCH, "somebody out of an event"),
+        ("remove Karin from the lunch", CARD, "somebody out of an event"),
+        ("take the dentist off my calendar", DENTIST, ""),
+        ("remove the dentist from friday", DENTIST, ""),
+        ("take the dentist off the list", DENTIST, ""),
+        ("cancel the lunch with Karin", LUNCH, ""),
+        ("remove Karin from my contacts", CARD, ""),
+        ("disarm the alarm", ALARM, "security alarm"),
+        ("turn the burglar alarm off", ALARM, "security alarm"),
+        ("cancel my alarm", ALARM, ""),
+        ("cancel the reminder to arm the alarm", ALARM, ""),
+        ("is Karin free on friday", FREE, "when Karin is free"),
+        ("when is everyone free", FREE, "when everyone is free"),
+        ("when are Karin and I both free", FREE, "when Karin and I are free"),
+        ("am I free on friday", FREE, ""),
+        ("am I free for lunch with Karin", FREE, ""),
+        ("when are we free", FREE, ""),
+        ("check if I'm free on Saturday, and if there is news from Karin", FREE, ""),
+        ("is friday free", FREE, ""),
+    ],
+)
+def test_no_tool_does_the_nearest_deed(text: str, planned: tuple[Step, ...], reason: str) -> None:
+    found = held(text, *planned)
+    if not reason:
+        assert found == Plan(planned)
+        return
+    assert isinstance(found, Refusal)
+    assert found.kind == "out_of_scope"
+    assert reason in found.reason
+    assert held(text, *planned, rests_on=("owner:1",)) == Plan(planned, rests_on=("owner:1",)), "the owner taught it"
+
+
+def test_nothing_is_asked_for_a_reminder_of_a_house_alarm() -> None:
+    lacks = Refusal("needs", "When?", ("add_reminder.at",), planner="recall")
+    found = without_contradictions(lacks, Request("put the alarm on", FIXED_NOW), PEOPLE, TOOLS)
+    assert isinstance(found, Refusal)
+    assert found.kind == "out_of_scope"
+    assert without_contradictions(lacks, Request("set an alarm", FIXED_NOW), PEOPLE, TOOLS) == lacks
+
+
+# ── Which mail ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("text", "sought"),
+    [
+        ("trash all those book fair emails", {"query": "book fair"}),
+        ("delete all the unread newsletters", {"unread_only": True}),
+        ("delete the last email", {}),
+        ("delete all my emails", {}),
+    ],
+)
+def test_mail_that_is_named_is_looked_up_by_its_name(text: str, sought: dict[str, Argument]) -> None:
+    planned = (Step("find_mail", {}), Step("delete_mail", {"mail": Ref(0, ("id",))}))
+    assert mended(text, *planned)[0] == ("find_mail", sought)
+    named = (Step("find_mail", {"sender": "Joel"}), planned[1])
+    assert mended(text, *named)[0] == ("find_mail", {"sender": "Joel"})
+
+
+def test_which_mail_is_asked_where_it_was_not_read() -> None:
+    found = held("delete the mail from my aunt", Step("find_mail", {}), Step("delete_mail", {"mail": Ref(0, ("id",))}))
+    assert isinstance(found, Refusal)
+    assert (found.kind, found.missing) == ("needs", ("find_mail.query",))
+
+
+# ── Texts ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("text", "planned", "kept"),
+    [
+        ("i park at the back, remember that", "remember that", "i park at the back"),
+        ("remember i take my coffee black", "my coffee black", "i take my coffee black"),
+        ("I don't eat pork by the way, keep that in mind", "in mind", "I don't eat pork"),
+        ("Ron is allergic to nuts dont forget", "Ron is allergic to nuts dont forget", "Ron is allergic to nuts"),
+        ("btw my locker is 48", "btw my locker is 48", "my locker is 48"),
+        ("please remember that my locker is 48.", "my locker is 48", "my locker is 48"),
+        ("remember that that's my seat", "that's my seat", "that's my seat"),
+        ("my locker is 48", "my locker is 48", "my locker is 48"),
+        ("fyi my locker is 48, file that away", "my locker is 48", "my locker is 48"),
+        ("remember my locker is 48. what is on tomorrow?", "my locker is 48", "my locker is 48"),
+    ],
+)
+def test_the_sentence_is_kept_without_its_frame(text: str, planned: str, kept: str) -> None:
+    assert mended(text, Step("remember", {"text": planned})) == [("remember", {"text": kept})]
+
+
+@pytest.mark.parametrize(
+    ("text", "left", "written"),
+    [
+        ("tell Karin I'm late, start tea without me", "start tea without me", "I'm late, start tea without me"),
+        ("tell Karin I'm late, and then start tea", "and then start tea", "I'm late"),
+        ("tell Karin I'm late, remind me at 6", "remind me at 6", "I'm late"),
+        ("tell Karin I'm late. start tea", "start tea", "I'm late"),
+        ("order tea, tell Karin I'm late", "order tea", "I'm late"),
+    ],
+)
+def test_a_message_goes_on_past_a_comma(text: str, left: str, written: str) -> None:
+    draft = Step("draft_mail", {"to": [Ref(0, ("email",))], "text": "I'm late"})
+    found = held(text, MAIL[0], draft, unserved=(left,))
+    assert isinstance(found, Plan)
+    assert found.steps[1].arguments["text"] == written
+    assert found.unserved == (() if left in written else (left,))
