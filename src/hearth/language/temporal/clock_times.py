@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hearth.language.temporal.moments import Clock, Said
-from hearth.language.temporal.time_words import COUNTING, MOVED, MOVING, SHORT_UNITS, UNITS
+from hearth.language.temporal.time_words import COUNTING, MOVED, MOVING, SHORT_UNITS, UNITS, WEEKDAYS
 from hearth.language.text.tokens import NUMBER_WORDS, ONES, Token, listed, spoken_number
 from hearth.language.text.unit_words import is_unit_word
 
@@ -85,6 +85,7 @@ _FRACTIONS = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20}
 CLOCK_WORDS = frozenset({*_NAMED, *_FRACTIONS, *(word for word, n in ONES.items() if 1 <= n <= 12), "a"})
 AFTER_HOUR = frozenset(["", ".", ",", "?", "!", ";", "with", "for", "in", "at", "and", "to", "on", "please", "about"])
 """Words that may follow a bare hour; after any other word it is a count."""
+_DAYS_AFTER = frozenset({"today", "tomorrow", "tonight", *WEEKDAYS})
 _AFTER_DIGITS = frozenset(listed("today tomorrow tonight every this sharp each"))
 _GLUED_BEFORE = frozenset("$€£¥#*/+=.,_%&")
 
@@ -142,10 +143,11 @@ def _range_of_bare(line: Line, index: int, is_joined: bool) -> tuple[Said, int] 
         return None
     if line.word(index + 1) not in RANGE_MARKS and (line.word(index + 1) != "to" or line.is_moving):
         return None
-    second = _one(line, index + 2, is_joined, "until" if is_joined else "")
+    is_of_day = line.word(index + 3) in _DAYS_AFTER  # "block out 9 to 11 tomorrow"
+    second = _one(line, index + 2, is_joined or is_of_day, "until" if is_joined or is_of_day else "")
     if second is None:
         return None
-    if not second[0].is_exact and not (is_joined and line.word(second[1]) in AFTER_HOUR):
+    if not second[0].is_exact and not is_of_day and not (is_joined and line.word(second[1]) in AFTER_HOUR):
         return None
     return Said(clock=_bare(line.words[index]), to_clock=second[0]), second[1]
 

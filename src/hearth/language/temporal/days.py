@@ -182,14 +182,15 @@ def _weekday(line: Line, text: str, index: int, cue: str, is_joined: bool) -> Re
 
 
 def _is_followed_by_time(line: Line, index: int) -> bool:
-    """Return whether a time follows a weekday: "sat 7:30pm", "sun morning", "mon-fri"."""
+    """Return whether a time follows a weekday: "sat 7:30pm", "sat 10 until 12", "sun morning", "mon-fri"."""
     if line.word(index) in RANGE_MARKS and line.word(index + 1) in WEEKDAYS:
         return True
     if line.word(index) in PARTS:
         return line.word(index) not in MEALS
     if index >= len(line.tokens) or line.tokens[index].kind not in ("clock", "number"):
         return False
-    return line.tokens[index].kind == "clock" or has_half(line, index + 1)
+    is_range = line.word(index + 1) in (*RANGE_MARKS, "to", "until") and line.word(index + 2)[:1].isdecimal()
+    return line.tokens[index].kind == "clock" or has_half(line, index + 1) or is_range
 
 
 def _in_week(line: Line, weekday: int, weeks: int) -> dt.date:
