@@ -355,13 +355,13 @@ class Agent:
             teacher = self.planner.teacher
             if isinstance(found, Refusal) and teacher is not None and found.planner == teacher.name:
                 found = said_by_model(found, request.text)
-            found = refused_deed(request, found, tools) or found
+            found = refused_deed(request, found, tools, self.recall.name) or found
             found = self._of_memory(request, found, context, tools) or found
             rooms = self.footage.rooms() if self.footage is not None else ()
             found = asked_of_footage(request, found, rooms, context, tools) or found
             found = self._of_named_things(request, found, context, tools) or found
             found = shown_again(request, found, tools) or found
-            found = refused_deed(request, found, tools) or found
+            found = refused_deed(request, found, tools, self.recall.name) or found
             found = without_contradictions(found, request, context, tools)
             if isinstance(found, Refusal):
                 return found

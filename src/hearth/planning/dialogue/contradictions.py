@@ -20,7 +20,6 @@ from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan
 from hearth.language.text.tokens import ONES, Slot, listed
 from hearth.language.values.slots import find_slots
-from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.types import Argument, Context, Plan, Ref, Refusal, Request, Step, ToolSpec
 
 Tools = Mapping[str, ToolSpec]
@@ -48,11 +47,14 @@ class _Said:
         return any(low == name.lower() for entity in known for name in (entity.name, *entity.aliases))
 
 
-def refused_deed(request: Request, found: Plan | Refusal, tools: Tools) -> Refusal | None:
+def refused_deed(request: Request, found: Plan | Refusal, tools: Tools, planner: str) -> Refusal | None:
     """Return the refusal to do again what a question asks about as done: "did I send Priya the quote".
 
-    It reads as the planner's own, so that the question may still be put to the owner's things. None where `found`
-    stands: it changes nothing, or a device (`asked_states` looks at that), or the words are no such question.
+    None where `found` stands: it changes nothing, or a device (`asked_states` looks at that), or the words are no such
+    question.
+
+    Args:
+        planner: Whose refusal it is to be, so that the question may still be put to the owner's things.
     """
     if isinstance(found, Refusal) or _is_taught(found) or _PAST_DEED.fullmatch(request.text) is None:
         return None
@@ -61,7 +63,7 @@ def refused_deed(request: Request, found: Plan | Refusal, tools: Tools) -> Refus
     acts = [step for step in found.steps if step.tool in tools and tools[step.tool].effect != "none"]
     if all(_DEVICE in step.arguments or step.tool == _REMEMBER for step in acts):
         return None
-    return Refusal("out_of_scope", _CANNOT, planner=RecallPlanner.name)
+    return Refusal("out_of_scope", _CANNOT, planner=planner)
 
 
 def without_contradictions(found: Plan | Refusal, request: Request, context: Context, tools: Tools) -> Plan | Refusal:
@@ -150,27 +152,29 @@ _TAKEN_OUT = re.compile(
     re.IGNORECASE,
 )
 _OF_ALL_EVENTS = re.compile(
-    r"\b(?:calendars?|diary|diaries|schedule|agenda|lists?|plans?|planner|timetable|rota|week|month|day|contacts?|book|"
-    r"phone|people|cards?|memory|favou?rites)\b",
+    r"\b(?:calendars?|diary|diaries|schedule|agenda|lists?|plans?|planner|timetable|rota|week|month|day)\b",
     re.IGNORECASE,
 )
+_OF_ALL_CONTACTS = re.compile(r"\b(?:contacts?|book|phone|people|cards?|memory|favou?rites)\b", re.IGNORECASE)
 
 
 def _person_of_an_event(plan: Plan, said: _Said) -> str:
     """Refuse to cancel an event, or to delete a contact, where somebody should no longer come to it: "take Ana out of
     the lunch", but not "take the dentist off my calendar".
     """
-    found = _TAKEN_OUT.search(said.text)
-    if found is None or all(step.tool not in ("cancel_event", "delete_contact") for step in plan.steps):
+    found, acts = _TAKEN_OUT.search(said.text), {step.tool for step in plan.steps}
+    if found is None or not acts & {"cancel_event", "delete_contact"}:
         return ""
-    what = found["what"]
-    if _OF_ALL_EVENTS.search(what) or any(slot.start == 0 for slot in said.times(what)):
+    who, what = found["who"].lower(), found["what"].lower()
+    is_whole = _OF_ALL_EVENTS if "cancel_event" in acts else _OF_ALL_CONTACTS
+    if is_whole.search(what) or any(slot.start == 0 for slot in said.times(found["what"])):
         return ""
     sought = {str(step.arguments["query"]).lower() for step in plan.steps if "query" in step.arguments}
-    is_event = any(query in what.lower() and query not in found["who"].lower() for query in sought)
-    if not is_event and not said.is_person(found["who"]):
+    is_event = any((query in what and query not in who) or what in query for query in sought)
+    if "cancel_event" in acts and not is_event and not said.is_person(who):
         return ""
-    return f"I can't take somebody out of an event, so I left “{what.strip()}” as it is."
+    what = found["what"]
+    return f"I can't take somebody out of “{what.strip()}”, so I left everything as it is."
 
 
 _REMINDS = re.compile(r"\b(?:remind|reminders?|wake)\b", re.IGNORECASE)
@@ -201,10 +205,15 @@ _OWNERS = frozenset(listed("i we you it my our the there this that"))
 _GROUP = re.compile(r"(?:the|my|our)\s+(?:kids?|children|family|team|others|boys|girls)", re.IGNORECASE)
 
 
+_WHO_IS_FREE = re.compile(r"\s*who(?:['’]?s|\s+is|\s+else\s+is|\s+all\s+is)\s+(?:free|available)\b", re.IGNORECASE)
+
+
 def _time_of_others(plan: Plan, said: _Said) -> str:
     """Refuse to tell the owner's own free time for somebody else's: "is Karin free on Friday"."""
     if all(step.tool != "find_free_time" for step in plan.steps):
         return ""
+    if _WHO_IS_FREE.match(said.text):
+        return "I only see your own calendar, so I can't tell who is free."
     for found in _FREE.finditer(said.text):
         who = found["who"].strip()
         parts = re.split(r"\s+and\s+|,\s*|\s+&\s+", who)
@@ -402,7 +411,10 @@ def _named_mail(plan: Plan, said: _Said) -> Plan | Refusal:
     steps = list(plan.steps)
     for k, step in enumerate(steps):
         is_used = any(Ref(k, ("id",)) in other.refs() and other.tool in _CHANGES_MAIL for other in steps)
-        if step.tool != "find_mail" or step.arguments or not is_used:
+        if step.tool != "find_mail" or not is_used:
+            continue
+        if step.arguments:
+            steps[k] = replace(step, arguments={name: _undetermined(value) for name, value in step.arguments.items()})
             continue
         named = _MAIL_NAMED.search(said.text)
         if named is None:
@@ -413,6 +425,11 @@ def _named_mail(plan: Plan, said: _Said) -> Plan | Refusal:
             return Refusal("needs", reason, missing=("find_mail.query",))
         steps[k] = replace(step, arguments=arguments)
     return _with_steps(plan, steps)
+
+
+def _undetermined(value: Argument) -> Argument:
+    """Return words without what only points at them: "those ebay" is no sender."""
+    return re.sub(r"\A(?:all\s+)?(?:those|these)\s+(?=\S)", "", value) if isinstance(value, str) else value
 
 
 def _mail_said(words: str, said: _Said) -> dict[str, Argument]:
