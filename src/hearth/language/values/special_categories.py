@@ -2,7 +2,8 @@
 
 By words of the field: conditions, symptoms, medicines (by name and by the endings that the INN gives them), treatments,
 faiths and their feasts, parties and convictions, orientations, unions, ethnic groups (GDPR article 9); income, debt
-and the sums named in the same sentence; care, school and custody of children. Only what is told of somebody counts,
+and the sums named in the same sentence; care, school and custody of children; violence and crime, suffered or done,
+what courts and prisons do about it, and asylum. Only what is told of somebody counts,
 not the field itself: a doctor, an appointment, a church as a building, a price stay.
 Covered: English; plurals; two-word conditions. Not covered: what is told between the lines ("I can't keep food down"),
 typing errors, other languages, a sum without a word of income or debt beside it.
@@ -19,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hearth.language.text.confusables import Words
 from hearth.language.text.span import Found
 
-KINDS = ("health", "religion", "politics", "sexuality", "union", "ethnicity", "finance", "children")
+KINDS = ("health", "religion", "politics", "sexuality", "union", "ethnicity", "finance", "children", "law")
 
 _WORDS: Mapping[str, str] = {
     "health": "abortion abscess acne adderall addicted addiction adhd advil aids alcoholic alcoholism allergic "
@@ -63,7 +64,11 @@ _WORDS: Mapping[str, str] = {
     "prosthetic psychotherapy radiotherapy reflux remission salmonella self-harm sickle-cell sinusitis sleepwalking "
     "smear spasm spasms sprain sprained ssri ssris stammer stent stents stillborn stitches stutter stutters "
     "surgeries surgery swollen symptom symptoms terminally tetany toothache tourettes transplant trimester "
-    "ultrasound underweight uti vaccinated vaccination vaccinations wheezing wheezy x-ray x-rays",
+    "ultrasound underweight uti vaccinated vaccination vaccinations wheezing wheezy x-ray x-rays "
+    "oncologist psychiatrist psychologist psychotherapist urologist gynaecologist gynecologist rheumatologist "
+    "haematologist hematologist endocrinologist gastroenterologist nephrologist cardiologist proctologist mastectomies "
+    "overdosed overdosing dieting binge-eating sedated comatose stillbirths miscarry miscarrying hospitalisation "
+    "hospitalization quadriplegic paraplegic blindness deafness",
     "religion": "adventist agnostic atheist baptised baptism baptist bible buddhism buddhist catholic catholicism "
     "christian christianity confession confirmed eucharist evangelical gurdwara halal hindu hinduism imam "
     "islam islamic jew jewish jews judaism kosher lutheran mass methodist mormon mosque mosques muslim "
@@ -91,6 +96,13 @@ _WORDS: Mapping[str, str] = {
     "homeschooled homeschooling nannies nanny "
     "nappies nappy orphan orphaned paternity playgroup preemie stepchildren stepkids surrogacy teething tantrum "
     "tantrums tutoring weaning",
+    "law": "asylum refugee refugees deported deportation deport raped rapes raping rapist molested molesting molester "
+    "molestation assaulted stalked stalker stalking mugged mugging burgled burglarised burglarized trafficked "
+    "blackmailed "
+    "blackmailer paedophile pedophile parole paroled probation imprisoned imprisonment incarcerated incarceration "
+    "jailed "
+    "acquitted indicted indictment felony misdemeanor misdemeanour manslaughter shoplifting embezzlement embezzled "
+    "perjury arrested convicted ex-convict",
     "ethnicity": "aboriginal afro-american arab arabs ashkenazi biracial black-british caucasian chicano hispanic "
     "inuit kurd kurdish latina latino latinx maori mixed-race native-american roma romani sinti tamil "
     "tutsi uyghur zulu",
@@ -129,7 +141,48 @@ _PHRASES: Mapping[str, str] = {
     r"(?:hard of hearing|short-sighted|long-sighted|partially sighted|registered blind|going blind)|"
     r"(?:physio|occupational|speech|radiation|hormone|group|couples|grief)[- ]?therap(?:y|ist)|long covid|"
     r"(?:admitted to|discharged from|rushed to) (?:the )?(?:hospital|hospice|a&e|intensive care|the ward|icu)|"
-    r"intensive care|palliative care|hospice|off sick|signed off|sick note|sick leave|throwing up|threw up",
+    r"intensive care|palliative care|hospice|off sick|signed off|sick note|sick leave|throwing up|threw up|"
+    # Operations and lumps: the words alone are a practice and a piece of sugar.
+    r"(?:heart|brain|knee|hip|back|eye|cataract|spinal|spine|bypass|gastric|bariatric|plastic|cosmetic|jaw|shoulder|"
+    r"hand|"
+    r"foot|ankle|wrist|lung|liver|kidney|bowel|stomach|throat|thyroid|breast|prostate|hernia|laser|open[- ]heart|"
+    r"keyhole|"
+    r"dental|oral|emergency|weight[- ]loss|gender|transplant|cancer|tumou?r) (?:surger(?:y|ies)|operations?)|"
+    r"(?:(?:my|his|her|their|our|(?:mum|mom|dad|husband|wife|son|daughter|brother|sister|mother|father|gran|grandma|"
+    r"grandpa)['’]s) |(?:has|have|had|having|needs?|needed|needing|after|before|undergo(?:es|ing)?|"
+    r"underwent|recovering from|recover from|in for|going in for|scheduled for) (?:a |an |the |another |my |his |her |"
+    r"their )?)"
+    r"(?:surger(?:y|ies)|operation(?! (?:manual|mode|room)))|"
+    r"lumps? (?:in|on|under) (?:(?:my|his|her|their|the|one|a) )?(?:\w+ )?(?:breasts?|neck|armpit|throat|testicles?|"
+    r"chest|"
+    r"arm|leg|groin|head|back|skin|thyroid|side)|(?:found|felt|feel|has|have|had|noticed) (?:a|another|the|"
+    r"some) (?:\w+ )?lumps?"
+    r"(?! (?:sum|of))|"
+    # Harm to oneself, and the wish to die.
+    r"(?:kill(?:s|ed|ing)?|harm(?:s|ed|ing)?|hurt(?:s|ing)?|cut(?:s|ting)?|burn(?:s|ed|t|ing)?|hang(?:s|ed|ing)?|"
+    r"hung|shot|shoot(?:s|ing)?|starv(?:e|es|ed|ing)|injur(?:e|es|ed|ing)|poison(?:s|ed|ing)?|drown(?:s|ed|ing)?) "
+    r"(?:myself|himself|herself|themselves|themself|yourself|ourselves)|"
+    r"self[- ](?:harm(?:s|ed|ing)?|injur(?:y|ies|ing)|inflicted)|"
+    r"end(?:s|ed|ing)? (?:it all|(?:my|his|her|their|your) (?:own )?li(?:fe|ves))|"
+    r"(?:tak(?:e|es|en|ing)|took) (?:my|his|her|their|your) (?:own )?li(?:fe|ves)(?! (?:jacket|vest|insurance|story|"
+    r"savings))|"
+    r"(?:do(?:es)?n['’]?t|do(?:es)? not|did(?:n['’]t| not)|no longer) want(?:s|ed)? to (?:live|be alive|go on living)|"
+    r"(?:want(?:s|ed|ing)?|wish(?:es|ed|ing)?) (?:to die|to be dead|(?:i|he|she|they) (?:was|were) dead)|"
+    r"better off dead|"
+    r"(?:no|any|nothing) (?:reason |point )?(?:to live for|(?:to|in) (?:live|living))|slit (?:my|his|her|"
+    r"their) wrists?|"
+    # Weight of a body, with the number.
+    r"body (?:weight|fat|mass)|(?:my|his|her|(?:mum|mom|dad|husband|wife|son|daughter|brother|sister|mother|father|"
+    r"(?-i:[A-Z][a-z]+))['’]s) (?:current |present |target )?weight (?:is|was|has|went|of|dropped|"
+    r"rose|loss|gain|at|now|:)(?: (?:still|now|to|down|up|at|about|around|over|under)){0,2}(?: \d{2,3}(?:[.,]\d)?)?"
+    r"(?: ?(?:kg|kgs|kilos?|pounds?|lbs?|stone))?|"
+    r"(?:i|he|she|we|they|you|mum|mom|dad|who) weigh(?:s|ed|ing)? (?:in at |about |around |only |just |over |under |"
+    r"nearly )?"
+    r"\d{2,3}(?:[.,]\d)?(?: ?(?:kg|kgs|kilos?|pounds?|lbs?|stone))?|"
+    r"(?:lost|lose|losing|gained?|gaining|put on|putting on|shed) (?:weight|\d{1,3} ?(?:kg|kilos?|pounds?|lbs?|"
+    r"stone)\b)|"
+    r"\d{1,3} ?(?:kg|kilos?|pounds?|lbs?|stone) (?:overweight|too heavy|underweight)|weight[- ]loss (?:clinic|jabs?|"
+    r"injections?)",
     "religion": r"(?:go|goes|went|going) to (?:mass|church|synagogue|temple)|(?:sunday|midnight|holy) mass|"
     r"bar mitzvah|bat mitzvah|holy communion|first communion|jehovah'?s witness(?:es)?|born[- ]again|"
     r"yom kippur|rosh hashanah|(?:friday|morning|evening) prayers?|"
@@ -159,7 +212,55 @@ _PHRASES: Mapping[str, str] = {
     r"short of (?:money|cash)|in the red|maxed out|trust fund|life insurance|payday loan|car loan|home loan|"
     r"monthly instal?lments?|(?:lost|losing) (?:my|his|her|their) job|on benefits|on the dole|job ?seeker'?s allowance|"
     r"(?:disability|housing|carer'?s|family|parental) (?:allowance|benefits?)|means[- ]tested|child tax credits?|"
-    r"(?:won|win) the lottery|in my will|tax debts?",
+    r"(?:won|win|wins|winning) (?:\w+ ){0,5}?(?:(?:in|on|at) )?(?:the )?(?:lottery|lotto|jackpot|pools|casino|"
+    r"sweepstake)|"
+    r"lott(?:ery|o) (?:win|winnings?|winners?|jackpot|prize)|scratch ?card win(?:nings)?|gambling (?:debts?|losses)|"
+    r"(?:lost|lose|loses|losing|gambled) (?:\w+ ){0,4}(?:gambling|betting|at the casino|at poker)|"
+    # Losing one's work.
+    r"(?:i|you|he|she|we|they|who|mum|mom|dad|husband|wife|brother|sister|son|daughter|father|mother|partner|boss|"
+    r"friend|"
+    r"neighbou?r|boyfriend|girlfriend|(?-i:[A-Z][a-z]+))(?:['’](?:ve|s|d|m|re))? (?:has |have |had |just |almost |"
+    r"nearly |"
+    r"might |may |will |am |is )?(?:was|were|been|got|gets?|getting|be|being|am|is|are) "
+    r"(?:just |finally |almost |nearly |being |getting )?(?:fired|sacked|dismissed|let go|laid off|made redundant)|"
+    r"(?:fired|sacked|dismissed|firing|sacking) (?:me|him|her|us|them)|(?:getting|being|got|get|gets) (?:fired|sacked|"
+    r"laid off|"
+    r"made redundant)|made redundant|unemployed|jobless|out of work|wrongful dismissal|unfair dismissal|"
+    r"severance (?:pay|package)|"
+    r"(?:gave|given|handed|got) (?:me |him |her |us |them |my |his |her |their )(?:notice|the sack|the boot)|"
+    r"in my will|tax debts?",
+    "law": r"rapes?(?![- ]?(?:seed|oil|field))|(?:on|violated|broke) probation|probation officer|(?:sexual(?:ly)?|"
+    "domestic|physical(?:ly)?|child) (?:abus(?:e|ed|es|ing)|assault(?:s|ed|ing)?|violence|harass(?:ed|ment)|"
+    r"offences?|offenders?)|sexual offences?|hate crimes?|date[- ]rape|"
+    # Blows: by somebody, on somebody; "my alarm hits me" is rarer than what this is for.
+    r"(?:husband|wife|partner|boyfriend|girlfriend|ex|father|dad|mother|mum|mom|brother|stepfather|stepdad|uncle|boss|"
+    r"he|she|they|"
+    r"son|daughter|(?-i:[A-Z][a-z]+)) (?:\w+ ){0,2}?(?:beats?|beat|hits?|hitting|beating|slaps?|slapped|punche[sd]|"
+    r"punches|kicks|"
+    r"kicked|chok(?:es|ed)|strangle[sd]|abuse[sd]|rape[sd]|threaten(?:s|ed)?|stalk(?:s|ed)|gropes?|groped|molest(?:s|"
+    r"ed)) "
+    r"(?:me|him|her|us|them|his wife|her husband|my \w+|the (?:kids|children))(?! (?:at|in|to) (?:chess|tennis|golf|"
+    r"cards|football|"
+    r"it|poker|scrabble|the (?:game|race|finish|train|punch))| back| up (?:on|for|about)|[- ]up with)|"
+    r"(?:was|were|am|is|been|being|got|gets?) (?:\w+ )?(?:beaten(?: up)?(?! (?:at|in|to|by \d))|battered|abused|"
+    r"groped|strangled|"
+    r"choked|stabbed|assaulted|attacked by|threatened by|robbed|harassed|kidnapped|held hostage)|beaten by (?:my|his|"
+    r"her|their)|"
+    r"battered (?:wife|wives|women|woman)|women['’]s (?:shelter|refuge)|(?:restraining|non-molestation|protection|"
+    r"expulsion) order|"
+    r"victim(?:s)? of (?:a |an )?(?:rape|crime|abuse|violence|assault|fraud|stalking|domestic|trafficking)|"
+    r"victim support|"
+    r"(?:in|to|from|out of) (?:prison|jail)(?! break)|prison (?:sentence|term|visit)|(?:suspended|custodial) sentence|"
+    r"criminal (?:record|charges?|offence|offense|conviction|case)|(?:a|by) court order|court[- ]ordered|"
+    r"community service|electronic tag|ankle monitor|"
+    r"(?:on|out on|granted|refused|posted) bail|"
+    r"(?:convicted|accused|charged|guilty|suspected|acquitted) (?:of|with) (?:\w+)|drunk[- ]driving|drink[- ]driving|"
+    r"dui|"
+    r"(?:police|officers?) (?:\w+ )?(?:searched|raided|arrested|questioned)|under arrest|house search|search warrant|"
+    r"(?:asylum|refugee) (?:hearing|application|claim|status|seekers?|interview|appeal|case)|residence permit|"
+    r"immigration (?:hearing|lawyer|status|appeal|detention)|undocumented|illegal immigrants?|overstayed (?:my|his|"
+    r"her|their) visa|"
+    r"(?:leave|permission) to remain|(?:my|our|his|her|their) visa (?:runs out|expires?|expired|was|is|has)",
     "children": r"foster (?:child|care|parents?|son|daughter|family)|parents' evening|"
     r"school (?:report|nurse|counsellor)|"
     r"special needs|learning difficulties|(?<=in )(?:year|grade|class) \d{1,2}|"
@@ -181,7 +282,8 @@ _PHRASES: Mapping[str, str] = {
     r"jewish descent",
 }
 _MEDICINE = re.compile(
-    r"[a-z]{3,}(?:cillin|mycin|micin|floxacin|cycline|azole|oprazole|sartan|statin|pril|olol|dipine|azepam|azolam|zodone|"
+    r"[a-z]{3,}(?:cillin|mycin|micin|floxacin|cycline|azole|oprazole|sartan|statin|pril|olol|dipine|azepam|azolam|"
+    r"zodone|"
     r"triptyline|oxetine|traline|alopram|faxine|gliptin|gliflozin|glutide|tidine|setron|triptan|mab|tinib|vir|oxaban|"
     r"parin|barbital|caine|cort|sone|solone)\b"
 )
@@ -198,7 +300,7 @@ _OFTEN_ELSE = frozenset(
     "mono prep zen mass confirmed periods bleeding kidney stroke roma labour trump black liberals union strike "
     "benefits savings redundancy welfare dividend dividends adopted expelled detention infection lump lumps premature "
     "smear stitches transplant symptoms symptom surgery surgeries intolerance blister blisters invested "
-    "collateral orphan defaulted".split()
+    "collateral orphan defaulted probation stalking felony".split()
 )
 """Words that mean something else as often; they count beside another word of their field only."""
 _AMOUNT = re.compile(
