@@ -285,6 +285,7 @@ MaskKind = Literal[
     "ethnicity",
     "finance",
     "children",
+    "law",
     "date",
     "age",
     "group",
@@ -293,7 +294,8 @@ MaskKind = Literal[
 """Kinds of data that masking tells apart. `account` is any number of a customer, contract or device, `document` a
 passport or licence, `secret` a password, key or code, `group` a nation, religion or party of people, `title` a job.
 `health` to `ethnicity` are what the law calls special: illness and medicine, faith, conviction, love, union, origin;
-`finance` is income, debt and the sums beside them, `children` what is told of a child."""
+`finance` is income, debt and the sums beside them, `children` what is told of a child, `law` crimes suffered or done,
+courts' measures and asylum."""
 MASK_KINDS: tuple[MaskKind, ...] = get_args(MaskKind)
 MASKED_KINDS: tuple[MaskKind, ...] = tuple(kind for kind in MASK_KINDS if kind not in ("date", "age", "group", "title"))
 """Kinds masked by default: dates, ages, groups and jobs are kept, because plans need them."""

@@ -155,6 +155,73 @@ def test_a_word_that_is_no_name_here_is_left(text: str) -> None:
     assert Masker(names=NAMES, forms=False).find(text) == []
 
 
+CARDS = b"".join(
+    b"BEGIN:VCARD\r\nVERSION:3.0\r\n%s\r\nEND:VCARD\r\n" % lines
+    for lines in (
+        b"FN:Grundschule am Mauerpark\r\nN:Grundschule am Mauerpark;;;;\r\nNICKNAME:the school\r\nNICKNAME:school",
+        b"FN:The Garden Centre at Work\r\nN:;;;;",
+        b"FN:Pizza Service\r\nN:Service;Pizza;;;",
+        b"FN:Anna Shop\r\nN:Shop;Anna;;;",
+        b"FN:Ana de la Cruz\r\nN:de la Cruz;Ana;;;",
+    )
+)
+
+
+def _of_cards(text: str) -> list[str]:
+    workspace = InMemoryWorkspace()
+    workspace.files["contacts/a.vcf"] = CARDS
+    settings = Settings.model_validate({"mask": {"words": ["Chase", "Library"]}})
+    masker = Masker(names=OwnerNames(gathered(workspace, settings)), forms=False)
+    return [text[span.start : span.end] for span in masker.find(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("ask the grundschule am mauerpark", "grundschule am mauerpark"),
+        ("GRUNDSCHULE AM MAUERPARK", "GRUNDSCHULE AM MAUERPARK"),
+        ("the mauerpark fair", "mauerpark"),
+        ("call the school", "the school"),
+        ("tell school that Lina is ill", "school"),
+        ("what does the mail from school say", "school"),
+        ("write to the school", "the school"),
+        ("I spoke to School about it", "School"),
+        ("meet me at the garden centre at work", "the garden centre at work"),
+        ("order from the pizza service", "pizza service"),
+        ("is shop coming with us", "shop"),
+        ("anna shop", "anna shop"),
+        ("does cruz come", "cruz"),
+        ("ana de la cruz", "ana de la cruz"),
+        ("what about chase and the library", "chase"),
+        ("what about chase and the library", "library"),
+    ],
+)
+def test_a_name_of_common_words_is_found_where_it_is_one(text: str, value: str) -> None:
+    assert value in _of_cards(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I am late",
+        "am I free tomorrow?",
+        "Am I free tomorrow?",
+        "meeting at 10 AM",
+        "school bus at 8",
+        "School starts at eight",
+        "when is the school play",
+        "walk to school at 8",
+        "schools are closed",
+        "turn on the garden lights at work",
+        "room service please",
+        "a pizza at the centre",
+        "la la land de luxe",
+    ],
+)
+def test_a_common_word_of_a_name_is_left_where_it_is_none(text: str) -> None:
+    assert _of_cards(text) == []
+
+
 def test_names_are_gathered_from_cards_events_profile_and_settings() -> None:
     workspace = InMemoryWorkspace()
     workspace.files["contacts/a.vcf"] = (

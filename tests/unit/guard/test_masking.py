@@ -79,6 +79,101 @@ def test_what_tells_nobody_stays(text: str) -> None:
     assert mask(text).text == text
 
 
+SAID_SECRETS = [
+    ("the wifi password is correct horse battery staple", "correct horse battery staple"),
+    ("my wifi password is sunshine seven bananas", "sunshine seven bananas"),
+    ("the password is open sesame", "open sesame"),
+    ("password: open sesame my friend", "open sesame my friend"),
+    ("the password is sunshine", "sunshine"),
+    ("the password is wrong turn ahead", "wrong turn ahead"),
+    ("the password for the router in the hall is blue moon river, tell Mia", "blue moon river"),
+    ("change the wifi password to blue seven banana", "blue seven banana"),
+    ("my passphrase is four words of mine", "four words of mine"),
+    ("seed phrase: legal winner thank year wave sausage", "legal winner thank year wave sausage"),
+    ("recovery words: witch, collapse, practice, feed, shame", "witch, collapse, practice, feed, shame"),
+    ("my mother's maiden name is schmidt", "schmidt"),
+    ("the answer to the security question is fluffy", "fluffy"),
+    ("my bank login is nora77 and kaesekuchen", "nora77 and kaesekuchen"),
+    ("log in with nora and the word swordfish", "swordfish"),
+    ("unlock the laptop with the passphrase green tea at dawn", "green tea at dawn"),
+    ("das Passwort ist blauer mond", "blauer mond"),
+    ("the pin of my card is 1 2 3 4", "1 2 3 4"),
+    ("pin 1 2 3 4", "1 2 3 4"),
+    ("my pin is four eight two one", "four eight two one"),
+    ("the alarm code 9981", "9981"),
+    ("unlock code 2580", "2580"),
+    ("gate code 4711#", "4711#"),
+    ("the code of the bike lock is 123", "123"),
+    ("the combination is 7-14-21", "7-14-21"),
+    ("my locker combination 34 12 28", "34 12 28"),
+    ("my phone unlocks with 2580", "2580"),
+    ("the gate opens with 4711", "4711"),
+    ("open the garage with code 482", "482"),
+    ("use 482910 to log in", "482910"),
+    ("482910 is your login code", "482910"),
+]
+
+
+@pytest.mark.parametrize(("text", "secret"), SAID_SECRETS)
+def test_what_is_said_to_be_a_secret_is_masked_whole(text: str, secret: str) -> None:
+    masked = Masker(["secret"]).mask(text)
+    assert list(masked.values.values()) == [secret]
+    assert masked.text.casefold() == text.replace(secret, "secret1").casefold()
+    assert masked.unmask(masked.text) == text
+
+
+def test_a_secret_ends_with_its_clause() -> None:
+    masked = Masker(["secret"])
+    text = "the gate code is 4711 and the alarm code 9981, the password is open sesame but don't tell anyone"
+    assert masked.mask(text).text == (
+        "the gate code is Secret1 and the alarm code Secret2, the password is secret3 but don't tell anyone"
+    )
+    text = "the pw is hunter2 for the guests, login: nora77 password: kuchen-blau7 (on the router)"
+    assert (
+        masked.mask(text).text == "the pw is secret1 for the guests, login: secret2 password: secret3 (on the router)"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the password is wrong",
+        "the password is wrong again",
+        "the password is too short",
+        "the password is the same as before",
+        "the password is on the fridge",
+        "the password was changed yesterday",
+        "the password is eight characters long",
+        "I forgot the password",
+        "what's the wifi password",
+        "what is the wifi password",
+        "change the password to something safer",
+        "is the password still valid",
+        "the password policy meeting is at two",
+        "the login page is slow",
+        "log in with google",
+        "the key is under the mat",
+        "the magic word is missing",
+        "change the alarm to 7",
+        "set the alarm for 0730",
+        "the code review is at 3",
+        "the code was reviewed by a friend",
+        "pin this note",
+        "pin 3 photos to the board",
+        "the shop opens at 0900",
+        "the show opens with 300 dancers",
+        "the combination of red and blue is lovely",
+        "use 200 g of flour",
+        "use 3 eggs to make the cake",
+        "lock the door at 2200",
+        "unlock the door with the key",
+        "show every open reminder with the word insurance in it",
+    ],
+)
+def test_ordinary_talk_of_secrets_stays(text: str) -> None:
+    assert Masker(["secret"]).mask(text).text == text
+
+
 def test_only_the_kinds_that_are_chosen_are_replaced() -> None:
     text = "mail mia@berger.example or call 0170 1234567, I am 41"
     assert Masker(["phone"], country="DE").mask(text).text == "mail mia@berger.example or call +1 202 555 0100, I am 41"
@@ -114,7 +209,7 @@ def test_long_texts_take_work_in_step_with_their_length() -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    ["1", "a", "@", "1 ", "-", "+(", " ", "a.b", "Mia", "call ", "street ", ":", "pin ", "9999 ", "王", "a@", "12.", "1900-01-13", "Person1 ", "a ", "M.i.a ", "mia1"],
+    ["1", "a", "@", "1 ", "-", "+(", " ", "a.b", "Mia", "call ", "street ", ":", "pin ", "9999 ", "王", "a@", "12.", "1900-01-13", "Person1 ", "a ", "M.i.a ", "mia1", "password is ", "password: a ", "open with ", "1 2 ", "use 1 to ", "he hits ", "code of a "],
 )  # fmt: skip
 def test_no_run_of_anything_takes_long(piece: str) -> None:
     """In step with the square of the length, 100 kB would take minutes."""

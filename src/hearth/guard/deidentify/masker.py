@@ -43,7 +43,7 @@ _RANKS = {
     for rank, kind in enumerate(
         "iban card email url mac ip coordinates national_id document birth_date address phone secret account plate "
         "file "
-        "person organisation health religion politics sexuality union ethnicity finance children "
+        "person organisation health religion politics sexuality union ethnicity finance children law "
         "place date age group title".split()
     )
 }

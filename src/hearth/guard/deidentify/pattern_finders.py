@@ -4,8 +4,9 @@ Every finder reads a plain text (`confusables.Plain.text`) and its words, and ta
 Covered: e-mail (also `name [at] host [dot] org`), web addresses and bare domains, IP and MAC addresses, phone numbers
 of any country with a `+`, of the owner's country and of those around it without, IBANs in any case and spacing, cards
 and any 13 to 19 digits, national numbers whose form is plain or whose cue is said, accounts, passports, licences,
-plates and keys after their cue words in English, German, French, Spanish, Italian, Dutch and Portuguese, coordinates,
-dates; addresses of mail and six figures or more as they are dictated.
+plates and keys after their cue words in English, German, French, Spanish, Italian, Dutch and Portuguese, pass phrases
+and codes by what is said of them (`said_secrets`), coordinates, dates; addresses of mail and six figures or more as
+they are dictated.
 Not covered: a short number without a cue or an unmistakable form, handles of social networks. Order, invoice and
 tracking numbers are left alone: they identify somebody to a shop, and to nobody else.
 """
@@ -17,6 +18,7 @@ import re
 from hearth.guard.deidentify.alphanumeric_ids import find_lettered
 from hearth.guard.deidentify.names.cue_words import find_announced, find_cues, find_keys
 from hearth.guard.deidentify.number_runs import find_dates, find_numbers
+from hearth.guard.deidentify.said_secrets import find_said_secrets
 from hearth.language.text.confusables import Words
 from hearth.language.text.span import Found
 from hearth.language.values.online_ids import find_online
@@ -34,6 +36,7 @@ def find_identifiers(text: str, words: Words, country: str = "", *, dates: bool 
     cues = find_cues(words)
     if cues:
         found += find_announced(text, cues)
+    found += find_said_secrets(text, words)
     if max(map(len, text.split()), default=0) >= 20:
         found += find_keys(text)
     if _DIGIT.search(text):

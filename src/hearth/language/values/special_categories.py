@@ -2,7 +2,8 @@
 
 By words of the field: conditions, symptoms, medicines (by name and by the endings that the INN gives them), treatments,
 faiths and their feasts, parties and convictions, orientations, unions, ethnic groups (GDPR article 9); income, debt
-and the sums named in the same sentence; care, school and custody of children. Only what is told of somebody counts,
+and the sums named in the same sentence; care, school and custody of children; violence and crime, suffered or done,
+what courts and prisons do about it, and asylum. Only what is told of somebody counts,
 not the field itself: a doctor, an appointment, a church as a building, a price stay.
 Covered: English; plurals; two-word conditions. Not covered: what is told between the lines ("I can't keep food down"),
 typing errors, other languages, a sum without a word of income or debt beside it.
@@ -19,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hearth.language.text.confusables import Words
 from hearth.language.text.span import Found
 
-KINDS = ("health", "religion", "politics", "sexuality", "union", "ethnicity", "finance", "children")
+KINDS = ("health", "religion", "politics", "sexuality", "union", "ethnicity", "finance", "children", "law")
 
 _WORDS: Mapping[str, str] = {
     "health": "abortion abscess acne adderall addicted addiction adhd advil aids alcoholic alcoholism allergic "
@@ -63,7 +64,11 @@ _WORDS: Mapping[str, str] = {
     "prosthetic psychotherapy radiotherapy reflux remission salmonella self-harm sickle-cell sinusitis sleepwalking "
     "smear spasm spasms sprain sprained ssri ssris stammer stent stents stillborn stitches stutter stutters "
     "surgeries surgery swollen symptom symptoms terminally tetany toothache tourettes transplant trimester "
-    "ultrasound underweight uti vaccinated vaccination vaccinations wheezing wheezy x-ray x-rays",
+    "ultrasound underweight uti vaccinated vaccination vaccinations wheezing wheezy x-ray x-rays "
+    "oncologist psychiatrist psychologist psychotherapist urologist gynaecologist gynecologist rheumatologist "
+    "haematologist hematologist endocrinologist gastroenterologist nephrologist cardiologist proctologist mastectomies "
+    "overdosed overdosing dieting binge-eating sedated comatose stillbirths miscarry miscarrying hospitalisation "
+    "hospitalization quadriplegic paraplegic blindness deafness",
     "religion": "adventist agnostic atheist baptised baptism baptist bible buddhism buddhist catholic catholicism "
     "christian christianity confession confirmed eucharist evangelical gurdwara halal hindu hinduism imam "
     "islam islamic jew jewish jews judaism kosher lutheran mass methodist mormon mosque mosques muslim "
@@ -91,6 +96,13 @@ _WORDS: Mapping[str, str] = {
     "homeschooled homeschooling nannies nanny "
     "nappies nappy orphan orphaned paternity playgroup preemie stepchildren stepkids surrogacy teething tantrum "
     "tantrums tutoring weaning",
+    "law": "asylum refugee refugees deported deportation deport raped rapes raping rapist molested molesting molester "
+    "molestation assaulted stalked stalker stalking mugged mugging burgled burglarised burglarized trafficked "
+    "blackmailed "
+    "blackmailer paedophile pedophile parole paroled probation imprisoned imprisonment incarcerated incarceration "
+    "jailed "
+    "acquitted indicted indictment felony misdemeanor misdemeanour manslaughter shoplifting embezzlement embezzled "
+    "perjury arrested convicted ex-convict",
     "ethnicity": "aboriginal afro-american arab arabs ashkenazi biracial black-british caucasian chicano hispanic "
     "inuit kurd kurdish latina latino latinx maori mixed-race native-american roma romani sinti tamil "
     "tutsi uyghur zulu",
@@ -129,7 +141,31 @@ _PHRASES: Mapping[str, str] = {
     r"(?:hard of hearing|short-sighted|long-sighted|partially sighted|registered blind|going blind)|"
     r"(?:physio|occupational|speech|radiation|hormone|group|couples|grief)[- ]?therap(?:y|ist)|long covid|"
     r"(?:admitted to|discharged from|rushed to) (?:the )?(?:hospital|hospice|a&e|intensive care|the ward|icu)|"
-    r"intensive care|palliative care|hospice|off sick|signed off|sick note|sick leave|throwing up|threw up",
+    r"intensive care|palliative care|hospice|off sick|signed off|sick note|sick leave|throwing up|threw up|"
+    r"(?:heart|brain|knee|hip|back|eye|cataract|spinal|spine|bypass|gastric|bariatric|plastic|cosmetic|jaw|shoulder|"
+    r"hand|"
+    r"foot|ankle|wrist|lung|liver|kidney|bowel|stomach|throat|thyroid|breast|prostate|hernia|laser|open[- ]heart|"
+    r"keyhole|"
+    r"dental|oral|emergency|weight[- ]loss|gender|transplant|cancer|tumou?r) (?:surger(?:y|ies)|operations?)|"
+    r"lumps? (?:in|on|under) (?:(?:my|his|her|their|the|one|a) )?(?:\w+ )?(?:breasts?|neck|armpit|throat|testicles?|"
+    r"chest|"
+    r"arm|leg|groin|head|back|skin|thyroid|side)|(?:found|felt|feel|has|have|had|noticed) (?:a|another|the|"
+    r"some) (?:\w+ )?lumps?"
+    r"(?! (?:sum|of))|"
+    # Harm to oneself, and the wish to die.
+    r"self[- ](?:harm(?:s|ed|ing)?|injur(?:y|ies|ing)|inflicted)|"
+    r"end(?:s|ed|ing)? (?:it all|(?:my|his|her|their|your) (?:own )?li(?:fe|ves))|"
+    r"(?:tak(?:e|es|en|ing)|took) (?:my|his|her|their|your) (?:own )?li(?:fe|ves)(?! (?:jacket|vest|insurance|story|"
+    r"savings))|"
+    r"(?:do(?:es)?n['’]?t|do(?:es)? not|did(?:n['’]t| not)|no longer) want(?:s|ed)? to (?:live|be alive|go on living)|"
+    r"(?:want(?:s|ed|ing)?|wish(?:es|ed|ing)?) (?:to die|to be dead|(?:i|he|she|they) (?:was|were) dead)|"
+    r"better off dead|"
+    r"(?:no|any|nothing) (?:reason |point )?(?:to live for|(?:to|in) (?:live|living))|slit (?:my|his|her|"
+    r"their) wrists?|"
+    r"(?:lost|lose|losing|gained?|gaining|put on|putting on|shed) (?:weight|\d{1,3} ?(?:kg|kilos?|pounds?|lbs?|"
+    r"stone)\b)|"
+    r"\d{1,3} ?(?:kg|kilos?|pounds?|lbs?|stone) (?:overweight|too heavy|underweight)|weight[- ]loss (?:clinic|jabs?|"
+    r"injections?)",
     "religion": r"(?:go|goes|went|going) to (?:mass|church|synagogue|temple)|(?:sunday|midnight|holy) mass|"
     r"bar mitzvah|bat mitzvah|holy communion|first communion|jehovah'?s witness(?:es)?|born[- ]again|"
     r"yom kippur|rosh hashanah|(?:friday|morning|evening) prayers?|"
@@ -159,7 +195,34 @@ _PHRASES: Mapping[str, str] = {
     r"short of (?:money|cash)|in the red|maxed out|trust fund|life insurance|payday loan|car loan|home loan|"
     r"monthly instal?lments?|(?:lost|losing) (?:my|his|her|their) job|on benefits|on the dole|job ?seeker'?s allowance|"
     r"(?:disability|housing|carer'?s|family|parental) (?:allowance|benefits?)|means[- ]tested|child tax credits?|"
-    r"(?:won|win) the lottery|in my will|tax debts?",
+    r"(?:won|win|wins|winning) (?:\w+ ){0,5}?(?:(?:in|on|at) )?(?:the )?(?:lottery|lotto|jackpot|pools|casino|"
+    r"sweepstake)|"
+    r"lott(?:ery|o) (?:win|winnings?|winners?|jackpot|prize)|scratch ?card win(?:nings)?|gambling (?:debts?|losses)|"
+    r"(?:lost|lose|loses|losing|gambled) (?:\w+ ){0,4}(?:gambling|betting|at the casino|at poker)|"
+    r"(?:fired|sacked|dismissed|firing|sacking) (?:me|him|her|us|them)|(?:getting|being|got|get|gets) (?:fired|sacked|"
+    r"laid off|"
+    r"made redundant)|made redundant|unemployed|jobless|out of work|wrongful dismissal|unfair dismissal|"
+    r"severance (?:pay|package)|"
+    r"(?:gave|given|handed|got) (?:me |him |her |us |them |my |his |her |their )(?:notice|the sack|the boot)|"
+    r"in my will|tax debts?",
+    "law": r"rapes?(?![- ]?(?:seed|oil|field))|(?:on|violated|broke) probation|probation officer|(?:sexual(?:ly)?|"
+    r"domestic|physical(?:ly)?|child) (?:abus(?:e|ed|es|ing)|assault(?:s|ed|ing)?|violence|harass(?:ed|ment)|"
+    r"offences?|offenders?)|sexual offences?|hate crimes?|date[- ]rape|"
+    r"battered (?:wife|wives|women|woman)|women['’]s (?:shelter|refuge)|(?:restraining|non-molestation|protection|"
+    r"expulsion) order|"
+    r"victim(?:s)? of (?:a |an )?(?:rape|crime|abuse|violence|assault|fraud|stalking|domestic|trafficking)|"
+    r"victim support|"
+    r"(?:in|to|from|out of) (?:prison|jail)(?! break)|prison (?:sentence|term|visit)|(?:suspended|custodial) sentence|"
+    r"criminal (?:record|charges?|offence|offense|conviction|case)|(?:a|by) court order|court[- ]ordered|"
+    r"community service|electronic tag|ankle monitor|"
+    r"(?:on|out on|granted|refused|posted) bail|"
+    r"(?:convicted|accused|charged|guilty|suspected|acquitted) (?:of|with) (?:\w+)|drunk[- ]driving|drink[- ]driving|"
+    r"dui|"
+    r"(?:police|officers?) (?:\w+ )?(?:searched|raided|arrested|questioned)|under arrest|house search|search warrant|"
+    r"(?:asylum|refugee) (?:hearing|application|claim|status|seekers?|interview|appeal|case)|residence permit|"
+    r"immigration (?:hearing|lawyer|status|appeal|detention)|undocumented|illegal immigrants?|overstayed (?:my|his|"
+    r"her|their) visa|"
+    r"(?:leave|permission) to remain|(?:my|our|his|her|their) visa (?:runs out|expires?|expired|was|is|has)",
     "children": r"foster (?:child|care|parents?|son|daughter|family)|parents' evening|"
     r"school (?:report|nurse|counsellor)|"
     r"special needs|learning difficulties|(?<=in )(?:year|grade|class) \d{1,2}|"
@@ -180,8 +243,64 @@ _PHRASES: Mapping[str, str] = {
     "ethnicity": r"(?:ethnic|racial) (?:minority|origin|group)|native american|african[- ]american|mixed race|"
     r"jewish descent",
 }
+_FAMILY = "mum|mom|dad|husband|wife|son|daughter|brother|sister|mother|father|gran|grandma|grandpa"
+_SOMEBODY = (
+    rf"(?:i|you|he|she|we|they|who|{_FAMILY}|partner|boyfriend|girlfriend|ex|stepfather|stepdad|uncle|boss|friend|"
+    r"neighbou?r|(?-i:[A-Z][a-z]+))"
+)
+_LED = {
+    # An operation and a lump: the words alone are a practice, a machine's work and a piece of sugar.
+    "surgery surgeries operation operations": (
+        "health",
+        rf"(?:(?:my|his|her|their|our|(?:{_FAMILY})['’]s) |(?:has|have|had|having|needs?|needed|needing|after|before|"
+        r"undergo(?:es|ing)?|underwent|recovering from|recover from|in for|going in for|scheduled for) (?:a |an |the |"
+        r"another |my |his |her |their )?)(?:surger(?:y|ies)|operations?(?! (?:manual|mode|room)))",
+    ),
+    # The weight of a body, with the number.
+    "weight weigh weighs weighed weighing": (
+        "health",
+        rf"body weight|(?:my|his|her|(?:{_FAMILY}|(?-i:[A-Z][a-z]+))['’]s) (?:current |present |target )?weight "
+        r"(?:is|was|has|went|of|dropped|rose|loss|gain|at|now)(?: (?:still|now|to|down|up|at|about|around|over|"
+        r"under)){0,2}"
+        r"(?: \d{2,3}(?:[.,]\d)?)?(?: ?(?:kg|kgs|kilos?|pounds?|lbs?|stone))?|"
+        rf"{_SOMEBODY} weigh(?:s|ed|ing)? (?:in at |about |around |only |just |over |under |nearly )?"
+        r"\d{2,3}(?:[.,]\d)?(?: ?(?:kg|kgs|kilos?|pounds?|lbs?|stone))?",
+    ),
+    "myself himself herself themselves themself yourself ourselves": (
+        "health",
+        r"(?:kill(?:s|ed|ing)?|harm(?:s|ed|ing)?|hurt(?:s|ing)?|cut(?:s|ting)?|burn(?:s|ed|t|ing)?|hang(?:s|ed|ing)?|"
+        r"hung|"
+        r"shot|shoot(?:s|ing)?|starv(?:e|es|ed|ing)|injur(?:e|es|ed|ing)|poison(?:s|ed|ing)?|drown(?:s|ed|ing)?) "
+        r"(?:myself|himself|herself|themselves|themself|yourself|ourselves)",
+    ),
+    # Work that somebody lost; a kiln and a shot are fired, too.
+    "fired sacked dismissed let laid made": (
+        "finance",
+        rf"{_SOMEBODY}(?:['’](?:ve|s|d|m|re))? (?:has |have |had |just |almost |nearly |might |may |will |am |is )?"
+        r"(?:was|were|been|got|gets?|getting|be|being|am|is|are) (?:just |finally |almost |nearly |being |getting )?"
+        r"(?:fired|sacked|dismissed|let go|laid off|made redundant)",
+    ),
+    # Blows, and worse: by somebody on somebody, unless in a game.
+    "beat beats beating beaten hit hits hitting slap slaps slapped punches punched kicks kicked choke chokes choked "
+    "strangles strangled abuses abused rapes raped threaten threatens threatened stalks stalked gropes groped molests "
+    "molested battered stabbed assaulted attacked robbed harassed kidnapped hostage": (
+        "law",
+        rf"{_SOMEBODY} (?:\w+ ){{0,2}}?(?:beats?|beating|hits?|hitting|slaps?|slapped|punche[sd]|kicks|kicked|"
+        rf"chok(?:es?|ed)|"
+        r"strangle[sd]|abuse[sd]|rape[sd]|threaten(?:s|ed)?|stalk(?:s|ed)|gropes?|groped|molest(?:s|ed)) "
+        r"(?:me|him|her|us|them|his wife|her husband|my \w+|the (?:kids|children))(?! (?:at|in|to) (?:chess|tennis|"
+        r"golf|"
+        r"cards|football|it|poker|scrabble|the (?:game|race|finish|train|punch))| back| up (?:on|for|about))|"
+        r"(?:was|were|am|is|been|being|got|gets?) (?:\w+ )?(?:beaten(?: up)?(?! (?:at|in|to|by \d))|battered|abused|"
+        r"groped|"
+        r"strangled|choked|stabbed|assaulted|attacked by|threatened by|robbed|harassed|kidnapped|held hostage)|"
+        r"beaten by (?:my|his|her|their)",
+    ),
+}
+"""Phrases with somebody in them: words of which each holds one → its kind and form. Looked for only beside them."""
 _MEDICINE = re.compile(
-    r"[a-z]{3,}(?:cillin|mycin|micin|floxacin|cycline|azole|oprazole|sartan|statin|pril|olol|dipine|azepam|azolam|zodone|"
+    r"[a-z]{3,}(?:cillin|mycin|micin|floxacin|cycline|azole|oprazole|sartan|statin|pril|olol|dipine|azepam|azolam|"
+    r"zodone|"
     r"triptyline|oxetine|traline|alopram|faxine|gliptin|gliflozin|glutide|tidine|setron|triptan|mab|tinib|vir|oxaban|"
     r"parin|barbital|caine|cort|sone|solone)\b"
 )
@@ -194,11 +313,16 @@ _KIND_OF = {word: kind for kind, words in _WORDS.items() for word in words.split
 _PHRASE = re.compile(
     r"\b(?=\w)(?:" + "|".join(f"(?P<{kind}>(?:{form})\\b)" for kind, form in _PHRASES.items()) + ")", re.IGNORECASE
 )
+_LED_BY = tuple(
+    (frozenset(words.split()), kind, re.compile(rf"\b(?:{form})\b", re.IGNORECASE))
+    for words, (kind, form) in _LED.items()
+)
+_LEADING = frozenset().union(*(words for words, _, _ in _LED_BY))
 _OFTEN_ELSE = frozenset(
     "mono prep zen mass confirmed periods bleeding kidney stroke roma labour trump black liberals union strike "
     "benefits savings redundancy welfare dividend dividends adopted expelled detention infection lump lumps premature "
     "smear stitches transplant symptoms symptom surgery surgeries intolerance blister blisters invested "
-    "collateral orphan defaulted".split()
+    "collateral orphan defaulted probation stalking felony".split()
 )
 """Words that mean something else as often; they count beside another word of their field only."""
 _AMOUNT = re.compile(
@@ -230,6 +354,10 @@ def find_special(text: str, words: Words) -> list[Found]:
             (unsure if word in _OFTEN_ELSE else found).append(Found(start, end, kind))
     for match in _PHRASE.finditer(text):
         found.append(Found(match.start(), match.end(), str(match.lastgroup)))
+    if not _LEADING.isdisjoint(words.folded):
+        for held, kind, form in _LED_BY:
+            if not held.isdisjoint(words.folded):
+                found += (Found(match.start(), match.end(), kind) for match in form.finditer(text))
     sure = {one.kind for one in found}
     n_unsure = Counter(one.kind for one in unsure)
     found += [one for one in unsure if one.kind in sure or n_unsure[one.kind] > 1]

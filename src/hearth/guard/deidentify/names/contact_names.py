@@ -8,6 +8,10 @@ places of the calendar, the owner's own words (`[mask] words`); other case, acce
 added or left out or at the end of a line, one letter wrong, missing, added or exchanged in names of six letters or
 more; names of three letters or more with digits around them (`Anna2`, `%20Berger`) and spelled out (`A n n a`,
 `A.n.n.a`).
+A common word that a card is called by or that its name holds ("the school", "Allotment *Club*") counts only where it is
+used as a name: with a capital within a sentence, or after "call", "tell", "a mail from"; words of grammar in a name
+("Schule *am* Park") count with the whole name only. First and last names of people count in lower case, too, whatever
+they mean.
 Not covered: a name that is also a word ("will", "mark"), in lower case where its neighbours do not decide; relations;
 notes and other free text of cards and events; two typing errors; names glued to other words (`AnnaMia`), cut (`An na`),
 written backwards or with digits for letters (`4nna`); a name that is also a word, with digits or spelled out.
@@ -19,11 +23,12 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from hearth.config import Settings
 from hearth.formats.content_lines import Component, parse, read_folder, split_value
+from hearth.guard.deidentify.names.common_words import COMMON_WORDS, DETERMINERS, FUNCTION_WORDS, common_core
 from hearth.language.text.confusables import Words, fold, plain, words
 from hearth.language.text.span import Found
 from hearth.protocols import Workspace
@@ -37,6 +42,8 @@ class OwnName:
     text: str
     kind: str
     """One of `config.MASK_KINDS`."""
+    is_personal: bool = False
+    """Whether it is known for a first or last name of a person: then it counts in lower case, even as a common word."""
 
 
 # ── Gathering ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -46,7 +53,7 @@ def gathered(workspace: Workspace, settings: Settings) -> tuple[OwnName, ...]:
     """Collect every name in the owner's contacts, calendar, profile and `[mask] words`; skip what cannot be read."""
     found: dict[OwnName, None] = {}
     owner = settings.owner
-    found.update(dict.fromkeys(_of_person(owner.name)))
+    found.update(dict.fromkeys(_of_person(owner.name, is_personal=True)))
     if owner.email:
         found[OwnName(owner.email, "email")] = None
     found.update(dict.fromkeys(OwnName(word, "secret") for word in settings.mask.words))
@@ -81,8 +88,11 @@ def _of_card(card: Component) -> Iterator[OwnName]:
         yield OwnName(f"{given} {family}", "person")
         yield OwnName(f"{family} {given}", "person")
         yield OwnName(f"{given[0]} {family}", "person")
-    for part in (family, given, *middle.split(",")):
-        yield from (OwnName(word, "person") for word in (part, *part.replace("-", " ").split()) if word)
+    is_personal = bool(family and given) and not COMMON_WORDS.issuperset(_key(f"{family} {given}"))
+    for part in (family, given, *(more.strip() for more in middle.split(","))):
+        if part:
+            yield OwnName(part, "person", is_personal and (part != middle or fold(part) not in FUNCTION_WORDS))
+            yield from _parts(part.replace("-", " ").split(), is_personal=is_personal)
     for line in card.lines("NICKNAME"):
         yield from (
             OwnName(text.strip(), "person") for text in split_value(line.decoded(), ",") if not relations_in(text)
@@ -98,18 +108,24 @@ def _of_card(card: Component) -> Iterator[OwnName]:
         yield from _of_address([part.strip() for part in split_value(line.decoded(), ";")])
 
 
-def _of_person(full: str, given: str = "", family: str = "") -> Iterator[OwnName]:
+def _of_person(full: str, given: str = "", family: str = "", *, is_personal: bool = False) -> Iterator[OwnName]:
     full = " ".join(full.split())
     if not full:
         return
-    yield OwnName(full, "person")
+    yield OwnName(full, "person", is_personal)
     if not given and not family:
         parts = [part for part in full.split() if fold(part).strip(".") not in _TITLES]
         if len(parts) > 1:
             yield OwnName(" ".join(parts), "person")
             yield OwnName(f"{parts[-1]} {' '.join(parts[:-1])}", "person")
             yield OwnName(f"{parts[0][0]} {parts[-1]}", "person")
-        yield from (OwnName(part, "person") for part in parts if len(part) > 2 and not relations_in(part))
+        long = [part for part in parts if len(part) > 2 and not relations_in(part)]
+        yield from _parts(long, is_personal=is_personal) if len(parts) > 1 else ()
+
+
+def _parts(parts: Sequence[str], *, is_personal: bool = False) -> Iterator[OwnName]:
+    """The names in a name; a word of grammar is none without the others ("Schule am Park", "de la Cruz")."""
+    yield from (OwnName(part, "person", is_personal) for part in parts if fold(part) not in FUNCTION_WORDS)
 
 
 _TITLES = frozenset("dr prof mr mrs ms miss sir frau herr mme mlle dott ing med dipl".split())
@@ -185,7 +201,8 @@ def _of_place(text: str) -> Iterator[OwnName]:
 _ROOMS = frozenset(
     "home work office kitchen bedroom bathroom living room garden garage hall hallway basement attic school online "
     "zoom teams "
-    "phone video call tbd tba room meeting room remote balcony terrace dining room study nursery zuhause buro kuche".split()  # noqa: E501
+    "phone video call tbd tba room meeting room remote balcony terrace dining room study nursery zuhause buro "
+    "kuche".split()
 ) | {"living room", "meeting room", "dining room", "video call"}
 """Places that everybody has: they identify nobody, and plans need them."""
 
@@ -237,6 +254,8 @@ class _Index:
     """Names of several words, written as one word → kind."""
     deletes: dict[str, set[str]] = field(default_factory=dict)
     """A word of a person's name with one letter removed → such words."""
+    common: frozenset[tuple[str, ...]] = frozenset()
+    """Names that are one common word, as far as they are no person's first or last name."""
     numbers: frozenset[str] = frozenset()
     """Last seven digits of phone numbers."""
 
@@ -267,7 +286,7 @@ class _Index:
     def whole(self, word: str) -> str:
         """The kind of a name that is this word, or several words as one; empty if none is, or it is a plain word
         too."""
-        if word in _WORDS_TOO:
+        if word in _WORDS_TOO or (word,) in self.common:
             return ""
         return self.joined.get(word) or next((kind for key, kind in self.starts.get(word, ()) if len(key) == 1), "")
 
@@ -299,6 +318,11 @@ class OwnerNames:
         """
         kept = {_key(text) for text in keep}
         index = self._index = _Index()
+        names = tuple(names)
+        sure = {
+            key for name in names if name.is_personal or name.kind == "secret" for key in _spellings(name.text) if key
+        }
+        common = set[tuple[str, ...]]()
         numbers = set[str]()
         seen = set[tuple[tuple[str, ...], str]]()
         for name in names:
@@ -316,6 +340,8 @@ class OwnerNames:
                 ):
                     continue
                 seen.add((key, name.kind))
+                if key not in sure and common_core(key):
+                    common.add(key)
                 index.starts.setdefault(key[0], []).append((key, name.kind))
                 if len(key) > 1 and len("".join(key)) > 5:
                     index.joined.setdefault("".join(key), name.kind)
@@ -324,11 +350,13 @@ class OwnerNames:
                     and name.kind == "person"
                     and _LEAST_FUZZY <= len(key[0]) <= _MOST_FUZZY
                     and key[0].isalpha()
+                    and key not in common
                 ):
                     for less in (key[0], *_without_one(key[0])):
                         index.deletes.setdefault(less, set()).add(key[0])
         for options in index.starts.values():
             options.sort(key=lambda option: -len(option[0]))
+        index.common = frozenset(common)
         index.numbers = frozenset(numbers)
         self._seen = _Seen(index)
 
@@ -361,7 +389,10 @@ class OwnerNames:
             after = at + len(key)
             if len(key) > 1 and (tuple(folded[at:after]) != key or not _are_near(text, said, at, after)):
                 continue
-            if len(key) == 1 and not _counts(text, said, at, kind):
+            if key in self._index.common:
+                if not _is_used_as_name(text, said, at, after):
+                    continue
+            elif len(key) == 1 and not _counts(text, said, at, kind):
                 continue
             return kind, after
         return None
@@ -379,7 +410,7 @@ class OwnerNames:
         first = text[said.starts[at]]
         if word[-1] == "s" and word[:-1] in starts and word[:-1] not in _WORDS_TOO and not first.islower():
             for key, kind in starts[word[:-1]]:
-                if len(key) == 1:
+                if len(key) == 1 and key not in self._index.common:
                     return kind, at + 1
         if not self._index.is_near(word):
             return None
@@ -449,6 +480,8 @@ def _counts(text: str, said: Words, at: int, kind: str) -> bool:
     """Return whether one word that may be a name is meant as a name here."""
     word = said.folded[at]
     is_small = text[said.starts[at]].islower()
+    if kind == "secret":
+        return True  # the owner's own words never leave, whatever they mean
     if word not in _WORDS_TOO:
         return kind == "person" or not is_small or len(word) > 3
     after = said.folded[at + 1] if at + 1 < len(said.folded) else ""
@@ -465,6 +498,43 @@ def _counts(text: str, said: Words, at: int, kind: str) -> bool:
     if not _starts_sentence(text, said.starts[at]) or after not in _AUXILIARIES:
         return True
     return bool(text[said.ends[at] : said.starts[at + 1]].strip())
+
+
+_ADDRESSED = frozenset(
+    "call calls called calling phone phoned ring rang tell tells told ask asks asked email emailed mail mailed text "
+    "texted message messaged invite invited contact contacted meet meets met thank inform informed notify notified "
+    "remind "
+    "answer ping whatsapp facetime visit with cc bcc dear".split()
+)
+"""Words that a person follows, or somebody who is called by what they do."""
+_WRITTEN = frozenset(
+    "call calls mail mails email emails message messages text texts letter letters write writes wrote written send "
+    "sends "
+    "sent sending reply replies replied forward forwarded forwards heard hear news note answer answered said say says "
+    "talk "
+    "talked speak spoke invitation invitations phone money pay paid transfer owe owes".split()
+)
+"""Words that make of what follows "to", "from" or "by" whoever is written to or writes."""
+
+
+def _is_used_as_name(text: str, said: Words, at: int, after: int) -> bool:
+    """Return whether a common word that somebody is called by, also with `the` or `my` before it, is a name here."""
+    core = after - 1
+    shown = text[said.starts[core] : said.ends[core]]
+    if (
+        shown[0].isupper()
+        and not (len(shown) > 1 and shown.isupper())
+        and not _starts_sentence(text, said.starts[core])
+    ):
+        return True
+    if said.folded[core] in FUNCTION_WORDS:
+        return False
+    while at > 0 and said.folded[at - 1] in DETERMINERS:
+        at -= 1
+    before = said.folded[max(0, at - 7) : at]
+    if not before:
+        return False
+    return before[-1] in _ADDRESSED or (before[-1] in ("to", "from", "by") and not _WRITTEN.isdisjoint(before))
 
 
 def _starts_sentence(text: str, start: int) -> bool:
