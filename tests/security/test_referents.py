@@ -745,6 +745,8 @@ def test_no_recipient_of_a_draft_and_no_sender_of_a_mail_passes_a_rule_about_the
     for name, argument, one, meant, other in (
         ("send_mail", "draft", draft, "anna@berg.example", "ben@ash.example"),
         ("delete_mail", "mail", "INBOX/m1", "zoe@x.example", "ida@x.example"),
+        ("delete_mail", "mail", "INBOX/m1", "Hi", "Hello"),
+        ("delete_mail", "mail", "INBOX/m1", "Zoe", "Ida"),
         ("draft_reply", "mail", "INBOX/m1", "mal@x.example", "ida@x.example"),
     ):
         for condition in ("{{ one_of = ['{}'] }}", "{{ matches = '{}' }}"):
@@ -754,6 +756,18 @@ def test_no_recipient_of_a_draft_and_no_sender_of_a_mail_passes_a_rule_about_the
             ]
             assert denied[0] == "rule 1", (name, condition)
             assert denied[1] != "rule 1", (name, condition)
+
+
+def test_what_is_passed_on_is_shown_with_its_text_its_files_and_where_it_came_from(world: World) -> None:
+    head = (
+        "From: Zoe <mal@evil.example>\r\nSubject: Hi\r\nDate: Mon, 23 Nov 2026 09:00:00 +0100\r\nMIME-Version: 1.0\r\n"
+    )
+    parts = "--b\r\n\r\nPay 9 EUR\r\n--b\r\nContent-Disposition: attachment; filename=p.txt\r\n\r\nx\r\n--b--\r\n"
+    world.write("mail/cur/m1:2,S", f"{head}Content-Type: multipart/mixed; boundary=b\r\n\r\n{parts}")
+    asked = _asked(world, "draft_forward", {"mail": "INBOX/m1", "to": ["anna@berg.example"]})
+    for said in ("mal@evil.example", "| Pay 9 EUR", "with the files p.txt"):
+        assert said in asked
+    assert "Pay 9 EUR" not in _asked(world, "delete_mail", {"mail": "INBOX/m1"})
 
 
 def test_another_text_in_a_draft_is_asked_about_again(world: World) -> None:

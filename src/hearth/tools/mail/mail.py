@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, NewType
 
 from hearth.errors import EgressError, HearthError, ToolError
@@ -108,13 +108,25 @@ _MAIL |= {name: FieldOrigin("message") for name in ("sender", "sender_name", "su
 
 
 def _mail_meant(mail: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001 - a Resolver
-    """Resolve the id of a mail: "subject" from sender, with its time; rules that deny know it by the addresses of its
-    sender and of whom a reply goes to, too. Raises: NotFound; ToolError."""
+    """Resolve the id of a mail: "subject" from sender, with its time; rules that deny know it by its subject, its
+    sender's name and the addresses of its sender and of whom a reply goes to, too. Raises: NotFound; ToolError."""
     seen = look_at(place_of(mail, call.workspace), call)
     sender = seen.head.sender_name or seen.head.sender or "unknown sender"
     received = seen.received.astimezone(call.now.tzinfo)
     name = f"“{seen.head.subject or 'no subject'}” from {sender}, {received:%d %b %Y %H:%M}"
-    return Referent(seen.place.id, name, aliases=_in_one_spelling([seen.head.sender, *seen.head.reply_to]))
+    addresses = _in_one_spelling([seen.head.sender, *seen.head.reply_to])
+    said = (text for text in (seen.head.subject, seen.head.sender_name) if text)
+    return Referent(seen.place.id, name, aliases=(*addresses, *said))
+
+
+def _forwarded_meant(mail: object, call: CallContext, given: Mapping[str, object]) -> Referent:
+    """Resolve the id of a mail that is passed on, with the address it came from, its text and its files, as these go
+    out. Raises: NotFound; ToolError."""
+    thing = _mail_meant(mail, call, given)
+    seen = look_at(place_of(mail, call.workspace), call)
+    body = seen.whole_body(call)
+    carried = f"\nwith the files {', '.join(body.attachments)}" if body.attachments else ""
+    return replace(thing, name=f"{thing.name}, {seen.head.sender or 'no address'}", text=body.text + carried)
 
 
 def _draft_meant(draft: object, call: CallContext, given: Mapping[str, object]) -> Referent:  # noqa: ARG001 - a Resolver
@@ -142,6 +154,7 @@ def _in_one_spelling(addresses: Iterable[str]) -> tuple[str, ...]:
 
 
 MailMeant = Annotated[MailId, Names(_mail_meant)]
+ForwardedMeant = Annotated[MailId, Names(_forwarded_meant)]
 DraftMeant = Annotated[DraftId, Names(_draft_meant), Sink]
 
 # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -439,7 +452,9 @@ def draft_reply(mail: MailMeant, text: str, call: CallContext) -> Draft:
         "attachments": FieldOrigin("message", ("mail",)),
     },
 )
-def draft_forward(mail: MailMeant, to: Annotated[list[EmailAddress], Sink], call: CallContext, text: str = "") -> Draft:
+def draft_forward(
+    mail: ForwardedMeant, to: Annotated[list[EmailAddress], Sink], call: CallContext, text: str = ""
+) -> Draft:
     """Pass a mail on to somebody else as a draft, with what was attached. Nothing is sent until send_mail.
 
     Args:
