@@ -103,6 +103,7 @@ SAID_SECRETS = [
     ("the alarm code 9981", "9981"),
     ("unlock code 2580", "2580"),
     ("gate code 4711#", "4711#"),
+    ("bike lock 4711", "4711"),
     ("the code of the bike lock is 123", "123"),
     ("the combination is 7-14-21", "7-14-21"),
     ("my locker combination 34 12 28", "34 12 28"),
@@ -167,6 +168,7 @@ def test_a_secret_ends_with_its_clause() -> None:
         "use 3 eggs to make the cake",
         "lock the door at 2200",
         "unlock the door with the key",
+        "open the report with 2026 in its name",
         "show every open reminder with the word insurance in it",
     ],
 )

@@ -205,9 +205,8 @@ _DIGITS = (
     rf"(?:{_NUMBER_WORD}[ ,-]{{1,2}}){{1,11}}{_NUMBER_WORD}\b))"
 )
 _ENDS = (
-    r"(?=[ \t]{0,3}(?:\Z|[^\w \t]|(?:and|or|but|so|on|at|for|in|to|then|when|if|now|again|please|not|since|until|as|"
-    r"from|"
-    r"because|with|of|by|is|was|i|you|we|dont|don)\b))"
+    r"(?=[ \t]{0,3}(?:\Z|[^\w \t]|(?:and|or|but|so|on|at|for|in(?! its\b| the (?:name|title))|to|then|when|if|now|"
+    r"again|please|not|since|until|as|from|because|with|of|by|is|was|i|you|we|dont|don)\b))"
 )
 """Behind a code no word that it counts: "opens with 300 dancers" tells of no lock."""
 _OPENING = (
@@ -215,7 +214,7 @@ _OPENING = (
     r"sign(?:s|ed|ing)?[ -](?:in|on)|gets? in(?:to)?|lets? (?:me|you|us|him|her|them) in|enter(?:s|ed)?"
 )
 _CODES = re.compile(
-    rf"\b(?:{_LOCK})[ -](?:{_CODE})(?:{_IS}|[ \t]{{1,3}}(?:no\.?[ \t]|number[ \t]|#[ \t]?)?){_DIGITS}{_ENDS}",
+    rf"\b(?:{_LOCK})[ -](?:{_CODE}|lock)(?:{_IS}|[ \t]{{1,3}}(?:no\.?[ \t]|number[ \t]|#[ \t]?)?){_DIGITS}{_ENDS}",
     re.IGNORECASE,
 )
 _CODE_OF = re.compile(rf"\b(?:{_CODE}){_OF}{_IS}[\"'“]?{_DIGITS}{_ENDS}", re.IGNORECASE)
