@@ -41,6 +41,7 @@ from hearth.guard.flow.spotlighting import said_by_model
 from hearth.guard.guard_state import Records
 from hearth.guard.monitor import Monitor
 from hearth.guard.policy.policy import Policy
+from hearth.language.acts.admissibility import MAX_CHARACTERS, why_unreadable
 from hearth.language.acts.beyond_tools import beyond_tools, without_manner
 from hearth.language.acts.negation import forbids
 from hearth.language.values.slots import find_slots
@@ -332,6 +333,8 @@ class Agent:
         """
         if request.revises and not request.text:
             return Plan((), planner=OWNERS_WORD)
+        if len(request.text) > MAX_CHARACTERS:  # before anything reads it
+            return Refusal("unreadable", why_unreadable(request.text))
         if (lead := lead_of(request.text, request.now)) is not None:
             before = self.plan(replace(request, text=lead.rest), tools)
             if isinstance(before, Plan) and (whole := with_lead(before, lead, request.now, tools)) is not None:
@@ -526,11 +529,13 @@ class Agent:
 
     def request(self, text: str, *, id: str = "") -> Request:
         """A request said now, on its own."""
-        plain = plainly(text)
+        plain = plainly(text) if len(text) <= MAX_CHARACTERS else text
         return Request(plain, self.clock(), id, said=text if plain != text else "")
 
     def request_after(self, text: str, *, id: str = "") -> Request:
         """A request said now, in a conversation: "same for tomorrow" or "the second one" mean what was before."""
+        if len(text) > MAX_CHARACTERS:
+            return self.request(text, id=id)
         now = self.clock()
         context = self.context()
         read = read_after(plainly(text), self.trace.episodes(limit=3), now, context, self.tools.specs)

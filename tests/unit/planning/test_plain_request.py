@@ -78,3 +78,8 @@ def test_any_text_is_read_and_nothing_is_invented(said: str) -> None:
 def test_a_long_text_is_read_in_time_in_step_with_its_size() -> None:
     said = "take it, no, take that, sorry, " * 3_000
     assert isinstance(plainly(said), str)
+
+
+def test_a_long_run_of_blanks_is_one_and_a_short_one_stays() -> None:
+    assert plainly(f"what is{' ' * 19_000}the time") == "what is the time"
+    assert plainly("add a note:  two  columns") == "add a note:  two  columns"

@@ -26,6 +26,8 @@ _EDITING = re.compile(
     re.IGNORECASE,
 )
 """The pause and the words by which a speaker takes back what was just said."""
+_RUN_OF_BLANKS = re.compile(r"\s{50,}")
+"""Nobody types so many; readers of requests take them one by one."""
 _PAUSE = re.compile(r"\.\.\.|…|—|–")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _MOST_TAKEN_BACK, _MOST_REPAIRS, _LONGEST = 6, 3, 1_000
@@ -204,7 +206,8 @@ def without_gaps(text: str) -> str:
 
 
 def plainly(text: str) -> str:
-    """Return a request as it is meant; unchanged where it is plain already."""
+    """Return a request as it is meant; unchanged where it is plain already. A run of blanks is one."""
+    text = _RUN_OF_BLANKS.sub(" ", text)
     if len(text) > _LONGEST:
         return text
     return with_its_level(without_gaps(without_remarks(with_its_topic(without_repairs(text)))))

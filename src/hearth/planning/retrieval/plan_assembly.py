@@ -473,8 +473,11 @@ def joined(parts: Sequence[Part], served: Sequence[bool], tools: Mapping[str, To
 
 def rests_on_unserved(parts: Sequence[Part], served: Sequence[bool], number: int) -> bool:
     """Return whether part `number` uses the result of an earlier part that is not served."""
-    starts = [sum(len(part.steps) for part in parts[:k]) for k in range(len(parts))]
-    used = {ref.step + starts[number] for step in parts[number].steps for ref in step.refs() if ref.step < 0}
+    before = {ref.step for step in parts[number].steps for ref in step.refs() if ref.step < 0}
+    if not before:
+        return False
+    starts = [0, *itertools.accumulate(len(part.steps) for part in parts)]
+    used = {step + starts[number] for step in before}
     return any(
         not served[k] and any(starts[k] <= step < starts[k] + len(parts[k].steps) for step in used)
         for k in range(number)
