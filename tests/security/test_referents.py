@@ -869,6 +869,23 @@ def test_what_one_scene_sets_is_counted_within_it(world: World, n_allowed: int, 
         assert world.ruling(world.monitor(rules), "start_scene", {"scene": "dark"}).verdict == verdict
 
 
+def test_an_always_for_a_scene_holds_for_what_it_sets_now(world: World) -> None:
+    records = Records()
+    always = FixedApprover("always")
+    monitor, call = world.monitor("", always, records), world.call()
+    plan = Plan((Step("start_scene", {"scene": "film night"}),), 1.0)
+    assert monitor.rule(plan, occasion=Occasion(call.now, call.workspace, "e", None, call)).verdict == "allow"
+    monitor.call(plan, 0, {"scene": Value("film night", OWNER)}, world.call("s"))
+    assert world.ruling(world.monitor("", None, records), "start_scene", {"scene": "film night"}).verdict == "allow"
+    before = dict(SCENES)
+    try:
+        SCENES["film night"] = {"ceiling lamp": "off", "the front door": "locked"}
+        asked = world.monitor("", FixedApprover("no"), records)
+        assert world.ruling(asked, "start_scene", {"scene": "film night"}).verdict == "deny"
+    finally:
+        SCENES.update(before)
+
+
 def test_a_scene_found_by_a_step_passes_no_rule_either(world: World) -> None:
     rules = "[policy.start_scene]\nruling = 'allow'\n[policy.lock_door]\nruling = '{}'"
     plan = Plan((Step("find_notes", {"query": "Diary"}), Step("start_scene", {"scene": Ref(0, ("title",))})), 1.0)

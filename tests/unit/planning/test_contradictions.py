@@ -319,3 +319,21 @@ def test_a_message_goes_on_past_a_comma(text: str, left: str, written: str) -> N
     assert isinstance(found, Plan)
     assert found.steps[1].arguments["text"] == written
     assert found.unserved == (() if left in written else (left,))
+
+
+@pytest.mark.parametrize(
+    ("text", "planned", "meant"),
+    [
+        ("unlock all doors", "lock_door", "unlock_door"),
+        ("lock up the back door please", "unlock_door", "lock_door"),
+        ("shut the bedroom blinds", "open_blinds", "close_blinds"),
+        ("open the front door lock", "unlock_door", "unlock_door"),
+        ("lock the gate and unlock the door", "lock_door", "lock_door"),
+        ("close the open blinds", "close_blinds", "close_blinds"),
+    ],
+)
+def test_a_deed_is_not_its_opposite(text: str, planned: str, meant: str) -> None:
+    given = Plan((Step(planned, {"device": "x"}),))
+    found = without_contradictions(given, Request(text, FIXED_NOW), Context(), load_tools(None).specs)
+    assert isinstance(found, Plan)
+    assert [step.tool for step in found.steps] == [meant]

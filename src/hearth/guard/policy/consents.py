@@ -25,7 +25,7 @@ from hearth.guard.flow.labels import Value, item_type, told
 from hearth.guard.flow.trusted_contacts import normalised
 from hearth.storage.database import Store
 from hearth.storage.trace import moment_text, parse_moment
-from hearth.types import WORDING, Parameter, Plain, ToolSpec
+from hearth.types import WORDING, Parameter, Plain, Step, ToolSpec
 
 LASTS = dt.timedelta(days=30)
 AMOUNT_TYPES = frozenset({"integer", "number"})
@@ -35,6 +35,8 @@ _FILES = ".files"
 """Suffix to an argument's name: the files that go with what it stands for. No parameter has a dot in its name."""
 _TOLD = ".told"
 """The same: whom a server writes to by itself."""
+_SETS = ".sets"
+"""The same: the calls that a thing sets off, so that a scene that became another one is asked about again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +161,18 @@ def pattern_of(spec: ToolSpec, arguments: Mapping[str, Value]) -> tuple[dict[str
                 fixed[f"{parameter.name}{_FILES}"] = [*sorted(value.files)]
             if written_to := told({parameter.name: value}):
                 fixed[f"{parameter.name}{_TOLD}"] = [*sorted(written_to)]
+            if set_off := [_said_step(step) for one in value.things for step in one.sets_off]:
+                fixed[f"{parameter.name}{_SETS}"] = [*sorted(set_off)]
         elif item_type(parameter.type) in AMOUNT_TYPES:
             items = value.data if isinstance(value.data, list) else [value.data]
             numbers = [float(item) for item in items if isinstance(item, int | float)]
             amounts[parameter.name] = max(numbers, key=abs, default=0.0)
     return fixed, amounts
+
+
+def _said_step(step: Step) -> str:
+    given = (f"{name}={json.dumps(literal, default=str)}" for name, literal in sorted(step.arguments.items()))
+    return f"{step.tool}({', '.join(given)})"
 
 
 def _sources(value: Value) -> frozenset[str]:

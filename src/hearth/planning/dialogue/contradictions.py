@@ -273,6 +273,32 @@ def _clause(step: Step, plan: Plan, text: str) -> str:
     return named[0] if len(named) == 1 else ""
 
 
+_OPPOSITES = (
+    (
+        "lock_door",
+        "unlock_door",
+        re.compile(r"(?<!the )(?<!my )(?<!a )(?<!door )\block\b", re.I),
+        re.compile(r"\bunlock(?:ed|ing|s)?\b", re.I),
+    ),
+    (
+        *("open_blinds", "close_blinds"),
+        re.compile(r"\b(?:open|raise)\b", re.I),
+        re.compile(r"\b(?:close|shut|lower)\b", re.I),
+    ),
+)
+"""Tools that do the opposite of each other, with the words that each is asked for with."""
+
+
+def _not_the_opposite(plan: Plan, said: _Said) -> Plan:
+    """Exchange a deed for its opposite where the request has the word for that one alone: "unlock all doors"."""
+    steps = list(plan.steps)
+    for one, other, of_one, of_other in _OPPOSITES:
+        for asked, wrong, has, lacks in ((one, other, of_one, of_other), (other, one, of_other, of_one)):
+            if asked in said.tools and has.search(said.text) and not lacks.search(said.text):
+                steps = [replace(step, tool=asked) if step.tool == wrong else step for step in steps]
+    return _with_steps(plan, steps)
+
+
 _BY_AMOUNT = re.compile(
     r"\b(?:(?:up|down|drop|raise|lower|reduce|increase|decrease|boost|turn)\b(?:(?!\bto\b)[^,.;!?])*?\bby\s+|(?:up|down)\s+)"
     r"(?:another\s+)?(?P<amount>\d+(?:[.,]\d+)?|[a-z]+)\s*(?:%|degrees?|percent|per\s+cent|points?|°\s*c?)",
@@ -515,6 +541,7 @@ def _with_steps(plan: Plan, steps: Sequence[Step]) -> Plan:
 
 _Mend = Callable[[Plan, _Said], Plan | Refusal]
 _MENDS: tuple[_Mend, ...] = (
+    _not_the_opposite,
     _as_change,
     _in_said_direction,
     _with_length,
