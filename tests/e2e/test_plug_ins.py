@@ -243,7 +243,7 @@ def test_doctor_names_every_fault(faulty: Path, home: Path) -> None:
     ):
         assert said in found["plug-ins"]["says"]
     assert found["fail"]["says"].startswith("'fail' of acme 1.0 (acme_parts:fail) failed: ZeroDivisionError: at call")
-    kept = "passages, rings, standing answers, faults, footage"
+    kept = "passages, rings, standing answers, origins, faults, footage"
     assert found["forgetting"]["says"] == f"reaches what Hearth itself keeps, {kept}"
 
 

@@ -527,6 +527,7 @@ TABLES: tuple[Table, ...] = (
         "hearth fleet simulate --edges 1000 --ways personal,merged,private,shipped",
         _FLEET,
         (
+            Row("floor: the nearest demonstration copied, never asking", "floor/"),
             Row("begun with the merged prior, exact sums", "ways/merged/"),
             Row("begun with the private prior (differential privacy, the default)", "ways/private/"),
             Row("begun with what is shipped", "ways/shipped/"),
