@@ -337,3 +337,32 @@ def test_a_deed_is_not_its_opposite(text: str, planned: str, meant: str) -> None
     found = without_contradictions(given, Request(text, FIXED_NOW), Context(), load_tools(None).specs)
     assert isinstance(found, Plan)
     assert [step.tool for step in found.steps] == [meant]
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "meant"),
+    [
+        (
+            "bus pass runs out 31 jan, remind me a fortnight before",
+            "2027-01-31T09:00:00+01:00",
+            "2027-01-17T09:00:00+01:00",
+        ),
+        (
+            "passport runs out on 31 March, remind me a month before",
+            "2027-03-31T09:00:00+02:00",
+            "2027-02-28T09:00:00+01:00",
+        ),
+        (
+            "the lease ends on 3 May, remind me 2 weeks before.",
+            "2027-05-03T09:00:00+02:00",
+            "2027-04-19T09:00:00+02:00",
+        ),
+        ("remind me a week before the 31 Jan deadline", "2027-01-31T09:00:00+01:00", "2027-01-31T09:00:00+01:00"),
+        ("rent is due tomorrow, remind me a week before", "2026-11-21T09:00:00+01:00", "2026-11-21T09:00:00+01:00"),
+    ],
+)
+def test_a_reminder_is_as_long_before_as_is_said(text: str, at: str, meant: str) -> None:
+    given = Plan((Step("add_reminder", {"text": "x", "at": at}),))
+    found = without_contradictions(given, Request(text, FIXED_NOW), Context(), TOOLS)
+    assert isinstance(found, Plan)
+    assert found.steps[0].arguments["at"] == meant

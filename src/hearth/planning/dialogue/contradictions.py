@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan
+from hearth.language.temporal.time_words import add_months
 from hearth.language.text.tokens import ONES, Slot, listed
 from hearth.language.values.slots import find_slots
 from hearth.types import Argument, Context, Plan, Ref, Refusal, Request, Step, ToolSpec
@@ -299,6 +300,44 @@ def _not_the_opposite(plan: Plan, said: _Said) -> Plan:
     return _with_steps(plan, steps)
 
 
+_BACK = re.compile(
+    r"\bremind\s+(?:me|us)\s+(?:(?P<n>an?|one|two|three|four|five|six|\d{1,2})\s+|the\s+)"
+    r"(?P<unit>minute|hour|day|week|fortnight|month)s?\s+before\s*[.!]*\s*\Z",
+    re.IGNORECASE,
+)
+_LENGTHS = {
+    "minute": dt.timedelta(minutes=1),
+    "hour": dt.timedelta(hours=1),
+    "day": dt.timedelta(days=1),
+    "week": dt.timedelta(days=7),
+    "fortnight": dt.timedelta(days=14),
+}
+
+
+def _counted_back(plan: Plan, said: _Said) -> Plan:
+    """Set a reminder as long before the day that is said as it is to come: "the pass runs out 31 January, remind me a
+    fortnight before" rings on the seventeenth. What would ring in the past stays as it was planned."""
+    match = _BACK.search(said.text)
+    if match is None or [step.tool for step in plan.steps] != ["add_reminder"]:
+        return plan
+    (step,) = plan.steps
+    at = step.arguments.get("at")
+    if not isinstance(at, str) or at not in [slot.views.get("datetime") for slot in said.times(said.text)]:
+        return plan
+    number = (match["n"] or "a").lower()
+    n = int(number) if number.isdecimal() else 1 if number in ("a", "an") else ONES[number]
+    moment, unit = dt.datetime.fromisoformat(at), match["unit"].lower()
+    zone = said.request.now.tzinfo or moment.tzinfo  # the hour stays the hour when the clocks change
+    if unit == "month":
+        day = add_months(moment.date(), -n)
+        earlier = dt.datetime.combine(day, moment.time(), zone)
+    else:
+        earlier = (moment - n * _LENGTHS[unit]).replace(tzinfo=zone)
+    if earlier <= said.request.now:
+        return plan
+    return _with_steps(plan, [replace(step, arguments={**step.arguments, "at": earlier.isoformat()})])
+
+
 _BY_AMOUNT = re.compile(
     r"\b(?:(?:up|down|drop|raise|lower|reduce|increase|decrease|boost|turn)\b(?:(?!\bto\b)[^,.;!?])*?\bby\s+|(?:up|down)\s+)"
     r"(?:another\s+)?(?P<amount>\d+(?:[.,]\d+)?|[a-z]+)\s*(?:%|degrees?|percent|per\s+cent|points?|°\s*c?)",
@@ -542,6 +581,7 @@ def _with_steps(plan: Plan, steps: Sequence[Step]) -> Plan:
 _Mend = Callable[[Plan, _Said], Plan | Refusal]
 _MENDS: tuple[_Mend, ...] = (
     _not_the_opposite,
+    _counted_back,
     _as_change,
     _in_said_direction,
     _with_length,
