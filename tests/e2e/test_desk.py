@@ -191,6 +191,22 @@ def test_a_question_that_nobody_answers_ends_with_nothing_done(
     assert n_notes(home) == 0
 
 
+def test_a_programs_question_does_not_keep_others_waiting(
+    desk: Desk, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk_module, "WITHIN_OTHERS_S", 0.0)
+    program = desk.ask(NOTE, Caller("program", may_change=True))
+    asked(desk)  # alone it stands
+    assert not program.done()
+    assert desk.ask("what is 2 + 3", READER).result(60).answer.status == "done"
+    assert program.result(60).answer.status == "denied"
+    owner = desk.ask(NOTE, PAGE)
+    other = desk.ask("what is 2 + 3", READER)
+    desk.answer(asked(desk).id, "once")  # the owner's own stands, whoever waits
+    assert (owner.result(60).answer.status, other.result(60).answer.status) == ("done", "done")
+    assert n_notes(home) == 1
+
+
 def test_closing_answers_no_and_frees_the_home(home: Path) -> None:
     desk = Desk.open(home, {})
     with pytest.raises(HomeBusyError):

@@ -33,6 +33,8 @@ from hearth.types import Episode, Plan, Request, Ruling
 
 ANSWER_WITHIN_S = 1800.0
 """How long a question stands; then nobody answered, and nothing is done."""
+WITHIN_OTHERS_S = 180.0
+"""How long a program's question stands where others wait in line: it may have hung up, and they wait as long."""
 MAX_WAITING = 20
 """Most requests that wait in line; more are turned away, so that no program can fill the queue."""
 MAX_OF_A_PROGRAM = 3
@@ -395,11 +397,15 @@ class Desk:
             secrets.token_hex(8), turn.text, question, caller.name, turn.number, rule, caller.is_owner,
             running.id if running is not None else "", agent.proposed if caller.is_owner else None,
         )  # fmt: skip
-        ends = time.monotonic() + ANSWER_WITHIN_S
+        began = time.monotonic()
         with self._changed:
             waiting = (replace(turn, state="asked"), *self._view.turns[1:])
             self._show(replace(self._view, turns=waiting, asked=asked))
-            while asked.id not in self._replies and not self._is_closing and (left := ends - time.monotonic()) > 0:
+            while asked.id not in self._replies and not self._is_closing:
+                is_short = not caller.is_owner and len(self._view.turns) > 1
+                left = began + (WITHIN_OTHERS_S if is_short else ANSWER_WITHIN_S) - time.monotonic()
+                if left <= 0:
+                    break
                 self._changed.wait(left)
             reply = self._replies.pop(asked.id, "nobody")
             self._show(replace(self._view, turns=(turn, *self._view.turns[1:]), asked=None))
