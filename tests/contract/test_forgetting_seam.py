@@ -10,6 +10,7 @@ import pytest
 
 from hearth.guard.egress.hash_chain import Draft
 from hearth.guard.egress.ledger import Ledger
+from hearth.guard.flow.provenance import Origin, Provenance
 from hearth.learning import unlearning
 from hearth.learning.learned_state import State
 from hearth.learning.unlearning import Sought, find, forget
@@ -17,7 +18,7 @@ from hearth.memory.event_memory import EventMemory
 from hearth.memory.facts.fact_store import FactStore, NewFact
 from hearth.protocols import Held, Wanted
 from hearth.storage import fault_log
-from hearth.storage.database import Store
+from hearth.storage.database import FIRST_LOOK, Store
 from hearth.storage.trace import Trace
 from hearth.testing import FIXED_NOW, ScriptedHolder, check_holder
 from hearth.types import OWNER, Answer, Demonstration, Episode, Plan, Request, Step
@@ -153,6 +154,16 @@ def test_what_is_not_meant_stays(tmp_path: Path) -> None:
         assert find(state.store, Sought(wanted=other)).is_empty
         forget(state, find(state.store, Sought(matching="nothing of the kind")))
         assert [row["text"] for row in state.store.query("SELECT text FROM ring")] == ["water the figs"]
+
+
+@pytest.mark.parametrize("sought", [Sought(matching="*"), Sought(wanted=Wanted(topic="boiler"))])
+def test_that_contacts_were_looked_at_before_is_never_forgotten(tmp_path: Path, sought: Sought) -> None:
+    """Else whatever cards a stranger brought in meanwhile would be taken for those of the first look."""
+    with opened(tmp_path / "home") as state:
+        Provenance(state.store).note("contacts", {FIRST_LOOK: Origin(frozenset({"contacts"}))}, FIXED_NOW)
+        Provenance(state.store).note("notes", {"the * boiler": Origin(frozenset({"message"}))}, FIXED_NOW)
+        forget(state, find(state.store, sought))
+        assert [row["record"] for row in state.store.query("SELECT record FROM record_origin")] == [FIRST_LOOK]
 
 
 def test_the_contract_finds_a_holder_that_leaves_a_byte(store: Store) -> None:

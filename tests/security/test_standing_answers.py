@@ -333,6 +333,7 @@ def test_an_always_covers_nobody_whom_another_program_wrote_into_a_draft(
         assert (n_asked, status) == ((1, "denied") if changed else (0, "failed"))
         if changed:
             assert '"mallory@example.net" (not in your contacts)' in home.questions[-1].partition("“")[0]
+            assert "[from a file," in home.questions[-1], "nobody knows who wrote it there"
         for file in (home.folder.root / "mail/.Drafts/cur").iterdir():
             file.unlink()
 

@@ -29,7 +29,7 @@ from hearth.guard.flow.labels import (
     with_vouched,
 )
 from hearth.guard.flow.provenance import KEYS, Origin, digest_of, records
-from hearth.guard.flow.trusted_contacts import DOMAIN, AddressBook, KnownAddresses, normalised
+from hearth.guard.flow.trusted_contacts import DOMAIN, AddressBook, KnownAddresses, normalised, standing_for
 from hearth.guard.guard_state import Records
 from hearth.protocols import CallContext, Workspace
 from hearth.types import OWNER, TRUSTED_SOURCES, Label, Plain, ToolSpec
@@ -119,7 +119,7 @@ class Labelling:
                 continue
             is_address = item_type(parameter.type) in VOUCHED_TYPES
             if isinstance(value.data, str) and (behind := self._behind(parameter.type, value.data)) is not None:
-                value, is_address = _standing_for(value, behind), True
+                value, is_address = standing_for(value, behind), True
             elif parameter.type in self._standing_in and value.label.sources <= _KEYS_ONLY:
                 # picked by its id: its recipients are in the record
                 value = Value(value.data, value.label.join(label_of("file")))
@@ -198,17 +198,6 @@ class Labelling:
             elif name not in given:
                 noted[name] = Origin(sources or frozenset({"device"}), digest)
         self._records.provenance.note(spec.domain, noted, context.now)
-
-
-def _standing_for(value: Value, behind: Value) -> Value:
-    """Return the recipients that an id stands for, with the thing itself: those it was made with, or, where another
-    program changed them, those it has now, of which nobody knows where they come from."""
-    addressed = sorted({address for one in value.things for address in one.addressed})
-    made_for = {normalised(str(item)) for item in (behind.data if isinstance(behind.data, list) else [behind.data])}
-    if value.things and {normalised(address) for address in addressed} != made_for:
-        label = value.label.join(behind.label).join(label_of("file"))
-        return replace(behind, data=[*addressed], label=label, things=value.things)
-    return replace(behind, label=value.label.join(behind.label), things=value.things)
 
 
 def _stand_ins(spec: ToolSpec, data: Plain, labels: Mapping[str, Label]) -> dict[str, Value]:

@@ -24,7 +24,7 @@ from hearth.memory.passages.passage_holder import PassageHolder
 from hearth.protocols import Count, Held, Holder, Wanted
 from hearth.registry import HOLDERS, INSTALL_COMMANDS, load_parts
 from hearth.storage import fault_log
-from hearth.storage.database import Store
+from hearth.storage.database import FIRST_LOOK, Store
 from hearth.storage.trace import parse_moment
 
 FOOTAGE_HOLDER = "footage"
@@ -93,6 +93,8 @@ class RowHolder:
     many: str
     moment: str = ""
     """The column that says when; empty where rows have no time that an owner would mean."""
+    kept: str = ""
+    """The text of a row that nobody wrote, which stays whatever is forgotten."""
 
     def find(self, events: Collection[str], wanted: Wanted | None, words: str) -> Held:  # noqa: ARG002 - the seam's
         """Find the rows that hold the words, or are wanted forgotten."""
@@ -102,6 +104,8 @@ class RowHolder:
         moment = f", {self.moment} AS moment" if self.moment else ", '' AS moment"
         for row in self.store.query(f"SELECT rowid AS number, {self.text} AS text{moment} FROM {self.table}"):  # noqa: S608 - names of this module
             text = str(row["text"])
+            if self.kept and text == self.kept:
+                continue
             at_unix_s = parse_moment(row["moment"]).timestamp() if row["moment"] else 0.0
             is_wanted = wanted is not None and is_meant(wanted, at_unix_s, "", text)
             if is_wanted or (words and words.casefold() in text.casefold()):
@@ -150,7 +154,10 @@ def row_holders(store: Store) -> tuple[RowHolder | FaultHolder, ...]:
     return (
         RowHolder(store, "rings", "ring", "text", "reminder that rang", "reminders that rang", "rings_at"),
         RowHolder(store, "standing answers", "consent", "pattern_json", "standing answer", "standing answers"),
-        # a note is called by its first words; of a record whose origin is forgotten, nobody is trusted to have made it
-        RowHolder(store, "origins", "record_origin", "record", "origin of a record", "origins of records"),
+        # A note is called by its first words; of a record whose origin is forgotten, nobody is trusted to have made it.
+        # That the contacts were looked at before stays: else whatever cards are there now would be taken for confirmed.
+        RowHolder(
+            store, "origins", "record_origin", "record", "origin of a record", "origins of records", kept=FIRST_LOOK
+        ),
         FaultHolder(store),
     )

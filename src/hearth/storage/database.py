@@ -73,6 +73,10 @@ class SalvageReport:
         return all(table.is_complete for table in self.tables.values())
 
 
+FIRST_LOOK = "*"
+"""The row of `record_origin` that says that the first contacts were taken as confirmed; not a record's name."""
+
+
 class Store:
     """The home's database: one connection, shared by all threads of the process."""
 

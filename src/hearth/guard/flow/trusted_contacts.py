@@ -15,18 +15,18 @@ import datetime as dt
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from hearth.guard.flow.labels import Value, label_of
 from hearth.guard.flow.provenance import Origin, Provenance, digest_of
 from hearth.protocols import Workspace
+from hearth.storage.database import FIRST_LOOK
 from hearth.tools.pim.cards import Card, read_cards
 from hearth.tools.pim.person_lookup import labels_of
 from hearth.types import TRUSTED_SOURCES, Plain
 
 DOMAIN = "contacts"
 CONFIRMED = frozenset({"contacts"})
-_FIRST_LOOK = "*"
-"""Marker noted when the first cards were taken as confirmed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +96,17 @@ def has_lookalike_letters(address: str) -> bool:
     )
 
 
+def standing_for(value: Value, behind: Value) -> Value:
+    """Return the recipients that an id stands for, with the thing itself: those it was made with, or, where another
+    program changed them, those it has now, of which nobody knows where they come from."""
+    addressed = sorted({address for one in value.things for address in one.addressed})
+    made_for = {normalised(str(item)) for item in (behind.data if isinstance(behind.data, list) else [behind.data])}
+    if value.things and {normalised(address) for address in addressed} != made_for:
+        label = value.label.join(behind.label).join(label_of("file"))
+        return replace(behind, data=[*addressed], label=label, things=value.things)
+    return replace(behind, label=value.label.join(behind.label), things=value.things)
+
+
 class AddressBook:
     """The owner's contact book, as far as the guard trusts it."""
 
@@ -105,9 +116,9 @@ class AddressBook:
     def read(self, workspace: Workspace, now: dt.datetime) -> KnownAddresses:
         """Read the confirmed addresses; the first cards ever seen count as confirmed. Raises: StoreError."""
         cards = list(_cards(workspace))
-        if cards and self._provenance.of(DOMAIN, _FIRST_LOOK) is None:
+        if cards and self._provenance.of(DOMAIN, FIRST_LOOK) is None:
             first = {id: Origin(CONFIRMED, card_digest(card)) for id, card in cards if not self._is_made(id)}
-            self._provenance.note(DOMAIN, {**first, _FIRST_LOOK: Origin(CONFIRMED)}, now)
+            self._provenance.note(DOMAIN, {**first, FIRST_LOOK: Origin(CONFIRMED)}, now)
         groups: dict[str, frozenset[str]] = {}
         names: dict[str, str] = {}
         roles: dict[str, tuple[str, ...]] = {}

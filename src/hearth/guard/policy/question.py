@@ -16,13 +16,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hearth.formats.addresses import in_letters
 from hearth.formats.plan_text import moment_text
 from hearth.guard.deidentify.pattern_finders import find_identifiers
 from hearth.guard.flow.labels import StepLabels, Value, effect_on, origins, refs_in
-from hearth.guard.flow.trusted_contacts import KnownAddresses, has_lookalike_letters
+from hearth.guard.flow.trusted_contacts import KnownAddresses, has_lookalike_letters, standing_for
 from hearth.guard.policy.policy import Judgement
 from hearth.language.text.confusables import plain, words
 from hearth.types import WORDING, Argument, Effect, Label, Plain, Plan, Ref, Referent, Ruling, Step, ToolSpec
@@ -210,9 +210,9 @@ def _details(
         thing = things.get(name)
         known = behind.get(value) if is_sink and isinstance(value, str) else None
         if known is not None:
-            if thing is not None and thing.things:  # as it is now, whoever changed it since
-                known = replace(known, data=[address for one in thing.things for address in one.addressed])
-            said = f"to {_said_value(known, name, book)}{_said_files(known)}"
+            if thing is not None and thing.things:
+                known = standing_for(thing, known)
+            said = f"to {_said_plain(known.data, name, book)}{_said_files(known)}"
             said += f", {_said_value(thing, name, book)}" if thing is not None and thing.things else ""
         elif thing is not None:
             said = _said_value(thing, name, book)
