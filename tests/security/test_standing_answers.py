@@ -299,6 +299,18 @@ def test_a_draft_of_an_earlier_process_is_asked_about_by_whom_it_goes_to_and_one
     assert ids[2] in home.questions[0]
 
 
+def test_a_never_holds_for_somebody_among_others_and_under_a_tag(home: Home) -> None:
+    policy = Policy(ALLOWED | {"draft_mail": Rule("ask")})
+
+    def draft(*to: str) -> Plan:
+        return Plan((Step("draft_mail", {"to": list(to), "text": "hi"}),))
+
+    assert asked(home, policy, "never", draft("anna@example.org")) == (1, "denied")
+    for to in (("zoe@example.org", "anna@example.org"), ("anna+news@example.org",), ("Anna@Example.org",)):
+        assert asked(home, policy, "once", draft(*to))[1] == "denied", to
+    assert asked(home, policy, "once", draft("zoe@example.org")) == (1, "done")
+
+
 def changed_draft(home: Home, before: bytes, after: bytes) -> None:
     """Another program writes to the one draft there is."""
     (file,) = (home.folder.root / "mail/.Drafts/cur").iterdir()

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -25,7 +25,7 @@ from hearth.guard.flow.labels import Value, item_type, told
 from hearth.guard.flow.trusted_contacts import normalised
 from hearth.storage.database import Store
 from hearth.storage.trace import moment_text, parse_moment
-from hearth.types import WORDING, Parameter, Plain, Step, ToolSpec
+from hearth.types import WORDING, Parameter, Plain, Referent, Step, ToolSpec
 
 LASTS = dt.timedelta(days=30)
 AMOUNT_TYPES = frozenset({"integer", "number"})
@@ -87,7 +87,7 @@ class Consent:
         told = {name: value for name, value in self.fixed.items() if defaults.get(name) != value} or self.fixed
         return bool(told) and all(
             name in wanted
-            and (_is_among(self.fixed[name], wanted[name]) or _is_named(self.fixed[name], arguments.get(name)))
+            and _is_among(self.fixed[name], wanted[name], arguments[name].things if name in arguments else ())
             for name in told
         )
 
@@ -98,17 +98,13 @@ class Consent:
         return f"{self.tool}({', '.join(parts)})"
 
 
-def _is_among(agreed: Plain, value: Plain) -> bool:
-    """Return whether a value is the one that was agreed on, or holds all its things beside others."""
+def _is_among(agreed: Plain, value: Plain, things: Sequence[Referent]) -> bool:
+    """Return whether a value is the one that was agreed on, or holds all its things beside others, by whatever name."""
     if agreed == value:
         return True
     one, other = (each if isinstance(each, list) else [each] for each in (agreed, value))
-    return bool(one) and all(thing not in (None, "") and thing in other for thing in one)
-
-
-def _is_named(agreed: Plain, value: Value | None) -> bool:
-    """Return whether a thing is called by what was said of things that were not resolved yet."""
-    return value is not None and any(agreed in (one.name, *one.spellings, *one.aliases) for one in value.things)
+    named = {text for thing in things for text in (thing.name, *thing.spellings, *thing.aliases)}
+    return bool(one) and all(thing not in (None, "") and (thing in other or thing in named) for thing in one)
 
 
 def _is_within(amount: float, agreed: float) -> bool:
