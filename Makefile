@@ -1,6 +1,6 @@
 # Hearth. `make` lists what there is; everything installs what it needs into .venv first.
 #
-#   make run                                   the demo: the day of one owner in twelve scenes, a report, the page
+#   make run                                   the demo: the day of one owner in fourteen scenes, a report, the page
 #   make run REQUESTS=mine.jsonl LIMIT=20      the same with your own requests ({"user_request": "…"} per line)
 #   make run FOOTAGE=hall.mp4                  the day, asked about a recording of yours
 #   make test                                  every test, offline, two at a time (JOBS=4)
@@ -89,7 +89,7 @@ install: $(VENV)/.core  ## Hearth itself, ready in .venv/bin/hearth
 # The experts for photo, voice and video are installed beside the first scenes; where they cannot be, the demo goes on
 # without these scenes, and says so. `MEANWHILE=` installs nothing.
 MEANWHILE ?= $(MAKE) --no-print-directory video
-run: $(VENV)/.core  ## the main job: the day of one owner in twelve scenes, a report, the page
+run: $(VENV)/.core  ## the main job: the day of one owner in fourteen scenes, a report, the page
 	@$(BIN)/hearth demo $(if $(REQUESTS),--requests "$(REQUESTS)") $(if $(LIMIT),--limit $(LIMIT)) $(if $(REPORT),--report "$(REPORT)") $(if $(FOOTAGE),--footage "$(FOOTAGE)") $(if $(REQUESTS)$(LIMIT),,--meanwhile '$(MEANWHILE)') $$(test -t 0 && test -t 1 && echo --page)
 
 test: $(VENV)/.dev $(VENV)/.npm  ## all tests, offline; JOBS=1 one after another

@@ -17,7 +17,7 @@ from hearth.planning.deferral.cascade import Cascade
 from hearth.protocols import Reply
 from hearth.serve.desk import Asked, Desk
 from hearth.serve.door import KEYS_FILE, Keys
-from hearth.serve.house import House, opened
+from hearth.serve.house import Address, House, opened
 from hearth.storage.database import Store
 from hearth.testing import ScriptedPlanner
 from hearth.types import Plan, Step
@@ -79,7 +79,7 @@ class Served:
             thread.join(20)
 
 
-def until(look: Callable[[], T | None], within_s: float = 20.0) -> T:
+def until(look: Callable[[], T | None], within_s: float = 120.0) -> T:
     """Return what `look` finds as soon as it finds something."""
     ends = time.monotonic() + within_s
     while (found := look()) is None:
@@ -101,7 +101,7 @@ def made(home: Path) -> Path:
 @contextlib.contextmanager
 def served(home: Path, plans: Mapping[str, Plan] = PLANS) -> Iterator[Served]:
     """Serve a home by uvicorn from a thread, until the block ends."""
-    with opened(home, os.environ, port=0, encoder=HashEncoder(384)) as house:
+    with opened(home, os.environ, Address(port=0), encoder=HashEncoder(384)) as house:
         house.desk.use(lambda agent: scripted(agent, plans)).result()
         thread = threading.Thread(target=house.serve)
         thread.start()

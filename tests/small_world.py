@@ -11,11 +11,13 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from hearth.learning.learned_state import State
+from hearth.learning.learned_state import Offer, State
 from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.ranking.features import ReadingOptions
 from hearth.planning.ranking.ranker_options import StudentOptions
-from hearth.types import Demonstration, Plan, Step, ToolSpec
+from hearth.planning.retrieval.recall_planner import RecallPlanner
+from hearth.testing import FIXED_NOW
+from hearth.types import Context, Demonstration, Plan, Request, Step, ToolSpec
 
 OPTIONS = StudentOptions(reading=ReadingOptions(n_random=96, n_words=64, n_clause=64), n_fit=60)
 ENCODER = HashEncoder(32)
@@ -52,7 +54,7 @@ def wrong_trains(n: int = 20) -> list[Demonstration]:
 
 
 def opened(folder: Path) -> State:
-    return State.open(folder, ENCODER, tools=TOOLS, options=OPTIONS)
+    return State.open(folder, ENCODER, Offer(TOOLS))
 
 
 @functools.cache
@@ -71,12 +73,11 @@ def learnt(folder: Path, n: int = 40) -> State:
     return opened(folder)
 
 
+def recall(state: State) -> RecallPlanner:
+    """What plans from the state now."""
+    return RecallPlanner(state.encoder, state.store)
+
+
 def first(state: State, text: str) -> tuple[str, ...]:
-    found = state.student.rank(text).candidates
-    return found[0].tools if found else ()
-
-
-def files(state: State) -> bytes:
-    version = state.lineage.current()
-    assert version is not None
-    return (state.folder / "learned" / version.folder / "student.npz").read_bytes()
+    found = recall(state).plan(Request(text, FIXED_NOW), Context(), state.tools)
+    return tuple(step.tool for step in found.steps) if isinstance(found, Plan) else ()

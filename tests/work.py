@@ -1,7 +1,7 @@
 """Work counted instead of timed: the calls of functions, Python's and C's, which are the same on every machine.
 
 What happens within one call of C, such as a search with a regular expression, is not seen; what texts made to be slow
-cost in seconds is measured by `python -m hearth_bench.measure.planning.hostile_texts`.
+cost in seconds is measured by `python -m hearth_bench.measure.planning.speed.hostile_texts`.
 """
 
 from __future__ import annotations

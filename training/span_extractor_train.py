@@ -234,9 +234,9 @@ class Batches:
         self._n_tokens = n_tokens
         self._corpora = corpora
         self._variation = variation
-        self._pieces = pieces
+        self.pieces = pieces
         self._likeness = likeness
-        self._options = options
+        self.options = options
         self._rng = random.Random(options.seed + seed)
         self.n_exercises = 0
 
@@ -265,11 +265,11 @@ class Batches:
             order = list(corpus.samples)
             self._rng.shuffle(order)
             for sample in order:
-                if not sample.is_fit and self._rng.random() < self._options.misfits_left_out:
+                if not sample.is_fit and self._rng.random() < self.options.misfits_left_out:
                     continue
                 self.n_exercises += 1
                 yield exercise(sample, corpus, self._rng, self._variation)
-                if tools and sample.is_fit and not sample.fields and self._rng.random() < self._options.other_tools:
+                if tools and sample.is_fit and not sample.fields and self._rng.random() < self.options.other_tools:
                     yield other_tool(sample, self._confusable(sample, tools))
 
     def _confusable(self, sample: Sample, tools: Sequence[ToolSpec]) -> ToolSpec:
@@ -288,7 +288,7 @@ class Batches:
         )
         form = replace(one.form, given=tuple(f.text for f in fields))
         one = replace(one, form=form, told=told)
-        return [Row(layout, one, signs) for layout in self._pieces.rows(form, one.text)]
+        return [Row(layout, one, signs) for layout in self.pieces.rows(form, one.text)]
 
 
 def loss_of(model: Reader, rows: Sequence[Row]) -> Tensor:
@@ -483,7 +483,7 @@ def train(
             continue
         corpora = [(corpus, share) for corpus, share in zip(found, stage.shares) if share]
         batches = Batches(corpora, pieces, likeness, options, stage.variation, place, stage.batch_tokens)
-        counts.append(_run(model, stage, batches, single, pieces, options, out))
+        counts.append(_run(model, stage, batches, single, out))
         out.with_suffix(f".stage{place + 1}.npz").write_bytes(model.file())
     record: dict[str, object] = {
         "what": "adapter of the argument reader: low-rank changes to all-MiniLM-L6-v2, and heads",
@@ -514,10 +514,9 @@ def averaged(before: bytes, after: bytes, kept: float) -> bytes:
     )
 
 
-def _run(
-    model: Reader, stage: Stage, batches: Batches, single: Corpus, pieces: Pieces, options: Options, out: Path
-) -> dict[str, object]:
+def _run(model: Reader, stage: Stage, batches: Batches, single: Corpus, out: Path) -> dict[str, object]:
     """Train one stage, and return its cost and final losses."""
+    options = batches.options
     changed = [_changed(part, stage.first_layer) for part in (model.encoder.low, model.encoder.plain, model.heads)]
     optimizer = torch.optim.AdamW(
         [
@@ -541,7 +540,8 @@ def _run(
         _descend(model, optimizer, loss_of(model, rows), smooth, "read")
         if options.match_every and step % options.match_every == 0:
             some = rng.sample(single.samples, 24)
-            _descend(model, optimizer, match_loss(model, some, _offered(some, tools, rng), pieces), smooth, "match")
+            loss = match_loss(model, some, _offered(some, tools, rng), batches.pieces)
+            _descend(model, optimizer, loss, smooth, "match")
         if options.save_every and (step + 1) % options.save_every == 0:
             out.with_suffix(f".{step + 1}.npz").write_bytes(model.file())
         if (step + 1) % 20 == 0:

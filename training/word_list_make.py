@@ -18,7 +18,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from hearth.agent import shipped_demonstrations
@@ -57,19 +57,10 @@ def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--out", type=Path, default=Path("src/hearth/data/words.txt"))
     chosen = options.parse_args()
-    data = Path(os.environ.get("HEARTH_DATA", "../shared/data"))
-    counts: Counter[str] = Counter()
-    of_field: Counter[str] = Counter()
-    for text, is_request in texts_of(data):
-        words = [word for word in map(_plain, _WORD.findall(text)) if word.isascii() and len(word) > 1]
-        counts.update(words)
-        of_field.update(words if is_request else ())
-    counts = Counter({word: n for word, n in counts.items() if n >= _LEAST})
+    counts, of_field = _counted(Path(os.environ.get("HEARTH_DATA", "../shared/data")))
     pieces = json.loads((model_dir() / "tokenizer.json").read_bytes())["model"]["vocab"]
-    slips = {w for w, n in counts.items() if w not in pieces and n < _SURELY_MEANT and _is_slip(w, n, counts)}
     field = [w for w, n in of_field.most_common() if n >= _LEAST_OF_FIELD and w in pieces]
-    rare = (w for w, n in counts.items() if w not in pieces and n < _SURELY_MEANT and len(w) >= _LONG)
-    slips |= {w for w in rare if any(counts[f] >= _FAR_COMMONER and two_slips_price(w, f) < math.inf for f in field)}
+    slips = _slips(counts, field, pieces)
     ranked = [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if word not in slips]
     known = set(ranked) | slips
     more = sorted((place, word) for word, place in pieces.items() if place >= _FIRST_PIECE and len(word) > 2)
@@ -80,6 +71,25 @@ def main() -> None:
     chosen.out.write_text("\n".join([*field, "", *others]) + "\n")
     print(f"{chosen.out}: {len(field):,} words of the field, {len(others):,} others", file=sys.stderr)
     print("some slips left out:", " ".join(sorted(slips)[:: max(1, len(slips) // 60)]), file=sys.stderr)
+
+
+def _counted(data: Path) -> tuple[Counter[str], Counter[str]]:
+    """Count the words of all texts that are not too rare, and all words of requests."""
+    counts: Counter[str] = Counter()
+    of_field: Counter[str] = Counter()
+    for text, is_request in texts_of(data):
+        words = [word for word in map(_plain, _WORD.findall(text)) if word.isascii() and len(word) > 1]
+        counts.update(words)
+        of_field.update(words if is_request else ())
+    return Counter({word: n for word, n in counts.items() if n >= _LEAST}), of_field
+
+
+def _slips(counts: Counter[str], field: Sequence[str], pieces: Mapping[str, int]) -> set[str]:
+    """Return the rare words that are likely slips: one away from a commoner word, two from a word of the field."""
+    rare = {w: n for w, n in counts.items() if w not in pieces and n < _SURELY_MEANT}
+    common = [f for f in field if counts[f] >= _FAR_COMMONER]
+    slips = {w for w, n in rare.items() if _is_slip(w, n, counts)}
+    return slips | {w for w in rare if len(w) >= _LONG and any(two_slips_price(w, f) < math.inf for f in common)}
 
 
 def texts_of(data: Path) -> Iterator[tuple[str, bool]]:

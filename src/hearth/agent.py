@@ -33,6 +33,7 @@ from hearth.formats.plan_json import read_demonstrations
 from hearth.formats.plan_validation import check_plan
 from hearth.guard.capability.intent_grants import KnownTools
 from hearth.guard.capability.record_extraction import Owner
+from hearth.guard.capability.unsaid import with_unsaid
 from hearth.guard.capability.warrant import Warrant
 from hearth.guard.decision import Occasion, Rights
 from hearth.guard.egress.gateway import Egress
@@ -44,6 +45,8 @@ from hearth.guard.policy.policy import Policy
 from hearth.language.acts.admissibility import MAX_CHARACTERS, why_unreadable
 from hearth.language.acts.beyond_tools import beyond_tools, without_manner
 from hearth.language.acts.negation import forbids
+from hearth.language.text.keyword_match import NO_SUCH_WORD
+from hearth.language.text.spelling import Mended
 from hearth.language.values.slots import find_slots
 from hearth.memory.answers.answer_spans import WordReader
 from hearth.memory.answers.questions import asked_of, said_by
@@ -51,42 +54,54 @@ from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
 from hearth.memory.facts.fact_extraction import Told, facts_in, known_from, learn_from
 from hearth.memory.facts.fact_store import FactStore
-from hearth.memory.inquiry.answer_reading import AnswerReader, asks_yes_or_no
 from hearth.memory.inquiry.home_answers import HomeAnswers
+from hearth.memory.inquiry.reading.answer_reading import AnswerReader, asks_yes_or_no
 from hearth.memory.maintenance import retention_of, tend_a_little
 from hearth.memory.passages.passage_store import EMBED_BATCH
+from hearth.memory.search.terms import telling_words
 from hearth.memory.search.time_mentions import times_named
+from hearth.memory.search.word_forms import keys_of
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.permissions import make_private
 from hearth.planning.deferral.cascade import Cascade, Draft, cascade_of
-from hearth.planning.dialogue.asked_states import with_state_asked
-from hearth.planning.dialogue.cloud_fallback import ASK_CLOUD, asked_of_cloud
-from hearth.planning.dialogue.contradictions import refused_deed, without_contradictions
-from hearth.planning.dialogue.coreference import Reading, read_after, shown_again, with_record
-from hearth.planning.dialogue.event_leads import lead_of, with_lead
-from hearth.planning.dialogue.footage_questions import asked_of_footage
-from hearth.planning.dialogue.memory_fallback import (
+from hearth.planning.dialogue.amendments.asked_states import with_state_asked
+from hearth.planning.dialogue.amendments.contradictions import refused_deed, without_contradictions
+from hearth.planning.dialogue.amendments.copied_people import copied_in, with_copied
+from hearth.planning.dialogue.amendments.several_days import with_each_day, with_each_time
+from hearth.planning.dialogue.amendments.several_devices import with_each_device
+from hearth.planning.dialogue.amendments.told_filters import without_told_filters
+from hearth.planning.dialogue.amendments.told_text import said_directly, turned_to_told
+from hearth.planning.dialogue.fallbacks.answer_steps import FIND
+from hearth.planning.dialogue.fallbacks.cloud_fallback import ASK_CLOUD, asked_of_cloud
+from hearth.planning.dialogue.fallbacks.footage_questions import asked_of_footage
+from hearth.planning.dialogue.fallbacks.memory_fallback import (
+    Grounds,
     asked_beyond_card,
+    asked_beyond_device,
+    asked_beyond_event,
     asked_elsewhere,
     asked_of_memory,
     asks_for_value,
     is_misplaced,
+    names_matter,
     question_of,
     told_to_memory,
 )
-from hearth.planning.dialogue.other_readings import (
+from hearth.planning.dialogue.fallbacks.other_readings import (
     is_of_found_things,
+    may_restore,
     named_share,
     other_queries,
     takes_away,
+    with_named_file,
 )
 from hearth.planning.dialogue.plain_request import plainly
-from hearth.planning.dialogue.relative_anchors import named_anchor
-from hearth.planning.dialogue.several_days import with_each_day
-from hearth.planning.dialogue.several_devices import with_each_device
-from hearth.planning.dialogue.told_filters import without_told_filters
-from hearth.planning.dialogue.told_text import turned_to_told
-from hearth.planning.retrieval.recall_planner import OWNERS_WORD, RecallPlanner, as_typed
+from hearth.planning.dialogue.questions.clarification import either_asked, nearest_rhythm
+from hearth.planning.dialogue.references.coreference import Reading, read_after, shown_again, with_records
+from hearth.planning.dialogue.references.event_leads import lead_of, with_lead
+from hearth.planning.dialogue.references.lists_meant import on_its_list
+from hearth.planning.dialogue.references.relative_anchors import named_anchor
+from hearth.planning.retrieval.recall_planner import RecallPlanner, as_typed
 from hearth.protocols import Approver, CallContext, Encoder, Footage, LanguageModel, Planner, Tool
 from hearth.registry import ENTITIES, FOOTAGE, Part, Tools, blamed, load_parts, load_tools, second_footage
 from hearth.storage.database import HomeLock, Store
@@ -96,8 +111,10 @@ from hearth.storage.trace import CallRecord, Trace, UnfinishedEpisode
 from hearth.storage.workspace import Folder
 from hearth.tools import abilities
 from hearth.tools.foreign.mcp_tools import foreign_tools
+from hearth.tools.notes import list_names
 from hearth.types import (
     OWNER,
+    OWNERS_WORD,
     Answer,
     Context,
     Demonstration,
@@ -124,8 +141,14 @@ there on an answer is told without doubt."""
 _MAYBE_OWN = 0.3
 """The same for a question that no tool serves: told with doubt, what the owner's things say beats "I can't do that". Of
 34 questions that people ask of the world, four reached it in two homes that spoke of their matter."""
+_SURE_ORDER = 0.9
+"""Chance from which on what may answer a question is a request of its own."""
+_LEAST_TAKING = 0.1
+"""Least chance of another reading after which something is gone."""
 _LOOK_UP = "find_events"
 """Finds the thing that a time is counted from."""
+_A_PROGRAM = "a program"
+"""Who asked, where a program did and its name is not told."""
 NOTHING_TO_CHANGE = "nothing to change"
 """The rule named where a plan ended before the question."""
 LEARN_BATCH = 16
@@ -142,6 +165,8 @@ class UndoReport:
     episode: str
     undone: tuple[str, ...]
     kept: tuple[str, ...]
+    notices: tuple[str, ...] = ()
+    """What the tools said of it beside: whom a server may write to again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +242,8 @@ class Agent:
         """
         episode_id = self._new_id(request.now)
         self.monitor.rights = rights
+        if rights != "all" and not request.asked_by:
+            request = replace(request, asked_by=_A_PROGRAM)
         try:
             return self._run(request, episode_id, plan)
         except (KeyboardInterrupt, CancelledError):
@@ -278,7 +305,7 @@ class Agent:
             rounds=rounds,
             asked=self.monitor.take_asked(),
         )
-        if self.monitor.rights == "all":
+        if self.monitor.rights == "all" and not request.is_pressed:
             self.memory.remember(request.text, kind="request", at=request.now, label=OWNER, key=episode_id)
             self._learn_facts(episode)
         self.trace.finish(episode)  # last: it forces what was written before it to the disk, too
@@ -291,18 +318,20 @@ class Agent:
             The ruling; what was taken back, in words; results, where the plan ended before there was a question, as
             what it would change was not found or is several things.
         """
-        if request.revises:
-            ruling = Ruling("allow", "you asked to take it back")
-            if plan.steps:
-                ruling = self.monitor.rule(plan, occasion=self.occasion(request, plan, id))
-            return (*self._in_place_of(request, plan, ruling), ())
+        if request.revises and not plan.steps:
+            return (*self._in_place_of(request, plan, Ruling("allow", "you asked to take it back")), ())
         occasion = self.occasion(request, plan, id)
+        if request.revises:
+            before = self.trace.episode(request.revises)
+            restores = before.plan is not None and may_restore(before.plan, plan, self.tools.specs)
+            occasion = replace(occasion, takes_back=before.request.typed, restores=restores)
         foreseen = self.monitor.foreseen
         found = look_up(self.monitor, plan, self.tools.specs, occasion, self._call_context)
         if found.stuck:
             return Ruling("deny", "there was nothing to agree to", NOTHING_TO_CHANGE), "", found.stuck
         self.monitor.foreseen = self.monitor.foreseen or foreseen
-        return self.monitor.rule(plan, occasion=occasion, things=found.things), "", ()
+        ruling = self.monitor.rule(plan, occasion=occasion, things=found.things)
+        return (*self._in_place_of(request, plan, ruling), ()) if request.revises else (ruling, "", ())
 
     def _ruled_again(self, request: Request, plan: Plan, before: Plan, results: tuple[StepResult, ...]) -> Ruling:
         """Rule on what a repair goes on with; its question names what is looked up for it, too."""
@@ -322,8 +351,10 @@ class Agent:
             return ruling, "" if plan.steps else "That was taken back already."
         if report.kept:
             return Ruling("deny", f"what I did before could not be taken back ({'; '.join(report.kept)})"), ""
+        calls = self.trace.calls(request.revises)
+        self.monitor.took_back(plan, [id for call in calls if call.started is not None for id in call.started.things])
         before = self.trace.episode(request.revises).request
-        return ruling, f"Taken back: “{before.typed}”."
+        return ruling, "\n".join((f"Taken back: “{before.typed}”.", *(f"Note: {one}" for one in report.notices)))
 
     def plan(self, request: Request, tools: Mapping[str, ToolSpec], *, reads_ahead: bool = False) -> Plan | Refusal:
         """A checked plan or an honest refusal. A planner that breaks is a refusal, too.
@@ -339,42 +370,66 @@ class Agent:
             before = self.plan(replace(request, text=lead.rest), tools)
             if isinstance(before, Plan) and (whole := with_lead(before, lead, request.now, tools)) is not None:
                 return whole
+        if (copied := copied_in(request, context := self.context())) is not None:
+            before = self.plan(replace(request, text=copied.rest), tools)
+            if isinstance(before, Plan) and (whole := with_copied(before, copied, tools)) is not None:
+                return whole
         said, manner = without_manner(request.text)
         request = replace(request, text=said) if manner else request
         try:
-            context = self.context()
             read = self.recall.read(request, context)
             request = replace(request, text=read.text, said=request.typed if read.typed else request.said)
             draft = self._drafted(request, context, tools)
             if reason := self._beyond(request, draft.best, context):
                 return Refusal("out_of_scope", reason)
-            ahead = self._read_ahead(request, draft.best) if reads_ahead and draft.asks_teacher else None
-            found: Plan | Refusal | None = None
-            try:
-                found = self.planner.settle(draft, request, context, tools)
-            finally:
-                settled = found if isinstance(found, Plan) else None
-                self.monitor.foreseen = ahead.settle(settled) if ahead is not None else None
-            teacher = self.planner.teacher
-            if isinstance(found, Refusal) and teacher is not None and found.planner == teacher.name:
-                found = said_by_model(found, request.text)
-            found = refused_deed(request, found, tools, self.recall.name) or found
-            found = self._of_memory(request, found, context, tools) or found
-            rooms = self.footage.rooms() if self.footage is not None else ()
-            found = asked_of_footage(request, found, rooms, context, tools) or found
-            found = self._of_named_things(request, found, context, tools) or found
-            found = shown_again(request, found, tools) or found
-            found = refused_deed(request, found, tools, self.recall.name) or found
+            found = self._settled(draft, request, context, tools, reads_ahead=reads_ahead)
+            found = self._read_otherwise(request, found, context, tools)
+            found = said_directly(request, found, context, tools) or found
+            found = either_asked(request, found, context, tools) or found
+            if reason := nearest_rhythm(request, found, context, tools):
+                return Refusal("out_of_scope", reason)
             found = without_contradictions(found, request, context, tools)
             if isinstance(found, Refusal):
                 return found
             found = replace(found, unserved=(*found.unserved, manner)) if manner else found
             found = with_each_device(with_state_asked(found, request, tools), request, context, tools)
-            found = with_each_day(found, request, context, tools)
+            found = with_each_time(with_each_day(found, request, context, tools), request, context, tools)
             found = turned_to_told(without_told_filters(found, request, context, tools), request, context)
-            return as_typed(with_record(found, request.record, tools), read, tools)
+            found = as_typed(with_records(found, request.records, tools), read, tools)
+            return self._asked_as_typed(found, read) if isinstance(found, Plan) and read.typed else found
         except PlannerError as error:
             return Refusal("out_of_scope", f"I could not plan this: {error}")
+
+    def _settled(
+        self, draft: Draft, request: Request, context: Context, tools: Mapping[str, ToolSpec], *, reads_ahead: bool
+    ) -> Plan | Refusal:
+        """Choose between the draft and what a teacher plans; while one is asked, what the draft reads may begin."""
+        ahead = self._read_ahead(request, draft.best) if reads_ahead and draft.asks_teacher else None
+        found: Plan | Refusal | None = None
+        try:
+            found = self.planner.settle(draft, request, context, tools)
+            found = with_unsaid(found, request, context, tools) if isinstance(found, Plan) else found
+        finally:
+            settled = found if isinstance(found, Plan) else None
+            self.monitor.foreseen = ahead.settle(settled) if ahead is not None else None
+        teacher = self.planner.teacher
+        if isinstance(found, Refusal) and teacher is not None and found.planner == teacher.name:
+            return said_by_model(found, request.text)
+        return found
+
+    def _read_otherwise(
+        self, request: Request, found: Plan | Refusal, context: Context, tools: Mapping[str, ToolSpec]
+    ) -> Plan | Refusal:
+        """Let memory, the recordings and the things that are there serve what the planner did not, or read amiss."""
+        found = refused_deed(request, found, tools, self.recall.name) or found
+        found = self._of_memory(request, found, context, tools) or found
+        rooms = self.footage.rooms() if self.footage is not None else ()
+        found = asked_of_footage(request, found, rooms, context, tools) or found
+        found = self._of_named_things(request, found, context, tools) or found
+        sent = with_named_file(request, found, tools)
+        found = sent if sent is not None and self._groundedness(request, sent) >= WHOLE else found
+        found = shown_again(request, found, tools) or found
+        return refused_deed(request, found, tools, self.recall.name) or found
 
     def _beyond(self, request: Request, best: Plan | Refusal | None, context: Context) -> str:
         """Return what to say of a request that no tool should be made to serve; empty where the owner taught one to."""
@@ -402,9 +457,8 @@ class Agent:
             is_worldly = self.recall.nothing_meant(request, context) >= _WORLDLY
             misplaced = found.kind == "needs" and is_misplaced(found)
             names_own = self._names_own(request.text, is_misplaced=misplaced, is_worldly=is_worldly)
-        if (
-            plan := asked_of_memory(request, found, context, told_of, tools, names_own=names_own, is_worldly=is_worldly)
-        ) is not None:
+        grounds = Grounds(told_of, names_own, is_worldly)
+        if (plan := asked_of_memory(request, found, context, tools, grounds)) is not None:
             return plan
         if (plan := asked_of_cloud(request, found, tools)) is not None:
             return plan
@@ -439,7 +493,7 @@ class Agent:
     ) -> Plan | Refusal | None:
         """The likeliest other reading of a request whose things are there, where what was found names what is not:
         "kill the dump run" is an event, if one is called so. None where what was found stands."""
-        if request.revises or request.record is not None or not self._may_be_read_otherwise(request, found):
+        if request.records or not self._may_be_read_otherwise(request, found):
             return None
         best = self._groundedness(request, found) if isinstance(found, Plan) else NOTHING
         if best in (NOT_NAMED, 1.0):
@@ -450,13 +504,21 @@ class Agent:
         for reading in (*seeks, *self.recall.readings(request, context, tools, found)):
             if isinstance(reading, Refusal):
                 return chosen or reading  # it lacks a value, which is asked for
-            if not is_of_found_things(reading, found, tools):
+            if not is_of_found_things(reading, found, tools) or not self._does_the_same(request, reading):
+                continue
+            if takes_away(reading, tools) and reading not in seeks and reading.confidence < _LEAST_TAKING:
                 continue
             here = self._groundedness(request, reading)
             here *= 1.0 if reading in seeks else named_share(request.text, reading, slots)
             if here > least and (here >= WHOLE or not takes_away(reading, tools)):
                 least, chosen = here, reading
         return chosen
+
+    def _does_the_same(self, request: Request, reading: Plan) -> bool:
+        """Whether a reading of what revises a request does the same as that with other values; True of any other."""
+        done = self.trace.episode(request.revises).plan if request.revises else None
+        same = [step.tool for step in done.steps] if done is not None else []
+        return not same or [step.tool for step in reading.steps] == same
 
     def _may_be_read_otherwise(self, request: Request, found: Plan | Refusal) -> bool:
         if isinstance(found, Refusal):
@@ -470,15 +532,43 @@ class Agent:
         return groundedness(self.monitor, plan, self.tools.specs, self.occasion(request, plan), self._call_context)
 
     def _asked_elsewhere(self, request: Request, plan: Plan, results: Sequence[StepResult]) -> Plan | None:
-        """The plan that asks everything the owner has, where a look-up found nothing or a card that hardly answers."""
+        """The plan that asks everything the owner has, where a look-up found nothing, a card that hardly answers, or
+        no such device."""
         if (asked := asked_elsewhere(request, plan, results, self.tools.specs)) is not None:
             return asked
         beyond = asked_beyond_card(request, plan, results, self.tools.specs)
+        beyond = beyond or asked_beyond_device(request, plan, results, self.tools.specs)
         with suppress(HearthError):
             found = self.home_answers.find_answer(question_of(request.text), self.call_context()) if beyond else None
             if found is not None and found.kind != "unknown" and found.chance >= _MAYBE_OWN:
                 return beyond
+        if (more := asked_beyond_event(request, plan, results, self.tools.specs)) is not None:
+            return self._where_more_is_said(request, *more)
         return None
+
+    def _where_more_is_said(self, request: Request, asked: Plan, open_words: frozenset[str]) -> Plan | None:
+        """The plan that asks everything, if the answer says something of the words that an event leaves open."""
+        with suppress(HearthError):
+            found = self.home_answers.find_answer(question_of(request.text), self.call_context())
+            told = keys_of(" ".join(f"{one.where} {one.quote}" for one in found.witnesses[:1]))
+            if found.kind in ("date", "text") and found.chance >= _MAYBE_OWN and open_words & told:
+                return asked
+        return None
+
+    def _asked_as_typed(self, plan: Plan, read: Mended) -> Plan:
+        """The plan whose question of the owner's things is asked in the words typed, where those stand there: "deli" is
+        no misspelt "Delhi"."""
+
+        def asked(step: Step) -> Step:
+            question = step.arguments.get("question")
+            if step.tool != FIND or not isinstance(question, str):
+                return step
+            typed = read.as_typed(question)
+            words = sorted(set(telling_words(typed)) - set(telling_words(question)))
+            is_theirs = bool(words) and self.home_answers.passages.holds_all(words)
+            return replace(step, arguments={**step.arguments, "question": typed}) if is_theirs else step
+
+        return replace(plan, steps=tuple(map(asked, plan.steps)))
 
     def _names_own(self, text: str, *, is_misplaced: bool = False, is_worldly: bool = False) -> bool:
         """Whether a request asks for something that the owner's things say, or names one of them by its title and one
@@ -487,7 +577,8 @@ class Agent:
         call = self.call_context()
         with suppress(HearthError):
             naming = self.home_answers.names_thing(text, call.workspace, call.now.tzinfo)
-            is_asked = asks_for_value(text) or (asked_of(text).is_question and not asks_yes_or_no(text))
+            is_named = asks_for_value(text) or names_matter(text)
+            is_asked = is_named or (asked_of(text).is_question and not asks_yes_or_no(text))
             if not (is_misplaced or is_asked or naming != "not"):
                 return False
             found = self.home_answers.find_answer(question_of(text), call)
@@ -529,20 +620,36 @@ class Agent:
 
     def request(self, text: str, *, id: str = "") -> Request:
         """A request said now, on its own."""
-        plain = plainly(text) if len(text) <= MAX_CHARACTERS else text
-        return Request(plain, self.clock(), id, said=text if plain != text else "")
+        return self._request(text, (), id)
 
     def request_after(self, text: str, *, id: str = "") -> Request:
         """A request said now, in a conversation: "same for tomorrow" or "the second one" mean what was before."""
-        if len(text) > MAX_CHARACTERS:
-            return self.request(text, id=id)
+        return self._request(text, self.trace.episodes(3, is_owners=True), id)
+
+    def pressed(self, says: str) -> Request:
+        """The press of a button now, with what it does in words; its plan is handed to `run`."""
+        return Request("", self.clock(), said=says)
+
+    def _request(self, text: str, recent: Sequence[Episode], id: str) -> Request:
         now = self.clock()
+        if not text or len(text) > MAX_CHARACTERS:
+            return Request(text, now, id)
         context = self.context()
-        read = read_after(plainly(text), self.trace.episodes(limit=3), now, context, self.tools.specs)
-        if read.record is None and not read.revises:
+        plain = plainly(text)
+        lists = list_names(self.call_context()) if "list" in plain.lower() else ()
+        plain = on_its_list(plain, recent, now, lists)
+        read = read_after(plain, recent, now, context, self.tools.specs)
+        if read.may_be_order and self._is_order(Request(plain, now)):
+            read = Reading(plain)
+        if not read.records and not read.revises:
             read = self._counted_from(read, now, context)
         said = text if read.text != text else ""
-        return Request(read.text, now, id, said=said, record=read.record, revises=read.revises)
+        return Request(read.text, now, id, said=said, records=read.records, revises=read.revises)
+
+    def _is_order(self, request: Request) -> bool:
+        """Whether a request is surely served by itself."""
+        found = self.plan(request, self.tools.specs)
+        return isinstance(found, Plan) and found.confidence >= _SURE_ORDER
 
     def _counted_from(self, read: Reading, now: dt.datetime, context: Context) -> Reading:
         """Read a time that counts from an event which the request names: "an hour before the dentist". Unchanged where
@@ -556,13 +663,14 @@ class Agent:
         ahead = ReadAhead.begin(self.monitor, plan, self.tools.specs, occasion, self._call_context)
         found = ahead.finish(self.tools.specs[_LOOK_UP].timeout_s).get(0) if ahead is not None else None
         events = found.value if found is not None and isinstance(found.value, list) else []
-        if len(events) != 1 or not isinstance(events[0], dict):
-            return read
+        is_sure = found is not None and NO_SUCH_WORD not in found.notices
+        if len(events) != 1 or not isinstance(events[0], dict) or not is_sure:
+            return Reading(anchor.order) if anchor.order else read
         id, start = events[0].get("id"), events[0].get("start")
         if not isinstance(id, str) or not isinstance(start, str):
             return read
         said = anchor.said_from(dt.datetime.fromisoformat(start))
-        return Reading(said, Record("EventId", id) if anchor.moves else None)
+        return Reading(said, (Record("EventId", id, anchor.words),) if anchor.moves else ())
 
     def context(self) -> Context:
         """What planners may see: the owner, the names the owner knows, the country; never contents."""
@@ -589,6 +697,8 @@ class Agent:
         used = [self.tools.specs[step.tool] for step in plan.steps if step.tool in self.tools.specs]
         if all(spec.effect == "none" and spec.source != "web" for spec in used):
             return Occasion(request.now, call.workspace, id, call=call)  # what only reads here needs no licence
+        if request.is_pressed:
+            return Occasion(request.now, call.workspace, id, call=call)  # the button says what it does, and no more
         book = self.monitor.known_addresses(call)
         owner = Owner(frozenset({self.settings.owner.email.lower()} - {""}), book.names, book.roles)
         warrant = Warrant.of(request, self._known_tools, owner, plan)
@@ -730,7 +840,9 @@ class Agent:
             NotFound: No such episode, or nothing to take back.
         """
         episode_id = self._last_change() if id is None else id
-        undone, kept = [], []
+        undone: list[str] = []
+        kept: list[str] = []
+        notices: list[str] = []
         for call in reversed(self.trace.calls(episode_id)):
             if call.started is None or call.result is None or call.is_undone or call.started.effect == "none":
                 continue
@@ -740,6 +852,10 @@ class Agent:
             if call.started.effect == "send":
                 kept.append(f"{name}: what was sent cannot be called back")
                 continue
+            ruling = self.monitor.rule_undo(call, self.trace.episode(episode_id).request.typed, self.call_context())
+            if ruling.verdict != "allow":
+                kept.append(f"{name}: {ruling.reason}")
+                break  # as below
             paths: tuple[str, ...] = ()
             context = self._undo_context(call)
             try:
@@ -752,12 +868,13 @@ class Agent:
             self.trace.mark_undone(episode_id, call.started.step)
             if call.started.tool == "remember":
                 self._unlearn_facts(episode_id)
+            notices += context.notices
             undone.append("; ".join([f"{name} ({', '.join(paths) or 'outside the home folder'})", *context.notices]))
         if not undone and not kept:
             raise NotFound(
                 f"episode {episode_id!r} changed nothing that is left to undo; `hearth history` lists episodes"
             )
-        return UndoReport(episode_id, tuple(undone), tuple(kept))
+        return UndoReport(episode_id, tuple(undone), tuple(kept), tuple(notices))
 
     def _unlearn_facts(self, event: str) -> None:
         """Revoke what rests on nothing but a request that was taken back."""
@@ -842,7 +959,7 @@ class Agent:
             policy = _policy(settings, tools, home)
             egress = Egress.from_settings(settings, store, clock)
             encoder = encoder or MiniLMEncoder.open(at.cache)
-            monitor = Monitor(tools.by_name, policy, approver, Records.of(store), InjectionReader.of(encoder))
+            monitor = Monitor(tools.by_name, policy, approver, Records.of(store), InjectionReader.of(encoder), clock)
             planners = _planners(at, egress, encoder)
             return cls(replace(at, resources=stack.pop_all()), tools, planners, monitor, egress)
 

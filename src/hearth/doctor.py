@@ -43,7 +43,7 @@ from hearth.registry import (
     second_footage,
     version_of,
 )
-from hearth.storage.connections import is_plain
+from hearth.storage.connections import refuse_plain
 from hearth.storage.database import HomeLock, Store, lock_holder
 from hearth.storage.workspace import Folder
 from hearth.tools.pim.calendar_events import Events
@@ -171,9 +171,10 @@ def _encryption(home: Path) -> str:
     from hearth.storage.home_key import home_key
 
     key = home_key(home)
-    if key.is_turning or not key.is_on or is_plain(home / "hearth.db"):
+    if key.is_turning or not key.is_on:
         command = "hearth encrypt" if key.is_on else "hearth decrypt"
         raise HearthError(f"turning the home over was cut off; nothing is lost, and `{command}` finishes it")
+    refuse_plain(home / "hearth.db")
     left = plain_files(home, with_files=key.with_files)
     if left:
         named = ", ".join(repr(path) for path in left[:MAX_NAMED])

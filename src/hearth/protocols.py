@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from hearth.types import (
+    OWNER,
     PUBLIC,
     Context,
     Effect,
@@ -25,6 +26,7 @@ from hearth.types import (
     Refusal,
     Request,
     Ruling,
+    Step,
     ToolSpec,
 )
 
@@ -231,7 +233,39 @@ class MemoryHit:
     at: dt.datetime
     score: float
     person: str = ""
-    """Who said or did it; empty: the owner, or nobody known."""
+    """Who said or did it, as it was remembered; empty: the owner, or nobody known."""
+    label: Label = OWNER
+    """The label it was remembered with."""
+
+    @property
+    def is_owners(self) -> bool:
+        """Whether it is the owner's own word: a kind that says so counts only of what no stranger may have written."""
+        return "owner" in self.label.sources if self.kind == "fact" else self.label.sources <= OWN_SOURCES
+
+    @property
+    def speaker(self) -> str:
+        """Who said it, for the owner to read: nobody else is called "you", whatever the name that came with it."""
+        if self.kind == "observation":
+            return self.person or "a sensor"
+        if self.is_owners:
+            return self.person or "you"
+        by = next((said for source, said in _SAID_IN.items() if source in self.label.sources), "somebody")
+        if self.person.casefold().split()[:1] and self.person.casefold().split()[0].strip(".,:;!'’") in _OWNER_WORDS:
+            return f"“{self.person}” in {by}"
+        return self.person or by
+
+
+_SAID_IN: Mapping[str, str] = {
+    "message": "a message",
+    "web": "a web page",
+    "file": "a file",
+    "sensor": "a sensor",
+    "model": "a language model",
+    "teacher": "a teacher",
+}
+_OWNER_WORDS = frozenset({"you", "your", "me", "my", "i", "myself", "yourself", "owner", "the"})
+OWN_SOURCES = frozenset({"owner", "device"})
+"""Sources of what the owner said or had remembered; anything else is another's word."""
 
 
 RecalledKind = Literal["fact", "said", "time", "ago", "span", "order", "listed", "unknown"]
@@ -249,6 +283,8 @@ class Recalled:
     """What it rests on, best first; of `unknown`, nothing."""
     chance: float = 1.0
     """That the evidence answers the question, in [0, 1]."""
+    label: Label = PUBLIC
+    """The labels of all that the answer rests on, joined."""
 
 
 ValueKind = Literal["text", "yesno", "number", "amount", "date", "list", "unknown"]
@@ -268,6 +304,10 @@ class Witness:
     at: dt.datetime | None = None
     value: str = ""
     """What it answers, where that is not what the answer says."""
+    label: Label = PUBLIC
+    """Of something remembered: the label that it was remembered with."""
+    kind: str = ""
+    """`event` or `reminder`, where the record is one that Hearth may have made itself; else empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -685,6 +725,12 @@ class CallContext:
     origins: dict[str, str] = field(default_factory=dict)
     """A tool notes records of its result that come from elsewhere than its spec says: id → source (an invitation is a
     `message` in a calendar). Fresh for every call."""
+    rests_on: dict[tuple[str, str], str] = field(default_factory=dict)
+    """A tool notes records of other tools that its result rests on: domain and id → the source that counts unless
+    Hearth is known to have made the record. Fresh for every call."""
+    contents: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """A tool notes digests of all that records of its result say on the disk: id → as it was found, and as it was left
+    where it was changed. One that another program wrote since Hearth did is another program's. Fresh for every call."""
     unconfirmed: frozenset[str] = frozenset()
     """Ids of contacts that turned up without the owner: of several that fit, they are not the one that is meant."""
 
@@ -809,6 +855,16 @@ class Resolving(Protocol):
 
     resolvers: Mapping[str, Resolver]
     """By parameter name. The tool is then handed the referent's id (several: a line each, where it takes one text)."""
+
+
+@runtime_checkable
+class Reverting(Protocol):
+    """A tool that says what taking one of its calls back amounts to, so that this is judged, too: a lock that is set
+    back opens a door."""
+
+    def undo_steps(self, result: Plain) -> tuple[Step, ...]:
+        """Return the calls, with literals, that would do the same as taking back the call with this result."""
+        ...
 
 
 Reply = Literal["once", "always", "no", "never", "nobody"]

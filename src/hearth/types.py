@@ -7,6 +7,7 @@ files, calling models and deciding what is allowed live elsewhere.
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NewType, TypeAlias
@@ -126,16 +127,28 @@ PUBLIC = Label()
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record of an earlier answer that the owner pointed at: "the second one"."""
+    """A thing that the owner pointed at: "the second one" of an answer, or of several that fit a name."""
 
     kind: str
-    """Type of the record's id, e.g. `EventId`."""
+    """Type of the record's id, e.g. `EventId`; of one of several that fit a name, the type of that name."""
     id: str
+    """Its id, or all that it is called: never a part of the request's text, as others may have written it."""
+    words: str = ""
+    """The words of the request that stand for it ("the event", "Anna"); empty: none do."""
+
+    @property
+    def is_name(self) -> bool:
+        """Whether `id` is what a thing is called, and stands for it only where the request named it so."""
+        return not self.kind.endswith("Id") and self.kind != "FilePath"
+
+    def is_said_in(self, text: str) -> bool:
+        """Whether a text still says what stands for it."""
+        return bool(self.words) and re.search(rf"(?<!\w){re.escape(self.words)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request of the owner."""
+    """A request, of the owner or of a program."""
 
     text: str
     now: dt.datetime
@@ -143,16 +156,26 @@ class Request:
     id: str = ""
     """The caller's own name for it (a line of a file), kept in the trace; may be empty."""
     said: str = ""
-    """Text as typed, when `text` is its fuller reading in the light of the request before."""
-    record: Record | None = None
-    """Record of the last answer that the request is about."""
+    """Text as typed, when `text` is its fuller reading in the light of the request before; with an empty `text`, what
+    pressing a button does, in words that nobody said."""
+    records: tuple[Record, ...] = ()
+    """Things that the owner pointed at and that the request is about."""
     revises: str = ""
     """Episode whose changes are taken back before this is done; with an empty `text`, that is all."""
+    asked_by: str = ""
+    """Name of the program that asks; empty: the owner. What a program asks is no part of the owner's conversation, and
+    nothing is learnt from it."""
 
     @property
     def typed(self) -> str:
         """The words as the owner typed them."""
         return self.said or self.text
+
+    @property
+    def is_pressed(self) -> bool:
+        """Whether it is the press of a button: its words may be a stranger's (a reminder's, a device's name), so they
+        are shown, and neither read again nor remembered nor learnt from."""
+        return bool(self.said) and not self.text and not self.revises
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +247,8 @@ class Referent:
     told: tuple[str, ...] = ()
     """Addresses that somebody's server writes to by itself when this is changed: a change of it is sent."""
     addressed: tuple[str, ...] = ()
-    """Addresses that it goes to when it is sent: the recipients of a draft as they are now, whoever wrote them."""
+    """Addresses that it goes to when it is sent: the recipients of a draft as they are now, whoever wrote them; of a
+    mail that is answered, whom the answer is written to."""
 
     @property
     def said(self) -> str:
@@ -339,6 +363,9 @@ class Step:
     """Words of the request that the step serves, or a sentence saying what it does."""
     replaces: int | None = None
     """In a repaired plan: the earlier step that ended badly and that this one replaces."""
+    unsaid: Mapping[str, str] = field(default_factory=dict)
+    """Arguments that another planner made up, with their source (`teacher`, `model`): the request does not say their
+    literals. All other literals are the owner's words."""
 
     def refs(self) -> tuple[Ref, ...]:
         """All references in the arguments, in order, including those in lists."""
@@ -387,6 +414,10 @@ class Plan:
     """Expected share of correct tools (Node-F1), where the planner weighed several plans; in [0, 1]."""
     considered: tuple[tuple[tuple[str, ...], float], ...] = ()
     """Plans of a teacher that gave several: the tools of each, in order, with its share; the chosen one first."""
+
+
+OWNERS_WORD = "owner"
+"""Planner name of a refusal that the owner taught; no other planner is asked then."""
 
 
 @dataclass(frozen=True, slots=True)

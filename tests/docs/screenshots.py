@@ -46,7 +46,7 @@ def main() -> None:
         with (home / "hearth.toml").open("a") as settings:
             settings.write('\n[serve]\nphones_port = 0\nphones_host = "127.0.0.1"\n')
             settings.write('\n[learning]\nprofile = "small"\n')
-        with house.opened(home, {}, port=0) as up:
+        with house.opened(home, {}, house.Address(port=0)) as up:
             options = uvicorn.Config(up.door, log_level="warning", ws="none", lifespan="off")
             server = uvicorn.Server(options)
             thread = threading.Thread(target=server.run, kwargs={"sockets": [up.listening]})

@@ -33,7 +33,7 @@ from hearth.guard.policy.approval import YesApprover
 from hearth.language.acts.admissibility import MAX_CHARACTERS, why_unreadable
 from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.deferral.cascade import Cascade
-from hearth.planning.dialogue.coreference import WITHIN
+from hearth.planning.dialogue.references.coreference import WITHIN
 from hearth.protocols import Tool
 from hearth.registry import load_tools
 from hearth.serve.pages.memory_pages import _sought

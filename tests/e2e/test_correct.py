@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hearth.learning.learned_state import State
+from hearth.learning.drafting import solved
+from hearth.learning.learned_state import Offer, State
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.registry import load_tools
 from hearth.storage.database import Store
@@ -64,7 +65,7 @@ def teacher() -> Iterator[Server]:
     server.close()
 
 
-def test_the_student_knows_it_too(hearth: Hearth, home: Path) -> None:
+def test_the_student_that_drafts_knows_it_too(hearth: Hearth, home: Path) -> None:
     """Once as part of a version, once as what was taught since."""
     with_few_demonstrations(home)
     settings = (home / "hearth.toml").read_text()
@@ -76,9 +77,10 @@ def test_the_student_knows_it_too(hearth: Hearth, home: Path) -> None:
     nodes = [{"task": "read_list", "arguments": [{"name": "list", "value": "gadgets"}]}]
     plan.write_text(json.dumps({"task_nodes": nodes}))
     assert hearth("correct", id, "--plan", str(plan)).code == 0
-    with State.open(home, MiniLMEncoder.open(), tools=load_tools(None).specs) as state:
+    with State.open(home, MiniLMEncoder.open(), Offer(load_tools(None).specs)) as state:
+        student = solved(state)
         for text, tool in ((REQUEST, "add_reminder"), ("frobnicate the gadget", "read_list")):
-            ranking = state.student.rank(text)
+            ranking = student.rank(text)
             assert ranking.candidates[0].tools == (tool,)
             assert ranking.rests_on[0].startswith("owner:")
 

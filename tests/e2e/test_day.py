@@ -19,6 +19,7 @@ import pytest
 from hearth.demo import day as playing
 from hearth.demo.day import EVENING, FORGOTTEN, SCENES_OF_THE_DAY, Day, Said, add_props, holding
 from hearth.demo.demo_home import build_demo_home
+from hearth.demo.own_words import TWENTY, missed
 from hearth.demo.request_files import FileRequest
 from hearth.demo.teacher_process import DAY_DATA
 from hearth.guard.egress.ledger import Ledger
@@ -80,11 +81,31 @@ def test_a_mail_and_a_pdf_answer(day: Day) -> None:
 
 
 def test_plans_change_in_conversation(day: Day) -> None:
-    _, second = day.episodes["conversation"]
+    _, second, third = day.episodes["conversation"]
     assert second.answer.text.startswith("Taken back: “move the haircut to Thursday at 5 pm”.")
+    assert third.answer.text.startswith("Taken back: “no, on Friday”.")
     (haircut,) = (text for name, text in texts(day, "calendar").items() if name.startswith("haircut"))
     start = [line for line in haircut.splitlines() if line.startswith("DTSTART")][-1]  # before it, the zone's own
-    assert start.endswith(":20261127T170000")
+    assert start.endswith(":20261127T173000")
+
+
+def test_what_is_missing_is_asked_and_the_answer_completes_it(day: Day) -> None:
+    asked, answered = day.episodes["asked_back"]
+    assert (asked.answer.status, asked.plan) == ("needs", None)
+    assert asked.answer.text.startswith("When?")
+    assert tools(answered) == ["add_reminder"]
+    assert "ring the dentist, tomorrow at 10:00" in answered.answer.text
+
+
+def test_of_twenty_requests_in_own_words_two_at_most_are_missed(day: Day) -> None:
+    episodes = day.episodes["own_words"]
+    assert len(missed(episodes)) <= 2, missed(episodes)
+    assert SAID["own_words"].startswith(f"{len(TWENTY) - len(missed(episodes))} of 20 were planned as they were meant")
+
+
+def test_what_is_not_as_meant_is_counted_as_missed(day: Day) -> None:
+    episodes = day.episodes["own_words"]
+    assert set(missed(episodes[1:] + episodes[:1])) == {words.text for words in TWENTY}
 
 
 def test_the_strangers_mail_moved_nothing(day: Day) -> None:
@@ -195,7 +216,8 @@ def test_the_ledger_and_the_curve_of_the_day(day: Day) -> None:
     assert any(entry.payload is None for entry in sent), "the forgotten question's bytes are erased"
     marks, told = day.curve()
     assert len(marks) == len(day.all_episodes())
-    assert (marks.count("▄"), marks.count("▂"), marks.count("▁")) == (1, 1, 0), (marks, told)
+    missed_here = sum(one.plan is None for key in ("asked_back", "own_words") for one in day.episodes[key])
+    assert (marks.count("▄"), marks.count("▂"), marks.count("▁")) == (1, 1, missed_here), (marks, told)
     alone = [one for one, mark in zip(day.all_episodes(), marks, strict=True) if mark == "█"]
     assert not any(one.disclosures for one in alone), "what was planned alone sent nothing"
     assert marks.count("▆") == sum(bool(one.disclosures) for one in day.all_episodes()) - 1

@@ -51,7 +51,7 @@ SCRIPT = """
     url = f"http://127.0.0.1:{server.server_address[1]}"
     clock = lambda: dt.datetime.now(dt.UTC)
     store = Store.open(home / "hearth.db")
-    enrolment.join(store, home, url, "small", cloud.public_key, "edge-1", TOKEN, clock())
+    enrolment.join(store, home, enrolment.Cloud(url, "small", cloud.public_key), "edge-1", TOKEN, clock())
 
     def learn(k):
         one = Demonstration(f"owner:{k:03d}", f"note word{k:03d}", Plan((Step("add_note", {"text": "x" * 300}),)), source="owner")

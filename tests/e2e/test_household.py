@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import json
 import os
+import re
 import shutil
 import stat
 import threading
@@ -21,6 +22,7 @@ from hearth import cli
 from hearth.errors import ConfigError, DeniedError, NotFound, RequestError
 from hearth.memory.facts.fact_store import NewFact
 from hearth.models.llm.scripted import HashEncoder
+from hearth.serve import house
 from hearth.serve.desk import Caller
 from hearth.serve.door import KEYS_FILE, Keys
 from hearth.serve.household import front, members, served
@@ -73,6 +75,28 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         finally:
             homes.stop()
             thread.join(20)
+
+
+def test_one_homes_setting_keeps_no_others_down(tmp_path: Path) -> None:
+    with house.listening_at("127.0.0.1", 0, "") as taken:
+        port = taken.getsockname()[1]
+        known = Members(tmp_path / "mira" / MEMBERS_FILE)
+        for name, password in (("Mira", MIRA), ("Jo", JO)):
+            made(tmp_path / name.lower())
+            known.add(name, tmp_path / name.lower(), password)
+        settings = tmp_path / "jo" / "hearth.toml"
+        own = f'phones_host = "127.0.0.1"\nphones_port = {port}\nwyoming_host = "127.0.0.1"\nwyoming_port = {port}\n'
+        settings.write_text(re.sub(r"(?m)^\[serve\]\n|\Z", f"[serve]\n{own}", settings.read_text(), count=1))
+        opening = served.opened(tmp_path / "mira", os.environ, host="127.0.0.1", port=0, encoder=HashEncoder(384))
+        with opening as homes:
+            assert set(homes.houses) == {"Mira", "Jo"}
+            assert [why.partition(": ")[0] for why in homes.closed] == [
+                "Jo's home, for voice satellites",
+                "Jo's home, for phones",
+            ]
+            assert f"cannot listen at 127.0.0.1:{port}" in homes.closed[1]
+        with pytest.raises(ConfigError, match="cannot listen"), house.opened(tmp_path / "jo", os.environ):
+            pass  # alone, it says so and does not start
 
 
 def test_nobody_sees_anothers_home(world: World) -> None:
@@ -173,11 +197,36 @@ def test_a_programs_token_leads_to_its_own_home(world: World) -> None:
         assert program.get("/").status_code == 403
 
 
+def test_who_is_let_in_under_anothers_name_does_not_come_into_their_home(world: World) -> None:
+    token = Keys(world.folder / "jo" / KEYS_FILE).add("wall clock", may_change=False)
+    other = "long password of the other"
+    world.members.remove("Jo")
+    try:
+        with httpx.Client(base_url=world.homes.address, headers={"authorization": f"Bearer {token}"}) as program:
+            assert program.get("/v1/models").status_code == 401
+        world.members.add("Jo", world.folder / "other", other)
+        with world.browser("Jo", other) as jo:
+            for _, path in PAGES:
+                answer = jo.get(path)
+                assert (answer.status_code, "your home is not up" in answer.text) == (404, True), path
+            assert jo.post("/ask", json={"text": ASKS}).status_code == 404
+        with httpx.Client(base_url=world.homes.address, headers={"authorization": f"Bearer {token}"}) as program:
+            assert program.get("/v1/models").status_code == 401
+        world.members.remove("Jo")
+    finally:
+        world.members.add("Jo", world.folder / "jo", JO)
+    with world.browser("Jo", JO) as jo:  # who comes back comes home
+        assert SECRET in jo.get("/").text.replace("&#39;", "'")
+    with httpx.Client(base_url=world.homes.address, headers={"authorization": f"Bearer {token}"}) as program:
+        assert program.get("/v1/models").status_code == 200
+
+
 def test_guessing_is_slowed_for_one_name_alone(world: World) -> None:
     with world.browser() as guesser:
         said = [guesser.post("/sign-in", json={"name": "JO", "password": f"guess {k}"}).status_code for k in range(7)]
         assert said == [401] * 5 + [429] * 2
-        assert guesser.post("/sign-in", json={"name": "Jo", "password": JO}).status_code == 429
+        for name in ("Jo", " Jo ", "Ｊo"):
+            assert guesser.post("/sign-in", json={"name": name, "password": JO}).status_code == 429
         unknown = guesser.post("/sign-in", json={"name": "nobody", "password": "x" * 5000})
         assert (unknown.status_code, unknown.json()["says"]) == (401, "This name and password do not go together.")
         assert guesser.post("/sign-in", json={"name": "Mira", "password": MIRA}).status_code == 200
@@ -284,6 +333,7 @@ def test_the_file_is_its_owners_alone_and_holds_no_password(known: Members, tmp_
     ("name", "home", "password"),
     [
         ("mira", "other", "long enough"),
+        ("Ｍira", "other", "long enough"),
         ("", "other", "long enough"),
         ("x" * 61, "other", "long enough"),
         ("a\x00b", "other", "long enough"),
@@ -296,6 +346,15 @@ def test_odd_people_are_refused(known: Members, tmp_path: Path, name: str, home:
     with pytest.raises(RequestError):
         known.add(name, tmp_path / home, password)
     assert [one.name for one in known.listed()] == ["Mira"]
+
+
+def test_names_with_and_without_accents_are_two_peoples(known: Members, tmp_path: Path) -> None:
+    jose = known.add("Jose", tmp_path / "jose", "long enough")
+    accented = known.add("José", tmp_path / "accented", "long enough, too")
+    assert known.named("JOSE") == jose
+    assert known.named("JOSE\u0301") == accented
+    with pytest.raises(RequestError):
+        known.add("Jose\u0301", tmp_path / "other", "long enough")
 
 
 def test_a_session_ends_by_time_and_with_its_person(known: Members) -> None:
@@ -323,6 +382,14 @@ def test_what_is_no_passkeys_answer_signs_nobody_in(known: Members, answer: str)
         Passkeys(known, "http://localhost:1", lambda: 0.0).who(answer)
 
 
+def test_a_passkey_is_one_persons(known: Members, tmp_path: Path) -> None:
+    known.add("Jo", tmp_path / "jo", MIRA)
+    known.set_passkey("Mira", Passkey("k", "x", 0))
+    known.set_passkey("Mira", Passkey("k", "x", 1))  # her own, that signed once more
+    with pytest.raises(RequestError, match="another person's here"):
+        known.set_passkey("Jo", Passkey("k", "y", 0))
+
+
 def test_a_challenge_is_answered_once_soon_and_for_whom_it_was(known: Members) -> None:
     now = [0.0]
     passkeys = Passkeys(known, "http://localhost:1", lambda: now[0])
@@ -337,10 +404,16 @@ def test_a_challenge_is_answered_once_soon_and_for_whom_it_was(known: Members) -
     with pytest.raises(DeniedError, match="took too long, or was answered"):
         passkeys.who(added)  # was made for adding
     asked = answer(passkeys.asking())
+    for _ in range(1_000):
+        passkeys.asking()  # whoever reaches the entrance may ask: that ends nobody's sign-in
     with pytest.raises(DeniedError, match="not known here"):
         passkeys.who(asked)
+    passkeys._use_up(passkeys._asked(asked, ""))
     with pytest.raises(DeniedError, match="took too long, or was answered"):
         passkeys.who(asked)
+    other = Passkeys(known, "http://localhost:1", lambda: now[0])
+    with pytest.raises(DeniedError, match="took too long, or was answered"):
+        other.who(answer(passkeys.asking()))  # of another entrance, or of this one before it was started anew
     late = answer(passkeys.asking())
     now[0] = CHALLENGE_S + 1
     with pytest.raises(DeniedError, match="took too long"):

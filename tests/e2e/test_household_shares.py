@@ -20,8 +20,12 @@ from tests.assistant_server import TOKEN, AssistantServer, running_assistant
 from tests.served_home import made, scripted, until
 
 PLANS = {
-    "put milk on the list": Plan((Step("add_to_list", {"list": "shopping", "items": ["milk"]}),), 1.0, "scripted"),
-    "put wine on the list": Plan((Step("add_to_list", {"list": "presents", "items": ["wine"]}),), 1.0, "scripted"),
+    "put milk on the shopping list": Plan(
+        (Step("add_to_list", {"list": "shopping", "items": ["milk"]}),), 1.0, "scripted"
+    ),
+    "put wine on the shopping list": Plan(
+        (Step("add_to_list", {"list": "presents", "items": ["wine"]}),), 1.0, "scripted"
+    ),
     "milk is bought": Plan((Step("remove_from_list", {"list": "shopping", "items": ["milk"]}),), 1.0, "scripted"),
     "light": Plan((Step("turn_on", {"device": "ceiling lamp"}),), 1.0, "scripted"),
     "door": Plan((Step("unlock_door", {"device": "front door"}),), 1.0, "scripted"),
@@ -82,9 +86,9 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 def test_a_shared_list_is_alike_in_both_homes_and_others_are_not(world: World) -> None:
     assert "the list 'secret' of Mira: Jo does not share it with Mira" in world.homes.unshared
-    assert world.ask("Mira", "put milk on the list") == "done"
+    assert world.ask("Mira", "put milk on the shopping list") == "done"
     until(lambda: "- [ ] milk" in world.list_of("Jo") or None)
-    assert world.ask("Mira", "put wine on the list") == "done"
+    assert world.ask("Mira", "put wine on the shopping list") == "done"
     assert world.ask("Jo", "milk is bought") == "done"
     until(lambda: "milk" not in world.list_of("Mira") or None)
     assert world.list_of("Jo", "presents") == ""

@@ -57,7 +57,8 @@ class Line:
 def hearth(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Line:
     """With an encoder that counts words and few features, so that learning takes no time."""
     options = ranker_options.StudentOptions
-    monkeypatch.setattr("hearth.cli.learning.learn_commands.open_encoder", lambda: ENCODER)
+    for module in ("memory.forget_command", "learning.learn_commands"):  # the one that takes it from the other first
+        monkeypatch.setattr(f"hearth.cli.{module}.open_encoder", lambda: ENCODER)
     monkeypatch.setattr(ranker, "StudentOptions", lambda **given: options(**given) if given else OPTIONS)
     return Line(tmp_path, capfd)
 
@@ -181,12 +182,13 @@ def test_stopped_in_the_middle_nothing_is_lost(hearth: Line, monkeypatch: pytest
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(State, "describe", stop)
+    monkeypatch.setattr(State, "_described", stop)
     ran = hearth("learn", "--from", hearth.file([mine]), "--fast")
     assert ran.code == 130
     assert "The version that plans is as it was; what was read waits: `hearth learn`." in ran.err
     monkeypatch.undo()
-    monkeypatch.setattr("hearth.cli.learning.learn_commands.open_encoder", lambda: ENCODER)
+    for module in ("memory.forget_command", "learning.learn_commands"):  # the one that takes it from the other first
+        monkeypatch.setattr(f"hearth.cli.{module}.open_encoder", lambda: ENCODER)
     assert "40, 1 waiting" in hearth("learn", "status").out
     ran = hearth("learn", "--fast")
     assert "Learnt 1 demonstration " in ran.out
@@ -203,7 +205,9 @@ def test_forgetting_is_shown_first_and_then_done(hearth: Line) -> None:
     assert "Nothing was forgotten; --yes forgets it." in ran.err
     ran = hearth("forget", "--matching", "quillfeather", "--yes")
     assert ran.code == 0
-    assert ran.out.startswith("Forgotten: 1 demonstration.\n  rebuilt   the weights of the current version")
+    assert ran.out.startswith(
+        "Forgotten: 1 demonstration.\n  rebuilt   what is known of the current version: its tasks"
+    )
     files = [p for p in (hearth.folder / "state").rglob("*") if p.is_file()]
     assert not [p for p in files if b"Quillfeather" in p.read_bytes()]
     ran = hearth("forget", "demonstration", "mine", "--yes")
@@ -343,7 +347,7 @@ def test_a_second_tier_whose_files_are_damaged_is_said(hearth: Line) -> None:
     with Store.open(hearth.folder / "state" / "hearth.db") as store, store.transaction() as cursor:
         cursor.execute("UPDATE version SET adapter='pointer-broken'")
     folder = hearth.folder / "state" / "learned" / "pointer-broken"
-    folder.mkdir()
+    folder.mkdir(parents=True)
     (folder / "record.json").write_text("{}")
     assert "pointer-broken (its files are damaged: `hearth learn --tier two`" in hearth("learn", "status").out
     assert "with pointer-broken" in hearth("learn", "history").out
@@ -354,10 +358,10 @@ def test_a_second_tier_whose_files_are_damaged_is_said(hearth: Line) -> None:
 def test_elsewhere_than_on_a_terminal_a_long_run_says_a_line_now_and_then(
     hearth: Line, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "settling" not in hearth("learn", "--from", hearth.file(lessons(40)), "--tools", hearth.tools, "--fast").err
+    assert "judging" not in hearth("learn", "--from", hearth.file(lessons(40)), "--tools", hearth.tools, "--fast").err
     monkeypatch.setattr("hearth.cli.learning.learn_commands._SAY_EVERY_S", 0.0)
     ran = hearth("learn", "--from", hearth.file(lessons(8, 100)), "--fast", "--json")
-    assert "learning: 8 of 8\n" in ran.err
+    assert "judging: 32 of " in ran.err
     assert document(ran)["gate"]
 
 

@@ -8,7 +8,6 @@ further child says which stage it finds (forked: imports are paid once). The pyt
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import shutil
@@ -24,7 +23,7 @@ import pytest
 from hearth.learning.unlearning import Sought, find, forget
 from hearth.storage.database import Store
 from tests import ROOT
-from tests.small_world import lessons, opened, shown
+from tests.small_world import lessons, opened, recall, shown
 
 STAGES = ("opened", "learnt", "more", "taught", "rolled back", "forgotten", "learnt again")
 
@@ -51,15 +50,14 @@ def seen(folder: Path) -> dict[str, Any]:
     """What an opened state is, in few words."""
     with opened(folder) as state:
         version = state.lineage.current()
-        student = state.student
-        digest = hashlib.sha256(student.heads.solved().tobytes()).hexdigest()[:12] if len(student) else ""
+        planner = recall(state)
         left = [p.name for p in (folder / "learned").glob("*")] if (folder / "learned").exists() else []
         return {
             "version": version.number if version else 0,
             "held": sorted(state.buffer.ids()),
             "waiting": len(state.buffer.set_aside("waiting")),
-            "ids": list(student.ids),
-            "weights": digest,
+            "ids": sorted(planner.ids()),
+            "weights": planner.remembered.digest() if len(planner) else "",
             "n_folders": len(left),
             "erased": not state.store.query("SELECT 1 FROM meta WHERE name='erase'"),
             "holds_forgotten": b"d003" in (folder / "hearth.db").read_bytes(),

@@ -58,7 +58,7 @@ ATTACKS = [
 @pytest.fixture
 def up(home: Path) -> Iterator[House]:
     """A home that serves at a free port."""
-    with house.opened(home, {}, port=0) as opened:
+    with house.opened(home, {}, house.Address(port=0)) as opened:
         options = uvicorn.Config(opened.door, log_level="warning", access_log=False, ws="none", lifespan="off")
         server = uvicorn.Server(options)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [opened.listening]})
@@ -295,10 +295,19 @@ def test_a_program_called_like_the_page_is_told_apart_and_what_waits_is_dropped(
     assert len(up.desk.view.turns) == 1
 
 
+def test_what_a_program_asked_is_told_from_what_the_owner_said(up: House, browser: httpx.Client) -> None:
+    up.desk.ask("what is 2 + 3", Caller("cook <b>book</b>", may_change=False)).result(60)
+    up.desk.ask("what is 4 + 5", Caller("page", is_owner=True)).result(60)
+    page = browser.get("/").text
+    assert page.count("Asked by the program “cook &lt;b&gt;book&lt;/b&gt;”.") == 1
+    assert page.count("Asked by the program") == 1
+    assert page.index("2 + 3") < page.index("Asked by the program") < page.index("4 + 5")
+
+
 def test_connections_that_say_nothing_or_say_it_slowly_are_ended(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idle_connections, "HEAD_WITHIN_S", 0.2)
     monkeypatch.setattr(door, "BODY_WITHIN_S", 0.2)
-    with house.opened(home, {}, port=0) as opened:
+    with house.opened(home, {}, house.Address(port=0)) as opened:
         thread = threading.Thread(target=opened.serve)
         thread.start()
         until(lambda: opened.server.started)

@@ -164,21 +164,24 @@ def test_in_a_real_browser_with_its_service_worker(up: Served, computer: httpx.C
         page.wait_for_selector(".turn .answer")
         assert up.notes == []
 
+        page.evaluate("() => navigator.serviceWorker.ready.then(() => true)")  # an installing worker shows nothing
         worker = context.service_workers[0] if context.service_workers else context.wait_for_event("serviceworker")
         up.desk.ask(ASKS, Caller("terminal", is_owner=True))
         note = Note("question", up.question().id, "Hearth asks: may I?").message.decode()
-        worker.evaluate("(told) => self.dispatchEvent(new PushEvent('push', { data: told }))", note)
-        pressed = """async () => {
+        pressed = """async (pushed) => {
+            // what is listed before it is shown is taken for closed, and gone: so its showing is waited for
+            const show = self.registration.showNotification.bind(self.registration);
+            let showing;
+            self.registration.showNotification = (title, options) => (showing = show(title, options));
+            self.dispatchEvent(new PushEvent("push", { data: pushed }));
+            await showing;
             let [shown] = [];
-            for (let tries = 0; !shown && tries < 500; tries++) {
-                [shown] = await self.registration.getNotifications();
-                if (!shown) await new Promise((then) => setTimeout(then, 20));
-            }
+            while (!shown) [shown] = await self.registration.getNotifications();
             const told = { title: shown.title, actions: shown.actions.map((one) => one.title) };
             self.dispatchEvent(new NotificationEvent("notificationclick", { notification: shown, action: "no" }));
             return told;
         }"""
-        assert worker.evaluate(pressed) == {"title": "Hearth asks: may I?", "actions": ["No"]}
+        assert worker.evaluate(pressed, note) == {"title": "Hearth asks: may I?", "actions": ["No"]}
         until(lambda: not up.desk.view.turns or None)
         assert up.notes == []
         browser.close()

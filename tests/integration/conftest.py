@@ -19,7 +19,7 @@ import pytest
 from hearth.protocols import CallContext, Cause
 from hearth.storage.workspace import Folder
 from hearth.testing import make_call
-from hearth.tools.pim import mirror
+from hearth.tools.pim.servers import mirror
 from hearth.types import Plain
 
 USER, PASSWORD = "owner", "s3cret"

@@ -16,8 +16,8 @@ from hearth.guard.egress.gateway import Egress
 from hearth.storage.database import Store
 from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, ClosedEgress, make_call
-from hearth.tools.pim import mirror
 from hearth.tools.pim.calendar import add_event, cancel_event, change_event, find_events, move_event, next_event
+from hearth.tools.pim.servers import mirror
 from hearth.types import Plain
 from tests.integration.conftest import USER, DavAccount, DavServer, OpenEgress, running_radicale
 
@@ -303,7 +303,8 @@ def test_through_the_real_door_every_request_is_written_down(account: DavAccount
     event = add_event(dataclasses.replace(account.call("k1"), egress=door), "Lunch", at(24, 13))
     (name,) = account.on_server()
     assert name == f"{event.id}.ics"
-    looked, put = door.disclosures("episode")
+    looked, put, looked_after = door.disclosures("episode")
+    assert looked_after.host == "127.0.0.1"
     assert (looked.host, looked.reason) == ("127.0.0.1", "add an entry of your calendar")
     assert put.n_bytes > len("SUMMARY:Lunch")
     shut = Egress(["dav.example.org"], store, clock=lambda: FIXED_NOW)

@@ -176,6 +176,83 @@ def test_a_server_that_never_answers_is_left() -> None:
         Connection("shop", McpServer(command=("sh", "-c", "cat > /dev/null"), timeout_s=0.5), {}).tools(ClosedEgress())
 
 
+RAW = """
+import json, os, sys, time
+LOG, ANSWER = sys.argv[1:]
+def say(text):
+    sys.stdout.write(text + chr(10))
+    sys.stdout.flush()
+for line in sys.stdin:
+    asked = json.loads(line)
+    def answer(result):
+        say(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}))
+    if asked.get("method") == "initialize":
+        info = {"name": "raw", "version": "1"}
+        answer({"protocolVersion": asked["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": info})
+    elif asked.get("method") == "tools/list":
+        schema = {"type": "object", "properties": {"item": {"type": "string"}}}
+        answer({"tools": [{"name": "stock", "description": "Stock.", "inputSchema": schema}]})
+    elif asked.get("method") == "tools/call":
+        if ANSWER == "starts another" and not os.fork():
+            open(LOG, "w").write(str(os.getpid()))
+            time.sleep(120)
+            os._exit(0)
+        if ANSWER == "chatters":
+            say("this is no message")
+            say("")
+        text = {"surrogate": '"x' + chr(92) + 'ud800y"', "deep": "[" * 100000, "endless": "9" * 50_000_000}.get(ANSWER)
+        if text is not None:
+            say('{"jsonrpc": "2.0", "id": %s, "result": {"content": [{"type": "text", "text": %s}]}}' % (asked["id"], text))
+        answer({"content": [{"type": "text", "text": "seven"}]})
+    elif "id" in asked:
+        answer({})
+"""
+
+
+def raw(tmp_path: Path, answer: str) -> str:
+    server = McpServer(command=(sys.executable, "-c", RAW, str(tmp_path / "log"), answer), timeout_s=60)
+    schema = {"type": "object", "properties": {"item": {"type": "string"}}}
+    stock = OfferedTool(name="stock", description="Stock.", input_schema=schema)
+    return Connection("raw", server, {}).ask(stock, {"item": "tea"}, ClosedEgress(), threading.Event())
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ("surrogate", "a message that cannot be read"),
+        ("deep", "a message that cannot be read"),
+        ("endless", "more than 8,000,000 bytes"),
+    ],
+)
+def test_what_cannot_be_read_ends_the_call_at_once(
+    tmp_path: Path, answer: str, says: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ToolError, match=says):  # not that it did not answer in time
+        raw(tmp_path, answer)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("answer", ["plain", "chatters", "starts another"])
+def test_what_can_be_read_is_taken(tmp_path: Path, answer: str) -> None:
+    assert raw(tmp_path, answer) == "seven"
+
+
+def test_what_a_server_started_ends_with_it(tmp_path: Path) -> None:
+    raw(tmp_path, "starts another")
+    child = int((tmp_path / "log").read_text())
+    assert until(lambda: not _runs(child) or None), "the child of the server goes on"
+
+
+def _runs(process: int) -> bool:
+    try:
+        return (
+            "(python" in Path(f"/proc/{process}/stat").read_text()
+            and ") Z" not in Path(f"/proc/{process}/stat").read_text()
+        )
+    except OSError:
+        return False
+
+
 def called(server: McpServer, tmp_path: Path, item: str, environ: dict[str, str] | None = None) -> str:
     connection = Connection("shop", server, environ or {})
     return connection.ask(STOCK, {"item": item}, ClosedEgress(), threading.Event())

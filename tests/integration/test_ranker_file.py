@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hearth.errors import StoreCorruptError, StoreError, StoreFullError, StoreVersionError
 from hearth.models.llm.scripted import HashEncoder
-from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.ranker import Adopted, Student
 from hearth.planning.ranking.ranker_file import FILE_NAME
 from hearth.protocols import Proposal
 from hearth.types import Demonstration, Plan, Step
@@ -131,7 +131,7 @@ def test_an_adopted_model_is_remembered_by_its_fingerprint(tmp_path: Path) -> No
     trusted = student.rank("mumble")
     assert trusted.candidates[0].tools == ("order_pizza", "check_weather")
     student.save(tmp_path)
-    assert Student.load(tmp_path, HashEncoder(48), TOOLS, proposer=proposer).rank("mumble") == trusted
+    assert Student.load(tmp_path, HashEncoder(48), TOOLS, adopted=Adopted(proposer)).rank("mumble") == trusted
     without = Student.load(tmp_path, HashEncoder(48), TOOLS)
     plain = Student(HashEncoder(48), TOOLS, OPTIONS)
     plain.learn(lessons())

@@ -467,3 +467,25 @@ def test_a_time_that_no_argument_took_names_the_record(shipped: RecallPlanner) -
     (found, sought), (done, _) = steps(plan(shipped, "cancel my alarm for 5pm"))
     assert (found, done) == ("find_reminders", "delete_reminder")
     assert (str(sought["start"])[11:16], str(sought["end"])[11:16]) == ("17:00", "17:01")
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "name", "value"),
+    [
+        ("any new emails", "find_mail", "unread_only", True),
+        ("show me unread mail from karin", "find_mail", "unread_only", True),
+        ("read bens last mail", "find_mail", "sender", "Ben Ashworth"),
+        ("open karins email about the fence", "find_mail", "sender", "Karin Vogt"),
+        ("new contact ben de witt 0171 5550999 roofer", "add_contact", "name", "ben de witt"),
+        ("put in my diary: chess with emre friday 3 to 5", "add_event", "title", "chess with emre"),
+        ("block friday morning for the roofer 8 to 9.30", "add_event", "title", "the roofer"),
+        ("we need bin bags", "add_to_list", "items", ["bin bags"]),
+    ],
+)
+@pytest.mark.companions
+def test_what_is_typed_short_is_read_whole(
+    shipped: RecallPlanner, text: str, tool: str, name: str, value: Argument
+) -> None:
+    found = next(arguments for step, arguments in steps(plan(shipped, text)) if step == tool)
+    assert found[name] == value
+    assert tool != "add_contact" or "address" not in found

@@ -19,7 +19,7 @@ import pytest
 
 from hearth.errors import ConfigError, EgressError, PlannerError
 from hearth.guard.egress.gateway import MAX_COUNTED_TOKENS, Egress
-from hearth.models.llm.openai_endpoint import MAX_REPLY_BYTES, RemoteModel
+from hearth.models.llm.openai_endpoint import MAX_REPLY_BYTES, Endpoint, Patience, RemoteModel
 from hearth.planning.llm.json_planner import LanguagePlanner
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
@@ -120,7 +120,9 @@ def clock() -> Clock:
 
 @pytest.fixture
 def model(server: Server, clock: Clock) -> Iterator[RemoteModel]:
-    model = RemoteModel(server.url, "tiny", KEY, httpx.HTTPTransport(), sleep=clock.sleep, clock=clock)
+    model = RemoteModel(
+        Endpoint(server.url, "tiny", KEY), httpx.HTTPTransport(), Patience(sleep=clock.sleep, clock=clock)
+    )
     yield model
     model.close()
 
@@ -160,7 +162,7 @@ def test_happy_path(server: Server, model: RemoteModel, clock: Clock) -> None:
 
 def test_without_schema_or_key(server: Server) -> None:
     server.steps = [chat([{"type": "text", "text": "Hello "}, {"type": "text", "text": "you"}])]
-    model = RemoteModel(f"{server.url}/", "tiny", "", httpx.HTTPTransport())
+    model = RemoteModel(Endpoint(f"{server.url}/", "tiny"), httpx.HTTPTransport())
     assert model.complete(ASK) == "Hello you"
     model.close()
     ((path, headers, body),) = server.received
@@ -296,7 +298,9 @@ def test_nobody_there(clock: Clock) -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     model = RemoteModel(
-        f"http://127.0.0.1:{port}/v1", "tiny", KEY, httpx.HTTPTransport(), sleep=clock.sleep, clock=clock
+        Endpoint(f"http://127.0.0.1:{port}/v1", "tiny", KEY),
+        httpx.HTTPTransport(),
+        Patience(sleep=clock.sleep, clock=clock),
     )
     message = fault(model)
     assert f"cannot reach the language model at 'http://127.0.0.1:{port}/v1'" in message
@@ -313,7 +317,7 @@ def test_hang(server: Server) -> None:
         handler.close_connection = True
 
     server.steps = [Step(act=hang)]
-    model = RemoteModel(server.url, "tiny", KEY, httpx.HTTPTransport(), timeout_s=0.2)
+    model = RemoteModel(Endpoint(server.url, "tiny", KEY), httpx.HTTPTransport(), Patience(0.2))
     assert "did not answer within 0.2 s; raise timeout_s in [models.language]" in fault(model)
     assert len(server.received) == 1
     model.close()
@@ -331,14 +335,16 @@ def test_dribble(server: Server) -> None:
             handler.close_connection = True
 
     server.steps = [Step(act=dribble)]
-    model = RemoteModel(server.url, "tiny", KEY, httpx.HTTPTransport(), timeout_s=0.25)
+    model = RemoteModel(Endpoint(server.url, "tiny", KEY), httpx.HTTPTransport(), Patience(0.25))
     assert "did not answer within 0.25 s" in fault(model)
     model.close()
 
 
 def test_no_time_left_after_waiting(server: Server, clock: Clock) -> None:
     server.steps = [error(500, "oops")]
-    model = RemoteModel(server.url, "tiny", KEY, httpx.HTTPTransport(), timeout_s=1.0, sleep=clock.sleep, clock=clock)
+    model = RemoteModel(
+        Endpoint(server.url, "tiny", KEY), httpx.HTTPTransport(), Patience(1.0, sleep=clock.sleep, clock=clock)
+    )
     assert "failed (status 500: oops)" in fault(model)
     assert clock.slept == [0.5]
     model.close()
@@ -413,7 +419,7 @@ def test_closed_door() -> None:
     def refuse(request: httpx.Request) -> httpx.Response:
         raise EgressError("the host 'models.example' is not in [network] allow")
 
-    model = RemoteModel("https://models.example/v1", "tiny", KEY, httpx.MockTransport(refuse))
+    model = RemoteModel(Endpoint("https://models.example/v1", "tiny", KEY), httpx.MockTransport(refuse))
     assert "was not asked: the host 'models.example' is not in [network] allow" in fault(model)
     model.close()
 
@@ -430,7 +436,7 @@ def test_closed_door() -> None:
 )
 def test_unusable_address(url: str, words: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        RemoteModel(url, "tiny", "", httpx.HTTPTransport())
+        RemoteModel(Endpoint(url, "tiny"), httpx.HTTPTransport())
     assert words in str(caught.value)
     assert "hunter2" not in str(caught.value)
 
@@ -438,7 +444,7 @@ def test_unusable_address(url: str, words: str) -> None:
 @pytest.mark.parametrize("key", ["sk-a\nb", "sk-ключ", "sk-\x7f"])
 def test_unusable_key(key: str) -> None:
     with pytest.raises(ConfigError, match="holds a line break or a character that no key has") as caught:
-        RemoteModel("http://127.0.0.1:1/v1", "tiny", key, httpx.HTTPTransport())
+        RemoteModel(Endpoint("http://127.0.0.1:1/v1", "tiny", key), httpx.HTTPTransport())
     assert key not in str(caught.value)
 
 
@@ -473,7 +479,7 @@ def test_a_cost_beyond_all_sense_counts_for_the_most_and_the_answer_stands(serve
     server.steps = [Step(body=json.dumps(reply).encode())]
     with Store.open(tmp_path / "hearth.db") as store:
         egress = Egress((), store, lambda: FIXED_NOW)
-        model = RemoteModel(server.url, "m", "", httpx.HTTPTransport(), egress=egress)
+        model = RemoteModel(Endpoint(server.url, "m"), httpx.HTTPTransport(), egress=egress)
         assert model.complete(ASK[:1]) == "yes"
         model.close()
         assert next(iter(egress.ledger.entries())).n_tokens == MAX_COUNTED_TOKENS

@@ -13,10 +13,22 @@ from hearth.agent import shipped_demonstrations
 from hearth.learning.demonstration_store import Entry, keep
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.adaptation.repeat_planner import said_again
-from hearth.planning.retrieval.recall_planner import OWNERS_WORD, RecallPlanner
+from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.registry import load_tools
 from hearth.storage.database import Store
-from hearth.types import Argument, Context, Demonstration, Plan, Record, Ref, Refusal, Request, Step, ToolSpec
+from hearth.types import (
+    OWNERS_WORD,
+    Argument,
+    Context,
+    Demonstration,
+    Plan,
+    Record,
+    Ref,
+    Refusal,
+    Request,
+    Step,
+    ToolSpec,
+)
 
 ZONE = dt.timezone(dt.timedelta(hours=1))
 MONDAY = dt.datetime(2026, 11, 16, 9, 30, tzinfo=ZONE)
@@ -84,7 +96,9 @@ def asked(
     planner: RecallPlanner, text: str, tools: Mapping[str, ToolSpec], days: int = 1, record: Record | None = None
 ) -> Plan | Refusal:
     return planner.plan(
-        Request(text, MONDAY + dt.timedelta(days=days), "r", record=record), Context(country="DE"), tools
+        Request(text, MONDAY + dt.timedelta(days=days), "r", records=() if record is None else (record,)),
+        Context(country="DE"),
+        tools,
     )
 
 

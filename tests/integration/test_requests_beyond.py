@@ -10,7 +10,7 @@ import pytest
 
 from hearth.agent import Agent, make_home
 from hearth.guard.policy.approval import YesApprover
-from hearth.learning.learned_state import State
+from hearth.learning.learned_state import Offer, State
 from hearth.learning.teaching.corrections import correct
 from hearth.testing import FIXED_NOW
 from hearth.types import Plan
@@ -136,7 +136,7 @@ def test_an_own_lesson_goes_before(agent: Agent) -> None:
     before = agent.run(agent.request(said))
     plan = agent.plan(agent.request("add a note that says breathe"), agent.tools.specs)
     assert isinstance(plan, Plan)
-    state = State.open(agent.home, agent.encoder, tools=agent.tools.specs, store=agent.store)
+    state = State.open(agent.home, agent.encoder, Offer(agent.tools.specs), store=agent.store)
     correct(state, agent.recall, before, plan, agent.tools.specs)
     after = agent.run(agent.request(said))
     assert after.plan is not None

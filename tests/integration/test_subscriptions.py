@@ -21,9 +21,9 @@ from hearth.storage.database import Store
 from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, make_call
 from hearth.testing.local_server import served_here
-from hearth.tools.pim import subscriptions
 from hearth.tools.pim.calendar import cancel_event, find_events, find_free_time, move_event
-from hearth.tools.pim.subscriptions import FOLDER, STATE, refresh, states
+from hearth.tools.pim.servers import subscriptions
+from hearth.tools.pim.servers.subscriptions import FOLDER, STATE, refresh, states
 from hearth.types import Plain
 from tests.served_home import made
 

@@ -15,7 +15,7 @@ from hearth.guard.egress.gateway import Egress
 from hearth.guard.egress.masked_llm import MaskedModel
 from hearth.guard.egress.masking_door import MaskingDoor
 from hearth.learning.teaching.teacher import Budget, EndpointTeacher, Limits
-from hearth.models.llm.openai_endpoint import RemoteModel
+from hearth.models.llm.openai_endpoint import Endpoint, Patience, RemoteModel
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, check_teacher
 from hearth.types import Parameter, Plan, Refusal, Request, ToolSpec
@@ -57,7 +57,8 @@ def teacher(server: Server, store: Store) -> Iterator[Make]:
 
         def make(allow: Sequence[str] = ("127.0.0.1",), limits: Limits | None = None) -> EndpointTeacher:
             egress = Egress(allow, store, lambda: FIXED_NOW)
-            model = RemoteModel(server.url, "tiny", "", egress.transport("teacher"), sleep=lambda _: None)
+            patience = Patience(sleep=lambda _: None)
+            model = RemoteModel(Endpoint(server.url, "tiny"), egress.transport("teacher"), patience)
             stack.callback(model.close)
             budget = Budget(store, "tiny", limits or Limits(), lambda: FIXED_NOW)
             return EndpointTeacher(MaskedModel(model, MaskingDoor(Masker(names=NAMES))), budget)

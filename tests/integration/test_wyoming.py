@@ -18,7 +18,7 @@ from wyoming.intent import Recognize
 from wyoming.ping import Ping, Pong
 
 from hearth.errors import ConfigError
-from hearth.serve.house import opened
+from hearth.serve.house import Address, opened
 from hearth.serve.programs import wyoming_service
 from tests.served_home import ASKS, READS, Served, made, served, until
 
@@ -155,5 +155,5 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         text = (home / "hearth.toml").read_text()
         (home / "hearth.toml").write_text(text.replace("wyoming_port = 0", f"wyoming_port = {other.getsockname()[1]}"))
-        with pytest.raises(ConfigError, match="wyoming_port"), opened(home, {}, port=0):
+        with pytest.raises(ConfigError, match="wyoming_port"), opened(home, {}, Address(port=0)):
             pass

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hearth.errors import ToolError, TransientToolError
-from hearth.execution.executor import Executor
+from hearth.execution.executor import Executor, Pauses
 from hearth.formats.tool_signature import tool
 from hearth.guard.monitor import Monitor
 from hearth.guard.policy.approval import YesApprover
@@ -78,7 +78,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Monitor, T
     monitor = Monitor({"look": look, "change": change}, Policy(), YesApprover())
     trace = Trace(store)
     executor = Executor(
-        monitor, trace, lambda key, now: make_call(key, now, folder.for_call(key)), folder, retry_delay_s=0.0
+        monitor, trace, lambda key, now: make_call(key, now, folder.for_call(key)), folder, Pauses(retry_delay_s=0.0)
     )
     yield monitor, trace, folder, executor
     executor.close()

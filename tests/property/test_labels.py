@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hearth.errors import BadReference, Cycle, UnknownTool
 from hearth.execution.reference_resolution import bind
-from hearth.guard.flow.labels import join_all, origins, predict, refs_in, run_order
+from hearth.guard.flow.labels import PlannedStep, join_all, origins, predict, refs_in, run_order
 from hearth.guard.guard_state import Records
 from hearth.guard.label_assignment import Labelling
 from hearth.testing import make_call
@@ -144,8 +144,9 @@ def test_origins_name_the_steps_strangers_enter_by() -> None:
             Step("device", {"x": [Ref(2), Ref(1)], "y": "a"}),
         )
     )
-    assert origins(plan, 3, "x", SPECS) == ("web (web)", "message (message)")
-    assert origins(plan, 3, "y", SPECS) == ()
+    step = PlannedStep(plan, 3, SPECS)
+    assert origins(step, "x") == ("web (web)", "message (message)")
+    assert origins(step, "y") == ()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hearth.learning.learned_state import State
 from hearth.learning.unlearning import Sought, find, forget
 from hearth.types import Demonstration, Plan, Step
-from tests.small_world import files, lessons, opened
+from tests.small_world import first, lessons, opened, recall
 
 POOL = lessons(30)
 CHANGED = [replace(d, plan=Plan((Step("set_alarm"),)), task_steps=()) for d in POOL]
@@ -47,10 +47,10 @@ def do(state: State, deed: str, numbers: list[int]) -> None:
         state.rollback(versions[numbers[0] % len(versions)].number)
 
 
-def anew(demonstrations: list[Demonstration], folder: Path) -> bytes:
+def anew(demonstrations: list[Demonstration], folder: Path) -> str:
     with opened(folder) as state:
         state.learn(demonstrations)
-        return files(state)
+        return state.digest()
 
 
 @settings(max_examples=12)
@@ -66,8 +66,8 @@ def test_the_files_follow_from_what_is_held(story: list[tuple[str, list[int]]]) 
             assert members == state.buffer.ids()
             if not held:
                 return
-            mine = files(state)
-            assert state.student.ids == tuple(d.id for d in held)
+            mine = state.digest()
+            assert sorted(recall(state).ids()) == [d.id for d in held]
         assert mine == anew(held[::-1], Path(root) / "b")
 
 
@@ -79,8 +79,8 @@ def test_forgetting_is_never_having_seen(numbers: list[int]) -> None:
         with opened(Path(root) / "a") as state:
             state.learn(POOL)
             forget(state, find(state.store, Sought(demonstrations=sorted(gone))))
-            mine, ranking = files(state), state.student.rank(POOL[numbers[0]].request)
+            mine, planned = state.digest(), first(state, POOL[numbers[0]].request)
         with opened(Path(root) / "b") as state:
             state.learn([d for d in POOL if d.id not in gone])
-            assert files(state) == mine
-            assert state.student.rank(POOL[numbers[0]].request) == ranking
+            assert state.digest() == mine
+            assert first(state, POOL[numbers[0]].request) == planned

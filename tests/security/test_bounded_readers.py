@@ -5,8 +5,13 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import random
+import smtplib
+import socket
+import threading
+import time
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,16 +20,18 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from hearth.errors import ToolError, Unreadable
-from hearth.formats import bounded_reading
-from hearth.formats.bounded_reading import IN_PROCESS_BYTES, Bounds
 from hearth.formats.content_lines import parse
+from hearth.formats.untrusted import bounded_reading
+from hearth.formats.untrusted.bounded_reading import IN_PROCESS_BYTES, Bounds
 from hearth.memory.transfer.archive_contents import pieces_of
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
 from hearth.tools.mail import bounded_mime
+from hearth.tools.mail.bounded_smtp import BoundedSMTP
 from hearth.tools.mail.mail import DraftId, draft_forward, find_mail, read_mail, send_mail
 from hearth.tools.mail.mime import Attachment, Body, attachments_of, body_of
-from hearth.tools.pim import ical, series, subscriptions
+from hearth.tools.pim import ical, series
 from hearth.tools.pim.calendar import find_events
+from hearth.tools.pim.servers import subscriptions
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -206,3 +213,48 @@ def test_members_of_an_archive_are_unpacked_in_the_plain_ways_only(tmp_path: Pat
         ("a.md", "", "files packed in a way that is not read"),
         ("b.md", "note", ""),
     ]
+
+
+@pytest.mark.parametrize(
+    ("sent", "pause_s", "why"),
+    [
+        ((b"220-" + b"x" * 900 + b"\r\n",) * 10_000, 0.0, "does not end"),
+        ((b"2",) * 200, 0.02, "did not come"),
+        ((b"220-one\r\n",) * 100, 0.02, "did not come"),
+        ((b"220-" + b"y" * 200_000,), 0.0, "does not end"),
+        ((b"220-half\r\n",), 0.0, "ended the connection"),
+    ],
+)
+def test_an_answer_of_a_mail_server_ends(
+    sent: tuple[bytes, ...], pause_s: float, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BoundedSMTP, "answer_s", 0.5)
+    with _speaking(sent, pause_s) as port, pytest.raises(smtplib.SMTPServerDisconnected, match=why):
+        BoundedSMTP("127.0.0.1", port, "[127.0.0.1]", timeout=5)
+
+
+def test_a_long_and_a_slow_answer_of_a_mail_server_are_read() -> None:
+    extensions = tuple(b"220-EXTENSION %d\r\n" % n for n in range(25))
+    with _speaking((*extensions, b"220 ready\r\n"), 0.02) as port:
+        connection = BoundedSMTP("127.0.0.1", port, "[127.0.0.1]", timeout=5)
+        connection.close()
+
+
+@contextmanager
+def _speaking(sent: tuple[bytes, ...], pause_s: float) -> Iterator[int]:
+    """A server that says these bytes to whoever connects, and ends the connection."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def speak() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                for piece in sent:
+                    connection.sendall(piece)
+                    time.sleep(pause_s)
+
+        thread = threading.Thread(target=speak)
+        thread.start()
+        try:
+            yield server.getsockname()[1]
+        finally:
+            thread.join(10)

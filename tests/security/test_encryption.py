@@ -137,6 +137,31 @@ def home(tmp_path: Path) -> Path:
 # ── There and back ────────────────────────────────────────────────────────────────────────────────────────
 
 
+def test_a_plain_database_in_the_place_of_the_encrypted_one_is_refused(home: Path, tmp_path: Path) -> None:
+    encryption.encrypt(home, WORDS, with_files=True)
+    other = made(tmp_path / "other")
+    shutil.copy(other / "hearth.db", home / "hearth.db")
+    planted = (home / "hearth.db").read_bytes()
+    for attempt in (lambda: Store.open(home / "hearth.db"), lambda: encryption.finish(home)):
+        with pytest.raises(HomeKeyError, match="another database was put in its place"):
+            attempt()
+    assert (home / "hearth.db").read_bytes() == planted
+
+
+def test_the_key_file_cannot_be_told_that_a_home_is_being_turned(home: Path) -> None:
+    """What allows a plain database for a while is sealed; a file of version 0.2 does not say it and is believed."""
+    encryption.encrypt(home, WORDS, with_files=True)
+    said = (home / KEY_FILE).read_text()
+    for before, after in (('"is_turning": false', '"is_turning": true'), ('"is_on": true', '"is_on": false')):
+        assert before in said
+        (home / KEY_FILE).write_text(said.replace(before, after))
+        home_key.forget(home)
+        with pytest.raises(HomeKeyError, match="is not the one it was"):
+            home_key.home_key(home)
+    (home / KEY_FILE).write_text(said)
+    check(home)
+
+
 def test_nothing_is_readable_on_the_disk_and_everything_to_hearth(home: Path) -> None:
     assert len(readable(home)) >= 3
     turned = encryption.encrypt(home, WORDS, with_files=True)

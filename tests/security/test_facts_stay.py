@@ -126,7 +126,9 @@ def opened(folder: Path, port: int, more: str = "answers = true", facts: Any = F
     (home / "hearth.toml").write_text(f"{settings}\n[edge]\n{more}\n")
     (home / "owner" / "calendar" / "choir.ics").write_text(EVENT.replace("\n", "\r\n"))
     with Store.open(home / "hearth.db") as store:
-        enrolment.join(store, home, f"http://127.0.0.1:{port}", "small", KEY, "edge-1", TOKEN, FIXED_NOW)
+        enrolment.join(
+            store, home, enrolment.Cloud(f"http://127.0.0.1:{port}", "small", KEY), "edge-1", TOKEN, FIXED_NOW
+        )
     agent = Agent.open(home, RefusingApprover(), environ=os.environ, clock=lambda: FIXED_NOW, encoder=HashEncoder())
     agent.planner = Cascade([ScriptedPlanner({})], confident=0.0)
     try:

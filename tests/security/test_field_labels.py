@@ -168,6 +168,56 @@ def test_a_card_made_through_hearth_vouches_but_not_one_made_of_a_stranger_s_add
     assert home.run(to_ben)[1].status == "denied"
 
 
+CHANGE_NUMBER = Step("change_contact", {"contact": "anna", "phone": "+49 30 5550199"})
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "through_hearth", "status"),
+    [
+        ("anna@example.net", CHANGE_NUMBER, "denied"),
+        ("anna@example.net", Step("change_contact", {"contact": "anna", "address": "Elm Road 5"}), "denied"),
+        ("anna@example.net", Step("change_contact", {"contact": "anna", "birthday": "1980-03-03"}), "denied"),
+        ("anna@example.net", Step("change_contact", {"contact": "anna", "email": "anna@new.example"}), "done"),
+        ("", CHANGE_NUMBER, "done"),
+        ("", Step("change_contact", {"contact": "anna", "email": "anna@new.example", "phone": "030 1"}), "done"),
+    ],
+)
+def test_what_was_changed_elsewhere_is_not_confirmed_by_another_change(
+    home: Home, elsewhere: str, through_hearth: Step, status: str
+) -> None:
+    if elsewhere:
+        home.write("contacts/anna.vcf", card("anna", "Anna Weber", elsewhere))
+    assert home.run(Plan((through_hearth,)))[0].status == "done"
+    assert home.run(FOUND)[1].status == status
+
+
+def test_a_number_that_the_owner_gives_vouches_where_the_address_beside_it_does_not(home: Home) -> None:
+    home.write("contacts/anna.vcf", card("anna", "Anna Weber", "anna@example.net"))
+    home.run(Plan((CHANGE_NUMBER,)))
+    book = home.monitor.known_addresses(home.context("c", None))
+    assert book.vouches("+49 30 5550199")
+    assert not book.vouches("anna@example.net")
+    assert [(one.email, one.phone) for one in book.unconfirmed] == [("anna@example.net", "")]
+
+
+def test_a_group_written_into_a_card_elsewhere_passes_no_rule_about_groups(home: Home) -> None:
+    """The digest of what was confirmed holds the groups, too, one by one."""
+    rule = OrderedRule(tools=("draft_mail",), when={"to": When(group="family")}, ruling="allow")
+    home.use(Policy.from_settings({}, SPECS, (rule,)))
+    lines = "CATEGORIES:work\r\n"
+    home.write("contacts/anna.vcf", card("anna", "Anna Weber", "anna@example.org", f"CATEGORIES:Family\r\n{lines}"))
+    assert home.run(FOUND)[-1].status == "denied"
+    assert len(home.questions) == 1
+    book = home.monitor.known_addresses(context := home.context("c", None))
+    assert book.vouches("anna@example.org"), "the address is as it was"
+    assert [one.groups for one in book.unconfirmed] == [("Family", "work")]
+    AddressBook(home.records.provenance).confirm(context.workspace, ["anna"], FIXED_NOW)
+    assert home.run(FOUND)[1].status == "done"
+    home.run(Plan((CHANGE_NUMBER,)))
+    assert home.run(FOUND)[1].status == "done", "and it stays confirmed when the number changes through Hearth"
+    assert len(home.questions) == 2  # the change of the number alone
+
+
 def test_a_reply_goes_where_the_mail_says_only_after_a_question(home: Home) -> None:
     home.write("mail/cur/1.a:2,S", mail("anna@example.org", "Reply-To: mallory@example.net\r\n"))
     plan = Plan((*REPLY.steps, Step("complete_reminder", {"reminder": Ref(1, ("id",))})))

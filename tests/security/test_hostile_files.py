@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from hearth.formats.charsets import text_codec
 from hearth.formats.content_lines import MAX_FILE_BYTES, parse
+from hearth.formats.untrusted.charsets import text_codec
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
 from hearth.tools.mail.bounded_mime import read_attachments, read_body
 from hearth.tools.mail.mail import find_mail

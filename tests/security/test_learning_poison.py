@@ -12,11 +12,11 @@ import pytest
 
 from hearth.formats.plan_json import plan_to_json
 from hearth.learning.demonstration_store import STRANGERS, Entry, read_entries
-from hearth.learning.learned_state import State
+from hearth.learning.learned_state import Offer, State
 from hearth.learning.teaching.quarantine import Quarantine
 from hearth.learning.versions.promotion_gate import node_f1
 from hearth.types import Demonstration, Label, Plan, Step, ToolSpec
-from tests.small_world import ENCODER, OPTIONS, TOOLS, files, first, learnt, shown, wrong_trains
+from tests.small_world import ENCODER, TOOLS, first, learnt, recall, shown, wrong_trains
 
 VERBS = ("find", "book", "cancel", "rate")
 THINGS = ("train", "hotel", "pizza", "alarm", "song")
@@ -45,7 +45,7 @@ def with_random_plans(given: Sequence[Demonstration], share: float) -> list[Demo
 
 
 def score(folder: Path, taught: Sequence[Demonstration]) -> float:
-    with State.open(folder, ENCODER, tools=WORLD, options=OPTIONS) as state:
+    with State.open(folder, ENCODER, Offer(WORLD)) as state:
         state.learn(taught)
         test = asked(60, 9)
         return sum(node_f1(first(state, d.request), [step.tool for step in d.plan.steps]) for d in test) / len(test)
@@ -65,22 +65,22 @@ def state(tmp_path: Path) -> Iterator[State]:
 
 
 def test_a_batch_of_random_labels_is_refused_and_changes_nothing(tmp_path: Path) -> None:
-    with State.open(tmp_path, ENCODER, tools=WORLD, options=OPTIONS) as state:
+    with State.open(tmp_path, ENCODER, Offer(WORLD)) as state:
         state.learn(asked(200, 1))
-        before = files(state)
+        before = state.digest()
         report = state.learn(with_random_plans(asked(60, 2), 1.0))
         assert report.version is None
         assert len(report.refused) == 60
         assert all("the gate refused it" in r.reason for r in report.refused)
-        assert files(state) == before
+        assert state.digest() == before
         assert len(state.buffer) == 200
 
 
 def test_a_batch_against_one_task_is_refused(state: State) -> None:
-    before = files(state)
+    before = state.digest()
     report = state.learn(wrong_trains())
     assert report.version is None
-    assert files(state) == before
+    assert state.digest() == before
     again = state.learn()
     assert (again.version, again.n_learnt) == (None, 0)
 
@@ -108,18 +108,18 @@ def test_what_a_stranger_touched_is_learnt_in_no_way(state: State, tmp_path: Pat
     assert [r.reason for r in refused] == [
         f"'bad': text from {source} touched its plan; only what no stranger wrote is learnt from"
     ]
-    assert "bad" not in state.student.ids
+    assert "bad" not in recall(state).ids()
     assert "bad" not in state.buffer.ids()
     assert [kept.entry.id for kept in Quarantine(state.store).all()] == ["bad"]
     assert state.buffer.n_set_aside() == {"quarantined": 1}
     assert state.learn(must_pass=False).n_learnt == 0
-    assert "bad" not in state.student.ids
+    assert "bad" not in recall(state).ids()
 
 
 def test_the_same_without_the_stranger_is_learnt(state: State) -> None:
     good = Entry(shown("good", "order_pizza", source="owner"), Label(frozenset({"owner", "device"})))
     assert not state.teach([good]).refused
-    assert "good" in state.student.ids
+    assert "good" in recall(state).ids()
 
 
 def test_ids_and_requests_cannot_reach_outside_the_database(state: State, tmp_path: Path) -> None:

@@ -16,13 +16,13 @@ from hearth.errors import NotFound, RequestError
 from hearth.formats.plan_json import plan_to_json, tool_to_json
 from hearth.guard.flow.spotlighting import INJECTION
 from hearth.learning.demonstration_store import Entry, why_touched
-from hearth.learning.learned_state import State
+from hearth.learning.learned_state import Offer, State
 from hearth.learning.teaching.harvest import harvest
 from hearth.learning.teaching.quarantine import RELEASED, Quarantine
 from hearth.memory.event_memory import EventMemory
 from hearth.testing import FIXED_NOW
 from hearth.types import Demonstration, Label, Parameter, Plan, Ref, Step, ToolSpec
-from tests.small_world import ENCODER, OPTIONS, TOOLS, lessons, shown
+from tests.small_world import ENCODER, TOOLS, lessons, recall, shown
 
 SEND = ToolSpec(
     "send_mail",
@@ -42,7 +42,7 @@ def mail(to: object, request: str = "tell ann@x.example that I am late", id: str
 def taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a state that has learnt, to be copied."""
     folder = tmp_path_factory.mktemp("taught")
-    with State.open(folder, ENCODER, tools=WORLD, options=OPTIONS) as state:
+    with State.open(folder, ENCODER, Offer(WORLD)) as state:
         state.learn(lessons(40))
     return folder
 
@@ -50,7 +50,7 @@ def taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def state(taught: Path, tmp_path: Path) -> Iterator[State]:
     shutil.copytree(taught, tmp_path / "state")
-    with State.open(tmp_path / "state", ENCODER, tools=WORLD, options=OPTIONS) as state:
+    with State.open(tmp_path / "state", ENCODER, Offer(WORLD)) as state:
         yield state
 
 
@@ -64,7 +64,7 @@ def test_an_address_the_owner_said_is_learnt(state: State, to: object) -> None:
 def test_an_address_nobody_said_is_kept_apart(state: State, to: object) -> None:
     report = state.learn([mail(to)], must_pass=False)
     assert "which its request does not say" in report.refused[0].reason
-    assert "m" not in state.student.ids
+    assert "m" not in recall(state).ids()
     (kept,) = Quarantine(state.store).all()
     assert kept.entry.demonstration == mail(to).demonstration
     assert "eve@evil.example" in kept.reason
@@ -77,7 +77,7 @@ def test_it_is_learnt_after_the_owner_let_it_in_and_then_known(state: State) -> 
     assert entry.label == RELEASED
     assert not Quarantine(state.store).all()
     assert state.learn(must_pass=False).n_learnt == 1
-    assert "m" in state.student.ids
+    assert "m" in recall(state).ids()
     assert state.learn([bad], must_pass=False).n_known == 1
     assert not Quarantine(state.store).all()
 
@@ -103,7 +103,7 @@ def test_what_could_not_be_learnt_anyway_is_refused_and_not_kept(state: State) -
 def test_what_read_like_an_instruction_is_a_stranger_as_well(state: State) -> None:
     bad = Entry(shown("i", "order_pizza"), Label(frozenset({"owner", INJECTION})))
     assert state.learn([bad]).refused
-    assert "i" not in state.student.ids
+    assert "i" not in recall(state).ids()
 
 
 def test_a_memory_never_becomes_an_example(state: State) -> None:
@@ -141,7 +141,7 @@ def folder(tmp_path: Path) -> Path:
     row = {"id": "m", "user_request": bad.request, **plan_to_json(bad.plan)}
     (tmp_path / "bad.jsonl").write_text(json.dumps(row))
     folder = tmp_path / "state"
-    with State.open(folder, ENCODER, tools=WORLD, options=OPTIONS) as state:
+    with State.open(folder, ENCODER, Offer(WORLD)) as state:
         state.learn([mail("eve@evil.example")], must_pass=False)
     return folder
 
@@ -168,5 +168,5 @@ def test_release_needs_a_yes_and_drop_needs_an_id_that_is_there(folder: Path) ->
     assert code == 0
     code, text = run("quarantine", "--state", str(folder))
     assert text == "Nothing is in quarantine.\n"
-    with State.open(folder, ENCODER, options=OPTIONS) as state:
+    with State.open(folder, ENCODER) as state:
         assert [entry.id for entry in state.buffer.set_aside("waiting")] == ["m"]

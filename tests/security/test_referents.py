@@ -770,6 +770,47 @@ def test_what_is_passed_on_is_shown_with_its_text_its_files_and_where_it_came_fr
     assert "Pay 9 EUR" not in _asked(world, "delete_mail", {"mail": "INBOX/m1"})
 
 
+EVIL = '"mal@evil.example" (not in your contacts)'
+ANNA = '"anna@berg.example" ("Anna Berg" in your contacts)'
+
+
+def _letter(world: World, head: str) -> None:
+    date = "Date: Mon, 23 Nov 2026 09:00:00 +0100"
+    world.write(
+        "mail/cur/m1:2,S", f"From: Anna Berg <anna@berg.example>\r\nSubject: Hi\r\n{date}\r\n{head}\r\nhello\r\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("head", "goes_to"),
+    [
+        ("", ANNA),
+        ("Reply-To: anna@berg.example\r\n", ANNA),
+        ("Reply-To: mal@evil.example\r\n", EVIL),
+        ("Reply-To: Anna <anna@berg.example>, Anna <mal@evil.example>\r\n", f"{ANNA}, {EVIL}"),
+    ],
+)
+def test_a_question_about_a_reply_names_whom_it_goes_to(world: World, head: str, goes_to: str) -> None:
+    _letter(world, head)
+    asked = _asked(world, "draft_reply", {"mail": "INBOX/m1", "text": "yes"})
+    assert f'anna@berg.example"; it goes to {goes_to}\n' in asked
+    assert 'mail: "“Hi” from Anna Berg, ' in asked
+    assert "it goes to" not in _asked(world, "delete_mail", {"mail": "INBOX/m1"})
+
+
+def test_a_reply_that_goes_elsewhere_by_now_is_asked_about_again(world: World) -> None:
+    _letter(world, "")
+    monitor, call = world.monitor("", FixedApprover("once")), world.call()
+    plan = Plan((Step("draft_reply", {"mail": "INBOX/m1", "text": "yes"}),), 1.0)
+    given = {"mail": Value("INBOX/m1", OWNER), "text": Value("yes", OWNER)}
+    monitor.rule(plan, occasion=Occasion(call.now, call.workspace, "e", None, call))
+    assert monitor.admit(plan, 0, given, call).verdict == "allow"
+    _letter(world, "Reply-To: mal@evil.example\r\n")
+    ruling = monitor.admit(plan, 0, given, call)
+    assert ruling.verdict == "ask"
+    assert "where an answer goes was 'anna@berg.example' and is 'mal@evil.example'" in ruling.reason
+
+
 def test_another_text_in_a_draft_is_asked_about_again(world: World) -> None:
     given: dict[str, object] = {"to": ["anna@berg.example"], "text": "Hello", "subject": "Lunch"}
     draft = TOOLS["draft_mail"].call(given, world.call("d")).id  # type: ignore[attr-defined]

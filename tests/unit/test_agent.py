@@ -386,11 +386,10 @@ def test_a_time_is_counted_from_the_one_event_that_is_named(made_home: Path) -> 
         assert counted.said == "remind me an hour before the dentist to go"
         moved = agent.request_after("push the dentist back by a week")
         assert moved.text == "move the dentist to 10 December 2026 at 10:00"
-        assert moved.record is not None
-        assert moved.record.id == "0"
+        assert [record.id for record in moved.records] == ["0"]
         for unclear in ("push lunch back by an hour", "remind me an hour before the wedding", "delay it an hour"):
             assert agent.request_after(unclear).text == unclear
     with (made_home / "hearth.toml").open("a") as settings:
         settings.write('\n[policy.find_events]\nruling = "ask"\n')
     with opened(made_home, []) as agent:  # what may not be read unasked is not looked up
-        assert agent.request_after("push the dentist back by a week").record is None
+        assert agent.request_after("push the dentist back by a week").records == ()

@@ -20,7 +20,7 @@ from cloud_fixtures import small_storage as small_storage
 
 from hearth import cli
 from hearth.agent import make_home
-from hearth.edge.enrolment import join
+from hearth.edge.enrolment import Cloud, join
 from hearth.edge.outbox import Outbox, put
 from hearth.errors import ConfigError, WireError
 from hearth.formats import edge_protocol
@@ -49,7 +49,7 @@ def joined_home(home: Path, port: int) -> Path:
         f'[home.mqtt]\nhost = "127.0.0.1"\nport = {port}\nsecurity = "none"\n[network]\nallow = ["127.0.0.1:{port}"]\n'
     )
     with Store.open(home / "hearth.db") as store:
-        join(store, home, "https://cloud.example.org", "cloud", KEY, "edge-1", "t0ken", FIXED_NOW)
+        join(store, home, Cloud("https://cloud.example.org", "cloud", KEY), "edge-1", "t0ken", FIXED_NOW)
         with store.transaction() as cursor:
             for k in range(2):
                 put(cursor, "question", f"q-{k}", b"where does Person1 live", FIXED_NOW)

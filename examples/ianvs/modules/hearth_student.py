@@ -14,7 +14,7 @@ from sedna.common.class_factory import ClassFactory, ClassType
 
 from hearth.formats.plan_json import plan_to_json, read_demonstrations
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.models.llm.openai_endpoint import RemoteModel
+from hearth.models.llm.openai_endpoint import Endpoint, RemoteModel
 from hearth.planning.arguments.schema_filler import Filler
 from hearth.planning.ranking.ranker import Student
 from hearth.planning.ranking.ranker_options import StudentOptions
@@ -24,7 +24,7 @@ from hearth.types import Context, Demonstration, Effect, Plan, Refusal
 from hearth_bench.baselines.student_planner import LearnedPlanner
 from hearth_bench.measure.learning.few_shot import repeated
 from hearth_bench.scoring.system_metrics import Usage
-from hearth_bench.suites.q2a.few_shot_suite import CHOICES, Example, FewShotPlanner
+from hearth_bench.suites.q2a.few_shot_suite import CHOICES, Choosing, Example, FewShotPlanner
 from hearth_plans import AT_HOME, Meter, answer_of, demonstrations_of, request_of, tools
 
 os.environ["BACKEND_TYPE"] = "HEARTH"  # any name that sedna does not know: else it looks for TensorFlow
@@ -73,9 +73,9 @@ def few_shot_planner(choice: str, learnt: Sequence[Demonstration]) -> Planner:
     model: LanguageModel = Repeating()
     if url:
         name, key = os.environ.get("FEW_SHOT_MODEL", ""), os.environ.get("FEW_SHOT_KEY", "")
-        model = RemoteModel(url, name, key, httpx.HTTPTransport())
+        model = RemoteModel(Endpoint(url, name, key), httpx.HTTPTransport())
     examples = [Example(one.request, one.plan if one.plan.steps else None, one.now) for one in learnt]
-    return FewShotPlanner(model, encoder(), examples, chosen)
+    return FewShotPlanner(model, encoder(), examples, Choosing(chosen))
 
 
 @ClassFactory.register(ClassType.GENERAL, alias="HearthPlanner")

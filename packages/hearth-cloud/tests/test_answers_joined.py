@@ -42,7 +42,8 @@ def test_the_service_answers_and_the_device_joins(serve: Serve, tmp_path: Path) 
         egress = Egress([host], store, lambda: FIXED_NOW)
         with Link(served.url, egress, None, "edge-1") as link:
             hello = link.hello()
-        enrolment.join(store, home, served.url, hello.server, hello.public_key, "edge-1", served.token(), FIXED_NOW)
+        cloud = enrolment.Cloud(served.url, hello.server, hello.public_key)
+        enrolment.join(store, home, cloud, "edge-1", served.token(), FIXED_NOW)
     agent = Agent.open(home, RefusingApprover(), environ=os.environ, clock=lambda: FIXED_NOW, encoder=HashEncoder())
     agent.planner = Cascade([ScriptedPlanner({})], confident=0.0)
     try:

@@ -19,9 +19,9 @@ from hearth_cloud.cloud_settings import CloudSettings, Limits
 from hearth_cloud.service import artifact_routes
 from hearth_cloud.service.general_answers import RecordedAnswers
 from hearth_cloud.service.service import tidy
-from hearth_cloud.statistics.artifacts import OfferedKind, n_offered, newest, offer, offered_bytes
+from hearth_cloud.statistics.artifacts import MadeOf, OfferedKind, n_offered, newest, offer, offered_bytes
 from hearth_cloud.storage import tables
-from hearth_cloud.storage.cloud_storage import Answered, Storage
+from hearth_cloud.storage.cloud_storage import Answered, NewPart, Storage
 
 DAY_S = 86_400.0
 
@@ -129,7 +129,7 @@ KEY = Ed25519PrivateKey.from_private_bytes(b"k" * 32)
 
 
 def offers(storage: Storage, body: bytes, kind: OfferedKind = "prior", profile: Profile = "large") -> Manifest:
-    return offer(storage, KEY, kind, profile, body, fingerprint="f")
+    return offer(storage, KEY, kind, profile, body, MadeOf("f"))
 
 
 def test_the_newest_three_stay_and_older_ones_go_with_their_bytes(storage: Storage) -> None:
@@ -159,7 +159,7 @@ def test_the_same_bytes_again_stay_as_long_as_something_names_them(storage: Stor
     assert offered_bytes(storage, first.sha256) == 8
     storage.put_round("plain", "open", {})
     given = storage.put_blob(b"prior 9")
-    storage.put_part("plain", "kitchen", "statistics", "s", {}, blob=given)
+    storage.put_part(NewPart("plain", "kitchen", "statistics", "s", {}, given))
     for k in range(9, 14):
         offers(storage, b"prior %d" % k)
     assert storage.read_blob(given) == b"prior 9"  # an edge gave them, too
@@ -180,7 +180,7 @@ def test_only_what_is_offered_may_be_fetched(serve: Serve) -> None:
     adapter = offers(storage, b"adapter", "adapter", "small")
     storage.put_round("plain", "open", {})
     of_another = storage.put_blob(b"what another edge gave")
-    storage.put_part("plain", "attic", "statistics", "s", {}, blob=of_another)
+    storage.put_part(NewPart("plain", "attic", "statistics", "s", {}, of_another))
     of_a_round = storage.put_blob(b"the sum of a round")
     storage.put_manifest("sum", 1, "{}", of_a_round)
     nobodys = storage.put_blob(b"nobody's")

@@ -16,7 +16,7 @@ from hearth.errors import PlanError, RequestError
 from hearth.formats.edge_protocol import DemonstrationsSent, Receipt
 from hearth_cloud.cloud_settings import CloudSettings
 from hearth_cloud.problems import Fault
-from hearth_cloud.service.limits import Buckets
+from hearth_cloud.service.access.limits import Buckets
 from hearth_cloud.storage import knowledge
 from hearth_cloud.storage.access_tokens import issue
 from hearth_cloud.storage.cloud_storage import Kept, Storage

@@ -32,8 +32,8 @@ from test_cloud_service import Counting, plan
 from hearth.formats import edge_protocol
 from hearth_cloud.cloud_settings import CloudSettings, Limits, Service
 from hearth_cloud.problems import Fault
-from hearth_cloud.service.limits import AtOnce
-from hearth_cloud.statistics.artifacts import offer
+from hearth_cloud.service.access.limits import AtOnce
+from hearth_cloud.statistics.artifacts import MadeOf, offer
 from tests import ROOT
 
 
@@ -80,7 +80,7 @@ def test_silent_connections_make_room_for_those_that_ask(serve: Serve) -> None:
 def test_a_reader_that_stops_is_cut_off(serve: Serve) -> None:
     served = serve(CloudSettings(limits=Limits(send_s=0.3)))
     data = bytes(20_000_000)
-    sha256 = offer(served.storage, served.cloud.key, "prior", "large", data, fingerprint="f").sha256
+    sha256 = offer(served.storage, served.cloud.key, "prior", "large", data, MadeOf("f")).sha256
     head = f"GET /v1/blobs/{sha256} HTTP/1.1\r\nHost: x\r\n{edge_protocol.PROTOCOL_HEADER}: 1\r\n"
     with line_to(served) as line:
         line.sendall(f"{head}Authorization: Bearer {served.token()}\r\n\r\n".encode())
@@ -121,7 +121,7 @@ def test_a_packed_body_costs_its_size_alone(serve: Serve) -> None:
 
 
 def test_one_edge_has_only_so_many_under_way(serve: Serve) -> None:
-    served = serve(CloudSettings(limits=Limits(at_once=3, body_s=5.0)), teacher=Counting())
+    served = serve(CloudSettings(limits=Limits(at_once=3, body_s=120.0)), teacher=Counting())
     token = served.token()
     head = (
         f"POST /v1/plans HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n{edge_protocol.PROTOCOL_HEADER}: 1\r\n"

@@ -22,7 +22,7 @@ from hearth.types import Plan, Step
 from hearth_cloud.cloud_settings import CloudSettings, Limits, Service, TasksSettings
 from hearth_cloud.service.general_answers import RecordedAnswers
 from hearth_cloud.service.teaching_queue import Asked, Queue, Recorded, given
-from hearth_cloud.statistics.artifacts import offer
+from hearth_cloud.statistics.artifacts import MadeOf, offer
 from hearth_cloud.storage.access_tokens import BELIEVED_S, issue
 
 NOW = "2026-09-07T08:00:00+02:00"
@@ -331,7 +331,7 @@ def test_tasks_are_told_when_enough_edges_share_them(serve: Serve) -> None:
 def test_a_download_goes_on_where_it_was_cut_off(serve: Serve) -> None:
     served = serve()
     data = bytes(range(256)) * 10_000
-    sha256 = offer(served.storage, served.cloud.key, "prior", "large", data, fingerprint="f").sha256
+    sha256 = offer(served.storage, served.cloud.key, "prior", "large", data, MadeOf("f")).sha256
     with served.client(served.token()) as client:
         whole = client.get(f"/v1/blobs/{sha256}")
         rest = client.get(f"/v1/blobs/{sha256}", headers={"range": "bytes=1500000-"})

@@ -16,7 +16,7 @@ from cloud_fixtures import Clock
 
 from hearth.errors import ConfigError, NotFound, StoreError, StoreLockedError, StoreVersionError
 from hearth_cloud.storage import tables
-from hearth_cloud.storage.cloud_storage import Answered, Kept, Piece, Storage, path_of, versions
+from hearth_cloud.storage.cloud_storage import Answered, Kept, NewPart, Piece, Storage, path_of, versions
 
 
 def token(storage: Storage, edge: str = "kitchen") -> None:
@@ -142,7 +142,7 @@ def test_a_dropped_edge_leaves_nothing(storage: Storage) -> None:
     storage.use({("kitchen", "2026-01-01", "plans"): 1})
     storage.put_round("r1", "open", {})
     sums = storage.put_blob(b"sums")
-    storage.put_part("r1", "kitchen", "sums", "p1", {}, blob=sums)
+    storage.put_part(NewPart("r1", "kitchen", "sums", "p1", {}, sums))
     assert storage.drop_edge("kitchen") == 1
     assert storage.tokens() == ()
     assert storage.n_agents() == {}
@@ -226,10 +226,10 @@ def test_a_round_takes_one_part_of_a_kind_from_each_edge(storage: Storage, clock
     storage.put_round("r1", "open", {"k": 2})
     clock.wait(1)
     storage.put_round("r2", "open", {})
-    assert storage.put_part("r1", "b", "sums", "p1", {"n": 1}, blob=storage.put_blob(b"x"))
-    assert not storage.put_part("r1", "b", "sums", "p2", {"n": 2})
-    assert storage.put_part("r1", "b", "shares", "p1", {})
-    assert storage.put_part("r1", "a", "sums", "p9", {})
+    assert storage.put_part(NewPart("r1", "b", "sums", "p1", {"n": 1}, storage.put_blob(b"x")))
+    assert not storage.put_part(NewPart("r1", "b", "sums", "p2", {"n": 2}))
+    assert storage.put_part(NewPart("r1", "b", "shares", "p1", {}))
+    assert storage.put_part(NewPart("r1", "a", "sums", "p9", {}))
     storage.set_part_state("r1", "a", "sums", "quarantined")
     parts = storage.parts("r1", "sums")
     assert [(p.edge, p.id, p.state, p.about) for p in parts] == [
@@ -247,7 +247,7 @@ def test_bytes_go_with_the_last_part_that_names_them(storage: Storage) -> None:
     storage.put_round("r1", "open", {})
     same = storage.put_blob(b"x")
     for edge in ("a", "b"):
-        storage.put_part("r1", edge, "sums", "p1", {}, blob=same)
+        storage.put_part(NewPart("r1", edge, "sums", "p1", {}, same))
     assert storage.drop_part("r1", "a", "sums")
     assert storage.blob_size(same) == 1
     assert storage.drop_part("r1", "b", "sums")
@@ -281,7 +281,7 @@ def test_times_come_back_as_they_were(storage: Storage, clock: Clock) -> None:
 def test_a_piece_takes_the_place_of_the_one_before_and_goes_with_those_in_it(storage: Storage) -> None:
     for edge in ("kitchen", "attic"):
         token(storage, edge)
-        storage.replace_part("plain", edge, "statistics", "s", {}, edge.encode())
+        storage.replace_part(NewPart("plain", edge, "statistics", "s", {}), edge.encode())
     path = path_of("kitchen")[:1]
     old = storage.put_piece(path, "small", "k1", {}, b"old")
     new = storage.put_piece(path, "small", "k2", {}, b"new")
@@ -310,12 +310,12 @@ def test_two_that_store_the_same_bytes_while_they_are_dropped_lose_nothing(stora
         n = 0
         for _ in range(10):
             try:
-                storage.replace_part("plain", edge, "statistics", "s", {}, b"the same")
+                storage.replace_part(NewPart("plain", edge, "statistics", "s", {}), b"the same")
                 n += 1
                 storage.drop_part("plain", edge, "statistics")
             except StoreLockedError:
                 continue
-        storage.replace_part("plain", edge, "statistics", "s", {}, b"the same")
+        storage.replace_part(NewPart("plain", edge, "statistics", "s", {}), b"the same")
         return n
 
     with ThreadPoolExecutor(4) as threads:

@@ -26,7 +26,7 @@ from hearth_cloud.service import service, statistics_routes
 from hearth_cloud.statistics import private_sums
 from hearth_cloud.statistics.robust_merge import Seen, Terms, judged_alone
 from hearth_cloud.statistics.shipped_statistics import Public
-from hearth_cloud.statistics.statistics_desk import Desk, Features
+from hearth_cloud.statistics.statistics_desk import Desk, Features, PriorMaking
 from hearth_cloud.storage.cloud_storage import Storage
 from tests.merging_world import ENCODER, OPTIONS, PUBLIC, READING, edge, edges, poisoned, student
 from tests.small_world import PLANS, TOOLS, lessons
@@ -454,11 +454,11 @@ def test_whether_one_is_taken_does_not_depend_on_another_where_noise_has_to_hide
 def test_public_demonstrations_are_in_the_prior_and_judge_what_is_given(small_storage: Storage, clock: Clock) -> None:
     shown = [replace(d, id=f"p{d.id}") for d in lessons(400, 80_000)]
     shown = [replace(d, plan=Plan((Step("order_pizza"),))) if k % 7 == 0 else d for k, d in enumerate(shown)]
-    public = Public.of(ENCODER, TOOLS, shown, PUBLIC, OPTIONS, OPTIONS)
+    public = Public.of(ENCODER, TOOLS, shown, PUBLIC, (OPTIONS, OPTIONS))
     settings = StatisticsSettings(mode="plain", owners="one", k=2, least=10, most=60)
     key = Ed25519PrivateKey.generate()
     offered = replace(FEATURES, sequences=(*LAYOUT.sequences, ("order_pizza",)))
-    desk = Desk(small_storage, settings, key, offered, public=lambda: public)
+    desk = Desk(small_storage, settings, key, offered, PriorMaking(lambda: public))
     given = {"a": GIVEN["edge-0"], "b": poisoned(1, "swapped"), "c": GIVEN["edge-2"]}
     for name, one in given.items():
         small_storage.add_token(name, name, name * 64, None)

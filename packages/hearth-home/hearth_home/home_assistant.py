@@ -115,7 +115,7 @@ class HomeAssistant:
             found
             for id, one in self._known.items()
             for reads in one.reads
-            if reads.topic == message.topic and (found := self._observed(id, one, reads, text, message, at)) is not None
+            if reads.topic == message.topic and (found := self._observed(id, reads, text, message, at)) is not None
         )
 
     def _announced(self, parts: list[str], message: Message) -> None:
@@ -162,9 +162,7 @@ class HomeAssistant:
             raise ValueError("it tells nothing and nothing can be ordered")
         self._known[id] = _Known(thing, said, component, reads)
 
-    def _observed(
-        self, id: str, one: _Known, reads: _Reads, text: str, message: Message, at: dt.datetime
-    ) -> Observation | None:
+    def _observed(self, id: str, reads: _Reads, text: str, message: Message, at: dt.datetime) -> Observation | None:
         try:
             value = _value(reads, reads.template.read(text))
         except NoValue as error:
@@ -176,7 +174,7 @@ class HomeAssistant:
         if reads.quantity == "reachable":
             told = self._reachable.setdefault(id, {})
             told[reads.topic] = bool(value)
-            mode = one.said.availability_mode
+            mode = self._known[id].said.availability_mode
             value = bool(value) if mode == "latest" else all(told.values()) if mode == "all" else any(told.values())
         return Observation(id, reads.quantity, value, at, reads.unit, message.is_retained)
 
@@ -269,22 +267,28 @@ def _reads_of(component: str, said: Announced) -> Iterator[_Reads]:
         yield from _climate_reads(said)
     elif component == "light":
         yield from _light_reads(said)
-    elif component in ("switch", "fan") and said.state_topic:
+    elif said.state_topic:
+        yield from _state_reads(component, said)
+
+
+def _state_reads(component: str, said: Announced) -> Iterator[_Reads]:
+    """What a thing with one state tells of it."""
+    if component in ("switch", "fan"):
         words = {said.state_on or said.payload_on or "ON": True, said.state_off or said.payload_off or "OFF": False}
         template = said.state_value_template if component == "fan" else said.value_template
         yield _Reads(said.state_topic, "is_on", template, words)
-    elif component == "lock" and said.state_topic:
+    elif component == "lock":
         words = {said.state_locked: True, said.state_unlocked: False}
         yield _Reads(said.state_topic, "is_locked", said.value_template, words)
-    elif component == "number" and said.state_topic:
+    elif component == "number":
         quantity = "set_temperature" if _sets_temperature(said) else _quantity(said)
         yield _Reads(said.state_topic, quantity, said.value_template, unit=said.unit_of_measurement)
-    elif component == "sensor" and said.state_topic:
+    elif component == "sensor":
         is_text = not said.unit_of_measurement and said.device_class in ("", "enum")
         yield _Reads(
             said.state_topic, _quantity(said), said.value_template, unit=said.unit_of_measurement, is_text=is_text
         )
-    elif component == "binary_sensor" and said.state_topic:
+    elif component == "binary_sensor":
         words = {said.payload_on or "ON": True, said.payload_off or "OFF": False}
         yield _Reads(said.state_topic, _quantity(said), said.value_template, words)
 
@@ -367,10 +371,14 @@ def _value(reads: _Reads, text: str) -> Reading:
 # ── What each component is ordered with ───────────────────────────────────────────────────────────────────
 
 
+def _is_dimmable(said: Announced) -> bool:
+    return bool(said.brightness_command_topic) or (said.schema_ == "json" and bool(said.brightness))
+
+
 def _settable(component: str, said: Announced) -> Iterator[str]:
     if component in ("light", "switch", "fan") and said.command_topic:
         yield "is_on"
-        if component == "light" and (said.brightness_command_topic or (said.schema_ == "json" and said.brightness)):
+        if component == "light" and _is_dimmable(said):
             yield "brightness"
     elif component == "lock" and said.command_topic:
         yield "is_locked"

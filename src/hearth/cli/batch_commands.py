@@ -26,6 +26,7 @@ from hearth.errors import ConfigError, RequestError, StoreError, StoreFullError
 from hearth.formats.plan_json import demonstration_from_json, plan_to_json, read_jsonl, read_tools, refusal_to_json
 from hearth.formats.run_record import check_writable, write_bytes
 from hearth.language.acts.admissibility import MAX_CHARACTERS
+from hearth.learning.drafting import solved
 from hearth.planning.arguments.schema_filler import Filler
 from hearth.planning.plan_drafting import Drafter
 from hearth.planning.ranking.ranker import Student
@@ -89,7 +90,7 @@ def run_batch(requests: Path, out: Path, folder: Path, tools_file: Path | None, 
         has_parameters = any(spec.parameters for spec in tools.values())
         taught = [entry.demonstration for entry in state.buffer.all()]
         filler = Filler.open(config.cache_folder(os.environ)).referring_like(taught) if has_parameters else None
-        drafter = Drafter(state.student, filler, taught)
+        drafter = Drafter(solved(state), filler, taught)
         summary = plan_batch(batch, out, drafter, tools, key_of(batch, tools, state), progress)
     if as_json:
         print_json({**asdict(summary), "out": str(out), "passed_over": list(batch.faults), "notes": list(batch.notes)})

@@ -17,6 +17,8 @@ import click
 from hearth import __version__, errors, terminal
 from hearth.cli.command_group import CommandGroup, unreachable
 from hearth.cli.invocation import Invocation, as_json, known_tools, opened_agent, print_json, yes_option
+from hearth.cli.option_sets import command_with
+from hearth.demo.demo_options import DemoOptions
 from hearth.terminal import clean, command_name, drop_typed_ahead
 
 if TYPE_CHECKING:
@@ -392,7 +394,8 @@ def history(invocation: Invocation, id: str | None, limit: int, as_json: bool) -
         click.echo("\n".join(episode_lines(episodes[0], known_tools(invocation.home).specs)))
     else:
         for episode in episodes:
-            click.echo(f"{episode.id}  {episode.answer.status:<8} {short(episode.request.typed, 70)}")
+            by = f"  · asked by {clean(short(episode.request.asked_by, 30))}" if episode.request.asked_by else ""
+            click.echo(f"{episode.id}  {episode.answer.status:<8} {short(episode.request.typed, 70)}{by}")
         if not episodes:
             click.echo("Nothing was asked yet.")
 
@@ -448,7 +451,7 @@ def undo(invocation: Invocation, id: str | None, as_json: bool) -> int:
     return 1 if report.kept else 0
 
 
-@hearth.command()
+@hearth.command(cls=command_with({"options": DemoOptions}))
 @click.option(
     "--requests", type=click.Path(path_type=Path), help="Your own requests: JSONL with `user_request`, or text lines."
 )
@@ -462,27 +465,15 @@ def undo(invocation: Invocation, id: str | None, as_json: bool) -> int:
 )
 @yes_option
 @as_json
-def demo(
-    requests: Path | None,
-    limit: int | None,
-    report: Path | None,
-    keep: Path | None,
-    footage: Path | None,
-    shows_page: bool,
-    meanwhile: str,
-    yes: bool,
-    as_json: bool,
-) -> int:
-    """Bring up a demo home and play the day of its owner in twelve scenes; write a report.
+def demo(options: DemoOptions) -> int:
+    """Bring up a demo home and play the day of its owner in fourteen scenes, and report it.
 
     With `hearth-video[experts]` a photo is read, a request is heard and home video is asked about; what is missing is
     left out, and named. With --requests or --limit, requests of a file are worked through instead.
     """
-    from hearth.demo.demo_run import DemoOptions, run_demo
+    from hearth.demo.demo_run import run_demo
 
-    return run_demo(
-        DemoOptions(requests, limit, report, keep, footage, meanwhile, yes=yes, as_json=as_json, shows_page=shows_page)
-    )
+    return run_demo(options)
 
 
 # ── Shared ────────────────────────────────────────────────────────────────────────────────────────────────

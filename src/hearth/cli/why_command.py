@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from hearth.guard.egress.hash_chain import Entry
     from hearth.storage.database import Store
-    from hearth.storage.trace import CallRecord, Trace
+    from hearth.storage.trace import CallRecord, StartedStep, Trace
 
 _WIDTH = 100
 _SOURCES: Mapping[str, str] = {
@@ -32,7 +32,7 @@ _SOURCES: Mapping[str, str] = {
     "file": "a file",
     "sensor": "a sensor",
     "teacher": "the teacher",
-    "model": "a model's words",
+    "model": "a language model",
     "memory": "what was remembered",
 }
 _ANSWERS: Mapping[str, str] = {
@@ -119,7 +119,8 @@ def _last_id(trace: Trace) -> str:
 def explained(record: Record) -> tuple[Section, ...]:
     """Explain a request: what was asked, the plan, who agreed, each step, what left, how to take it back."""
     episode = record.episode
-    sections = [Section("Asked", (f"You asked this on {_moment(episode.request.now.isoformat())}.",))]
+    who = f"The program “{short(episode.request.asked_by, 60)}”" if episode.request.asked_by else "You"
+    sections = [Section("Asked", (f"{who} asked this on {_moment(episode.request.now.isoformat())}.",))]
     if episode.plan is not None:
         sections.append(Section("The plan", tuple(_plan_says(episode.plan, record.demonstrations))))
     elif episode.refusal is not None:
@@ -133,6 +134,15 @@ def explained(record: Record) -> tuple[Section, ...]:
     sections.append(Section("What left this device", tuple(_left_says(record.left, is_step=False))))
     sections.append(Section("Taking it back", tuple(_undo_says(record))))
     return tuple(sections)
+
+
+def _values_say(record: Record, step: Step, started: StartedStep | None) -> Iterator[str]:
+    """Say of each argument what it was and where it came from."""
+    for name, value in step.arguments.items():
+        bound = started.arguments.get(name) if started else None
+        label = started.labels.get(name) if started else None
+        origin = _made_up(step.unsaid[name]) if name in step.unsaid else _origin(record, value, bound, label)
+        yield f"{name} = {argument_text(_as_argument(bound, value))}: {origin}."
 
 
 def explained_step(record: Record, index: int) -> Section:
@@ -151,10 +161,7 @@ def explained_step(record: Record, index: int) -> Section:
         says.append({
             "none": "It only reads.", "change": "It changes your data.", "send": "It sends, or cannot be taken back."
         }[started.effect])  # fmt: skip
-    for name, value in step.arguments.items():
-        bound = started.arguments.get(name) if started else None
-        label = started.labels.get(name) if started else None
-        says.append(f"{name} = {argument_text(_as_argument(bound, value))}: {_origin(record, value, bound, label)}.")
+    says += _values_say(record, step, started)
     if waits := sorted(set(step.after) - {ref.step for ref in step.refs()}):
         says.append(f"It waited for step {', '.join(str(k + 1) for k in waits)}, without taking data from it.")
     if result is not None and result.n_attempts > 1:
@@ -233,6 +240,10 @@ def _origin(record: Record, value: Argument, bound: Plain, label: Label | None) 
         if label.strangers:
             says += ", which somebody else may have written"
     return says
+
+
+def _made_up(source: str) -> str:
+    return f"made up by {_SOURCES.get(source, source)}; your request does not say it"
 
 
 def _ref_says(record: Record, ref: Ref, bound: Plain) -> str:

@@ -431,7 +431,7 @@ class Learning(_Table):
     """Limits on the cost of learning from a teacher, and the confidence a plan needs to run without asking one."""
 
     profile: Literal["small", "medium", "large"] = "large"
-    """Size of the student: `small` fits a board with 512 MB; takes effect with the next version."""
+    """Size of the student that drafts plans for files and is summed for others: `small` fits a board with 512 MB."""
     risk: float = Field(default=0.1, gt=0, lt=1)
     """Largest share of the plans run without asking the teacher that may be wrong."""
     assurance: float = Field(default=0.9, gt=0, lt=1)

@@ -1,4 +1,4 @@
-"""The day of one owner in twelve scenes: what Hearth is for, on one home, in one run.
+"""The day of one owner in fourteen scenes: what Hearth is for, on one home, in one run.
 
 Each scene asks as an owner would, with keys, a voice or a photo, and every request goes through the whole agent. A
 scene that needs a part which is not installed is left out, with the reason; the others go on.
@@ -20,12 +20,13 @@ from pathlib import Path
 from typing import TypeAlias, cast
 
 from hearth.agent import Agent
+from hearth.demo.own_words import TWENTY, missed
 from hearth.demo.request_files import FileRequest, run_one
 from hearth.demo.teacher_process import DAY_DATA, teacher_joined
 from hearth.errors import HearthError, MissingExtraError, RegistryError
 from hearth.guard.egress.hash_chain import Entry
 from hearth.guard.egress.ledger import Ledger
-from hearth.learning.learned_state import State
+from hearth.learning.learned_state import Offer, State
 from hearth.learning.teaching.corrections import correct
 from hearth.learning.unlearning import Receipt, Sought, find, forget
 from hearth.protocols import Approver
@@ -67,6 +68,11 @@ class Keep:
 
 
 @dataclass(frozen=True, slots=True)
+class Count:
+    """Say how many of the scene's requests, which are the twenty in own words, were done as they were meant."""
+
+
+@dataclass(frozen=True, slots=True)
 class Film:
     """What plug-ins add to the home, and the requests about it: home video."""
 
@@ -78,7 +84,7 @@ class Forget:
     text: str
 
 
-Act: TypeAlias = Ask | Hear | Join | Keep | Film | Forget
+Act: TypeAlias = Ask | Hear | Join | Keep | Count | Film | Forget
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +112,21 @@ SCENES_OF_THE_DAY = (
     Scene(
         "conversation",
         "A change of plans, in conversation",
-        (Ask("move the haircut to Thursday at 5 pm"), Ask("no, on Friday", follows=True)),
+        (
+            Ask("move the haircut to Thursday at 5 pm"),
+            Ask("no, on Friday", follows=True),
+            Ask("make that half past five", follows=True),
+        ),
+    ),
+    Scene(
+        "asked_back",
+        "What was not said is asked, not guessed",
+        (Ask("remind me to ring the dentist"), Ask("tomorrow at ten", follows=True)),
+    ),
+    Scene(
+        "own_words",
+        "Twenty requests as people type them",
+        (*(Ask(words.text) for words in TWENTY), Count()),
     ),
     Scene("stranger", "A stranger's mail that tries to instruct", (Ask("read me the latest mail from Parcelino"),)),
     Scene(
@@ -287,6 +307,8 @@ class Day:
                 yield self._join()
             case Keep():
                 yield self._keep(done)
+            case Count():
+                yield self._count(done)
             case Film():
                 yield from self._film(scene, done)
             case Forget(text):
@@ -339,6 +361,11 @@ class Day:
         correct(self._state(), self.agent.recall, episode, episode.plan, self.agent.tools.specs)
         return Said((f"learnt: you said that this plan was right (`hearth correct {episode.id}`)",), episode.id)
 
+    def _count(self, done: list[Episode]) -> Said:
+        misses = missed(done)
+        right = f"{len(done) - len(misses)} of {len(done)} were planned as they were meant"
+        return Said((right + (f"; not: {', '.join(f'“{words}”' for words in misses)}" if misses else ""),))
+
     def _film(self, scene: Scene, done: list[Episode], without: str = "") -> Iterator[Shown]:
         """Add what plug-ins have for the demo home, but for the one named `without`, and ask about it."""
         scenes = load_parts(SCENES)
@@ -389,7 +416,7 @@ class Day:
 
     def _state(self) -> State:
         agent = self.agent
-        return State.open(agent.home, agent.encoder, tools=agent.tools.specs, store=agent.store)
+        return State.open(agent.home, agent.encoder, Offer(agent.tools.specs), store=agent.store)
 
     # ── The end of the day ────────────────────────────────────────────────────────────────────────────────
 

@@ -16,7 +16,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
@@ -25,6 +24,7 @@ import click
 from hearth.agent import Agent
 from hearth.demo.day import EVENING, SCENES_OF_THE_DAY, Asked, Day, add_props
 from hearth.demo.demo_home import build_demo_home
+from hearth.demo.demo_options import DemoOptions
 from hearth.demo.meanwhile import Meanwhile
 from hearth.demo.request_files import FileRequest, read_requests, run_one, shipped
 from hearth.errors import HearthError, RequestError
@@ -35,29 +35,6 @@ from hearth.types import Episode
 
 MAX_SHOWN = 30
 """A run of more requests shows a progress bar instead of every episode; the report has them all."""
-
-
-@dataclass(frozen=True, slots=True)
-class DemoOptions:
-    """What `hearth demo` was asked for."""
-
-    requests: Path | None = None
-    """A file of requests to work through instead of the day."""
-    limit: int | None = None
-    report: Path | None = None
-    keep: Path | None = None
-    footage: Path | None = None
-    """A recording of the owner's own, to be asked about."""
-    meanwhile: str = ""
-    """A command that is run beside the first scenes, and waited for before what needs it: it installs the experts."""
-    yes: bool = False
-    as_json: bool = False
-    shows_page: bool = False
-    """At the end, serve this home's page until Ctrl-C."""
-
-    @property
-    def is_day(self) -> bool:
-        return self.requests is None and self.limit is None
 
 
 def run_demo(options: DemoOptions) -> int:
@@ -103,22 +80,8 @@ def run_demo(options: DemoOptions) -> int:
         except KeyboardInterrupt:
             _say("\nStopped; the report holds what was done so far.", quiet)
         wall_s = time.perf_counter() - started - waited_s
-        meta = {
-            "home": str(home),
-            "requests": str(options.requests or ("the day in twelve scenes" if options.is_day else "the shipped ones")),
-            "started": now,
-            "wall_s": wall_s,
-            "n_demonstrations": day.agent.n_demonstrations,
-            "n_tools": len(day.agent.tools.by_name),
-            "left out": "; ".join(_left_out(day.left_out)) or "nothing",
-        }
-        gone = [one for one in episodes if one.id in day.forgotten]
-        left = [one for one in episodes if one.id not in day.forgotten]
-        if gone:
-            n_bytes = sum(sent.n_bytes for one in gone for sent in one.disclosures)
-            meta["forgotten"] = f"{len(gone)} requests, which are not repeated here; {n_bytes:,} bytes left with them"
-        chapters = _chapters(day, left) if options.is_day else ()
-        write_report(report, left, day.agent.tools.specs, meta, chapters=chapters, home=home.absolute())
+        head = {"home": str(home), "requests": _asked_for(options), "started": now, "wall_s": wall_s}
+        _report(report, day, episodes, head, tells_day=options.is_day)
         if options.is_day and not quiet:
             _show_evening(day)
         code = _finish(episodes, report, wall_s, quiet, day.left_out)
@@ -128,6 +91,24 @@ def run_demo(options: DemoOptions) -> int:
             day.close()
             _serve_page(home)
     return code
+
+
+def _asked_for(options: DemoOptions) -> str:
+    return str(options.requests or ("the day in fourteen scenes" if options.is_day else "the shipped ones"))
+
+
+def _report(report: Path, day: Day, episodes: list[Episode], head: dict[str, object], *, tells_day: bool) -> None:
+    """Write the report, without what the day has forgotten."""
+    head["n_demonstrations"] = day.agent.n_demonstrations
+    head["n_tools"] = len(day.agent.tools.by_name)
+    head["left out"] = "; ".join(_left_out(day.left_out)) or "nothing"
+    gone = [one for one in episodes if one.id in day.forgotten]
+    left = [one for one in episodes if one.id not in day.forgotten]
+    if gone:
+        n_bytes = sum(sent.n_bytes for one in gone for sent in one.disclosures)
+        head["forgotten"] = f"{len(gone)} requests, which are not repeated here; {n_bytes:,} bytes left with them"
+    chapters = _chapters(day, left) if tells_day else ()
+    write_report(report, left, day.agent.tools.specs, head, chapters=chapters, home=day.home.absolute())
 
 
 def _serve_page(home: Path) -> None:

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from hearth.agent import Agent
 from hearth.errors import RequestError
-from hearth.learning.learned_state import State
+from hearth.learning.learned_state import Offer, State
 from hearth.learning.teaching.corrections import learn_revision
 from hearth.types import Episode
 
@@ -93,6 +93,6 @@ def run_one(agent: Agent, request: FileRequest) -> Episode:
         return agent.run(agent.request(request.text, id=request.id))
     episode = agent.run(agent.request_after(request.text, id=request.id))
     if episode.request.revises:
-        state = State.open(agent.home, agent.encoder, tools=agent.tools.specs, store=agent.store)
+        state = State.open(agent.home, agent.encoder, Offer(agent.tools.specs), store=agent.store)
         learn_revision(state, agent.recall, agent.trace.episode(episode.request.revises), episode)
     return episode

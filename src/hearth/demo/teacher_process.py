@@ -68,7 +68,7 @@ def _joined(home: Path, process: subprocess.Popen[str]) -> str:
             hello = link.hello()
         name = enrolment.name_for(store, home, url, hello.public_key)
         now = dt.datetime.now(settings.zone())
-        enrolment.join(store, home, url, hello.server, hello.public_key, name, token, now)
+        enrolment.join(store, home, enrolment.Cloud(url, hello.server, hello.public_key), name, token, now)
     return url
 
 

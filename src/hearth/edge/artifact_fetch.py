@@ -58,28 +58,30 @@ def taken(store: Store, home: Path, kind: TakenKind) -> Taken | None:
     return Taken(path, manifest)
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An artifact that is to be fetched."""
+
+    kind: TakenKind
+    profile: str = ""
+    """This device's profile; the service chooses when left out."""
+    most_bytes: int | None = None
+    """Larger ones are not taken; `MAX_BYTES` where left out."""
+
+
 def fetch(
-    link: Link,
-    store: Store,
-    home: Path,
-    kind: TakenKind,
-    public_key: str,
-    clock: Callable[[], dt.datetime],
-    most_bytes: int | None = None,
-    profile: str = "",
+    link: Link, store: Store, home: Path, wanted: Wanted, public_key: str, clock: Callable[[], dt.datetime]
 ) -> Taken | None:
     """Fetch the cloud's artifact of this kind if it is newer than the one here; None where the cloud has none.
 
     Called again after an interruption, it resumes where it stopped.
 
-    Args:
-        most_bytes: Larger artifacts are not taken; default `MAX_BYTES`.
-        profile: This device's profile; the service chooses when left out.
     Raises:
         LinkError: Not reached, or cut off. WireError: Not signed, older than before, or not the bytes that were
             announced; what lies here stays. StoreFullError: No space; what lies here stays.
     """
-    manifest = link.manifest(kind, profile)
+    kind = wanted.kind
+    manifest = link.manifest(kind, wanted.profile)
     if manifest is None:
         return None
     manifest.check(public_key)
@@ -98,7 +100,7 @@ def fetch(
             f"the {kind} offered has the number {manifest.serial}, and number {known[0]} was taken before; an older "
             "one is not taken; ask the service's keeper"
         )
-    most_bytes = MAX_BYTES[kind] if most_bytes is None else most_bytes
+    most_bytes = MAX_BYTES[kind] if wanted.most_bytes is None else wanted.most_bytes
     if manifest.n_bytes > most_bytes:
         raise WireError(f"the {kind} has {manifest.n_bytes:,} bytes, at most {most_bytes:,} are taken; it stays there")
     path = folder(home) / manifest.sha256

@@ -17,7 +17,7 @@ import contextlib
 import datetime as dt
 import email.utils
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import httpx
@@ -45,38 +45,50 @@ class _Answer:
     body: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """One message to the service."""
+
+    method: str
+    path: str
+    reason: str
+    """What it is for, as the ledger names it."""
+    id: str = ""
+    body: bytes = b""
+    media: str = "application/json"
+    with_token: bool = True
+
+    def headers(self) -> dict[str, str]:
+        headers = {"accept": "application/json", "accept-encoding": "gzip"}
+        if self.id:
+            headers[edge_protocol.IDEMPOTENCY_HEADER] = self.id
+        if self.body:
+            headers["content-type"] = self.media
+        return headers
+
+
+@dataclass(eq=False)
 class Link:
-    """A connection to one cloud. Close it to give connections back. Several threads may use it."""
+    """A connection to one cloud; nothing is sent before something is asked. Close it to give connections back. Several
+    threads may use it."""
 
-    def __init__(
-        self,
-        url: str,
-        egress: Egress,
-        token: Callable[[], str] | None,
-        instance: str,
-        *,
-        timeout_s: float = 20.0,
-        versions: tuple[int, int] = (edge_protocol.OLDEST, edge_protocol.VERSION),
-    ) -> None:
-        """Prepare the link; nothing is sent yet.
+    url: str
+    """As `enrolment.checked_url` gives it."""
+    egress: Egress
+    token: Callable[[], str] | None = field(repr=False)
+    """Reads the token; None sends none."""
+    instance: str
+    """This device's own name."""
+    timeout_s: float = field(default=20.0, kw_only=True)
+    versions: tuple[int, int] = field(default=(edge_protocol.OLDEST, edge_protocol.VERSION), kw_only=True)
+    """Oldest and newest protocol spoken here."""
+    notice: str = field(default="", init=False)
+    """The service's notice with its last answer (`edge_protocol.NOTICE_HEADER`)."""
 
-        Args:
-            url: As `enrolment.checked_url` gives it.
-            token: Reads the token; None sends none.
-            instance: This device's own name.
-            versions: Oldest and newest protocol spoken here.
-        """
-        self.url = url
-        self.host = httpx.URL(url).host
-        self._egress = egress
-        self._token = token
-        self._instance = instance
-        self._timeout_s = timeout_s
-        self._versions = versions
-        self._version = versions[1]
+    def __post_init__(self) -> None:
+        self.host = httpx.URL(self.url).host
+        self._version = self.versions[1]
         self._clients: dict[str, httpx.Client] = {}
-        self.notice = ""
-        """The service's notice with its last answer (`edge_protocol.NOTICE_HEADER`)."""
 
     def close(self) -> None:
         """Give connections back."""
@@ -97,18 +109,18 @@ class Link:
         Raises:
             LinkError: Not reached, no Hearth cloud, or no version that both speak.
         """
-        newest = self._versions[1]
-        for version in range(newest, self._versions[0] - 1, -1):
+        newest = self.versions[1]
+        for version in range(newest, self.versions[0] - 1, -1):
             self._version = version
             try:
-                answer = self._sent("GET", "/v1/hello", "joining", with_token=False)
+                answer = self._sent(_Message("GET", "/v1/hello", "joining", with_token=False))
             except LinkError as error:
-                if error.status == 426 and version > self._versions[0]:
+                if error.status == 426 and version > self.versions[0]:
                     continue
                 raise
             said = self._read(edge_protocol.Hello, answer)
             spoken = min(newest, said.newest)
-            if spoken < max(self._versions[0], said.oldest):
+            if spoken < max(self.versions[0], said.oldest):
                 raise self._no_version(f"it speaks {said.oldest} to {said.newest}")
             self._version = spoken
             return said
@@ -116,7 +128,7 @@ class Link:
 
     def tasks(self) -> edge_protocol.TasksGiven:
         """Return tasks that enough edges share. Raises: LinkError."""
-        return self._read(edge_protocol.TasksGiven, self._call("GET", "/v1/tasks", "tasks"))
+        return self._read(edge_protocol.TasksGiven, self._call(_Message("GET", "/v1/tasks", "tasks")))
 
     def plan(self, asked: edge_protocol.PlanAsked) -> edge_protocol.PlanGiven:
         """Ask for a plan for a masked request; its cost is recorded. Raises: EgressError, LinkError: See `_post`."""
@@ -125,14 +137,14 @@ class Link:
     def plan_of(self, id: str, body: bytes) -> edge_protocol.PlanGiven:
         """Like `plan`, for a message that is already serialised. Raises: EgressError, LinkError: See `_post`."""
         given = self._about(id, self._read(edge_protocol.PlanGiven, self._post("/v1/plans", "planning", id, body)))
-        self._egress.spent(self.host, given.n_tokens, "cloud: planning")
+        self.egress.spent(self.host, given.n_tokens, "cloud: planning")
         return given
 
     def answer(self, asked: edge_protocol.AnswerAsked) -> edge_protocol.AnswerGiven:
         """Ask a masked general question; its cost is recorded. Raises: EgressError, LinkError: See `_post`."""
         answer = self._post("/v1/answers", "answering", asked.id, asked.model_dump_json().encode())
         given = self._about(asked.id, self._read(edge_protocol.AnswerGiven, answer))
-        self._egress.spent(self.host, given.n_tokens, "cloud: answering")
+        self.egress.spent(self.host, given.n_tokens, "cloud: answering")
         return given
 
     def give(self, path: str, id: str, body: bytes) -> edge_protocol.Receipt:
@@ -143,14 +155,14 @@ class Link:
         """
         reason = path.rpartition("/")[2]
         if reason == "statistics":  # sums, without words
-            answer = self._call("POST", path, reason, id=id, body=body, media="application/octet-stream")
+            answer = self._call(_Message("POST", path, reason, id, body, "application/octet-stream"))
         else:
             answer = self._post(path, reason, id, body)
         return self._about(id, self._read(edge_protocol.Receipt, answer))
 
-    def ask(self, method: str, path: str, model: type[M], *, reason: str, id: str = "", body: bytes = b"") -> M:
+    def ask(self, method: str, path: str, model: type[M], *, reason: str, body: bytes = b"") -> M:
         """Send any other message of the protocol and return the answer, read as `model`. Raises: LinkError."""
-        return self._read(model, self._call(method, path, reason, id=id, body=body))
+        return self._read(model, self._call(_Message(method, path, reason, body=body)))
 
     def manifest(self, kind: str, profile: str = "") -> edge_protocol.Manifest | None:
         """Return the manifest of this kind (`prior`, `adapter`); None where there is nothing yet. Raises: LinkError.
@@ -160,7 +172,7 @@ class Link:
         """
         path = f"/v1/{kind}?profile={profile}" if profile else f"/v1/{kind}"
         try:
-            return self._read(edge_protocol.Manifest, self._call("GET", path, "fetching"))
+            return self._read(edge_protocol.Manifest, self._call(_Message("GET", path, "fetching")))
         except LinkError as error:
             if error.status == 404:
                 return None
@@ -176,7 +188,8 @@ class Link:
         headers = {"accept": "application/octet-stream", "accept-encoding": "identity"}
         if start:
             headers["range"] = f"bytes={start}-"
-        with self._faults_said(), self._opened("GET", f"/v1/blobs/{sha256}", "fetching", headers) as response:
+        message = _Message("GET", f"/v1/blobs/{sha256}", "fetching")
+        with self._faults_said(), self._opened(message, headers) as response:
             if response.status_code == 206 and _begins_at(response.headers.get("content-range", "")) == start:
                 yield start, response.iter_bytes()
             elif response.status_code == 200:
@@ -199,78 +212,47 @@ class Link:
                 f"what {reason} would send to {self.host!r} was not masked, nothing was sent; hand its texts to "
                 "guard.egress.masking_door, and send within `sending`"
             )
-        return self._call("POST", path, reason, id=id, body=body)
+        return self._call(_Message("POST", path, reason, id, body))
 
-    def _call(
-        self,
-        method: str,
-        path: str,
-        reason: str,
-        *,
-        id: str = "",
-        body: bytes = b"",
-        media: str = "application/json",
-    ) -> _Answer:
+    def _call(self, message: _Message) -> _Answer:
         """Send; where the service speaks another version, agree on one and send once more. Raises: LinkError."""
         try:
-            return self._sent(method, path, reason, id=id, body=body, media=media)
+            return self._sent(message)
         except LinkError as error:
             tried = self._version
-            if error.status != 426 or self._versions[0] == self._versions[1]:
+            if error.status != 426 or self.versions[0] == self.versions[1]:
                 raise
             self.hello()
             if self._version == tried:
                 raise
-            return self._sent(method, path, reason, id=id, body=body, media=media)
+            return self._sent(message)
 
-    def _sent(
-        self,
-        method: str,
-        path: str,
-        reason: str,
-        *,
-        id: str = "",
-        body: bytes = b"",
-        media: str = "application/json",
-        with_token: bool = True,
-    ) -> _Answer:
-        headers = {"accept": "application/json", "accept-encoding": "gzip"}
-        if id:
-            headers[edge_protocol.IDEMPOTENCY_HEADER] = id
-        if body:
-            headers["content-type"] = media
-        with self._faults_said(), self._opened(method, path, reason, headers, body, with_token) as response:
+    def _sent(self, message: _Message) -> _Answer:
+        with self._faults_said(), self._opened(message, message.headers()) as response:
             answer = _Answer(response.status_code, response.headers, _read_up_to(response))
         if not 200 <= answer.status < 300:
             raise self._turned_away(answer)
         return answer
 
     @contextlib.contextmanager
-    def _opened(
-        self,
-        method: str,
-        path: str,
-        reason: str,
-        headers: Mapping[str, str],
-        body: bytes = b"",
-        with_token: bool = True,
-    ) -> Iterator[httpx.Response]:
+    def _opened(self, message: _Message, headers: Mapping[str, str]) -> Iterator[httpx.Response]:
         own = {
             edge_protocol.PROTOCOL_HEADER: str(self._version),
-            edge_protocol.INSTANCE_HEADER: self._instance,
+            edge_protocol.INSTANCE_HEADER: self.instance,
             "user-agent": "hearth",
         }
-        if self._token is not None and with_token:
-            own["authorization"] = f"Bearer {self._token()}"
-        if reason not in self._clients:
-            transport = self._egress.transport(f"cloud: {reason}")
-            self._clients[reason] = httpx.Client(
-                transport=transport, trust_env=False, follow_redirects=False, timeout=self._timeout_s
+        if self.token is not None and message.with_token:
+            own["authorization"] = f"Bearer {self.token()}"
+        if message.reason not in self._clients:
+            transport = self.egress.transport(f"cloud: {message.reason}")
+            self._clients[message.reason] = httpx.Client(
+                transport=transport, trust_env=False, follow_redirects=False, timeout=self.timeout_s
             )
-        client = self._clients[reason]
+        client = self._clients[message.reason]
+        packs = len(message.body) >= _PACKED_FROM_BYTES
         request = client.build_request(
-            method, self.url + path, headers={**headers, **own}, content=body or None,
-            extensions={PACK: len(body) >= _PACKED_FROM_BYTES, "timeout": httpx.Timeout(self._timeout_s).as_dict()},
+            message.method, self.url + message.path, headers={**headers, **own}, content=message.body or None,
+            extensions={PACK: packs, "timeout": httpx.Timeout(self.timeout_s).as_dict()},
         )  # fmt: skip
         response = client.send(request, stream=True)
         self.notice = response.headers.get(edge_protocol.NOTICE_HEADER, "")[:60]
@@ -342,7 +324,7 @@ class Link:
         )
 
     def _no_version(self, said: str) -> LinkError:
-        oldest, newest = self._versions
+        oldest, newest = self.versions
         return LinkError(
             f"{self.host!r} speaks no version of the protocol that is spoken here ({oldest} to {newest})"
             f"{f': {said[:_MAX_SAID]}' if said else ''}; what waits is kept; bring the older side up to date: "

@@ -17,7 +17,7 @@ import datetime as dt
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from hearth.formats.plan_json import plan_from_json, tool_to_json
 from hearth.formats.plan_validation import check_plan
 from hearth.guard.egress.masking_door import Masked, MaskingDoor, Part, sending
 from hearth.planning.arguments.schema_filler import Filler, Filling
-from hearth.planning.dialogue.clarification import question_about
+from hearth.planning.dialogue.questions.clarification import question_about
 from hearth.protocols import Egress
 from hearth.storage.database import Store
 from hearth.storage.open_home import Home
@@ -55,6 +55,15 @@ class _Question:
     masked: Masked
 
 
+@dataclass(frozen=True, slots=True)
+class Completing:
+    """What finds values that a plan leaves open."""
+
+    filling: Filling
+    context: Context = field(default_factory=Context)
+    """What it may know when requests are labelled."""
+
+
 class CloudTeacher:
     """A `protocols.Teacher` and a `protocols.Planner`. Close it to give connections back."""
 
@@ -64,8 +73,7 @@ class CloudTeacher:
         door: MaskingDoor,
         *,
         store: Store | None = None,
-        filling: Filling | None = None,
-        context: Context | None = None,
+        completing: Completing | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Prepare the teacher; nothing is asked yet.
@@ -73,8 +81,7 @@ class CloudTeacher:
         Args:
             store: Holds questions nobody could answer, and the answers to earlier ones (`answered`); None keeps
                 neither.
-            filling: Finds values that a plan leaves open; without one the owner is asked for them.
-            context: What `filling` may know when requests are labelled.
+            completing: Finds values that a plan leaves open; without one the owner is asked for them.
             clock: Seconds from any origin; replaced in tests.
         """
         self.name = f"cloud:{link.host}"
@@ -84,8 +91,8 @@ class CloudTeacher:
         self._door = door
         self._store = store
         self._answered = Answered(store, link.host) if store is not None else None
-        self._filling = filling
-        self._context = context or Context()
+        self._filling = completing.filling if completing is not None else None
+        self._context = completing.context if completing is not None else Context()
         self._clock = clock
         self._rests_until_s = 0.0
         self._n_failures = 0
@@ -319,7 +326,8 @@ def open_teacher(home: Home, egress: Egress, context: Context | None = None) -> 
     if link is None:
         return None
     door = MaskingDoor.of_owner(home)
-    return CloudTeacher(link, door, store=home.store, filling=_LateFiller(home.cache), context=context)
+    completing = Completing(_LateFiller(home.cache), context or Context())
+    return CloudTeacher(link, door, store=home.store, completing=completing)
 
 
 class _LateFiller:

@@ -130,9 +130,17 @@ def name_for(store: Store, home: Path, url: str, public_key: str) -> str:
     return _drawn()
 
 
-def join(
-    store: Store, home: Path, url: str, server: str, public_key: str, instance: str, token: str, now: dt.datetime
-) -> Joined:
+@dataclass(frozen=True, slots=True)
+class Cloud:
+    """A cloud that may be joined, as it said hello."""
+
+    url: str
+    server: str
+    """The service's name for itself."""
+    public_key: str
+
+
+def join(store: Store, home: Path, cloud: Cloud, instance: str, token: str, now: dt.datetime) -> Joined:
     """Record a cloud as joined, replacing an earlier one, with its token.
 
     The token is written beside the old one, the database takes both over, then the file takes its place: after a kill
@@ -141,6 +149,7 @@ def join(
     Raises:
         ConfigError: A token that cannot be one. StoreError: Nothing was joined, or the token stands beside its place.
     """
+    url, server, public_key = cloud.url, cloud.server, cloud.public_key
     fresh = _write_fresh(home, token)
     found = Joined(url, server, public_key, instance, now.isoformat(timespec="seconds"))
     with store.transaction() as cursor:

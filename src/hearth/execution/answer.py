@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from hearth.errors import HearthError
 from hearth.formats.tool_signature import parse_duration
@@ -51,19 +51,26 @@ def compose(
     lines = [_result(plan, r, tools, now) for r in achieved]
     lines += [_fault(plan, result, done, tools, now) for result in faults]
     said = {r.step for r in achieved if _is_told_by_notices(plan, r, tools)}
-    notices = dict.fromkeys(notice for r in current if r.step not in said for notice in r.notices)
-    lines += [f"Note: {_sentence(notice)}" for notice in notices]
-    told = {_words(plan.steps[r.step]) for r in faults}
+    lines += _notes(r for r in current if r.step not in said)
     if is_stopped := any(r.error_kind == "CancelledError" for r in current):
         lines.insert(0, "You stopped this before it was over.")
-    skipped = [_words(plan.steps[r.step]) for r in current if r.status == "skipped"]
-    if left := [what for what in dict.fromkeys(skipped) if what not in told]:
-        lines.append(f"Not done because of that: {listed(left)}.")
-    for part in plan.unserved:
-        lines.append(f"I can't do this part yet: “{part}”.")
-    if plan.offer:
-        lines.append(_sentence(plan.offer.text))
+    lines += _left_undone(plan, current, faults)
     return Answer("\n".join(lines), _status(plan, achieved, faults, is_stopped), _evidence(plan, done, tools, now))
+
+
+def _notes(results: Iterable[StepResult]) -> list[str]:
+    notices = dict.fromkeys(notice for result in results for notice in result.notices)
+    return [f"Note: {_sentence(notice)}" for notice in notices]
+
+
+def _left_undone(plan: Plan, current: Sequence[StepResult], faults: Sequence[StepResult]) -> list[str]:
+    """Say what a fault kept from being done, what no tool serves, and what is offered instead."""
+    told = {_words(plan.steps[r.step]) for r in faults}
+    skipped = [_words(plan.steps[r.step]) for r in current if r.status == "skipped"]
+    left = [what for what in dict.fromkeys(skipped) if what not in told]
+    lines = [f"Not done because of that: {listed(left)}."] if left else []
+    lines += [f"I can't do this part yet: “{part}”." for part in plan.unserved]
+    return [*lines, _sentence(plan.offer.text)] if plan.offer else lines
 
 
 def _spec(plan: Plan, result: StepResult, tools: Mapping[str, ToolSpec]) -> ToolSpec:
@@ -212,6 +219,8 @@ def _record(spec: ToolSpec, value: Plain, now: dt.datetime) -> str:
             day, _, time = said[name].partition(" at ")
             said.setdefault(f"{name}_day", day)
             said.setdefault(f"{name}_time", time or "00:00")
+        if isinstance(item, bool) and name.startswith("is_"):
+            said[name] = name.removeprefix("is_").replace("_", " ") if item else ""
     if value.get("repeat") == "none":
         said["repeat"] = ""
     title, text = said.get("title", ""), said.get("text", "")
@@ -227,7 +236,7 @@ def _record(spec: ToolSpec, value: Plain, now: dt.datetime) -> str:
 
 def fill(template: str, said: Mapping[str, str]) -> str:
     """Fill `{field}`s. A part in square brackets is dropped when any field in it is empty. A moment `at` can also be
-    given in halves, as `{at_day}` and `{at_time}`.
+    given in halves, as `{at_day}` and `{at_time}`; what `is_unread` is "unread".
 
     >>> fill("{title}[ at {place}]", {"title": "Lunch", "place": ""})
     'Lunch'

@@ -17,7 +17,7 @@ import datetime as dt
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from queue import Empty, SimpleQueue
 from typing import Literal, Protocol
 
@@ -62,6 +62,16 @@ class Journal(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Pauses:
+    """How long running a plan waits for a step."""
+
+    grace_s: float = GRACE_S
+    """Time a changing step that is stopped may take to notice."""
+    retry_delay_s: float = RETRY_DELAY_S
+    """Wait before the second attempt; doubled before each further one."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Parts:
     """The parts that running a plan needs."""
 
@@ -69,8 +79,7 @@ class _Parts:
     trace: Trace
     make_context: Callable[[str, dt.datetime], CallContext]
     journal: Journal
-    grace_s: float
-    retry_delay_s: float
+    pauses: Pauses
     idle: list[_Worker] = field(default_factory=list)
 
 
@@ -83,16 +92,14 @@ class Executor:
         trace: Trace,
         make_context: Callable[[str, dt.datetime], CallContext],
         journal: Journal,
-        *,
-        grace_s: float = GRACE_S,
-        retry_delay_s: float = RETRY_DELAY_S,
+        pauses: Pauses = Pauses(),
     ) -> None:
         """Set up the executor.
 
         Args:
             make_context: Makes a call's context from idempotency key and time; with a new `cancelled` each time.
         """
-        self._parts = _Parts(monitor, trace, make_context, journal, grace_s, retry_delay_s)
+        self._parts = _Parts(monitor, trace, make_context, journal, pauses)
         self._current: _Run | None = None
 
     def run(
@@ -260,6 +267,7 @@ class _Worker:
             del item, run, job, following  # while it waits it would hold on to all that the run held
 
 
+@dataclass(eq=False)
 class _Run:
     """One running plan.
 
@@ -268,32 +276,27 @@ class _Run:
     time limits. All state is changed under `_lock` only.
     """
 
-    def __init__(
-        self,
-        parts: _Parts,
-        episode_id: str,
-        plan: Plan,
-        tools: Mapping[str, ToolSpec],
-        now: dt.datetime,
-        done: Sequence[StepResult],
-    ) -> None:
-        self._parts = parts
-        self._episode_id = episode_id
-        self._plan = plan
-        self._tools = tools
-        self._now = now
+    parts: _Parts
+    episode_id: str
+    plan: Plan
+    tools: Mapping[str, ToolSpec]
+    now: dt.datetime
+    done: InitVar[Sequence[StepResult]]
+    """Results there are already."""
+    signals: SimpleQueue[Literal["look", "cancel"]] = field(default_factory=SimpleQueue, init=False)
+    """Signals that wake the thread that called `run`: to look at what changed, or to stop."""
+
+    def __post_init__(self, done: Sequence[StepResult]) -> None:
         self._results: dict[int, StepResult] = {result.step: result for result in done}
         self._unrecorded: list[StepResult] = []
-        self._needs = [step.needs() for step in plan.steps]
-        self._waiting = [index for index in run_order(plan) if index not in self._results]
+        self._needs = [step.needs() for step in self.plan.steps]
+        self._waiting = [index for index in run_order(self.plan) if index not in self._results]
         self._running: dict[int, _Job] = {}
         self._questions: list[_Question] = []
         self._lock = threading.Lock()
         self._is_stopping = False
         self._failure: BaseException | None = None
         self._wakes_at = 0.0
-        self.signals: SimpleQueue[Literal["look", "cancel"]] = SimpleQueue()
-        """Signals that wake the thread that called `run`: to look at what changed, or to stop."""
 
     def complete(self) -> tuple[StepResult, ...]:
         """Start the steps that can start, and watch until nothing is left."""
@@ -317,7 +320,7 @@ class _Run:
 
     def _put_question(self, asked: _Question) -> None:
         """Ask the owner, in the thread that called `run` and without the lock: running steps go on meanwhile."""
-        ruling = self._parts.monitor.confirm(self._plan, asked.index, asked.arguments, asked.context, asked.ruling)
+        ruling = self.parts.monitor.confirm(self.plan, asked.index, asked.arguments, asked.context, asked.ruling)
         with self._lock:
             if ruling.verdict == "allow":
                 self._waiting.insert(0, asked.index)
@@ -332,7 +335,7 @@ class _Run:
         if jobs or self._unrecorded:
             # One transaction: the end of a step and the start of the next are on disk before the next begins.
             started = [job.started for job in jobs]
-            self._parts.trace.steps(self._episode_id, finished=self._unrecorded, started=started)
+            self.parts.trace.steps(self.episode_id, finished=self._unrecorded, started=started)
             self._unrecorded = []
         for job in jobs:
             job.deadline = time.monotonic() + job.spec.timeout_s
@@ -349,9 +352,9 @@ class _Run:
             if not self._needs[index] <= self._results.keys():
                 self._waiting.append(index)
                 continue
-            spec = self._tools[self._plan.steps[index].tool]
+            spec = self.tools[self.plan.steps[index].tool]
             if blocking := [need for need in self._needs[index] if self._results[need].status != "done"]:
-                tool = self._plan.steps[min(blocking)].tool
+                tool = self.plan.steps[min(blocking)].tool
                 self._end(
                     StepResult(index, "skipped", error=f"{tool} did not end well, and this needs it", n_attempts=0)
                 )
@@ -359,7 +362,7 @@ class _Run:
                 self._waiting.append(index)
             else:
                 try:
-                    arguments = bind(self._plan, index, self._results, self._tools)
+                    arguments = bind(self.plan, index, self._results, self.tools)
                 except HearthError as error:
                     kind = type(error).__name__
                     self._end(StepResult(index, "failed", error=str(error), error_kind=kind, n_attempts=0))
@@ -373,10 +376,10 @@ class _Run:
 
     def _admitted(self, index: int, spec: ToolSpec, arguments: Mapping[str, Value]) -> _Job | None:
         """Return the job of a step the monitor allows with these values; else record its question or its result."""
-        context = self._parts.make_context(f"{self._episode_id}-{index}", self._now)
-        context = replace(context, words=self._plan.steps[index].text)
+        context = self.parts.make_context(f"{self.episode_id}-{index}", self.now)
+        context = replace(context, words=self.plan.steps[index].text)
         try:
-            ruling = self._parts.monitor.admit(self._plan, index, arguments, context)
+            ruling = self.parts.monitor.admit(self.plan, index, arguments, context)
         except DeniedError as error:
             self._end(_denied(index, str(error)))
             return None
@@ -400,14 +403,15 @@ class _Run:
             context = replace(context, workspace=leash)
         plain = {name: value.data for name, value in arguments.items()}
         labels = {name: value.label for name, value in arguments.items()}
-        rulings = self._parts.monitor.rulings(self._plan)
+        rulings = self.parts.monitor.rulings(self.plan)
         ruling = rulings[index] if index < len(rulings) else None
-        things = self._parts.monitor.acts_on(self._plan, index) if spec.effect != "none" else ()
-        started = StartedStep(index, spec.name, key, plain, self._now, spec.effect, ruling, labels, things)
+        things = self.parts.monitor.acts_on(self.plan, index) if spec.effect != "none" else ()
+        tells = self.parts.monitor.tells(self.plan, index) if spec.effect != "none" else ()
+        started = StartedStep(index, spec.name, key, plain, self.now, spec.effect, ruling, labels, things, tells)
         return _Job(index, spec, arguments, context, started, leash)
 
     def _submit(self, job: _Job) -> None:
-        job.worker = self._parts.idle.pop() if self._parts.idle else _Worker().start()
+        job.worker = self.parts.idle.pop() if self.parts.idle else _Worker().start()
         job.worker.jobs.put((self, job))
 
     # ── In a worker's thread ──────────────────────────────────────────────────────────────────────────────
@@ -415,19 +419,19 @@ class _Run:
     def attempt(self, job: _Job) -> None:
         """Call the tool, again after a transient failure, and leave the outcome in `job`."""
         began = time.perf_counter()
-        delay_s = self._parts.retry_delay_s
+        delay_s = self.parts.pauses.retry_delay_s
         is_open = True
         while is_open:
             job.n_attempts += 1
             try:
-                job.value = self._parts.monitor.call(self._plan, job.index, job.arguments, job.context)
+                job.value = self.parts.monitor.call(self.plan, job.index, job.arguments, job.context)
                 job.error = None
                 is_open = False
             except TransientToolError as error:
                 job.error = error
                 is_open = job.n_attempts <= job.spec.n_retries and not job.context.cancelled.wait(delay_s)
                 if is_open and job.leash is not None:
-                    is_open = not self._parts.journal.rollback(job.started.key).conflicts
+                    is_open = not self.parts.journal.rollback(job.started.key).conflicts
                 delay_s *= 2
             except BaseException as error:  # whatever it is, the run must learn that this step is over
                 job.error = error
@@ -455,7 +459,7 @@ class _Run:
                 self._failure = error
                 following = None
             if following is None and job.worker is not None:
-                self._parts.idle.append(job.worker)
+                self.parts.idle.append(job.worker)
             if not self._running or self._questions or self._failure is not None or self._is_next_deadline_sooner():
                 self.signals.put("look")
             return following
@@ -491,7 +495,7 @@ class _Run:
 
     def _await(self, jobs: Sequence[_Job]) -> None:
         """Give jobs that were told to stop a moment to end."""
-        until = time.monotonic() + self._parts.grace_s
+        until = time.monotonic() + self.parts.pauses.grace_s
         while any(not job.is_over for job in jobs) and time.monotonic() < until:
             self._is_cancelled_before(until)
 
@@ -499,7 +503,7 @@ class _Run:
         """Keep the worker of an ended job for the next one; one that hangs is told to end when it can."""
         assert job.worker is not None
         if job.is_over:
-            self._parts.idle.append(job.worker)
+            self.parts.idle.append(job.worker)
         else:
             job.worker.jobs.put(None)
 
@@ -546,9 +550,9 @@ class _Run:
         is_declared = is_over and not isinstance(job.error, ToolCrashed | BadResult | CancelledError | ToolTimeout)
         if job.spec.effect == "send" and not is_declared:
             return "unknown", f"{text}; it may or may not have been done, so please check"
-        if not job.leash.cut(self._parts.grace_s):
+        if not job.leash.cut(self.parts.pauses.grace_s):
             return "unknown", f"{text}; it is still writing, so please check what it changed"
-        conflicts = self._parts.journal.rollback(job.started.key).conflicts
+        conflicts = self.parts.journal.rollback(job.started.key).conflicts
         if conflicts:
             return "unknown", f"{text}; {_in_the_way(job.spec.name, conflicts)}"
         if not is_over:
@@ -571,11 +575,11 @@ class _Run:
             for job in jobs:
                 self._settle(job, CancelledError("it was stopped"))
                 self._release(job)
-            for index in range(len(self._plan.steps)):
+            for index in range(len(self.plan.steps)):
                 if index not in self._results:
                     error = "it was stopped before it began"
                     self._end(StepResult(index, "skipped", error=error, error_kind="CancelledError", n_attempts=0))
-            self._parts.trace.steps(self._episode_id, finished=self._unrecorded, started=())
+            self.parts.trace.steps(self.episode_id, finished=self._unrecorded, started=())
 
     def cut_off(self) -> None:
         """Start nothing more and keep running steps from the workspace; `resume` finds out what became of them."""

@@ -1,8 +1,9 @@
 """Looks up what a plan would change before the owner is asked, so that the question names the thing itself.
 
 "Cancel lunch with Jonas" is a search and a deletion. The search only reads and runs unasked anyway: it runs first, and
-what it finds stands in the question. Where it finds nothing, or several things, there is nothing to agree to: the plan
-ends there, and says so.
+what it finds stands in the question, also what an allowed step is given: a draft that is written unasked and then sent.
+Where it finds nothing, or several things, there is nothing to agree to: the plan ends there, and says so. So it does
+before anything is taken back for it, unless taking that back may bring what it looks for.
 
 Covered: reading steps that the guard lets run without a question, on this device. Not covered: what only the network
 tells; it is asked about in words, as planned, and again with the thing once that is known.
@@ -21,7 +22,7 @@ from hearth.guard.decision import Occasion
 from hearth.guard.flow.labels import Value, refs_in, run_order
 from hearth.guard.monitor import Monitor
 from hearth.protocols import CallContext
-from hearth.types import Plan, StepResult, ToolSpec
+from hearth.types import Plan, Step, StepResult, ToolSpec
 
 WITHIN_S = 10.0
 """How long the reading may take; what is not read by then is asked about in words."""
@@ -45,17 +46,18 @@ def look_up(
     make_context: Callable[[str, dt.datetime], CallContext],
     done: Sequence[StepResult] = (),
 ) -> LookedUp:
-    """Read what the plan's changing steps refer to. What was read is kept: the plan itself does not read it again.
+    """Read what the plan's changing steps refer to, where one of them is asked about or something is taken back first.
+    What was read is kept: the plan itself does not read it again.
 
     Args:
         make_context: Makes a call's context from key and time.
         done: Results of steps that ran already.
     """
     known = {result.step: result for result in done if result.status == "done"}
-    asked = {
-        k for k, r in enumerate(monitor.judge(plan, occasion).steps) if r.verdict == "ask" and plan.steps[k].refs()
-    }
-    ahead = ReadAhead.begin(monitor, plan, tools, occasion, make_context) if asked else None
+    asking = {k for k, ruling in enumerate(monitor.judge(plan, occasion).steps) if ruling.verdict == "ask"}
+    given = {k for k, step in enumerate(plan.steps) if step.refs() and (k in asking or _changes(step, tools))}
+    is_asked = bool(asking or occasion.takes_back)
+    ahead = ReadAhead.begin(monitor, plan, tools, occasion, make_context) if is_asked and given else None
     if ahead is None:
         return LookedUp()
     results = {**ahead.finish(WITHIN_S), **known}
@@ -63,17 +65,23 @@ def look_up(
     things: dict[int, Mapping[str, Value]] = {}
     for index in run_order(plan):
         step = plan.steps[index]
-        if index not in asked or not step.needs() <= results.keys():
+        if index not in given or not step.needs() <= results.keys():
             continue
         context = make_context("", occasion.now)
         try:
             values = monitor.things_of(step, bind(plan, index, results, tools), context)
         except (NotFound, Ambiguous) as error:
+            if occasion.restores if occasion.takes_back else index not in asking:
+                continue  # it may be there once that is taken back; others are asked about
             return LookedUp(stuck=_stuck(plan, index, results, error))
         except HearthError:
             continue  # the call itself will say so; asked about in words
         things[index] = {name: value for name, value in values.items() if refs_in(step.arguments.get(name))}
     return LookedUp(things)
+
+
+def _changes(step: Step, tools: Mapping[str, ToolSpec]) -> bool:
+    return step.tool in tools and tools[step.tool].effect != "none"
 
 
 def _stuck(plan: Plan, index: int, results: Mapping[int, StepResult], error: HearthError) -> tuple[StepResult, ...]:

@@ -14,9 +14,8 @@ from collections.abc import Mapping
 
 from hearth.errors import Ambiguous, BadReference, NotFound
 from hearth.formats.tool_signature import parse_duration
-from hearth.guard.flow.labels import Value, field_of
+from hearth.guard.flow.labels import Value, field_of, literal_label
 from hearth.types import (
-    OWNER,
     TYPE_NAMES,
     Argument,
     Parameter,
@@ -59,7 +58,7 @@ def _bound(
     results: Mapping[int, StepResult],
     tools: Mapping[str, ToolSpec],
 ) -> Value:
-    label = OWNER if not isinstance(value, Ref) else None
+    label = literal_label(step, parameter.name) if not isinstance(value, Ref) else None
 
     def walk(value: Argument, kind: str) -> Plain:
         nonlocal label

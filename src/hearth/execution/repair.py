@@ -18,9 +18,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hearth.errors import PlanError, PlannerError
+from hearth.formats.plan_validation import renumbered
+from hearth.guard.capability.unsaid import with_unsaid
 from hearth.guard.flow.labels import refs_in, run_order
 from hearth.protocols import Planner
-from hearth.types import Argument, Context, Plan, Ref, Request, Step, StepResult, ToolSpec
+from hearth.types import Context, Plan, Request, Step, StepResult, ToolSpec
 
 _BROKEN = frozenset({"TransientToolError", "ToolTimeout", "ToolCrashed", "BadResult", "EgressError"})
 """Error kinds caused by the tool, not by the request."""
@@ -65,6 +67,17 @@ def reflect(plan: Plan, results: Sequence[StepResult]) -> Reflection:
     return Reflection(failed, done, lost, text)
 
 
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """A plan that went wrong, with the request it was made for."""
+
+    request: Request
+    context: Context
+    plan: Plan
+    seen: Reflection
+    tools: Mapping[str, ToolSpec]
+
+
 class Repairer:
     """Finds another way after a failure."""
 
@@ -101,49 +114,38 @@ class Repairer:
             if fault.error_kind == "NotFound" and (wider := _searched_wider(plan, fault, values, seen, tools)):
                 return self._checked(plan, wider)
             if fault.error_kind in _BROKEN:
-                other = self._with_another_tool(request, context, plan, fault, seen, tools)
+                other = self._with_another_tool(_Failed(request, context, plan, seen, tools), fault)
                 if other is not None:
                     return other
         if self._language is None or all(fault.error_kind in _FINAL for fault in seen.failed):
             return None
-        told = replace(request, text=f"{request.text}\n\n{seen.text}")
-        return self._replanned(self._language, told, context, plan, seen, tools, tools)
+        return self._replanned(self._language, _Failed(request, context, plan, seen, tools), tools)
 
-    def _with_another_tool(
-        self,
-        request: Request,
-        context: Context,
-        plan: Plan,
-        fault: StepResult,
-        seen: Reflection,
-        tools: Mapping[str, ToolSpec],
-    ) -> Plan | None:
+    def _with_another_tool(self, failed: _Failed, fault: StepResult) -> Plan | None:
+        plan, tools = failed.plan, failed.tools
         broken = plan.steps[fault.step].tool
         kind = tools[broken].returns
         rest = {name: spec for name, spec in tools.items() if name != broken}
         if not any(spec.returns == kind for spec in rest.values()):
             return None
-        other = self._replanned(self._planner, request, context, plan, seen, rest, tools)
+        other = self._replanned(self._planner, failed, rest)
         if other is None:
             return None
         new = other.steps[len(plan.steps) :]
         return other if any(tools[step.tool].returns == kind for step in new) else None
 
-    def _replanned(
-        self,
-        planner: Planner,
-        request: Request,
-        context: Context,
-        plan: Plan,
-        seen: Reflection,
-        offered: Mapping[str, ToolSpec],
-        tools: Mapping[str, ToolSpec],
-    ) -> Plan | None:
+    def _replanned(self, planner: Planner, failed: _Failed, offered: Mapping[str, ToolSpec]) -> Plan | None:
+        request, seen = failed.request, failed.seen
+        is_told = planner is self._language
+        told = replace(request, text=f"{request.text}\n\n{seen.text}") if is_told else request
         try:
-            fresh = planner.plan(request, context, offered)
+            fresh = planner.plan(told, failed.context, offered)
         except PlannerError:
             return None
-        return self._checked(plan, _grafted(plan, fresh, seen, tools)) if isinstance(fresh, Plan) else None
+        if not isinstance(fresh, Plan):
+            return None
+        fresh = with_unsaid(fresh, request, failed.context, failed.tools)
+        return self._checked(failed.plan, _grafted(failed.plan, fresh, seen, failed.tools))
 
     def _checked(self, plan: Plan, steps: tuple[Step, ...]) -> Plan | None:
         if len(steps) == len(plan.steps):
@@ -299,16 +301,5 @@ def _hangs_on(plan: Plan, index: int, lost: frozenset[int]) -> bool:
 
 
 def _moved(step: Step, place: Mapping[int, int]) -> Step:
-    """Return `step` with its references renumbered to the moved steps."""
-
-    def moved(value: Argument) -> Argument:
-        if isinstance(value, Ref):
-            return Ref(place.get(value.step, value.step), value.path)
-        if isinstance(value, list):
-            return [moved(item) for item in value]
-        if isinstance(value, dict):
-            return {key: moved(item) for key, item in value.items()}
-        return value
-
-    arguments = {name: moved(value) for name, value in step.arguments.items()}
-    return replace(step, arguments=arguments, after=tuple(place.get(k, k) for k in step.after))
+    """Return `step` with its references renumbered to the moved steps; the others stay where they are."""
+    return renumbered(step, {need: place.get(need, need) for need in step.needs()})

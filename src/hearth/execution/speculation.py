@@ -17,7 +17,7 @@ from __future__ import annotations
 import datetime as dt
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from hearth.errors import HearthError
 from hearth.execution.reference_resolution import bind
@@ -29,28 +29,24 @@ from hearth.protocols import CallContext
 from hearth.types import Plan, StepResult, ToolSpec
 
 
+@dataclass(slots=True, eq=False)
 class ReadAhead:
     """The reading steps of one plan, run in a thread of their own. Make it with `begin`, end it with `settle`."""
 
-    def __init__(
-        self,
-        monitor: Monitor,
-        plan: Plan,
-        tools: Mapping[str, ToolSpec],
-        steps: frozenset[int],
-        make_context: Callable[[str, dt.datetime], CallContext],
-        now: dt.datetime,
-    ) -> None:
-        self._monitor = monitor
-        self._plan = plan
-        self._tools = tools
-        self._steps = steps
-        self._make_context = make_context
-        self._now = now
-        self._foreseen = Foreseen()
-        self._results: dict[int, StepResult] = {}
-        self._cancelled = threading.Event()
-        self._current: int | None = None
+    monitor: Monitor
+    plan: Plan
+    tools: Mapping[str, ToolSpec]
+    steps: frozenset[int]
+    """The steps that may be read ahead."""
+    make_context: Callable[[str, dt.datetime], CallContext]
+    now: dt.datetime
+    _foreseen: Foreseen = field(default_factory=Foreseen, init=False)
+    _results: dict[int, StepResult] = field(default_factory=dict, init=False)
+    _cancelled: threading.Event = field(default_factory=threading.Event, init=False)
+    _current: int | None = field(default=None, init=False)
+    _thread: threading.Thread = field(init=False)
+
+    def __post_init__(self) -> None:
         self._thread = threading.Thread(target=self._read, name="hearth-ahead", daemon=True)
 
     @classmethod
@@ -79,8 +75,8 @@ class ReadAhead:
         wanted = {step.tool for step in plan.steps} if plan is not None else set()
         self._cancelled.set()
         current = self._current
-        if current is not None and (tool := self._plan.steps[current].tool) in wanted:
-            self._thread.join(self._tools[tool].timeout_s)
+        if current is not None and (tool := self.plan.steps[current].tool) in wanted:
+            self._thread.join(self.tools[tool].timeout_s)
         return self._foreseen
 
     def finish(self, within_s: float) -> Mapping[int, StepResult]:
@@ -90,10 +86,10 @@ class ReadAhead:
 
     def _read(self) -> None:
         results = self._results
-        for index in run_order(self._plan):
+        for index in run_order(self.plan):
             if self._cancelled.is_set():
                 return
-            if index not in self._steps or not self._plan.steps[index].needs() <= results.keys():
+            if index not in self.steps or not self.plan.steps[index].needs() <= results.keys():
                 continue
             self._current = index
             try:
@@ -104,9 +100,10 @@ class ReadAhead:
                 self._current = None
 
     def _result(self, index: int, results: Mapping[int, StepResult]) -> StepResult:
-        arguments = bind(self._plan, index, results, self._tools)
-        context = self._make_context("", self._now)
-        context = replace(context, words=self._plan.steps[index].text, egress=ShutEgress(), cancelled=threading.Event())
-        value = self._monitor.call(self._plan, index, arguments, context)
-        self._foreseen.keep(self._plan.steps[index].tool, arguments, value, tuple(context.notices))
-        return StepResult(index, "done", value=value.data, label=value.label, fields=value.fields)
+        arguments = bind(self.plan, index, results, self.tools)
+        context = self.make_context("", self.now)
+        context = replace(context, words=self.plan.steps[index].text, egress=ShutEgress(), cancelled=threading.Event())
+        value = self.monitor.call(self.plan, index, arguments, context)
+        notices = tuple(context.notices)
+        self._foreseen.keep(self.plan.steps[index].tool, arguments, value, notices)
+        return StepResult(index, "done", value=value.data, label=value.label, fields=value.fields, notices=notices)

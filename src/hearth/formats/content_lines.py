@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from hearth.errors import NotFound, ToolError
-from hearth.formats.charsets import text_codec
+from hearth.formats.untrusted.charsets import text_codec
 from hearth.protocols import Workspace
 
 MAX_FILE_BYTES = 32_000_000

@@ -93,6 +93,7 @@ class _Node(_Loose):
     arguments: _Listed[_Argument | str] = Field(default_factory=list)
     after: list[int] = Field(default_factory=list)
     replaces: int | None = None
+    unsaid: dict[str, str] = Field(default_factory=dict)
 
 
 class _Link(_Loose):
@@ -291,6 +292,8 @@ def plan_to_json(plan: Plan) -> dict[str, Plain]:
             node["after"] = list(step.after)
         if step.replaces is not None:
             node["replaces"] = step.replaces
+        if step.unsaid:
+            node["unsaid"] = dict(step.unsaid)
         nodes.append(node)
         for source in sorted(step.needs()):
             links.append({"source": plan.steps[source].tool, "target": step.tool})
@@ -311,16 +314,20 @@ def plan_to_json(plan: Plan) -> dict[str, Plain]:
     return data
 
 
+def _line_of_plan(data: Mapping[str, Any]) -> _Line:
+    try:
+        return _Line.model_validate({"user_request": "", **data})
+    except ValidationError as error:
+        raise PlanError(f"the plan is malformed: {_first(error)}") from None
+
+
 def plan_from_json(data: Mapping[str, Any]) -> Plan:
     """Read what `plan_to_json` wrote; also reads plans that public data sets and models write.
 
     Raises:
         PlanError: Not that shape; names the field.
     """
-    try:
-        line = _Line.model_validate({"user_request": "", **data})
-    except ValidationError as error:
-        raise PlanError(f"the plan is malformed: {_first(error)}") from None
+    line = _line_of_plan(data)
     offer = data.get("offer")
     return Plan(
         steps=_steps(line),
@@ -341,7 +348,8 @@ def _steps(line: _Line) -> tuple[Step, ...]:
         bare = [decode_argument(a) for a in node.arguments if isinstance(a, str)]
         before = [ref.step for ref in bare if isinstance(ref, Ref) and ref.step != index]
         text = line.task_steps[index] if index < len(line.task_steps) else ""
-        steps.append(Step(node.task, arguments, tuple(dict.fromkeys([*node.after, *before])), text, node.replaces))
+        after = tuple(dict.fromkeys([*node.after, *before]))
+        steps.append(Step(node.task, arguments, after, text, node.replaces, node.unsaid))
     return _order_from_links(tuple(steps), line.task_links)
 
 
@@ -489,10 +497,7 @@ def right_values(
     Raises:
         PlanError: Not that shape; names the field.
     """
-    try:
-        line = _Line.model_validate({"user_request": "", **data})
-    except ValidationError as error:
-        raise PlanError(f"the plan is malformed: {_first(error)}") from None
+    line = _line_of_plan(data)
     links = tuple(dict.fromkeys((link.source, link.target) for link in line.task_links))
     values = tuple(
         {

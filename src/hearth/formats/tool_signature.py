@@ -32,7 +32,7 @@ from typing import Any, Literal
 
 from hearth.errors import BadResult, RegistryError, WrongType
 from hearth.protocols import CallContext, Resolver
-from hearth.types import Effect, FieldOrigin, Parameter, Plain, Referent, ToolSpec
+from hearth.types import Effect, FieldOrigin, Parameter, Plain, Referent, Step, ToolSpec
 
 # ── Markers ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -227,6 +227,8 @@ _FORMS = {
 # ── Functions as tools ────────────────────────────────────────────────────────────────────────────────────
 
 Undo = Callable[[Mapping[str, object], Plain, CallContext], None]
+UndoSteps = Callable[[Plain], tuple[Step, ...]]
+"""What taking back the call with this result amounts to (`protocols.Reverting`)."""
 
 
 class FunctionTool:
@@ -238,6 +240,7 @@ class FunctionTool:
         spec: ToolSpec,
         context_name: str,
         undo: Undo | None,
+        undo_steps: UndoSteps | None,
         resolvers: Mapping[str, Resolver],
     ) -> None:
         self.function = function
@@ -245,6 +248,7 @@ class FunctionTool:
         self.resolvers = resolvers
         self._context_name = context_name
         self._undo = undo
+        self._undo_steps = undo_steps
         self.__doc__ = function.__doc__
 
     def call(self, arguments: Mapping[str, object], context: CallContext) -> object:
@@ -255,6 +259,9 @@ class FunctionTool:
     def undo(self, arguments: Mapping[str, object], result: Plain, context: CallContext) -> None:
         if self._undo is not None:
             self._undo(arguments, result, context)
+
+    def undo_steps(self, result: Plain) -> tuple[Step, ...]:
+        return self._undo_steps(result) if self._undo_steps is not None else ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -277,6 +284,7 @@ def tool(
     answer: str = "",
     answer_none: str = "",
     undo: Undo | None = None,
+    undo_steps: UndoSteps | None = None,
 ) -> Callable[[Callable[..., object]], FunctionTool]:
     """Make a tool of the function below (see the module's example).
 
@@ -308,7 +316,7 @@ def tool(
             answer=answer,
             answer_none=answer_none,
         )
-        return FunctionTool(function, spec, context_name, undo, resolvers)
+        return FunctionTool(function, spec, context_name, undo, undo_steps, resolvers)
 
     return wrap
 

@@ -11,19 +11,30 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from hearth.errors import HearthError, ToolError
+from hearth.guard.capability.unsaid import unsaid_in
 from hearth.guard.capability.warrant import Warrant
-from hearth.guard.flow.labels import StepLabels, Value, refs_in, told
+from hearth.guard.flow.labels import StepLabels, Value, label_of, told
 from hearth.guard.guard_state import Records
 from hearth.guard.label_assignment import Labelling
 from hearth.guard.policy.approval import UNFORESEEN
 from hearth.guard.policy.conditions import Circumstances
 from hearth.guard.policy.consents import Consent, deciding
-from hearth.guard.policy.policy import SEVERITY, Decision, Judgement, Policy, literal, stranger_reason, strictest
+from hearth.guard.policy.policy import (
+    SEVERITY,
+    Decision,
+    Judgement,
+    Policy,
+    literal,
+    literals,
+    stranger_reason,
+    strictest,
+)
+from hearth.guard.policy.question import source_words
 from hearth.guard.referents import Referents
 from hearth.protocols import CallContext, Workspace
 from hearth.types import Plan, Ruling, Step, ToolSpec
@@ -40,9 +51,13 @@ SETS_OFF = "sets off"
 """The rule that asks about a thing because another rule asks about what it sets off."""
 TOLD = "told"
 """The rule that asks about a change that a server tells others of, even where changes are allowed."""
+CONSENT_OPEN = "consent.open"
+"""The rule that allows a plan because a consent may cover a call of it, once its values are known."""
 MAX_TOLD = 10
 """Most addresses that are named in a reason; the question names more."""
-NEVER_CONSENTED = frozenset({"repair", CHANGED, OF_A_PROGRAM, SETS_OFF})
+MADE_UP = "made up"
+"""The rule that asks about what another planner made up, even where the owner's own words are allowed."""
+NEVER_CONSENTED = frozenset({"repair", CHANGED, OF_A_PROGRAM, SETS_OFF, MADE_UP})
 """Rules that ask each time, even when a consent stands."""
 
 
@@ -58,6 +73,26 @@ class Occasion:
     """What a call would get now; without it nothing that a plan names is looked for before it runs."""
     left_over: str = ""
     """The request in its words, where it is carried on after a crash: its questions begin with it."""
+    takes_back: str = ""
+    """An earlier request in its words, in whose place this one is: what it did is taken back first."""
+    restores: bool = False
+    """Whether taking that back may bring what this request looks for."""
+    undoes: str = ""
+    """An earlier request in its words, where this is what taking back what it did amounts to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A step of an allowed plan with its data bound."""
+
+    step: Step
+    labels: StepLabels
+    """As predicted when the plan was allowed."""
+    arguments: Mapping[str, Value]
+    """With the things they name."""
+    words: Mapping[str, Value]
+    """The arguments as the plan has them, which is what the request licenses."""
+    context: CallContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +134,27 @@ class Judge:
         specs: Mapping[str, ToolSpec],
         policy: Policy,
         records: Records,
-        labelling: Labelling,
         referents: Referents,
+        clock: Callable[[], dt.datetime] | None = None,
     ) -> None:
+        """Set up the judge.
+
+        Args:
+            clock: Says when a call is made: a question may stand for half an hour, and rules about hours and rates are
+                about the call. Without it a call is made when it was asked for.
+        """
         self.policy = policy
+        self._clock = clock
         self._referents = referents
         self._specs = specs
         self._records = records
-        self._labelling = labelling
+        self.labelling = Labelling(specs, records)
+        """Labels of real values, and the owner's contact book."""
         self._sinks = {name: tuple(p.name for p in spec.parameters if p.is_sink) for name, spec in specs.items()}
+
+    def moment(self, asked: dt.datetime) -> dt.datetime:
+        """Return what time it is now, in the zone of the request, which was made at `asked`."""
+        return asked if self._clock is None else self._clock().astimezone(asked.tzinfo)
 
     # ── A plan ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -130,34 +177,39 @@ class Judge:
         """Reconsider a step's decision by the request's warrant and the standing consents."""
         step = plan.steps[index]
         spec = self._specs[step.tool]
-        values = {
-            name: Value(literal(value), judgement.labels[index].arguments[name])
-            for name, value in step.arguments.items()
-            if not refs_in(value)
-        }
+        values = literals(step, judgement.labels[index].arguments)
+        things = judgement.things.get(index, {})
         is_literal = len(values) == len(step.arguments)
         if is_literal and decision.ruling.verdict == "allow" and occasion.warrant is not None and spec.effect != "none":
             warranted = occasion.warrant.judge(step.tool, values, judgement.things.get(index))
             if warranted.verdict != "allow":
                 decision = replace(decision, ruling=warranted)
+        if spec.effect != "none" and decision.ruling.verdict != "deny":
+            decision = replace(decision, ruling=_made_up(plan, index) or decision.ruling)
         if occasion.call is not None:
-            coming = self._what_comes_along(spec, judgement.things.get(index, {}), occasion.call)
+            coming = self._what_comes_along(spec, things, occasion.call)
             decision = replace(decision, ruling=_with_what_comes(decision.ruling, coming))
         if decision.ruling.verdict == "deny" or decision.ruling.rule in NEVER_CONSENTED:
             return decision
-        values |= judgement.things.get(index, {})
+        return self._with_consents(step, {**values, **things}, decision, occasion)
+
+    def _with_consents(
+        self, step: Step, values: Mapping[str, Value], decision: Decision, occasion: Occasion
+    ) -> Decision:
+        """Reconsider a decision by the standing consents, as far as they can be told before the plan runs."""
+        spec = self._specs[step.tool]
         values = {name: value for name, value in values.items() if self._is_known(spec, name, value)}
         is_known = step.arguments.keys() <= values.keys()
-        rule = self.policy.key_of(spec.name, decision.ruling.rule)
+        rule, now = self.policy.key_of(spec.name, decision.ruling.rule), self.moment(occasion.now)
         is_fixed_known = deciding(spec, step.arguments) <= values.keys()
         consents = self._records.consents
         if is_fixed_known and self._sinks[spec.name]:
-            values = dict(self._labelling.resolved(spec, values, occasion.workspace, occasion.now))
-        consent = consents.find(spec, values, rule, occasion.now) if is_fixed_known else None
+            values = self.labelling.resolved(spec, values, occasion.workspace, occasion.now)
+        consent = consents.find(spec, values, rule, now) if is_fixed_known else None
         if consent is not None and (consent.verdict == "deny" or (decision.ruling.verdict == "ask" and is_known)):
             return replace(decision, ruling=_by_consent(consent.number, consent.verdict), possible=())
-        if decision.ruling.verdict == "ask" and not is_known and consents.may_cover(spec.name, rule, occasion.now):
-            allowed = Ruling("allow", f"you may have agreed to this for good ({spec.name})", "consent.open")
+        if decision.ruling.verdict == "ask" and not is_known and consents.may_cover(spec.name, rule, now):
+            allowed = Ruling("allow", f"you may have agreed to this for good ({spec.name})", CONSENT_OPEN)
             return replace(decision, ruling=allowed, possible=(*decision.possible, decision.ruling))
         return decision
 
@@ -172,28 +224,28 @@ class Judge:
             if occasion is not None and occasion.call is not None and steps and steps[index].rule != "consent":
                 spec = self._specs[plan.steps[index].tool]
                 steps[index] = _with_what_comes(steps[index], self._what_comes_along(spec, values, occasion.call))
-                denied = self._denies(plan.steps[index], spec, things[index], judgement.labels[index], occasion)
-                steps[index] = denied or steps[index]
+                steps[index] = self._as_found(plan, index, steps[index], replace(judgement, things=things), occasion)
         ruling = strictest(steps) if steps != [*judgement.steps] else judgement.ruling
         return replace(judgement, things=things, steps=tuple(steps), ruling=ruling)
 
-    def _denies(
-        self, step: Step, spec: ToolSpec, things: Mapping[str, Value], labels: StepLabels, occasion: Occasion
-    ) -> Ruling | None:
-        """Return the ruling of a rule that denies a step with what it was found to be about: then there is nothing to
-        ask."""
-        literals = {
-            name: Value(literal(one), labels.arguments[name])
-            for name, one in step.arguments.items()
-            if not refs_in(one)
-        }
-        values = {**literals, **things}
-        if not self.policy.needs_values(spec.name) or not step.arguments.keys() <= values.keys():
-            return None
-        resolved = self._labelling.resolved(spec, values, occasion.workspace, occasion.now)
-        known = self._circumstances_of(spec.name, occasion.now, occasion.workspace)
-        ruling = self.policy.judge_call(spec, resolved, known).ruling
-        return ruling if ruling.verdict == "deny" else None
+    def _as_found(self, plan: Plan, index: int, ruling: Ruling, judgement: Judgement, occasion: Occasion) -> Ruling:
+        """Return the ruling on a step with what it was found to be about, as it is ruled on when called: a rule or
+        a "never" denies it, or an "always" does not cover it. Where all is not known yet, the ruling stays."""
+        step, spec = plan.steps[index], self._specs[plan.steps[index].tool]
+        values = {**literals(step, judgement.labels[index].arguments), **judgement.things[index]}
+        if not step.arguments.keys() <= values.keys() or any(value.is_open for value in values.values()):
+            return ruling
+        resolved = self.labelling.resolved(spec, values, occasion.workspace, occasion.now)
+        if self.policy.needs_values(spec.name):
+            known = self._circumstances_of(spec.name, occasion.now, occasion.workspace)
+            found = self.policy.judge_call(spec, resolved, known).ruling
+            ruling = found if SEVERITY[found.verdict] > SEVERITY[ruling.verdict] else ruling
+        asks = judgement.decisions[index].possible[-1] if ruling.rule == CONSENT_OPEN else ruling
+        rule, now = self.policy.key_of(spec.name, asks.rule), self.moment(occasion.now)
+        consent = self._records.consents.find(spec, resolved, rule, now) if spec.effect != "none" else None
+        if consent is not None and (consent.verdict == "deny" or ruling.rule == CONSENT_OPEN):
+            return _by_consent(consent.number, consent.verdict)
+        return asks
 
     # ── What comes along ──────────────────────────────────────────────────────────────────────────────────
 
@@ -206,7 +258,7 @@ class Judge:
         found: list[Ruling] = []
         n_before: Counter[str] = Counter()
         for thing, other, values in self._set_off(things, context):
-            never = self._records.consents.find(other, values, "", context.now)
+            never = self._records.consents.find(other, values, "", self.moment(context.now))
             if never is not None and never.verdict == "deny":
                 found.append(_by_consent(never.number, "deny"))
                 continue
@@ -219,10 +271,7 @@ class Judge:
             elif ruling.verdict == "ask" and ruling.rule != "default":
                 found.append(Ruling("ask", f"it is part of {thing!r}: {ruling.reason}", SETS_OFF))
         if spec.effect != "none" and (addresses := told(things)):
-            n_more = len(addresses) - MAX_TOLD
-            said = ", ".join(addresses[:MAX_TOLD]) + (f" and {n_more} more" if n_more > 0 else "")
-            why = f"the calendar server may write to {said} about it, which cannot be taken back"
-            found.append(Ruling("ask", why, TOLD))
+            found.append(Ruling("ask", told_reason(addresses), TOLD))
         return tuple(found)
 
     def _set_off(
@@ -277,59 +326,39 @@ class Judge:
         return {tool: self._circumstances_of(tool, occasion.now, occasion.workspace) for tool in tools}
 
     def _circumstances_of(self, tool: str, now: dt.datetime, workspace: Workspace) -> Circumstances:
-        counts = self._records.counts.within(tool, self.policy.rates(tool), now)
-        return Circumstances(now, self._labelling.book(workspace, now), counts)
+        moment = self.moment(now)
+        counts = self._records.counts.within(tool, self.policy.rates(tool), moment)
+        return Circumstances(moment, self.labelling.book(workspace, now), counts)
 
     # ── One call ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def against(
-        self,
-        step: Step,
-        labels: StepLabels,
-        arguments: Mapping[str, Value],
-        words: Mapping[str, Value],
-        context: CallContext,
-        *,
-        agreed: Agreed | None,
-        warrant: Warrant | None,
-    ) -> Against:
-        """Collect the objections to calling `step` with these values.
+    def against(self, call: Call, *, agreed: Agreed | None, warrant: Warrant | None) -> Against:
+        """Collect the objections to a call.
 
         Args:
             agreed: What the owner saw of the step and agreed to; None where nobody was asked.
-            arguments: With the things they name.
-            words: As the plan has them, which is what the request licenses.
-            labels: The step's labels, as predicted when the plan was allowed.
         """
-        is_agreed = agreed is not None
-        spec = self._specs[step.tool]
-        rulings: list[Ruling] = []
-        resolved: Mapping[str, Value] = arguments
+        now, context = self.moment(call.context.now), call.context
+        spec = self._specs[call.step.tool]
+        resolved = call.arguments
         if self._sinks[spec.name]:
-            resolved = self._labelling.resolved(spec, arguments, context.workspace, context.now)
-            if (fault := self._sink_fault(labels, spec, resolved, is_agreed=is_agreed)) is not None:
-                rulings.append(fault)
+            resolved = self.labelling.resolved(spec, resolved, context.workspace, context.now)
         if spec.effect != "none":
-            never = self._records.consents.find(spec, resolved, "", context.now)
+            never = self._records.consents.find(spec, resolved, "", now)
             if never is not None and never.verdict == "deny":
                 return Against((_by_consent(never.number, "deny"),))
-        if self.policy.needs_values(spec.name):
-            known = self._circumstances_of(spec.name, context.now, context.workspace)
-            ruling = self.policy.judge_call(spec, resolved, known).ruling
-            if ruling.verdict == "deny" or (ruling.verdict == "ask" and not (agreed and agreed.was_for(ruling))):
-                rulings.append(ruling)
-        elif not is_agreed and spec.effect != "none":
-            ruling = self.policy.rule_tool(spec)
-            if ruling.verdict == "ask":  # a standing consent allowed the plan, perhaps not for these values
-                rulings.append(ruling)
-        coming = self._what_comes_along(spec, arguments, context)
-        rulings += [one for one in coming if one.verdict == "deny" or not (agreed and agreed.saw(arguments))]
-        if warrant is not None and step.refs():  # literals were judged with the plan
-            ruling = warrant.judge(spec.name, words, arguments)
-            if ruling.verdict != "allow" and not (is_agreed and ruling.rule == "warrant.licence"):
+        rulings = [
+            *self._sink_fault(call.labels, spec, resolved, is_agreed=agreed is not None),
+            *self._by_rules(spec, resolved, context, agreed),
+        ]
+        coming = self._what_comes_along(spec, call.arguments, context)
+        rulings += [one for one in coming if one.verdict == "deny" or not (agreed and agreed.saw(call.arguments))]
+        if warrant is not None and call.step.refs():  # literals were judged with the plan
+            ruling = warrant.judge(spec.name, call.words, call.arguments)
+            if ruling.verdict != "allow" and not (agreed is not None and ruling.rule == "warrant.licence"):
                 rulings.append(ruling)
         consents = {
-            ruling: self._records.consents.find(spec, resolved, self.policy.key_of(spec.name, ruling.rule), context.now)
+            ruling: self._records.consents.find(spec, resolved, self.policy.key_of(spec.name, ruling.rule), now)
             for ruling in rulings
             if ruling.verdict == "ask"
         }
@@ -337,10 +366,24 @@ class Judge:
         left = tuple(ruling for ruling in rulings if ruling not in given)
         return Against(left, next(iter(given.values()), None))
 
+    def _by_rules(
+        self, spec: ToolSpec, values: Mapping[str, Value], context: CallContext, agreed: Agreed | None
+    ) -> Iterator[Ruling]:
+        """Yield the owner's rule against a call, as far as nobody agreed to it."""
+        if self.policy.needs_values(spec.name):
+            known = self._circumstances_of(spec.name, context.now, context.workspace)
+            ruling = self.policy.judge_call(spec, values, known).ruling
+            if ruling.verdict == "deny" or (ruling.verdict == "ask" and not (agreed and agreed.was_for(ruling))):
+                yield ruling
+        elif agreed is None and spec.effect != "none":
+            ruling = self.policy.rule_tool(spec)
+            if ruling.verdict == "ask":  # a standing consent allowed the plan, perhaps not for these values
+                yield ruling
+
     def _sink_fault(
         self, labels: StepLabels, spec: ToolSpec, arguments: Mapping[str, Value], *, is_agreed: bool
-    ) -> Ruling | None:
-        """Return the objection if a value that decides where data goes has an unforeseen source; None if it has not."""
+    ) -> Iterator[Ruling]:
+        """Yield the objection if a value that decides where data goes has an unforeseen source."""
         for name in self._sinks[spec.name]:
             value = arguments.get(name)
             if value is None or name not in labels.arguments:
@@ -348,17 +391,20 @@ class Judge:
             expected = labels.expected(name).strangers
             came_from = f"{name!r} of {spec.name} decides where data goes; its value comes from "
             if unforeseen := value.label.strangers - expected:
-                if names := self._labelling.unconfirmed_names(value.data):
+                if names := self.labelling.unconfirmed_names(value.data):
                     said = (
                         f"{names[0]!r} in your contacts turned up without you, so its address is a stranger's until you"
                     )
-                    return Ruling("ask", f"{said} confirm it (`hearth policy contacts`)", UNFORESEEN)
-                said = f"{', '.join(sorted(unforeseen))}, which was not foreseen when the plan was allowed"
-                return Ruling("ask", came_from + said, UNFORESEEN)
+                    said = f"{said} confirm it (`hearth policy contacts`)"
+                else:
+                    sources = ", ".join(sorted(unforeseen))
+                    said = f"{came_from}{sources}, which was not foreseen when the plan was allowed"
+                yield Ruling("ask", said, UNFORESEEN)
+                return
             if value.label.strangers and not is_agreed:
                 said = f"{', '.join(sorted(value.label.strangers))}, and is not in your contacts"
-                return Ruling("ask", came_from + said, "label")
-        return None
+                yield Ruling("ask", came_from + said, "label")
+                return
 
     def explain_call(self, tool: str, arguments: Mapping[str, Value], context: CallContext) -> Decision:
         """Judge one call with these values, without regard to a plan. Nothing is called or asked."""
@@ -369,7 +415,7 @@ class Judge:
             things = {
                 name: replace(value, is_open=not self._is_known(spec, name, value)) for name, value in arguments.items()
             }
-        resolved = self._labelling.resolved(spec, things, context.workspace, context.now)
+        resolved = self.labelling.resolved(spec, things, context.workspace, context.now)
         decision = self.policy.judge_call(spec, resolved, self._circumstances_of(tool, context.now, context.workspace))
         coming = self._what_comes_along(spec, things, context)
         decision = replace(decision, ruling=_with_what_comes(decision.ruling, coming))
@@ -395,8 +441,26 @@ def _with_what_comes(ruling: Ruling, coming: tuple[Ruling, ...]) -> Ruling:
     return ruling
 
 
+def _made_up(plan: Plan, index: int) -> Ruling | None:
+    """Return the ruling on a step that is given what another planner made up, or what that finds; None for others."""
+    found = unsaid_in(plan, index)
+    if found is None:
+        return None
+    (place, name), tool = found, plan.steps[index].tool
+    said = f"{name!r} of {plan.steps[place].tool} comes from {source_words(label_of(plan.steps[place].unsaid[name]))}"
+    given = "" if place == index else f", and what it finds goes to {tool}"
+    return Ruling("ask", f"{said}{given}: your request does not say it", MADE_UP)
+
+
 def _by_consent(number: int, verdict: Literal["allow", "deny"]) -> Ruling:
     said = "agreed to this for good" if verdict == "allow" else "said never to this"
     return Ruling(
         verdict, f"you {said} (consent {number}; `hearth policy consents` lists and revokes)", f"consent.{number}"
     )
+
+
+def told_reason(addresses: Sequence[str]) -> str:
+    """Say whom a server may write to about a change."""
+    n_more = len(addresses) - MAX_TOLD
+    said = ", ".join(addresses[:MAX_TOLD]) + (f" and {n_more} more" if n_more > 0 else "")
+    return f"the calendar server may write to {said} about it, which cannot be taken back"

@@ -12,7 +12,7 @@ the text and files of a draft that another program changed since Hearth wrote it
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from hearth.guard.flow.labels import (
@@ -28,14 +28,17 @@ from hearth.guard.flow.labels import (
     vouched,
     with_vouched,
 )
-from hearth.guard.flow.provenance import KEYS, Origin, digest_of, records
-from hearth.guard.flow.trusted_contacts import DOMAIN, AddressBook, KnownAddresses, normalised, standing_for
+from hearth.guard.flow.provenance import KEYS, Origin, records
+from hearth.guard.flow.trusted_contacts import DOMAIN, AddressBook, Confirmed, KnownAddresses, normalised, standing_for
 from hearth.guard.guard_state import Records
 from hearth.protocols import CallContext, Workspace
 from hearth.types import OWNER, TRUSTED_SOURCES, Label, Plain, ToolSpec
 
 MAX_STANDING_IN = 1000
 """Most ids standing for recipients that are remembered, from this process and earlier ones."""
+
+MAX_CONTENTS = 32
+"""Most contents of one record that are known as Hearth's writing: one that was undone is again what it was before."""
 
 _KEYS_ONLY = OWNER.sources | {"device"}
 """An id from these sources alone says nothing of the record: the owner typed it, or a list gave it."""
@@ -99,7 +102,7 @@ class Labelling:
         """Ids of the cards that do not vouch, for a tool that looks for contacts."""
         if spec.domain != DOMAIN:
             return frozenset()
-        return frozenset(card.id for card in self.book(workspace, now).unconfirmed)
+        return frozenset(card.id for card in self.book(workspace, now).unconfirmed if card.email or card.phone)
 
     # ── Arguments ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -134,8 +137,19 @@ class Labelling:
 
     # ── Results ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def labelled(self, spec: ToolSpec, data: Plain, arguments: Mapping[str, Value], context: CallContext) -> Value:
-        """Label the result of a call; remember what was made. Raises: StoreError."""
+    def labelled(
+        self,
+        spec: ToolSpec,
+        data: Plain,
+        arguments: Mapping[str, Value],
+        context: CallContext,
+        lent: frozenset[str] = frozenset(),
+    ) -> Value:
+        """Label the result of a call; remember what was made. Raises: StoreError.
+
+        Args:
+            lent: Sources of what the result has from memory.
+        """
         if spec.domain == DOMAIN:
             if spec.effect != "none":
                 self.forget_book()
@@ -143,7 +157,7 @@ class Labelling:
         if spec.effect != "none" and spec.domain in self._tracked:
             self._note_made(spec, data, arguments, context)
         labels = result_labels(
-            spec, {name: value.label for name, value in arguments.items()}, self._sources(spec, data, context)
+            spec, {name: value.label for name, value in arguments.items()}, self._sources(spec, data, context, lent)
         )
         labels = self._with_vouched(spec, data, labels, context)
         if spec.origins:
@@ -152,19 +166,28 @@ class Labelling:
                 del self._stands_for[next(iter(self._stands_for))]
         return Value(data, labels.whole, labels.fields or NO_FIELDS)
 
-    def _sources(self, spec: ToolSpec, data: Plain, context: CallContext) -> frozenset[str] | None:
+    def _sources(
+        self, spec: ToolSpec, data: Plain, context: CallContext, lent: frozenset[str]
+    ) -> frozenset[str] | None:
         """Find the known sources of the records in a result; None when their tool's declaration stands."""
-        if not context.origins and spec.domain not in self._tracked:
+        if not (context.origins or context.rests_on or lent) and spec.domain not in self._tracked:
             return None
-        found: set[str] = set()
+        found = set(lent)
+        for (domain, name), source in context.rests_on.items():
+            made = self._records.provenance.of(domain, name)
+            found |= made.sources if made is not None else {source}
+        first_read: dict[str, Origin] = {}
         for name, record in records(data):
             if name in context.origins:
                 found.add(context.origins[name])
             origin = self._records.provenance.of(spec.domain, name)
-            if origin is not None and origin.digest == _digest(spec, record):
+            if origin is not None:
                 found |= origin.sources
-            elif spec.unconfirmed:
+                if not origin.digest and name in context.contents:  # made before its content was noted
+                    origin = first_read[name] = Origin(origin.sources, context.contents[name][-1])
+            if spec.unconfirmed and (origin is None or not _is_as_noted(spec, origin, name, record, context)):
                 found.add(spec.unconfirmed)
+        self._records.provenance.note(spec.domain, first_read, context.now)
         return frozenset(found | {spec.source}) if found else None
 
     def _with_vouched(self, spec: ToolSpec, data: Plain, labels: ResultLabels, context: CallContext) -> ResultLabels:
@@ -189,14 +212,11 @@ class Labelling:
         noted: dict[str, Origin] = {}
         for name, record in records(data):
             before = self._records.provenance.of(spec.domain, name)
-            digest = _digest(spec, record)
             if before is not None:
-                if sources <= TRUSTED_SOURCES or before.digest == digest:
-                    noted[name] = Origin(before.sources | sources, digest)
-                else:
-                    noted[name] = Origin(before.sources | sources, before.digest)
+                own = {key for key, value in arguments.items() if value.data} if sources <= TRUSTED_SOURCES else set()
+                noted[name] = Origin(before.sources | sources, _noted(spec, name, record, context, before, own))
             elif name not in given:
-                noted[name] = Origin(sources or frozenset({"device"}), digest)
+                noted[name] = Origin(sources or frozenset({"device"}), _noted(spec, name, record, context))
         self._records.provenance.note(spec.domain, noted, context.now)
 
 
@@ -212,9 +232,35 @@ def _stand_ins(spec: ToolSpec, data: Plain, labels: Mapping[str, Label]) -> dict
     return found
 
 
-def _digest(spec: ToolSpec, record: Mapping[str, Plain]) -> str:
-    """Digest of what is remembered of a card besides its origin: its addresses; empty for other records."""
-    return digest_of((record.get("email"), record.get("phone"))) if spec.domain == DOMAIN else ""
+def _noted(
+    spec: ToolSpec,
+    name: str,
+    record: Mapping[str, Plain],
+    context: CallContext,
+    before: Origin | None = None,
+    given: Collection[str] = (),
+) -> str:
+    """What is noted of a record besides its origin. Of a card, what is confirmed of it: all that a new one holds, and
+    what the owner gave to one that was there `before`. Of others, what Hearth wrote there, where their tool says so; in
+    one that another program wrote to since, nothing becomes Hearth's."""
+    email, phone = record.get("email"), record.get("phone")
+    if spec.domain == DOMAIN:
+        new = Confirmed.of(email, phone)
+        return str(new if before is None else Confirmed.read(before.digest, email, phone).after(email, phone, given))
+    contents = context.contents.get(name, ())
+    known = before.digest.split() if before is not None else []
+    if not contents or (known and contents[0] not in known):
+        return " ".join(known)
+    return " ".join([*(one for one in known if one != contents[-1]), contents[-1]][-MAX_CONTENTS:])
+
+
+def _is_as_noted(spec: ToolSpec, origin: Origin, name: str, record: Mapping[str, Plain], context: CallContext) -> bool:
+    """Whether a record is as Hearth left it: of a card, its address and its number; of a note, all of it."""
+    if spec.domain == DOMAIN:
+        email, phone = record.get("email"), record.get("phone")
+        return Confirmed.read(origin.digest, email, phone).has_both(email, phone)
+    contents = context.contents.get(name)
+    return not contents or contents[-1] in origin.digest.split()
 
 
 def _values(data: Plain, name: str) -> list[Plain]:

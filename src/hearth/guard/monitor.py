@@ -14,29 +14,55 @@ executor's part), and code in this process that calls a tool's function itself.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from hearth.errors import DeniedError, HearthError, NotFound, NotInEnum, ToolCrashed
 from hearth.formats.tool_signature import from_plain
 from hearth.guard.agreements import Agreement
-from hearth.guard.decision import CHANGED, NEVER_CONSENTED, OF_A_PROGRAM, READS_ONLY, Agreed, Judge, Occasion, Rights
+from hearth.guard.decision import (
+    CHANGED,
+    NEVER_CONSENTED,
+    OF_A_PROGRAM,
+    READS_ONLY,
+    TOLD,
+    Agreed,
+    Call,
+    Judge,
+    Occasion,
+    Rights,
+    told_reason,
+)
 from hearth.guard.egress.speculative_reads import Foreseen
 from hearth.guard.flow.injection import InjectionReader
-from hearth.guard.flow.labels import StepLabels, Value, acted_on, effect_on, join_all, refs_in
+from hearth.guard.flow.labels import PlannedStep, StepLabels, Value, acted_on, effect_on, join_all, refs_in, told
 from hearth.guard.flow.memory_labels import MarkedMemory
 from hearth.guard.flow.provenance import Origin
 from hearth.guard.flow.result_validation import checked
 from hearth.guard.flow.trusted_contacts import KnownAddresses
 from hearth.guard.guard_state import Records
-from hearth.guard.label_assignment import Labelling
 from hearth.guard.policy.consents import Consent, deciding, is_fixed
-from hearth.guard.policy.policy import Decision, Judgement, Policy, literal, strictest
+from hearth.guard.policy.policy import Decision, Judgement, Policy, literals, strictest
 from hearth.guard.policy.question import Question, difference, question, quoted
 from hearth.guard.referents import Referents, Resolved
-from hearth.protocols import Approver, CallContext, Cause, Reply, Tool
+from hearth.protocols import Approver, CallContext, Cause, Reply, Reverting, Tool
 from hearth.storage.trace import CallRecord
-from hearth.types import PUBLIC, Argument, Asked, Parameter, Plain, Plan, Ref, Referent, Ruling, Step, ToolSpec
+from hearth.types import (
+    OWNER,
+    OWNERS_WORD,
+    PUBLIC,
+    Argument,
+    Asked,
+    Parameter,
+    Plain,
+    Plan,
+    Ref,
+    Referent,
+    Ruling,
+    Step,
+    ToolSpec,
+)
 
 MAX_ALLOWED_PLANS = 64
 """Most allowed plans that are remembered; the oldest is dropped first."""
@@ -85,12 +111,14 @@ class Monitor:
         approver: Approver,
         records: Records | None = None,
         reader: InjectionReader | None = None,
+        clock: Callable[[], dt.datetime] | None = None,
     ) -> None:
         """Set up the monitor.
 
         Args:
             records: State that outlives a request; without it, state is forgotten with the process.
             reader: Looks for instructions in what strangers wrote; without it, none are looked for.
+            clock: As `Judge`.
         """
         self._reader = reader
         self._tools = dict(tools)
@@ -102,9 +130,9 @@ class Monitor:
         self.specs: Mapping[str, ToolSpec] = {name: tool.spec for name, tool in self._tools.items()}
         """The registered tools as everyone else may see them."""
         self._parameters: dict[str, dict[str, Parameter]] = {}
-        self._labelling = Labelling(self.specs, self._records)
         self._referents = Referents(self._tools)
-        self._judge = Judge(self.specs, policy, self._records, self._labelling, self._referents)
+        self._judge = Judge(self.specs, policy, self._records, self._referents, clock)
+        self._labelling = self._judge.labelling
         self._asked: list[Asked] = []
         self.foreseen: Foreseen | None = None
         """Results read for this request before its plan was settled."""
@@ -140,43 +168,62 @@ class Monitor:
         """
         if self.rights == "reads" and any(self._changes(step) for step in plan.steps):
             return Ruling("deny", "whoever asked may only read here", READS_ONLY)
-        before = self._allowed.get(id(extends)) if extends is not None else None
-        if before is not None and before.only is not None:
-            before = None  # it was only looked up
-        n_consented = 0
-        agreed: frozenset[int] = frozenset()
-        if before is not None and plan.steps[: len(before.steps)] == before.steps:
-            n_consented, agreed = len(before.steps), before.agreed
+        before = self._settled(extends)
         if occasion is None and before is not None:
             occasion = before.occasion
         elif occasion is not None and occasion.warrant is None:
             self._labelling.forget_book()  # the owner may have changed contacts since the last request
+        agreed: frozenset[int] = frozenset()
+        kept: dict[int, frozenset[str]] = {}
+        n_consented = 0
+        if before is not None and plan.steps[: len(before.steps)] == before.steps:
+            n_consented, agreed, kept = len(before.steps), before.agreed, dict(before.kept)
         judgement = self._judge.of_plan(plan, n_consented, occasion)
         judgement = self._judge.with_found(judgement, plan, things or {}, occasion)
         ruling = judgement.ruling
         if self.rights == "asks" and ruling.verdict == "allow" and any(map(self._changes, plan.steps[n_consented:])):
             ruling = Ruling("ask", "another program asks for it", OF_A_PROGRAM)
             judgement = replace(judgement, ruling=ruling)
-        kept: dict[int, frozenset[str]] = dict(before.kept) if before is not None and n_consented else {}
+        further = range(n_consented, len(plan.steps))
         if ruling.verdict == "ask":
-            asking = {
-                k: self._judge.rules_answered(plan.steps[k].tool, r.rule)
-                for k, r in enumerate(judgement.steps)
-                if r.verdict == "ask"
-            }
-            book = self._labelling.book(occasion.workspace, occasion.now) if occasion is not None else None
-            reply = self._ask(question(plan, self.specs, judgement, self._labelling.stand_ins, book), ruling)
-            ruling = self._after(reply, ruling, self._advice(judgement, plan))
-            agreed |= frozenset(range(n_consented, len(plan.steps)))
+            reply = self._ask(self._question(plan, judgement, occasion), ruling)
+            ruling = self._after(reply, ruling, self._advice(judgement, plan, occasion))
+            agreed |= frozenset(further)
             if reply == "always":
-                kept |= {k: rules for k, rules in asking.items() if not rules & NEVER_CONSENTED}
+                kept |= self._answered_for_good(plan, judgement)
             elif reply == "never":
                 self._keep_denials(plan, judgement, occasion)
         if ruling.verdict == "allow":
             allowed = self._remember(plan, judgement, agreed, occasion, kept)
-            if agreed - frozenset(range(n_consented)):
-                self._keep_agreed(allowed, range(n_consented, len(plan.steps)), self._asked[-1])
+            if not agreed.isdisjoint(further):
+                self._keep_agreed(allowed, further, self._asked[-1])
         return ruling
+
+    def _settled(self, plan: Plan | None) -> _Allowed | None:
+        """Return what was agreed to of a plan; None where it was only looked up for, or is not known."""
+        allowed = self._allowed.get(id(plan)) if plan is not None else None
+        return allowed if allowed is not None and allowed.only is None else None
+
+    def _answered_for_good(self, plan: Plan, judgement: Judgement) -> dict[int, frozenset[str]]:
+        """Return the steps that an "always" is for, with the rules it answers."""
+        asking = {
+            k: self._judge.rules_answered(plan.steps[k].tool, r.rule)
+            for k, r in enumerate(judgement.steps)
+            if r.verdict == "ask"
+        }
+        return {k: rules for k, rules in asking.items() if not rules & NEVER_CONSENTED}
+
+    def _question(self, plan: Plan, judgement: Judgement, occasion: Occasion | None) -> Question:
+        """Put a plan into words, with what would be taken back before it."""
+        book = self._labelling.book(occasion.workspace, occasion.now) if occasion is not None else None
+        asked = question(plan, self.specs, judgement, self._labelling.stand_ins, book)
+        if occasion is not None and occasion.takes_back:
+            back = f"First I would take back what I did for {quoted(occasion.takes_back)}."
+            asked = replace(asked, opening=f"{back}\n{asked.opening}")
+        elif occasion is not None and occasion.undoes:
+            back = f"To take back what I did for {quoted(occasion.undoes)}, I would do this:"
+            asked = replace(asked, opening=back)
+        return asked
 
     @staticmethod
     def _agreement(allowed: _Allowed, index: int, asked: Asked) -> Agreement:
@@ -195,6 +242,13 @@ class Monitor:
         if allowed.occasion is not None and allowed.occasion.episode:
             kept = {index: self._agreement(allowed, index, asked) for index in steps}
             self._records.agreements.keep(allowed.occasion.episode, kept)
+
+    def took_back(self, plan: Plan, things: Iterable[str]) -> None:
+        """Note that what an allowed plan is done in the place of was taken back: these things are not as they were when
+        the owner was asked, as the owner wanted, and what was read of them is read again."""
+        self.foreseen = None
+        if (allowed := self._allowed.get(id(plan))) is not None:
+            allowed.touched.update(things)
 
     def _changes(self, step: Step) -> bool:
         return step.tool not in self.specs or self.specs[step.tool].effect != "none"
@@ -292,7 +346,9 @@ class Monitor:
             return Ruling("deny", f"{ruling.reason}{needs} your yes{advice}", ruling.rule)
         return Ruling("deny", "you said no", ruling.rule)
 
-    def _advice(self, judgement: Judgement, plan: Plan) -> str:
+    def _advice(self, judgement: Judgement, plan: Plan, occasion: Occasion | None) -> str:
+        if occasion is not None and occasion.undoes:
+            return "; say “undo that”, and I ask"
         asking = [
             step.tool
             for step, ruling in zip(plan.steps, judgement.steps, strict=True)
@@ -306,18 +362,15 @@ class Monitor:
         """Record a "never" for every step that was asked about and whose deciding values are known."""
         if occasion is None:
             return
+        now = self._judge.moment(occasion.now)
         for index, ruling in enumerate(judgement.steps):
             step, spec = plan.steps[index], self.specs[plan.steps[index].tool]
-            values = {
-                name: Value(literal(value), judgement.labels[index].arguments[name])
-                for name, value in step.arguments.items()
-                if not refs_in(value)
-            } | dict(judgement.things.get(index, {}))
+            values = {**literals(step, judgement.labels[index].arguments), **judgement.things.get(index, {})}
             is_known = deciding(spec, step.arguments) <= values.keys()
             if ruling.verdict == "ask" and is_known:
                 rules = frozenset({self._policy.key_of(spec.name, ruling.rule)})
                 resolved = self._labelling.resolved(spec, values, occasion.workspace, occasion.now)
-                self._records.consents.keep(spec, resolved, "deny", rules, occasion.now, occasion.episode)
+                self._records.consents.keep(spec, resolved, "deny", rules, now, occasion.episode)
 
     def _remember(
         self,
@@ -328,8 +381,8 @@ class Monitor:
         kept: dict[int, frozenset[str]],
     ) -> _Allowed:
         steps = tuple(
-            Step(s.tool, {name: _copied(value) for name, value in s.arguments.items()}, s.after, s.text, s.replaces)
-            for s in plan.steps
+            replace(step, arguments={name: _copied(value) for name, value in step.arguments.items()})
+            for step in plan.steps
         )
         for tool in {step.tool for step in steps if self._policy.rates(step.tool)}:
             self._records.counts.watch(tool)
@@ -369,9 +422,8 @@ class Monitor:
         warrant = allowed.occasion.warrant if allowed.occasion is not None else None
         seen = allowed.things.get(index, {})
         agreed = Agreed(allowed.rulings[index], not step.refs(), seen) if is_agreed else None
-        found = self._judge.against(
-            step, allowed.labels[index], things.values, arguments, context, agreed=agreed, warrant=warrant
-        )
+        call = Call(step, allowed.labels[index], things.values, arguments, context)
+        found = self._judge.against(call, agreed=agreed, warrant=warrant)
         if found.consent is not None:
             allowed.consents[index] = found.consent
         rulings = found.rulings
@@ -396,7 +448,7 @@ class Monitor:
         resolved = self._labelling.resolved(spec, things, context.workspace, context.now)
         book = self._labelling.book(context.workspace, context.now)
         is_seen = index in allowed.agreed
-        asked = difference(plan, index, self.specs, resolved, ruling, book, is_seen=is_seen)
+        asked = difference(PlannedStep(plan, index, self.specs), resolved, ruling, book, is_seen=is_seen)
         if allowed.occasion is not None and allowed.occasion.left_over:
             asked = replace(asked, opening=f"I was stopped while I did this: {quoted(allowed.occasion.left_over)}.")
         reply = self._ask(asked, ruling)
@@ -406,7 +458,7 @@ class Monitor:
         if reply == "always" and not rules & NEVER_CONSENTED:
             allowed.kept[index] = allowed.kept.get(index, frozenset()) | rules
         elif reply == "never":
-            consents.keep(spec, resolved, "deny", rules, context.now, episode)
+            consents.keep(spec, resolved, "deny", rules, self._judge.moment(context.now), episode)
         if final.verdict == "deny":
             return Ruling("deny", f"{final.reason}: {ruling.reason}" if reply != "nobody" else final.reason, final.rule)
         allowed.confirmed[index] = _agreed_to(things)
@@ -419,6 +471,11 @@ class Monitor:
         allowed = self._allowed.get(id(plan))
         known = allowed.resolved.get(index) if allowed is not None else None
         return acted_on(self.specs[plan.steps[index].tool], known[1].values) if known else ()
+
+    def tells(self, plan: Plan, index: int) -> tuple[str, ...]:
+        """Return whom servers write to by themselves when an admitted step is made."""
+        known = self._allowed[id(plan)].resolved.get(index) if id(plan) in self._allowed else None
+        return told(known[1].values) if known is not None else ()
 
     def things_of(self, step: Step, arguments: Mapping[str, Value], context: CallContext) -> Mapping[str, Value]:
         """Return the arguments of a call with the things they name. Raises: HearthError: As `Referents.of_call`."""
@@ -480,7 +537,7 @@ class Monitor:
             join_all(value.label for value in arguments.values()),
         )
         try:
-            memory = MarkedMemory(context.memory, cause.label) if cause.label.strangers else context.memory
+            memory = MarkedMemory(context.memory, cause.label)
             unconfirmed = self._labelling.unconfirmed_ids(tool.spec, context.workspace, context.now)
             egress = context.egress.on_behalf(cause)
             result = tool.call(decoded, replace(context, egress=egress, memory=memory, unconfirmed=unconfirmed))
@@ -492,7 +549,8 @@ class Monitor:
             raise _crashed(tool.spec.name, error) from error
         if tool.spec.effect != "none":
             allowed.touched.update(acted_on(tool.spec, resolved.values))
-        labelled = self._labelling.labelled(tool.spec, checked(result, tool.spec), arguments, context)
+        data = checked(result, tool.spec)
+        labelled = self._labelling.labelled(tool.spec, data, arguments, context, memory.lent_to(data))
         if self._reader is not None:
             labelled = self._reader.looked_through(tool.spec, labelled, context.notices)
         return self._observed(allowed, tool.spec, arguments, labelled, resolved.values)
@@ -517,8 +575,9 @@ class Monitor:
 
         An "always" said of the plan is kept only if the owner saw every stranger's value that references brought.
         """
+        now = self._judge.moment(context.now)
         for called in (spec.name, *self._judge.set_off_by(arguments)):
-            self._records.counts.note(called, context.now)
+            self._records.counts.note(called, now)
         if (consent := allowed.consents.pop(index, None)) is not None:
             self._records.consents.used(consent)
         rules = allowed.kept.pop(index, None)
@@ -529,7 +588,89 @@ class Monitor:
             if index not in allowed.confirmed and _unseen_strangers(spec, allowed.steps[index], resolved):
                 return
             episode = allowed.occasion.episode if allowed.occasion is not None else ""
-            self._records.consents.keep(spec, resolved, "allow", rules, context.now, episode)
+            self._records.consents.keep(spec, resolved, "allow", rules, now, episode)
+
+    def rule_undo(self, undone: CallRecord, said: str, context: CallContext) -> Ruling:
+        """Allow or deny that a call is taken back, by what that amounts to: setting a lock back may unlock a door.
+
+        What a rule of the owner's denies is denied; asked about is what such a rule asks about, and what cannot be
+        taken back itself. That a tool asks by default before it changes something counts for its own calls alone.
+
+        Args:
+            said: The request that is taken back, in its words.
+        Returns:
+            A final ruling, never `ask`.
+        """
+        assert undone.started is not None
+        assert undone.result is not None
+        tool = self._tools.get(undone.started.tool)
+        amounts_to: tuple[Step, ...] = ()
+        if isinstance(tool, Reverting):
+            amounts_to = tool.undo_steps(undone.result.value)
+        occasion = Occasion(context.now, context.workspace, call=context, undoes=said)
+        if not amounts_to and tool is not None:
+            tells, again = self._told_again(tool.spec, undone, context)
+            if tells:
+                return self._rule_telling(again or (Step(tool.spec.name),), tells, occasion)
+        steps = tuple(step for step in amounts_to if step.tool in self.specs)  # no rule can be about others
+        judged = self._judge.of_plan(Plan(steps), occasion=occasion).steps
+        counted = [
+            step
+            for step, ruling in zip(steps, judged)
+            if self.specs[step.tool].effect == "send" or (ruling.verdict != "allow" and ruling.rule != "default")
+        ]
+        if not counted:
+            return Ruling("allow", "taking it back is your word")
+        ruling = self.rule(Plan(tuple(counted), planner=OWNERS_WORD), occasion=occasion)
+        if ruling.verdict == "allow":
+            for step in counted:
+                self._records.counts.note(step.tool, self._judge.moment(context.now))
+        return ruling
+
+    def _told_again(
+        self, spec: ToolSpec, undone: CallRecord, context: CallContext
+    ) -> tuple[tuple[str, ...], tuple[Step, ...]]:
+        """Return whom servers write to when a call is taken back: whom they wrote to when it was made, and those whom
+        the things that it made or changed are shared with now; and a change to each of these things."""
+        assert undone.started is not None
+        result = undone.result.value if undone.result is not None else None
+        made = str(result["id"]) if isinstance(result, dict) and result.get("id") else ""
+        found, steps = dict.fromkeys(undone.started.told), []
+        kind = spec.fields.get("id")
+        for id in dict.fromkeys(filter(None, (*undone.started.things, made))) if spec.effect == "change" else ():
+            step = self._change_of(spec, kind, id)
+            if step is not None:
+                with suppress(HearthError):  # it is gone: who was told when that was done is known
+                    named = {name: Value(id, OWNER) for name in step.arguments}
+                    if others := told(self.things_of(step, named, context)):
+                        found |= dict.fromkeys(others)
+                        steps.append(step)
+        return tuple(found), tuple(steps)
+
+    def _change_of(self, spec: ToolSpec, kind: str | None, id: str) -> Step | None:
+        """Return a change to a thing of the kind that a tool makes, by its id alone."""
+        for other in (spec, *self.specs.values()):
+            if kind and other.domain == spec.domain and other.effect == "change":
+                for parameter in other.parameters:
+                    if parameter.type == kind:
+                        return Step(other.name, {parameter.name: id})
+        return None
+
+    def _rule_telling(self, again: tuple[Step, ...], tells: Sequence[str], occasion: Occasion) -> Ruling:
+        """Allow or deny, as its own call would be, that something is taken back that a server tells others of."""
+        plan = Plan(again, planner=OWNERS_WORD)
+        judgement = self._judge.of_plan(plan, 0, occasion)
+        denials = [judgement.ruling]
+        for step in again:
+            values = {name: Value(id, OWNER) for name, id in step.arguments.items() if isinstance(id, str)}
+            if occasion.call is not None:
+                denials.append(self._judge.explain_call(step.tool, values, occasion.call).ruling)
+        if (denied := next((one for one in denials if one.verdict == "deny"), None)) is not None:
+            return denied
+        ruling = Ruling("ask", told_reason(tells), TOLD)
+        judgement = replace(judgement, steps=(ruling,) * len(again), ruling=ruling)
+        reply = self._ask(self._question(plan, judgement, occasion), ruling)
+        return self._after(reply, ruling, self._advice(judgement, plan, occasion))
 
     def undo(self, tool_name: str, arguments: Mapping[str, Plain], result: Plain, context: CallContext) -> None:
         """Have a tool compensate a call the owner takes back; changes to files are the journal's part.
@@ -631,26 +772,38 @@ def _now_other(allowed: _Allowed, index: int, things: Mapping[str, Value]) -> st
         value = things.get(name)
         if value is None:
             continue
-        if before.is_open:  # the owner agreed to words: they must be what this thing alone is called
-            said = before.data if isinstance(before.data, list) else [before.data]
-            names = {text for one in value.things for text in (one.id, one.name, *one.spellings)}
-            if value.things and not names.issuperset(map(str, said)):
-                return f"{name!r} turned out to be {', '.join(repr(one.said) for one in value.things)}"
-            continue
-        old, new = (
-            [(one.id, one.name, one.text, one.state, one.told) for one in both.things] for both in (before, value)
-        )
-        ids, were = [one[0] for one in new], [one[0] for one in old]
-        if old != new and not (ids == were and allowed.touched.issuperset(ids)):
-            was, now = (", ".join(repr(one.said) for one in both.things) for both in (before, value))
-            if ids == were and was == now:
-                return "; ".join(_changes_of(*pair) for pair in zip(before.things, value.things) if pair[0] != pair[1])
-            if was == now:
-                was, now = (", ".join(repr(one.id) for one in both.things) for both in (before, value))
-            return f"{name!r} was {was} when you agreed, and is {now or 'not known'} now"
-        if not new and before.data != value.data:
-            return f"{name!r} was {before.data!r} when you agreed, and is {value.data!r} now"
+        if said := _turned_out(name, before, value) if before.is_open else _other(name, before, value, allowed.touched):
+            return said
     return ""
+
+
+def _turned_out(name: str, words: Value, found: Value) -> str:
+    """Say what is meant by words that the owner agreed to, unless they are what this thing alone is called."""
+    said = words.data if isinstance(words.data, list) else [words.data]
+    names = {text for one in found.things for text in (one.id, one.name, *one.spellings)}
+    if not found.things or names.issuperset(map(str, said)):
+        return ""
+    return f"{name!r} turned out to be {_said(found)}"
+
+
+def _other(name: str, before: Value, value: Value, touched: set[str]) -> str:
+    """Say how things differ from those that were agreed to, apart from what this plan did to them."""
+    old, new = ([(one.id, one.name, one.text, one.state, one.told) for one in both.things] for both in (before, value))
+    ids, were = [one[0] for one in new], [one[0] for one in old]
+    if old != new and not (ids == were and touched.issuperset(ids)):
+        was, now = _said(before), _said(value)
+        if ids == were and was == now:
+            return "; ".join(_changes_of(*pair) for pair in zip(before.things, value.things) if pair[0] != pair[1])
+        if was == now:
+            was, now = (", ".join(repr(one.id) for one in both.things) for both in (before, value))
+        return f"{name!r} was {was} when you agreed, and is {now or 'not known'} now"
+    if not new and before.data != value.data:
+        return f"{name!r} was {before.data!r} when you agreed, and is {value.data!r} now"
+    return ""
+
+
+def _said(value: Value) -> str:
+    return ", ".join(repr(one.said) for one in value.things)
 
 
 def _changes_of(before: Referent, now: Referent) -> str:

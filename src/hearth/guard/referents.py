@@ -20,7 +20,7 @@ from hearth.errors import Conflict, HearthError, NotFound, SandboxError, ToolCra
 from hearth.formats.addresses import canonical_address, canonical_url, in_letters
 from hearth.formats.tool_signature import from_plain
 from hearth.guard.egress.speculative_reads import ShutEgress
-from hearth.guard.flow.labels import Value, item_type, refs_in
+from hearth.guard.flow.labels import Value, item_type, literal_label, refs_in
 from hearth.protocols import CallContext, Resolver, Resolving, Tool, Workspace
 from hearth.registry import COMPANIONS
 from hearth.types import OWNER, Parameter, Plain, Referent, Step
@@ -101,7 +101,7 @@ class Referents:
             return
         known = {name: value for name, value in found.items() if not value.is_open}
         if argument is not None:
-            known[parameter.name] = Value(_plain(argument), OWNER)
+            known[parameter.name] = Value(_plain(argument), literal_label(step, parameter.name))
         try:
             values = self.of_call(step.tool, known, context).values if step.tool not in hung else {}
             found |= {name: value for name, value in values.items() if value.things or value.is_open}
@@ -109,7 +109,8 @@ class Referents:
             if isinstance(error, ToolTimeout):
                 hung.add(step.tool)
         if argument is not None and parameter.name not in found:
-            found[parameter.name] = Value(_plain(argument), OWNER, is_open=True)
+            label = literal_label(step, parameter.name)
+            found[parameter.name] = Value(_plain(argument), label, is_open=True)
 
     def check_still(self, tool: str, resolved: Resolved, context: CallContext) -> None:
         """Check that what a tool is about to be handed still is what was judged. Raises: Conflict: It is not."""

@@ -1,12 +1,13 @@
 """Keep a home's learned state on disk: killed at any moment, it is as before the change or as after it.
 
-`State` joins the database (demonstrations, versions: the truth) with the folder `learned/` (the student's files, which
-can always be made again from the demonstrations). Files are written under a fresh name first; the one commit that names
-them makes the new version count, together with the demonstrations that go with it. Files that no version names are
-removed.
+`State` is the database (demonstrations, versions: the truth). What plans is solved from the demonstrations that count,
+to the last bit the same whenever that is done, so a version has no files of its own but a prior and a trained tier two
+(`learning.drafting`), in the folder `learned/`. These are written under a fresh name first; the one commit that names
+them makes the version count. Files that no version names are removed.
 
 A demonstration given by `teach` waits for the next version but counts from the next request on; `learn` makes a version
-of all that waits, if the gate lets it. One process at a time opens a state.
+of all that waits, if the gate lets it. The gate asks how the planner of the home would plan its own demonstrations and
+some of those shipped, before and after. One process at a time opens a state.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import json
-import secrets
 import shutil
 import time
 from collections import Counter
@@ -24,32 +24,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hearth.atomic_files import replacing
-from hearth.config import read_settings
-from hearth.errors import RegistryError, StatisticsError, StoreError
+from hearth.errors import RegistryError
 from hearth.formats.plan_json import read_graph, read_tools, tool_to_json
 from hearth.learning import demonstration_store as rows
 from hearth.learning import tier_files
 from hearth.learning.demonstration_store import Buffer, Checked, Contradiction, Entry, Refused, as_entry
-from hearth.learning.tasks import (
-    Allocation,
-    Frontier,
-    Task,
-    allocate,
-    by_sample,
-    grouped,
-)
+from hearth.learning.tasks import Task, grouped
 from hearth.learning.versions import promotion_gate
-from hearth.learning.versions.lineage import Lineage, Version
-from hearth.learning.versions.promotion_gate import Verdict
-from hearth.learning.versions.version_report import Described, Progress, describe, scores_of, silent
-from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.ranker_options import StudentOptions
-from hearth.planning.ranking.statistics import prior_file
-from hearth.planning.ranking.statistics.device_profiles import PROFILES
-from hearth.planning.ranking.statistics.sufficient_statistics import Statistics
-from hearth.planning.ranking.statistics.vector_layout import public_tools
-from hearth.planning.warm_start import beside
-from hearth.protocols import Encoder, Proposer
+from hearth.learning.versions.lineage import Lineage, NewVersion, Version
+from hearth.learning.versions.promotion_gate import Verdict, node_f1
+from hearth.learning.versions.rehearsal import JUDGE, Rehearsal
+from hearth.learning.versions.version_report import Described, Progress, describe, scored, silent, tasks_of
+from hearth.planning.adaptation.owner_macros import OWNERS
+from hearth.planning.deferral.cascade import CONFIDENT
+from hearth.protocols import Encoder
 from hearth.storage.database import HomeLock, Store
 from hearth.types import Demonstration, ToolSpec
 
@@ -57,16 +45,12 @@ __all__ = ["Described", "Progress", "Report", "State", "silent"]
 
 Graph = frozenset[tuple[str, str]]
 
-N_AT_ONCE = 200
-"""Most waiting demonstrations that are taken up when a state is opened; more wait for `learn`, which shows progress."""
 _OWN = ("student-", "pointer-", "prior-")
-"""Prefixes of the names of folders that belong to versions."""
+"""Prefixes of the names of what lies in `learned/`; an older Hearth kept students there."""
 _N_ADAPTERS = 2
 """Number of trained second tiers kept, the newest; a rollback to an older one does without it."""
-_N_READ = 32
-"""Requests read at once: few enough that progress moves."""
-_N_JUDGED_NEW = 150
-_N_NEAREST = 15
+_N_JUDGED, _N_JUDGED_SHIPPED, _N_JUDGED_NEW = 100, 50, 40
+"""Most demonstrations on which versions are compared: of one's own, shipped, new."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +60,7 @@ class Report:
     version: int | None
     """The version made; None when none was."""
     n_learnt: int
-    """Number of demonstrations that are new in it."""
+    """Number of demonstrations that are new in it; of the first one, where nothing else is, of those shipped."""
     refused: tuple[Refused, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
     n_known: int = 0
@@ -90,67 +74,82 @@ class Report:
     """Further notes for a person."""
 
 
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What can be planned with."""
+
+    tools: Mapping[str, ToolSpec] | None = None
+    """Kept in `tools.json` unless the folder is a home, whose tools are its own. By default those in `tools.json`."""
+    graph: Graph | None = None
+    """Links that are possible; kept in `graph.json`, and read from there when left out."""
+    more_tools: Mapping[str, ToolSpec] | None = None
+    """Offered beside a home's own, and kept in `tools.json`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """Why a version is promoted, and what it rests on beside its demonstrations."""
+
+    parent: int | None
+    reason: str
+    verdict: Verdict | None
+    """The gate's; None where there was nothing to compare with."""
+    cpu_s: float
+    """What it took to learn it."""
+    adapter: str = ""
+    """Name of the trained second tier, if any."""
+    prior: str = ""
+    """Name of the prior of others' learning, if any."""
+    tier_two: Mapping[str, object] | None = None
+    """Record of the training, where this is what is new."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """How the version before plans what the next one is judged by."""
+
+    scores: Mapping[str, float]
+    is_new_to_it: bool = False
+    """True when more of what is new was not planned at all than was planned otherwise."""
+    otherwise: Mapping[str, float] = field(default_factory=dict)
+    """Ids of what is new and was planned otherwise, with the plan's confidence."""
+
+
+@dataclass(eq=False)
 class State:
     """The learned state of one folder. Make it with `State.open`, end it with `close`. Not thread-safe."""
 
-    def __init__(
-        self,
-        folder: Path,
-        store: Store,
-        encoder: Encoder,
-        tools: Mapping[str, ToolSpec],
-        graph: Graph | None,
-        options: StudentOptions | None,
-        resources: ExitStack,
-    ) -> None:
-        self.folder = folder
-        self.store = store
-        self.tools = dict(tools)
-        self.graph = graph
-        self.buffer = Buffer(store)
-        self.lineage = Lineage(store)
-        self.encoder = encoder
-        self._options = options
-        self._student: Student | None = None
-        self._resources = resources
+    folder: Path
+    store: Store
+    encoder: Encoder
+    tools: dict[str, ToolSpec]
+    graph: Graph | None
+    _resources: ExitStack
+
+    def __post_init__(self) -> None:
+        self.buffer = Buffer(self.store)
+        self.lineage = Lineage(self.store)
 
     @classmethod
-    def open(
-        cls,
-        folder: Path,
-        encoder: Encoder,
-        *,
-        tools: Mapping[str, ToolSpec] | None = None,
-        graph: Graph | None = None,
-        more_tools: Mapping[str, ToolSpec] | None = None,
-        store: Store | None = None,
-        options: StudentOptions | None = None,
-    ) -> State:
+    def open(cls, folder: Path, encoder: Encoder, offer: Offer = Offer(), *, store: Store | None = None) -> State:
         """Open a home, or any folder (made when it is not there).
 
         Args:
-            tools: Tools that can be planned with; kept in `tools.json` unless the folder is a home, whose tools are its
-                own. By default those in `tools.json`.
-            graph: Links that are possible; kept in `graph.json`, and read from there when left out.
-            more_tools: Offered beside a home's own, and kept in `tools.json`.
             store: The folder's database when the caller has it open; the caller then holds the folder's lock.
         Raises:
             RegistryError: No tools were given, and none are kept. HomeBusyError: Another process has the folder.
             StoreError: The database is damaged, full or locked.
         """
+        tools, graph = offer.tools, offer.graph
         with ExitStack() as stack:
             if store is None:
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
                 stack.enter_context(HomeLock(folder))
                 store = stack.enter_context(Store.open(folder / "hearth.db"))
-            is_home = (folder / "hearth.toml").exists()
-            if options is None and is_home:
-                profile = read_settings(folder / "hearth.toml").learning.profile
-                options = PROFILES[profile] if profile != "large" else None
             kept = read_tools(folder / "tools.json") if (folder / "tools.json").exists() else {}
-            if not is_home and tools is not None:
+            if not (folder / "hearth.toml").exists() and tools is not None:
                 kept = dict(tools)
-            kept = {**kept, **(more_tools or {})}
+            kept = {**kept, **(offer.more_tools or {})}
             if tools is None and not kept:
                 raise RegistryError(f"{str(folder)!r} knows no tools yet; give them with --tools tool_desc.json")
             if kept:
@@ -161,8 +160,8 @@ class State:
             elif (folder / "graph.json").exists():
                 graph = read_graph(folder / "graph.json")
             offered = {**kept, **(tools or {})}
-            state = cls(folder, store, encoder, offered, graph, options, stack.pop_all())
-        state._sweep()
+            state = cls(folder, store, encoder, offered, graph, stack.pop_all())
+        state.sweep()
         state.erase()
         return state
 
@@ -176,94 +175,19 @@ class State:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # ── The student ───────────────────────────────────────────────────────────────────────────────────────
-
-    @property
-    def student(self) -> Student:
-        """Return the student that plans now: the current version and what waits; made at first need."""
-        if self._student is None:
-            self._student = self._made()
-        return self._student
-
-    def _made(self) -> Student:
-        student = self._of_version(self.lineage.current())
-        have = self.buffer.ids()
-        members = self.lineage.members(self._number())
-        student.remove(*(id for id in student.ids if have.get(id) != members.get(id)))
-        waiting = [id for id in have if have[id] != members.get(id)]
-        if len(waiting) <= N_AT_ONCE:
-            self._teach(student, self.buffer.of(waiting).values())
-        return student
-
-    def _number(self) -> int | None:
-        current = self.lineage.current()
-        return current.number if current else None
-
-    def _adapter(self) -> str:
-        current = self.lineage.current()
-        return current.adapter if current else ""
-
-    def _blank(self) -> Student:
-        return Student(self.encoder, self.tools, self._options, self.graph)
-
-    def _of_version(self, version: Version | None) -> Student:
-        """Return a version's student, from its files or, where these are gone or damaged, its demonstrations."""
-        if version is None:
-            return self._blank()
-        files = self.path(version.folder)
-        if version.folder and files.exists():
-            try:
-                proposer, prior = self.proposer_of(version.adapter), self.prior_of(version)
-                student = Student.load(files, self.encoder, self.tools, self.graph, proposer, prior)
-                if self._options is None or student.options == self._options:
-                    return student
-            except (StoreError, StatisticsError):
-                pass  # damaged, or of another encoder: the demonstrations suffice
-        student = self._blank()
-        student.take_prior(self.prior_of(version))
-        self._teach(student, self.buffer.of(self.lineage.members(version.number)).values())
-        self.adopt(student, version.adapter)
-        student.renew()
-        return student
-
-    def prior_of(self, version: Version | None) -> Statistics | None:
-        """Return the prior of a version; None where it had none, or its file is gone or damaged."""
-        name = str(version.record.get("prior", "")) if version is not None else ""
-        try:
-            return (
-                prior_file.read(self.path(name)).seen_by((self._options or StudentOptions()).reading) if name else None
-            )
-        except (StoreError, StatisticsError):
-            return None
-
-    def proposer_of(self, adapter: str) -> Proposer | None:
-        """Open the trained tier two of that name; None for no name, or when its files are gone or damaged."""
-        if not adapter or not self.path(adapter).exists():
-            return None
-        return tier_files.opened(self.path(adapter), self.tools, self.graph)
-
-    def adopt(self, student: Student, adapter: str) -> str:
-        """Give `student` the proposals of a trained tier two, or none; return the name of the one used."""
-        proposer = self.proposer_of(adapter)
-        student.adopt(proposer, tier_files.held(self.path(adapter)) if proposer is not None else {})
-        return adapter if proposer is not None else ""
-
     def path(self, name: str) -> Path:
         """Return the path of a version's files."""
         return self.folder / "learned" / name
 
-    def _teach(self, student: Student, entries: Iterable[Entry], progress: Progress = silent) -> None:
-        """Teach the student, a few demonstrations at a time."""
-        shown = [e.demonstration for e in entries if e.demonstration.plan.steps]
-        for start in range(0, len(shown), _N_READ):
-            student.learn(shown[start : start + _N_READ])
-            progress("learning", min(start + _N_READ, len(shown)), len(shown))
+    def digest(self) -> str:
+        """Return a SHA-256 of all that plans; empty when nothing was taught."""
+        return Rehearsal(self.encoder, self.store, self.tools).digest()
 
-    def set_tools(self, tools: Mapping[str, ToolSpec]) -> None:
-        """Offer these tools from now on."""
-        self.tools = dict(tools)
-        if self._student is not None:
-            self._student.set_tools(tools)
+    def lost_tier(self) -> str:
+        """Tell a person why the trained tier two takes no part any more; empty when it does, or there is none."""
+        current = self.lineage.current()
+        what = tier_files.fault(self.path(current.adapter)) if current is not None and current.adapter else ""
+        return f"tier two takes no part: its files are {what}; `hearth learn --tier two` trains another" if what else ""
 
     # ── Teaching: at once ─────────────────────────────────────────────────────────────────────────────────
 
@@ -274,10 +198,8 @@ class State:
             StoreError: Nothing was taken in.
         """
         checked = self.buffer.check(map(as_entry, demonstrations), self.tools)
-        student = self.student
         self.buffer.quarantine(checked.touched, self.tools)
         self.buffer.keep(checked.entries)
-        self._teach(student, checked.entries)
         return checked
 
     # ── Learning: a version ───────────────────────────────────────────────────────────────────────────────
@@ -303,156 +225,138 @@ class State:
         checked = self.buffer.check(map(as_entry, demonstrations), self.tools)
         self.buffer.quarantine(checked.touched, self.tools)
         self.buffer.hold(checked.entries)
-        student = self.student
-        self._student = None  # until all is done: an exception leaves it to be made again from what is on disk
-        current = self._number()
-        old = self.lineage.members(current)
+        version, have = self.lineage.current(), self.buffer.ids()
+        old = self._members(version)
         held = self.buffer.set_aside("waiting")
-        waiting = self.buffer.of(id for id, digest in self.buffer.ids().items() if old.get(id) != digest)
+        waiting = self.buffer.of(id for id, digest in have.items() if old.get(id) != digest)
         fresh = list({**waiting, **{e.id: e for e in held}}.values())
         base = Report(None, 0, checked.refused, checked.contradictions, checked.n_known)
-        have = self.buffer.ids()
-        if not fresh and old == have:
-            self._student = student
+        if not fresh and old == have and (version is not None or not have):
             return replace(base, cpu_s=time.process_time() - started_s)
-        before = self._before(student, fresh, current)
-        known_tools = _tools_of(self.buffer.of(old).values())
-        known = {id for id in waiting.keys() & set(student.ids) if waiting[id] in fresh}
-        self._teach(student, [e for e in fresh if e.id not in known], progress)
-        progress("settling", 0, 1)
-        student.renew()
-        progress("settling", 1, 1)
         members = {**have, **{e.id: e.digest for e in fresh}}
-        made = self.describe(student, members, before.keys(), progress)
-        verdict = self._judged(made, before, fresh, known_tools, current)
-        new_tools = tuple(sorted(_tools_of(fresh) - known_tools))
+        was, would_be = self._as_of(old), self._as_of(old)
+        would_be.suppose((e.demonstration for e in fresh), [id for id in old if id not in members])
+        is_judged = bool(old) and (bool(fresh) or version is not None)
+        before = self._before(was, would_be, fresh, version, progress) if is_judged else _Before({})
+        made = self._described(would_be, before.scores, progress)
+        verdict = self._judged(made, before, fresh, was.tools(), version) if is_judged else None
         if fresh and verdict is not None and not verdict.is_promoted and must_pass:
-            return self._turned_away(base, fresh, verdict, progress, started_s)
-        number = self.promote(
-            student, members, made, fresh, parent=current, reason=reason or _reason(fresh), verdict=verdict,
-            cpu_s=time.process_time() - started_s, adapter=self._adapter(),
-        )  # fmt: skip
-        self._student = student
-        names = {task.name for task in self.lineage.tasks(current)} if current else set()
+            return self._turned_away(base, fresh, old, verdict, progress, started_s)
+        cpu_s = time.process_time() - started_s
+        said = _reason(fresh) if fresh or version is not None else "what ships"
+        number = self.promote(members, made, fresh, self._on_top(reason or said, verdict, cpu_s))
+        would_be.write_supposed()
+        names = {task.name for task in self.lineage.tasks(version.number)} if version else set()
         return replace(
             base,
             version=number,
-            n_learnt=len(fresh),
+            n_learnt=len(fresh) or len(members) * (version is None),
             verdict=verdict,
-            new_tools=new_tools,
-            new_tasks=tuple(task.name for task in made.tasks if task.name not in names) if current else (),
+            new_tools=tuple(sorted(_tools_of(fresh) - was.tools())),
+            new_tasks=tuple(task.name for task in made.tasks if task.name not in names) if version else (),
             cpu_s=time.process_time() - started_s,
         )
 
-    def take_prior(
-        self, prior: Statistics | None, progress: Progress = silent, *, reason: str = "", must_pass: bool = True
-    ) -> Report:
-        """Make a version that begins with a prior of others' learning, or (None) without one, if the gate lets it.
+    def _members(self, version: Version | None) -> dict[str, str]:
+        """Return id → digest of what a version plans from: its demonstrations and all that are shipped now."""
+        members = self.lineage.members(version.number if version else None)
+        have, shipped = self.buffer.ids(), self._shipped()
+        return {**members, **{id: digest for id, digest in have.items() if id in shipped}}
 
-        The home's own demonstrations stay the same in it; what waits keeps waiting. Shipped demonstrations that were
-        taught here count once: they are taken out of a prior that holds them, too.
-        Not covered: shipped demonstrations that are learnt after the prior was taken.
+    def _shipped(self) -> set[str]:
+        return {row["id"] for row in self.store.query("SELECT id FROM demonstration WHERE source='shipped'")}
 
-        Raises:
-            StatisticsError: It is over other features; nothing was changed. StoreError: Nothing was changed.
-        """
-        started_s = time.process_time()
-        version = self.lineage.current()
-        current = version.number if version is not None else None
-        student = self._of_version(version)
-        if prior is not None and (shipped := self._shipped(student)):
-            prior = beside(prior, student.statistics(public_tools(), ids=shipped))
-        if (student.prior.digest if student.prior else "") == (prior.digest if prior else ""):
-            return Report(None, 0, notes=("it is the prior that is used already",) if prior else ("there is none",))
-        student.take_prior(prior)
-        progress("settling", 0, 1)
-        student.renew()
-        progress("settling", 1, 1)
-        self._student = None
-        members = self.lineage.members(current)
-        before = {id: score for id, score in self._scores(current).items() if id in student.ids}
-        made = self.describe(student, members, before.keys(), progress)
-        verdict = self._judged(made, before, (), _tools_of(self.buffer.of(members).values()), current)
-        if verdict is not None:
-            verdict = self._as_good(verdict)
-        if verdict is not None and not verdict.is_promoted and must_pass:
-            return Report(None, 0, verdict=verdict, cpu_s=time.process_time() - started_s)
-        number = self.promote(
-            student, members, made, (), parent=current, reason=reason or _prior_reason(prior), verdict=verdict,
-            cpu_s=time.process_time() - started_s, adapter=self._adapter(),
-        )  # fmt: skip
-        return Report(number, 0, verdict=verdict, cpu_s=time.process_time() - started_s)
+    def _as_of(self, members: Mapping[str, str]) -> Rehearsal:
+        """Return what plans from these demonstrations, and no others; one that is no longer held is left out."""
+        have = self.buffer.ids()
+        former = [self.buffer.former(id, digest) for id, digest in members.items() if have.get(id) != digest]
+        found = Rehearsal(self.encoder, self.store, self.tools)
+        found.suppose(
+            (entry.demonstration for entry in former if entry is not None),
+            [id for id, digest in have.items() if members.get(id) != digest],
+        )
+        return found
 
-    def _shipped(self, student: Student) -> frozenset[str]:
-        """Return ids of the shipped demonstrations that the student was taught."""
-        held = self.store.query("SELECT id FROM demonstration WHERE source = 'shipped'")
-        return frozenset(row["id"] for row in held) & frozenset(student.ids)
+    def _before(
+        self,
+        was: Rehearsal,
+        would_be: Rehearsal,
+        fresh: Sequence[Entry],
+        version: Version | None,
+        progress: Progress,
+    ) -> _Before:
+        """Judge the old version: by its own samples, some new ones as it plans them, and those it knows that are most
+        like them and planned with other tools, where harm is likeliest."""
+        if version is not None and version.record.get("judged_by") == JUDGE:
+            recorded, sample = self.lineage.samples(version.number), self._sample(self.lineage.tasks(version.number))
+            scores = {id: score for id, score in recorded.items() if id in sample}
+        else:
+            scores = dict(self._described(was, (), progress).scores)
+        chosen = set(promotion_gate.drawn((e.id for e in fresh), _N_JUDGED_NEW))
+        mine = [e.demonstration for e in fresh if e.id in chosen]
+        known = set(was.ids) - {e.id for e in fresh}
+        rivals = would_be.rivals([one.id for one in mine]) & known
+        scores |= scored(was, sorted(rivals - scores.keys()), progress)
+        otherwise, n_unplanned = {}, 0
+        for one in mine:
+            tried = was.tried(one)
+            scores[one.id] = node_f1(tried.tools, [step.tool for step in one.plan.steps])
+            if scores[one.id] < 1.0 and tried.tools:
+                otherwise[one.id] = tried.confidence
+            n_unplanned += scores[one.id] < 1.0 and not tried.tools
+        return _Before(scores, n_unplanned > len(otherwise), otherwise)
 
-    def _scores(self, number: int | None) -> Mapping[str, float]:
-        return self.lineage.samples(number) if number is not None else {}
+    def _described(self, rehearsal: Rehearsal, also: Iterable[str], progress: Progress) -> Described:
+        """Describe what plans: tasks, samples, scores, start of unseen tasks. Args: also: Ids judged in any case."""
+        tasks = tasks_of(rehearsal, sorted(rehearsal.ids))
+        return describe(rehearsal, tasks, self._sample(tasks) | set(also), progress)
 
-    @staticmethod
-    def _as_good(verdict: Verdict) -> Verdict:
-        """Promote a prior where nothing got worse: its gain is in what was not taught here, so no sample shows it."""
-        is_harmless = not any(change.is_worse for change in verdict.changes)
-        if verdict.is_promoted or not is_harmless or verdict.after < verdict.before - promotion_gate.ALLOWED_LOSS:
-            return verdict
-        return replace(verdict, is_promoted=True, reason="no task got worse, and others' knowledge is new")
-
-    def _before(self, student: Student, fresh: Sequence[Entry], current: int | None) -> dict[str, float]:
-        """Return the old version's scores: its own samples as recorded, some new ones as it would plan them."""
-        if current is None:
-            return {}
-        known = set(student.ids)
-        scores = {id: score for id, score in self.lineage.samples(current).items() if id in known}
-        chosen = set(promotion_gate.drawn((e.id for e in fresh if e.demonstration.plan.steps), _N_JUDGED_NEW))
-        mine = {e.id: e.demonstration for e in fresh if e.id in chosen}
-        strange = [id for id in mine if id not in known]
-        if strange:
-            rankings = student.rank_readings(student.read([mine[id].request for id in strange]))
-            scores.update(scores_of(strange, rankings, mine))
-        taught = [id for id in mine if id in known]
-        scores.update(scores_of(taught, student.rank_left_out(taught), mine))
-        return scores
-
-    def describe(
-        self, student: Student, members: Mapping[str, str], also: Iterable[str], progress: Progress
-    ) -> Described:
-        """Describe a version: tasks, samples, scores, start of unseen tasks. Args: also: Ids judged in any case."""
-        return describe(student, sorted(members.keys() & set(student.ids)), also, progress)
+    def _sample(self, tasks: Sequence[Task]) -> set[str]:
+        """Choose the demonstrations that versions are judged by: the same again while tasks stay the same."""
+        shipped, chosen = self._shipped(), set()
+        for n, is_shipped in ((_N_JUDGED, False), (_N_JUDGED_SHIPPED, True)):
+            mine = {task.name: [id for id in task.members if (id in shipped) == is_shipped] for task in tasks}
+            chosen |= set(promotion_gate.choose(mine, n))
+        return chosen
 
     def _judged(
         self,
         made: Described,
-        before: Mapping[str, float],
+        before: _Before,
         fresh: Sequence[Entry],
         known_tools: frozenset[str],
-        current: int | None,
-    ) -> Verdict | None:
-        if current is None:
-            return None
-        owner_taught = any(e.demonstration.source == "owner" for e in fresh)
-        is_new = owner_taught or bool(_tools_of(fresh) - known_tools)
-        ids = sorted(before.keys() & made.scores.keys())
-        old_tasks = self.lineage.tasks(current)
+        version: Version | None,
+    ) -> Verdict:
+        is_approved = any(e.demonstration.source in OWNERS for e in fresh)
+        is_new = is_approved or before.is_new_to_it or bool(_tools_of(fresh) - known_tools)
+        ids = sorted(before.scores.keys() & made.scores.keys())
+        new = {e.id for e in fresh}
+        old_tasks = self.lineage.tasks(version.number) if version is not None else _without(made.tasks, new)
         groups = grouped(old_tasks, ids, promotion_gate.LEAST_SAMPLES)
         others = {e.id for e in fresh if e.demonstration.source != "owner"}
-        return promotion_gate.judge(before, made.scores, groups, taught_new=is_new, fresh=others)
+        denied = {id for id, confidence in before.otherwise.items() if confidence >= CONFIDENT}
+        return promotion_gate.judge(before.scores, made.scores, groups, taught_new=is_new, fresh=others, denied=denied)
 
     def _turned_away(
-        self, base: Report, fresh: Sequence[Entry], verdict: Verdict, progress: Progress, started_s: float
+        self,
+        base: Report,
+        fresh: Sequence[Entry],
+        old: Mapping[str, str],
+        verdict: Verdict,
+        progress: Progress,
+        started_s: float,
     ) -> Report:
         """Set the batch aside and keep the old version; the owner's part is tried alone, and counts in any case."""
         reason = f"the gate refused it: {verdict.reason}"
         owners = [e for e in fresh if e.demonstration.source == "owner"]
         others = [e for e in fresh if e.demonstration.source != "owner"]
-        have, members = self.buffer.ids(), self.lineage.members(self._number())
+        have, current = self.buffer.ids(), self.lineage.current()
         counted = [e.id for e in others if have.get(e.id) == e.digest]
-        before = [self.buffer.former(id, members[id]) for id in counted if id in members]
+        before = [self.buffer.former(id, old[id]) for id in counted if id in old]
         with self.store.transaction() as cursor:
             rows.take_out(cursor, counted, "refused", reason)
             rows.hold(cursor, others, "refused", reason)
-            rows.keep(cursor, [e for e in before if e is not None], self._number())
+            rows.keep(cursor, [e for e in before if e is not None], current.number if current else None)
             rows.keep(cursor, owners, None)
         refused = (*base.refused, *(Refused(e.id, reason) for e in others))
         notes = (f"{len(owners)} of your own count as examples, outside any version",) if owners and not others else ()
@@ -469,79 +373,43 @@ class State:
             notes=(f"refused {len(others)} others: {verdict.reason}", *again.notes),
         )
 
-    def promote(
-        self,
-        student: Student,
-        members: Mapping[str, str],
-        made: Described,
-        fresh: Sequence[Entry],
-        *,
-        parent: int | None,
-        reason: str,
-        verdict: Verdict | None,
-        cpu_s: float,
-        adapter: str = "",
-        tier_two: Mapping[str, object] | None = None,
-    ) -> int:
-        """Write the files, then commit the version with its demonstrations."""
-        name = f"student-{secrets.token_hex(4)}"
-        student.save(self.path(name))
-        record = {**made.record(len(members)), "cpu_s": round(cpu_s, 2)}
-        if student.prior is not None:
-            record["prior"] = prior_file.keep(self.path(""), student.prior)
-        if verdict is not None:
-            record["gate"] = verdict.to_json()
-        if tier_two:
-            record["tier_two"] = dict(tier_two)
+    def _on_top(self, reason: str, verdict: Verdict | None, cpu_s: float) -> Promotion:
+        """Return why a version is promoted that keeps the current one's prior and tier two."""
+        current = self.lineage.current()
+        if current is None:
+            return Promotion(None, reason, verdict, cpu_s)
+        prior = str(current.record.get("prior", ""))
+        return Promotion(current.number, reason, verdict, cpu_s, current.adapter, prior)
+
+    def promote(self, members: Mapping[str, str], made: Described, fresh: Sequence[Entry], why: Promotion) -> int:
+        """Commit a version with its demonstrations; it plans from then on. Returns: Its number."""
+        record = {**made.record(len(members)), "judged_by": JUDGE, "cpu_s": round(why.cpu_s, 2)}
+        if why.prior:
+            record["prior"] = why.prior
+        if why.verdict is not None:
+            record["gate"] = why.verdict.to_json()
+        if why.tier_two:
+            record["tier_two"] = dict(why.tier_two)
         with self.store.transaction() as cursor:
-            number = self.lineage.add(
-                cursor, members, parent=parent, at=dt.datetime.now(dt.UTC), reason=reason, adapter=adapter,
-                record=record, samples=made.scores, tasks=made.tasks,
-            )  # fmt: skip
+            now = dt.datetime.now(dt.UTC)
+            version = NewVersion(why.parent, now, why.reason, why.adapter, record, made.scores, made.tasks)
+            number = self.lineage.add(cursor, members, version)
             rows.keep(cursor, fresh, number)
-            self.lineage.make_current(cursor, number, name)
-        self._sweep()
+            self.lineage.make_current(cursor, number)
+        self.sweep()
         return number
 
-    def save(self) -> None:
-        """Write the files of the current version again, when they are gone or were made by another Hearth."""
-        version = self.lineage.current()
-        if version is None or (version.folder and self.path(version.folder).exists()):
-            return
-        name = f"student-{secrets.token_hex(4)}"
-        student = self._of_version(version)
-        student.save(self.path(name))
-        with self.store.transaction() as cursor:
-            self.lineage.make_current(cursor, version.number, name)
-        self._sweep()
+    def promote_with(self, why: Promotion, progress: Progress = silent) -> int:
+        """Commit a version of the current one's demonstrations that drafts with another prior or tier two."""
+        members = self._members(self.lineage.current())
+        return self.promote(members, self._described(self._as_of(members), (), progress), (), why)
 
-    def write_without(
-        self, gone: Iterable[str], progress: Progress = silent, *, keeps_adapter: bool
-    ) -> tuple[str, Described]:
-        """Write files of the current version without some demonstrations, as if they had never been seen.
-
-        Args:
-            keeps_adapter: False drops the trained tier two, which saw them.
-        Returns:
-            The folder name for `make_current`, and the version's tasks and scores as they are then.
-        """
-        version = self.lineage.current()
-        student = self._of_version(version)
-        student.remove(*gone)
-        if not keeps_adapter:
-            student.adopt(None, {})
-        student.renew()
-        name = f"student-{secrets.token_hex(4)}"
-        student.save(self.path(name))
-        members = self.lineage.members(version.number if version else None)
-        kept = {id: digest for id, digest in members.items() if id not in gone}
-        judged = self.lineage.samples(version.number) if version else {}
-        return name, self.describe(student, kept, judged, progress)
-
-    def refresh(self) -> None:
-        """Pick up changes on disk: the student is made again at its next use, unnamed files are removed."""
-        self._student = None
-        self._sweep()
+    def described_without(self, gone: Iterable[str], progress: Progress = silent) -> Described:
+        """Describe the current version as it would be, had it never seen some demonstrations."""
+        current, out = self.lineage.current(), set(gone)
+        members = {id: digest for id, digest in self._members(current).items() if id not in out}
+        judged = self.lineage.samples(current.number) if current is not None else ()
+        return self._described(self._as_of(members), judged, progress)
 
     def erase(self) -> None:
         """Finish a pending forgetting: rewrite the database, so that no page holds what was deleted."""
@@ -551,23 +419,22 @@ class State:
                 cursor.execute("DELETE FROM meta WHERE name='erase'")
             self.store.erase_traces()
 
-    def _sweep(self) -> None:
-        """Remove files that no version names: left by a killed process, or replaced by a newer version."""
+    def sweep(self) -> None:
+        """Remove files that no version names: left by a killed process, or of an adapter that newer ones replaced."""
         root = self.folder / "learned"
         if not root.exists():
             return
-        versions = self.lineage.versions()
+        versions, current = self.lineage.versions(), self.lineage.current()
         trained = list(dict.fromkeys(v.adapter for v in versions if v.adapter))[-_N_ADAPTERS:]
-        priors = {str(v.record.get("prior", "")) for v in versions}
-        named = {*(v.folder for v in versions), *trained, self._adapter(), *priors}
+        named = {*trained, *(str(v.record.get("prior", "")) for v in versions), current.adapter if current else ""}
         for path in root.iterdir():
             if path.name.startswith(_OWN) and path.name not in named:
                 path.unlink(missing_ok=True) if path.is_file() else shutil.rmtree(path, ignore_errors=True)
 
     # ── Going back ────────────────────────────────────────────────────────────────────────────────────────
 
-    def rollback(self, number: int, progress: Progress = silent) -> tuple[Version, tuple[str, ...]]:
-        """Make version `number` the current one again: its demonstrations, its weights.
+    def rollback(self, number: int) -> tuple[Version, tuple[str, ...]]:
+        """Make version `number` the current one again: its demonstrations, and so all that plans.
 
         What came after is set aside, not forgotten; what waits keeps waiting.
 
@@ -576,59 +443,32 @@ class State:
         Raises:
             NotFound: No such version. StoreError: Nothing was changed.
         """
-        target = self.lineage.version(number)
-        now, then = self.lineage.members(self._number()), self.lineage.members(number)
-        have = self.buffer.ids()
-        out = [id for id, digest in now.items() if have.get(id) == digest and then.get(id) != digest]
-        gone = set(out)
-        back: list[Entry] = []
-        lost: list[str] = []
-        for id, digest in then.items():
-            if have.get(id) == digest:
-                continue
-            entry = self.buffer.former(id, digest)
-            lost.append(id) if entry is None else back.append(entry)
-        student = self._of_version(self.lineage.current())
-        self._student = None
-        student.remove(*(id for id in student.ids if have.get(id) != now.get(id) or id in gone))
-        student.take_prior(self.prior_of(target))
-        self._teach(student, back, progress)
-        self.adopt(student, target.adapter)
-        student.renew()
-        name = f"student-{secrets.token_hex(4)}"
-        student.save(self.path(name))
+        target, current = self.lineage.version(number), self.lineage.current()
+        now = self.lineage.members(current.number if current else None)
+        then, have, shipped = self.lineage.members(number), self.buffer.ids(), self._shipped()
+        out = [id for id, digest in now.items() if have.get(id) == digest != then.get(id) and id not in shipped]
+        former = {id: self.buffer.former(id, digest) for id, digest in then.items() if have.get(id) != digest}
         with self.store.transaction() as cursor:
             rows.take_out(cursor, out, "rolled back", f"rolled back to version {number}")
-            rows.keep(cursor, back, number)
-            self.lineage.make_current(cursor, number, name)
-        self._sweep()
-        return target, tuple(lost)
+            rows.keep(cursor, [entry for entry in former.values() if entry is not None], number)
+            self.lineage.make_current(cursor, number)
+        self.sweep()
+        return target, tuple(id for id, entry in former.items() if entry is None)
 
     # ── Tasks ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def tasks(self) -> tuple[Task, ...]:
         """Return the tasks of the current version, largest first."""
-        number = self._number()
-        return self.lineage.tasks(number) if number is not None else ()
-
-    def allocate(self, request: str) -> Allocation:
-        """Return the task a request belongs to, and whether it is of an unseen task."""
-        version = self.lineage.current()
-        frontier = version.record.get("frontier") if version else None
-        bound = Frontier(**frontier) if isinstance(frontier, dict) else None  # type: ignore[arg-type]
-        student = self.student
-        (reading,) = student.read([request])
-        return allocate(student.nearest(reading, _N_NEAREST), by_sample(self.tasks()), bound)
+        current = self.lineage.current()
+        return self.lineage.tasks(current.number) if current is not None else ()
 
 
 def _tools_of(entries: Iterable[Entry]) -> frozenset[str]:
     return frozenset(step.tool for e in entries for step in e.demonstration.plan.steps)
 
 
-def _prior_reason(prior: Statistics | None) -> str:
-    if prior is None:
-        return "began again without what others learnt"
-    return f"began with what {prior.n_edges} devices learnt"
+def _without(tasks: Sequence[Task], ids: set[str]) -> list[Task]:
+    return [replace(task, members=tuple(id for id in task.members if id not in ids)) for task in tasks]
 
 
 def _reason(fresh: Sequence[Entry]) -> str:

@@ -137,7 +137,7 @@ def _sittings(store: Store, tools: Mapping[str, ToolSpec], now: dt.datetime) -> 
     trace = Trace(store)
     sittings: list[list[_Done]] = []
     last: dt.datetime | None = None
-    for episode in sorted(trace.episodes(N_LOOKED_THROUGH), key=lambda e: (e.request.now, e.id)):
+    for episode in sorted(trace.episodes(N_LOOKED_THROUGH, is_owners=True), key=lambda e: (e.request.now, e.id)):
         if not _stood(episode, trace, tools, now):
             continue
         assert episode.plan is not None

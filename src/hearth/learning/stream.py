@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hearth.errors import PlannerError
 from hearth.learning import demonstration_store as rows
@@ -20,7 +20,7 @@ from hearth.learning.demonstration_store import Entry, why_not, why_touched
 from hearth.learning.learned_state import State
 from hearth.learning.teaching import harvest as harvesting
 from hearth.learning.teaching.harvest import Harvest, harvest
-from hearth.learning.teaching.teacher import entry_from
+from hearth.learning.teaching.teacher import Origin, entry_from
 from hearth.planning.deferral.agreement_log import Agreements, Comparison, comparison
 from hearth.planning.deferral.agreement_log import note as note_agreement
 from hearth.planning.deferral.cascade import CONFIDENT
@@ -165,15 +165,8 @@ class _Run:
         by = label.planner or teacher.name
         entry = None
         if isinstance(label, Plan) and not label.unserved:
-            entry = entry_from(
-                episode.request,
-                label,
-                by,
-                id=f"teacher:{episode.id}",
-                source="teacher",
-                episode=episode.id,
-                tools=state.tools,
-            )
+            origin = Origin(f"teacher:{episode.id}", "teacher", episode.id)
+            entry = entry_from(episode.request, label, by, origin, state.tools)
         compared = [self._compared(plan, by, label, episode, drawn) for plan in proposed]
         self.n_compared += len(compared)
         self.n_agreed += sum(one.is_right for one in compared)
@@ -181,9 +174,8 @@ class _Run:
 
     def _compared(self, plan: Plan, by: str, label: Plan | Refusal, episode: Episode, drawn: bool) -> Comparison:
         share = max(self._options.compared_share, 1e-6) if self._is_sure(plan) else 1.0
-        return comparison(
-            episode.request, plan, by, label, self._state.tools, share=share, is_drawn=drawn, episode=episode.id
-        )
+        made = comparison(episode.request, plan, by, label, self._state.tools)
+        return replace(made, share=share, is_drawn=drawn, episode=episode.id)
 
     def _is_sure(self, plan: Plan) -> bool:
         if plan.planner not in self._thresholds:

@@ -31,6 +31,8 @@ _N_AKIN = 3
 _N_NAMED = 3
 _MOST_ALARMS = 0.1
 """Most requests of seen tasks that may be taken for unseen, as a share."""
+_NOTHING = "(nothing)"
+"""Task of what is to be refused."""
 _REST = "(small tasks)"
 _NEW = "(new)"
 
@@ -99,15 +101,17 @@ class Frontier:
 
 
 def find_tasks(sequences: Mapping[str, Sequence[str]], vectors: Mapping[str, Floats]) -> tuple[Task, ...]:
-    """Group demonstrations into tasks, largest first.
+    """Group demonstrations into tasks, largest first; those of a refusal come last.
 
     Args:
         sequences: Id → tools of the plan.
         vectors: Id → vector of the request.
     """
     ids = sorted(id for id, sequence in sequences.items() if sequence)
+    refused = tuple(sorted(id for id, sequence in sequences.items() if not sequence))
+    nothing = (Task(_NOTHING, (), refused),) if refused else ()
     if not ids:
-        return ()
+        return nothing
     sets = sorted({tuple(sorted(set(sequences[id]))) for id in ids})
     points, counts, groups = _points(ids, sets, sequences, vectors)
     order = sorted(range(len(sets)), key=lambda k: (-counts[k], sets[k]))
@@ -117,7 +121,7 @@ def find_tasks(sequences: Mapping[str, Sequence[str]], vectors: Mapping[str, Flo
         members = sorted(id for k in np.flatnonzero(owner == cluster) for id in groups[k])
         tasks.append(Task("", _tools_of(members, sequences), tuple(members)))
     tasks.sort(key=lambda task: (-len(task.members), task.tools))
-    return _akin(_named(tasks, sequences))
+    return (*_akin(_named(tasks, sequences)), *nothing)
 
 
 def _tools_of(members: Sequence[str], sequences: Mapping[str, Sequence[str]]) -> tuple[tuple[str, float], ...]:
@@ -182,7 +186,7 @@ def _named(tasks: Sequence[Task], sequences: Mapping[str, Sequence[str]]) -> lis
     for task in tasks:
         usual = Counter(tuple(sequences[id]) for id in task.members)
         best = min(usual, key=lambda sequence: (-usual[sequence], len(sequence), sequence))
-        name = " + ".join(best[:_N_NAMED]) + (" + …" if len(best) > _N_NAMED else "")
+        name = (" + ".join(best[:_N_NAMED]) or _NOTHING) + (" + …" if len(best) > _N_NAMED else "")
         names[name] += 1
         named.append(replace(task, name=name if names[name] == 1 else f"{name} ({names[name]})"))
     return named

@@ -1,12 +1,11 @@
 """Forgetting for good: what is forgotten leaves the weights, the memory, every version and the files' bytes.
 
 `find` says what would go, `forget` does it: in one commit the demonstrations leave what counts and what is set aside,
-every version that held them, their scores and tasks, the record of the requests they came from; the current version
-gets files solved anew without them, equal to the last bit to those of a student that never saw them; a trained tier two
-that saw them is dropped until the next learning, and so are adapters of language students, first of all. Questions that
-wait for the cloud go with anything that is forgotten: their words may be its words, masked. Then the
-database is written anew, so that no free page holds a word of it, and the folder's files are searched for what should
-be gone. The receipt repeats nothing of it.
+every version that held them, their scores and tasks, the record of the requests they came from. What plans is solved
+anew without them, equal to the last bit to what never saw them; a trained tier two that saw them is dropped until the
+next learning, and so are adapters of language students, first of all. Questions that wait for the cloud go with
+anything that is forgotten: their words may be its words, masked. Then the database is written anew, so that no free
+page holds a word of it, and the folder's files are searched for what should be gone. The receipt repeats nothing of it.
 
 Each store that keeps some of it is a holder (`protocols.Holder`). While one cannot be opened or asked, nothing is
 forgotten; of one that fails later, what it keeps stays, and the receipt says so. One that says it removed what it did
@@ -37,6 +36,7 @@ from hearth.guard.egress.ledger import Ledger
 from hearth.learning.demonstration_store import Buffer, Entry, entry_of
 from hearth.learning.learned_state import Described, Progress, State, silent
 from hearth.learning.tasks import Task, without
+from hearth.learning.versions.rehearsal import JUDGE
 from hearth.memory import forgetting as memories
 from hearth.memory.facts.fact_store import FactStore
 from hearth.memory.forgetting import Attached
@@ -53,6 +53,7 @@ from hearth.storage.workspace import Folder
 _FEWEST_CHARACTERS = 8
 """Texts shorter than this are not searched for in the files: they would be found by chance."""
 _DATABASE = "hearth.db"
+_LOCK = "hearth.lock"
 _SEALED = b"age-encryption.org/"
 _REFUSED = "nothing was forgotten, as the plug-in {!r}"
 _STAYS = "what the plug-in {!r} keeps of it stays, as it"
@@ -104,7 +105,7 @@ class Receipt:
     """Trained second tiers, and adapters of language students, that had seen some of it."""
     skills_removed: int
     weights_before: str
-    """SHA-256 of the current version's file; empty without one."""
+    """SHA-256 of all that plans; empty when no demonstration was forgotten, or none was held."""
     weights_after: str
     held_before: str
     """SHA-256 over the digests of all demonstrations held."""
@@ -165,14 +166,10 @@ def find(store: Store, sought: Sought, encoder: Encoder | None = None) -> Found:
         NotFound: An id that is nowhere; nothing was changed.
         RegistryError: A plug-in that may hold some of it cannot be loaded; nothing was changed.
     """
-    facts = {
-        fact.id for id in sought.events if _IS_FACT.fullmatch(id) for fact in FactStore(store).history(int(id[5:]))
-    }
+    facts = _facts(store, sought)
     named = [id for id in sought.events if _IS_FACT.fullmatch(id) is None]
     wanted, matching = sought.wanted, sought.matching
-    meant, lines = memories.events_meant(store, encoder, wanted) if wanted is not None else (set(), set())
-    if matching:
-        lines |= memories.events_meant(store, None, Wanted(topic=matching))[1]
+    meant, lines = _remembered(store, sought, encoder)
     taught = _taught(store, sought, meant)
     asked = {sought.episode, *meant, *(entry.episode for entry in taught if sought.with_record)} - {""}
     episodes = _episodes(store, asked, matching if sought.with_record else "")
@@ -187,7 +184,6 @@ def find(store: Store, sought: Sought, encoder: Encoder | None = None) -> Found:
     n_agreements = len(_agreements(store, {id for id, _ in episodes}, requests, matching))
     has_words = bool(matching) and sought.with_record
     sent = Ledger(store).holding(_as_sent([matching]), any_case=True) if has_words else ()
-    facts |= memories.facts_meant(store, wanted, matching) if wanted is not None or matching else set()
     attached = memories.attached(store, {id for id, _ in found}, lines, facts)
     recorded = tuple(episodes) if sought.with_record else ()
     whole = Found(tuple(taught), tuple(found), recorded, n_agreements, sent, sought.with_record, attached, others)
@@ -195,6 +191,24 @@ def find(store: Store, sought: Sought, encoder: Encoder | None = None) -> Found:
     if whole.is_empty:
         waiting = tuple((id, text) for id, text in waiting if matching and _has([text], matching))
     return replace(whole, questions=waiting)
+
+
+def _remembered(store: Store, sought: Sought, encoder: Encoder | None) -> tuple[set[str], set[tuple[str, int]]]:
+    """The memories that are meant, and the lines of summaries that are or that match."""
+    wanted = sought.wanted
+    meant, lines = memories.events_meant(store, encoder, wanted) if wanted is not None else (set(), set())
+    if sought.matching:
+        lines |= memories.events_meant(store, None, Wanted(topic=sought.matching))[1]
+    return meant, lines
+
+
+def _facts(store: Store, sought: Sought) -> set[int]:
+    """The facts that are named, each with all it replaced, and those that are meant."""
+    named = [int(id[5:]) for id in sought.events if _IS_FACT.fullmatch(id)]
+    facts = {fact.id for id in named for fact in FactStore(store).history(id)}
+    if sought.wanted is not None or sought.matching:
+        facts |= memories.facts_meant(store, sought.wanted, sought.matching)
+    return facts
 
 
 def _taught(store: Store, sought: Sought, meant: Iterable[str]) -> list[Entry]:
@@ -248,16 +262,18 @@ def _held(store: Store, id: str) -> list[Entry]:
 
 
 _IS_FACT = re.compile(r"fact:\d{1,18}")
-_FINISHED = "SELECT number, id, request, plan_json, answer_json, refusal_json FROM episode WHERE status='finished'"
+_FINISHED = (
+    "SELECT number, id, request, said, plan_json, answer_json, refusal_json FROM episode WHERE status='finished'"
+)
 """One that was cut off is still to be carried on, and is not touched."""
 
 
 def _episodes(store: Store, ids: set[str], matching: str) -> list[tuple[str, str]]:
     found = {}
     for row in store.query(_FINISHED):
-        texts = [_said(row[name]) for name in ("request", "plan_json", "answer_json", "refusal_json")]
+        texts = [_said(row[name]) for name in ("request", "said", "plan_json", "answer_json", "refusal_json")]
         if row["id"] in ids or (matching and (_has(texts, matching) or _steps_hold(store, row["number"], matching))):
-            found[row["id"]] = texts[0]
+            found[row["id"]] = texts[0] or texts[1]
     return sorted(found.items())
 
 
@@ -315,7 +331,7 @@ def forget(state: State, found: Found, progress: Progress = silent) -> Receipt:
     holders = _holders(state.store)  # first: while one cannot be opened, nothing may go
     texts = _needles(found)
     gone = frozenset(entry.id for entry in found.demonstrations)
-    before = _hashes(state)
+    before = _hashes(state, is_taught=bool(gone))
     made = _without(state, gone, progress)
     n_language = _language_adapters_without(state.folder, gone)
     ledger = Ledger(state.store)
@@ -323,7 +339,7 @@ def forget(state: State, found: Found, progress: Progress = silent) -> Receipt:
     failed = _swept(state.folder, holders, found)
     with state.store.transaction() as cursor:
         failed |= _taken_out(cursor, holders, [held for held in found.held if held.holder not in failed])
-        receipt = _removed(state, cursor, found, gone, made, before, n_language)
+        receipt = _removed(state, cursor, found, made, before, n_language)
         receipt = replace(
             receipt,
             failed=tuple(failed.values()),
@@ -334,11 +350,11 @@ def forget(state: State, found: Found, progress: Progress = silent) -> Receipt:
     if n_erased:
         ledger.seal()
         receipt = replace(receipt, n_erased=n_erased)
-    state.refresh()
+    state.sweep()
     if found.episodes and (state.folder / "owner").is_dir():
         Folder(state.folder / "owner", state.store).prune(_NEVER)  # large before-images that nothing refers to any more
     state.erase()
-    searched, left = _search(state.store, state.folder, texts, _said_by_nothing_held(state.store, texts))
+    searched, left = _search(state.store, state.folder, texts, _said_by_nothing_held(state.store, state.folder, texts))
     receipt = _completed(state, receipt, searched, left, texts)
     _write_receipt(state.folder, receipt)
     return receipt
@@ -379,22 +395,18 @@ def _sent(ledger: Ledger, found: Found, texts: Sequence[bytes]) -> tuple[int, ..
     return (*of_episodes, *found.sent, *ledger.holding(texts))
 
 
-def _hashes(state: State) -> tuple[str, str, int]:
-    version = state.lineage.current()
-    path = state.folder / "learned" / (version.folder if version else "") / "student.npz"
-    weights = hashlib.sha256(opened_bytes(path)).hexdigest() if version and version.folder and path.exists() else ""
+def _hashes(state: State, *, is_taught: bool) -> tuple[str, str, int]:
     held = state.buffer.ids()
     digests = hashlib.sha256("\n".join(sorted(held.values())).encode()).hexdigest()
-    return weights, digests, len(held)
+    return state.digest() if is_taught else "", digests, len(held)
 
 
-def _without(state: State, gone: frozenset[str], progress: Progress) -> tuple[str, Described] | None:
-    """Write the current version's files without `gone`, under a fresh name; None when none of it was learnt."""
+def _without(state: State, gone: frozenset[str], progress: Progress) -> Described | None:
+    """Describe the current version without `gone`; None when none of it was learnt."""
     version = state.lineage.current()
     if version is None or not gone & state.lineage.members(version.number).keys():
         return None
-    keeps_adapter = version.adapter not in _adapters_that_saw(state, gone)
-    return state.write_without(gone, progress, keeps_adapter=keeps_adapter)
+    return state.described_without(gone, progress)
 
 
 def _language_adapters_without(folder: Path, gone: frozenset[str]) -> int:
@@ -411,18 +423,17 @@ def _removed(
     state: State,
     cursor: sqlite3.Cursor,
     found: Found,
-    gone: frozenset[str],
-    made: tuple[str, Described] | None,
+    made: Described | None,
     before: tuple[str, str, int],
     n_language: int,
 ) -> Receipt:
     """All of it leaves the database; inside the one transaction."""
+    gone = frozenset(entry.id for entry in found.demonstrations)
     adapters = _adapters_that_saw(state, gone)
     versions = _rewrite_versions(cursor, gone)
     current = state.lineage.current()
     if made is not None and current is not None:
-        state.lineage.make_current(cursor, current.number, made[0])
-        _describe_anew(cursor, current.number, made[1], len(state.lineage.members(current.number)))
+        _describe_anew(cursor, current.number, made, len(state.lineage.members(current.number)))
     for name in adapters:
         cursor.execute("UPDATE version SET adapter='' WHERE adapter=?", (name,))
     for id in gone:
@@ -441,8 +452,9 @@ def _removed(
     n_skills = _remove_skills(cursor, gone)
     rebuilt = []
     if made is not None:
-        rebuilt.append("the weights of the current version, solved anew")
+        rebuilt.append("what is known of the current version: its tasks and scores")
     if gone:
+        rebuilt.append("the weights of what plans, solved anew")
         rebuilt.append("the episodic memory and its index")
     if found.events:
         rebuilt.append("the search over memories")
@@ -512,12 +524,13 @@ def _rewrite_versions(cursor: sqlite3.Cursor, gone: frozenset[str]) -> list[int]
 
 def _describe_anew(cursor: sqlite3.Cursor, number: int, made: Described, n: int) -> None:
     """The current version, as it would have been described had it never seen what is forgotten."""
+    (row,) = cursor.execute("SELECT record_json FROM version WHERE number=?", (number,)).fetchall()
     cursor.execute(
         "UPDATE version SET samples_json=?, tasks_json=?, record_json=? WHERE number=?",
         (
             json.dumps({id: round(score, 6) for id, score in sorted(made.scores.items())}),
             json.dumps([task.to_json() for task in made.tasks], ensure_ascii=False),
-            json.dumps({**made.record(n), "rewritten": True}),
+            json.dumps({**json.loads(row["record_json"]), **made.record(n), "judged_by": JUDGE, "rewritten": True}),
             number,
         ),
     )
@@ -572,15 +585,17 @@ def _as_sent(texts: Iterable[str]) -> list[bytes]:
     return list(needles)
 
 
-def _said_by_nothing_held(store: Store, needles: Sequence[bytes]) -> list[bytes]:
-    """Those texts that are no part of what is still held: a longer request may go on saying the same words."""
+def _said_by_nothing_held(store: Store, home: Path, needles: Sequence[bytes]) -> list[bytes]:
+    """Those texts that are no part of what is still held: a longer request may go on saying the same words, and a file
+    of the owner's that is still there has its name."""
     rows = store.query(
         "SELECT request FROM demonstration UNION ALL SELECT request FROM set_aside"
         " UNION ALL SELECT request FROM episode UNION ALL SELECT text FROM event"
         " UNION ALL SELECT text FROM summary_line UNION ALL SELECT subject || ' ' || relation || ' ' || value FROM fact"
         " UNION ALL SELECT text FROM utterance"
     )
-    held = "\n".join(row[0] for row in rows)
+    files = (row["path"] for row in store.query("SELECT path FROM passage_file"))
+    held = "\n".join([*(row[0] for row in rows), *(path for path in files if (home / "owner" / path).exists())])
     whole = held.encode(errors="surrogatepass"), json.dumps(held).encode()
     return [needle for needle in needles if not any(needle in text for text in whole)]
 
@@ -601,8 +616,8 @@ def _search(
     overlap = max(map(len, needles)) - 1
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder).parts
-        if inside[0] in ("owner", "tools") or not path.is_file() or path.is_symlink():
-            continue
+        if inside[0] in ("owner", "tools", _LOCK) or not path.is_file() or path.is_symlink():
+            continue  # what the owner keeps, and the words of this very command
         n += 1
         tail = b""
         wanted = in_database if inside[0].startswith(_DATABASE) else needles
@@ -646,7 +661,7 @@ def _opened(path: Path, home: Path) -> Iterator[bytes]:
 def _completed(
     state: State, receipt: Receipt, searched: int, left: tuple[str, ...], needles: Sequence[bytes]
 ) -> Receipt:
-    weights, held, n = _hashes(state)
+    weights, held, n = _hashes(state, is_taught=bool(receipt.n_demonstrations))
     n_out = len(Ledger(state.store).holding(needles))
     if n_out:
         left = tuple(name for name in left if name != "hearth.db")

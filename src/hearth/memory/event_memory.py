@@ -92,6 +92,8 @@ class Found:
     """Closeness of its words to the question's, about 0 to 1; 0 without the closer comparison."""
     people: tuple[str, ...]
     """People the question names who said something."""
+    label: Label = OWNER
+    """The label it was remembered with."""
 
 
 class EventMemory:
@@ -287,7 +289,7 @@ class EventMemory:
             Found(
                 *(row["id"], row["text"], row["kind"], parse_moment(row["at"]), row["person"]),
                 *(texts.get(preceding, ""), float(ranked.totals[place]), float(ranked.cosines[place])),
-                *(close.get(number, 0.0), tuple(people)),
+                *(close.get(number, 0.0), tuple(people), label_from_text(row["label"])),
             )
             for place, number, preceding in zip(near.tolist(), numbers, before, strict=True)
             if (row := rows.get(number)) is not None
@@ -440,4 +442,5 @@ def keep_vectors(cursor: sqlite3.Cursor, numbers: Sequence[int], vectors: Sequen
 
 
 def _hit(row: sqlite3.Row, score: float) -> MemoryHit:
-    return MemoryHit(row["id"], row["text"], row["kind"], parse_moment(row["at"]), score, row["person"])
+    label = label_from_text(row["label"])
+    return MemoryHit(row["id"], row["text"], row["kind"], parse_moment(row["at"]), score, row["person"], label)

@@ -101,6 +101,22 @@ class Line:
     vector: bytes | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Summary:
+    """A summary of one day or month, or a part of one."""
+
+    level: Level
+    period: str
+    label: str
+    part: int
+    lines: Sequence[Line]
+
+    @property
+    def name(self) -> str:
+        digest = hashlib.blake2b(self.label.encode(), digest_size=4).hexdigest()
+        return f"{SUMMARY}:{self.level}:{self.period}:{digest}:{self.part}"
+
+
 class Keeper:
     """Tends the events of one home."""
 
@@ -233,7 +249,8 @@ class Keeper:
             for label, lines in taken.items():
                 for part in range(0, len(lines), N_LINES_PART):
                     said = b"" if part else by_label[label][2]
-                    rows += self._write(cursor, level, period, label, part, lines[part : part + N_LINES_PART], said)
+                    summary = _Summary(level, period, label, part, lines[part : part + N_LINES_PART])
+                    rows += self._write(cursor, summary, said)
         self._memory.follow(gone, rows)
         return len(gone), len(rows)
 
@@ -262,17 +279,9 @@ class Keeper:
             found[row["label"]] = (numbers, lines, replaced + row["replaced"])
         return found
 
-    def _write(
-        self,
-        cursor: sqlite3.Cursor,
-        level: Level,
-        period: str,
-        label: str,
-        part: int,
-        lines: Sequence[Line],
-        said: bytes,
-    ) -> list[Row]:
-        name = f"{SUMMARY}:{level}:{period}:{hashlib.blake2b(label.encode(), digest_size=4).hexdigest()}:{part}"
+    def _write(self, cursor: sqlite3.Cursor, summary: _Summary, said: bytes) -> list[Row]:
+        level, period, label, lines = summary.level, summary.period, summary.label, summary.lines
+        name = summary.name
         while cursor.execute("SELECT 1 FROM event WHERE id = ?", (name,)).fetchone():
             name += "+"  # events that came late for a day already folded
         at = parse_moment(lines[0].at)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hearth.errors import StoreCorruptError
 from hearth.models.encoder import minilm
-from hearth.models.encoder.onnx_session import onnxruntime
+from hearth.models.encoder.onnx_session import onnxruntime, session_options
 from hearth.models.encoder.sentence_encoder import MAX_CHARACTERS, MAX_TOKENS, MiniLMEncoder
 from hearth.models.encoder.transformer_layers import LAYER_MATRICES, N_LAYERS, Array, Shape, quantised, upper_weights
 from hearth.protocols import Encoder, Proposal
@@ -189,8 +189,6 @@ class Pointer:
         *,
         graph: frozenset[tuple[str, str]] | None = None,
         encoder: Encoder | None = None,
-        cache_dir: Path | None = None,
-        n_threads: int = 1,
     ) -> Pointer:
         """Load what `learning.finetune.trainer` wrote, for the tools now on offer.
 
@@ -204,8 +202,8 @@ class Pointer:
         record = read_record(folder)
         table = ToolTable.load(folder / TOOLS_FILE).for_tools(tools, encoder)
         shape = Shape(**record["shape"])  # type: ignore[arg-type]
-        lower = LowerLayers.open(N_LAYERS - shape.n_upper, cache_dir, n_threads=n_threads)
-        session = start_session((folder / MODEL_FILE).read_bytes(), n_threads, matrices(lower.published, shape))
+        lower = LowerLayers.open(N_LAYERS - shape.n_upper)
+        session = start_session((folder / MODEL_FILE).read_bytes(), 1, matrices(lower.published, shape))
         return cls(lower, session, table, str(record["fingerprint"]), graph)
 
     def propose(self, texts: Sequence[str]) -> list[Proposal]:
@@ -391,14 +389,7 @@ def start_session(
     graph: bytes, n_threads: int, elsewhere: Mapping[str, NDArray[np.generic]] | None = None
 ) -> onnxruntime.InferenceSession:
     """Start a session of one graph; `elsewhere` holds the tensors that it names but does not contain."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = n_threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    # As for the sentence encoder: a waiting agent keeps neither cores nor freed buffers.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.enable_cpu_mem_arena = False
-    options.enable_mem_pattern = False
+    options = session_options(n_threads)
     if elsewhere:
         values = [onnxruntime.OrtValue.ortvalue_from_numpy(value) for value in elsewhere.values()]
         options.add_external_initializers(list(elsewhere), values)

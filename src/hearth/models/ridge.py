@@ -21,6 +21,7 @@ import json
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,16 @@ _N_BLANK = 256
 """Most first rows kept as they are when beginning from nothing: no matrix of n_features² is made for them."""
 _TOLERANCE = 1e-9
 """Relative residual of the inverse above which it is computed anew."""
+
+
+class NormalEquations(NamedTuple):
+    """The sums that least squares needs."""
+
+    outputs: Sequence[str]
+    gram: Floats
+    """A, shape [n_features, n_features]."""
+    moments: Floats
+    """B, shape [n_features, n_outputs]."""
 
 
 class Heads:
@@ -174,16 +185,15 @@ class Heads:
     @classmethod
     def of_statistics(
         cls,
-        outputs: Sequence[str],
-        gram: Floats,
-        moments: Floats,
+        sums: NormalEquations,
         mass: Floats,
         weight_seen: float,
         *,
         ridge: float = 0.1,
         fingerprint: str = "",
     ) -> Heads:
-        """Make heads from these sums: A [n_features, n_features], B [n_features, n_outputs], the outputs' masses."""
+        """Make heads from these sums and the outputs' masses."""
+        outputs, gram, moments = sums
         heads = cls(len(gram), ridge=ridge, fingerprint=fingerprint)
         heads._outputs = {name: place for place, name in enumerate(outputs)}
         heads._gram, heads._moments, heads._mass = gram, moments, mass
@@ -453,22 +463,16 @@ class Heads:
 
     @classmethod
     def solved_from(
-        cls,
-        outputs: Sequence[str],
-        gram: Floats,
-        moments: Floats,
-        *,
-        ridge: float = 0.1,
-        fingerprint: str = "",
-        n_bits: int = N_BITS,
+        cls, sums: NormalEquations, *, ridge: float = 0.1, fingerprint: str = "", n_bits: int = N_BITS
     ) -> Heads:
         """Make heads that predict as those of `of_statistics` do, and learn nothing, in a third of the time and the
         memory, for no inverse is made. The weights are the same before they are rounded up to 1e-9, and so nearly
         always after.
 
         Args:
-            gram: It is used up.
+            sums: Their matrix A is used up.
         """
+        outputs, gram, moments = sums
         gram[np.diag_indices_from(gram)] += ridge * UNIT**2
         solution = np.asarray(np.linalg.solve(gram, moments), dtype=np.float64)
         return cls.of_solved(outputs, rounded(solution, n_bits), ridge=ridge, fingerprint=fingerprint)

@@ -13,7 +13,7 @@ import functools
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +63,17 @@ class Form:
     questions: tuple[Question, ...]
     given: tuple[str, ...] = ()
     """Fields of earlier results, as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """Tokens that stand around the questions of a form."""
+
+    head: list[int]
+    tail: list[int] = field(default_factory=list)
+    """What is known already of its fields."""
+    given_at: list[int] = field(default_factory=list)
+    """Where each of these begins in `tail`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,17 +158,15 @@ class Pieces:
     def rows(self, form: Form, text: str) -> list[Layout]:
         """Return the rows that ask every question of the form of the text: one, unless the form is long."""
         questions = [self._question(q) for q in form.questions]
-        head = [_CLS, *self.ids(form.tool, _TOOL_TOKENS), _SEP]
-        tail: list[int] = []
-        given_at: list[int] = []
-        for field in form.given:
-            said = self.ids(field, _FIELD_TOKENS)
-            if len(tail) + len(said) + 1 > _GIVEN_TOKENS:
+        frame = _Frame([_CLS, *self.ids(form.tool, _TOOL_TOKENS), _SEP])
+        for given in form.given:
+            said = self.ids(given, _FIELD_TOKENS)
+            if len(frame.tail) + len(said) + 1 > _GIVEN_TOKENS:
                 break
-            given_at.append(len(tail))
-            tail += [_N, *said]
+            frame.given_at.append(len(frame.tail))
+            frame.tail.extend([_N, *said])
         groups: list[list[int]] = [[]]
-        room = FORM_TOKENS - len(head)
+        room = FORM_TOKENS - len(frame.head)
         used = 0
         for index, (ids, _) in enumerate(questions):
             if groups[-1] and used + len(ids) > room:
@@ -165,7 +174,7 @@ class Pieces:
                 used = 0
             groups[-1].append(index)
             used += len(ids)
-        return [self._row(group, questions, head, tail, given_at, text) for group in groups]
+        return [self._row([(k, *questions[k]) for k in group], frame, text) for group in groups]
 
     def _question(self, question: Question) -> tuple[list[int], list[int]]:
         """Return the question's ids, and where its options begin."""
@@ -177,25 +186,18 @@ class Pieces:
             ids += [_O, *self.ids(option, room - 1)]
         return ids, options_at
 
-    def _row(
-        self,
-        group: Sequence[int],
-        questions: Sequence[tuple[list[int], list[int]]],
-        head: list[int],
-        tail: list[int],
-        given_at: Sequence[int],
-        text: str,
-    ) -> Layout:
-        ids = list(head)
+    def _row(self, questions: Sequence[tuple[int, list[int], list[int]]], frame: _Frame, text: str) -> Layout:
+        """Lay out some questions: of each, its number in the form, its ids, and where its options begin."""
+        ids = list(frame.head)
         question_at, options_at = [], []
-        for index in group:
+        for _, question, starts in questions:
             question_at.append(len(ids))
-            options_at.append(tuple(len(ids) + at for at in questions[index][1]))
-            ids += questions[index][0]
+            options_at.append(tuple(len(ids) + at for at in starts))
+            ids += question
         ids.append(_SEP)
-        fields_at = tuple(len(ids) + at for at in given_at)
-        if tail:
-            ids += [*tail, _SEP]
+        fields_at = tuple(len(ids) + at for at in frame.given_at)
+        if frame.tail:
+            ids += [*frame.tail, _SEP]
         said, spans = self.text(text, max(64, WINDOW_TOKENS - len(ids) - 1))
         first = len(ids)
         ids += [*said, _SEP]
@@ -203,7 +205,7 @@ class Pieces:
             np.array(ids, dtype=np.int64),
             first,
             spans,
-            tuple(group),
+            tuple(number for number, _, _ in questions),
             tuple(question_at),
             tuple(options_at),
             fields_at,

@@ -24,7 +24,7 @@ from hearth.errors import RequestError
 from hearth.guard.decision import Rights
 from hearth.learning import skills
 from hearth.learning.demonstration_store import Entry, entry_of
-from hearth.learning.learned_state import State
+from hearth.learning.learned_state import Offer, State
 from hearth.learning.skills import Skill
 from hearth.learning.teaching import corrections
 from hearth.protocols import Encoder, Reply
@@ -453,12 +453,15 @@ def _request(agent: Agent, turn: Turn) -> Request:
     """Return what is asked: in the owner's conversation, where it is not a program's and no plan was chosen."""
     if turn.instead_of:
         return replace(agent.trace.episode(turn.instead_of).request, now=agent.clock())
-    is_talk = turn.plan is None and turn.caller.rights == "all"
-    return agent.request_after(turn.text) if is_talk else agent.request(turn.text)
+    if not turn.caller.is_owner:
+        return replace(agent.request(turn.text), asked_by=turn.caller.name)
+    if turn.is_agreed:
+        return agent.pressed(turn.text)
+    return agent.request_after(turn.text) if turn.plan is None else agent.request(turn.text)
 
 
 def _state(agent: Agent) -> State:
-    return State.open(agent.home, agent.encoder, tools=agent.tools.specs, store=agent.store)
+    return State.open(agent.home, agent.encoder, Offer(agent.tools.specs), store=agent.store)
 
 
 def _corrected(agent: Agent, id: str, say: str, plan: Plan | None) -> Entry:

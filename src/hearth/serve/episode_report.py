@@ -124,7 +124,7 @@ def shown_episode(number: int, episode: Episode, tools: Mapping[str, ToolSpec]) 
         number=number,
         id=episode.id,
         request=clean(episode.request.typed)[:2000] or "(empty)",
-        reading=short(episode.request.text, 2000) if episode.request.said else "",
+        reading=short(episode.request.text, 2000) if episode.request.said and episode.request.text else "",
         status=episode.answer.status,
         answer=cut(clean(episode.answer.text), MAX_ANSWER),
         evidence=tuple((mark(e.step), short(e.source, 120), short(e.text, 240)) for e in episode.answer.evidence[:20]),

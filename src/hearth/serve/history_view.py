@@ -14,7 +14,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -72,9 +72,7 @@ def history_view(
     tools: Mapping[str, ToolSpec],
     *,
     n_full: int = MAX_FULL,
-    facts: tuple[tuple[str, str], ...] = (),
     leads_to: str = "",
-    words: str = "",
     chapters: Sequence[Chapter] = (),
 ) -> HistoryView:
     """Return what is shown of episodes.
@@ -97,9 +95,7 @@ def history_view(
         len(full),
         Markup(_embedded(rows)),  # noqa: S704 `<` is escaped
         len(episodes),
-        facts,
-        leads_to,
-        words,
+        leads_to=leads_to,
         is_newest_first=bool(leads_to),
         is_open=not leads_to and len(episodes) <= MAX_OPEN,
     )
@@ -172,7 +168,7 @@ def render_report(
         frame="report.html",
         title=f"{len(episodes)} request{'' if len(episodes) == 1 else 's'}",
         heading="Hearth at work",
-        view=history_view(episodes, tools, facts=_facts(meta), chapters=chapters),
+        view=replace(history_view(episodes, tools, chapters=chapters), facts=_facts(meta)),
         style=Markup(style),  # noqa: S704 the package's own file
         script=Markup(script),  # noqa: S704 the package's own file
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -221,13 +217,17 @@ class _Summary:
     tools: tuple[tuple[str, int], ...]
 
 
-def _summary(episodes: Sequence[Episode]) -> _Summary:
+def _shares(episodes: Sequence[Episode]) -> list[_Share]:
     counts = Counter[str](e.answer.status for e in episodes)
     shares: list[_Share] = []
     for status, meaning in MEANINGS.items():
         if counts[status]:
             before = sum(share.count for share in shares)
             shares.append(_Share(status, before, counts[status], 100 * counts[status] / len(episodes), meaning))
+    return shares
+
+
+def _summary(episodes: Sequence[Episode]) -> _Summary:
     unfinished = [e for e in episodes if e.answer.status != "done"]
     reasons = Counter((e.answer.status, outcome(e)) for e in unfinished)
     examples = {(e.answer.status, outcome(e)): short(e.request.typed, 90) for e in reversed(unfinished)}
@@ -237,7 +237,7 @@ def _summary(episodes: Sequence[Episode]) -> _Summary:
             gone.setdefault((disclosure.host, disclosure.reason), []).append(disclosure)
     return _Summary(
         n=len(episodes),
-        shares=tuple(shares),
+        shares=tuple(_shares(episodes)),
         reasons=tuple((*key, count, examples[key]) for key, count in reasons.most_common(40)),
         n_reasons_more=max(len(reasons) - 40, 0),
         times=(

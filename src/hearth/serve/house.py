@@ -44,7 +44,7 @@ from hearth.serve.pages.settings_page import SettingsPage
 from hearth.serve.phones import authority
 from hearth.serve.phones.paired import Phones
 from hearth.serve.phones.phone_server import PhoneServer, own_addresses
-from hearth.serve.phones.pushing import Pusher
+from hearth.serve.phones.pushing import Pusher, Telling
 from hearth.serve.phones.web_push import Signer
 from hearth.serve.programs.client_tools import ClientTools
 from hearth.serve.programs.home_api import HomeApi, HomeLine
@@ -82,6 +82,8 @@ class House:
     """Where voice satellites are answered: `127.0.0.1:10500`; empty: nowhere."""
     phones: str = ""
     """Where phones come in: `https://192.168.1.20:8471`; empty: nowhere."""
+    closed: tuple[str, ...] = ()
+    """Addresses that it wants beside its page and could not take, with the reason."""
 
     def serve(self) -> None:
         """Serve until the process, or `stop`, tells it to end. Raises: KeyboardInterrupt."""
@@ -92,13 +94,21 @@ class House:
         self.server.should_exit = True
 
 
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a home's page listens; what is left out is as in the settings."""
+
+    host: str = ""
+    port: int | None = None
+    """0 takes a free one."""
+
+
 @contextlib.contextmanager
 def opened(
     home: Path,
     environ: Mapping[str, str],
+    at: Address = Address(),
     *,
-    host: str = "",
-    port: int | None = None,
     encoder: Encoder | None = None,
     is_household: bool = False,
     settings: Settings | None = None,
@@ -106,9 +116,10 @@ def opened(
     """Open a home's agent with its page and its ring; both end with the block.
 
     Args:
-        host, port: Instead of those in the settings.
+        at: Instead of that in the settings.
         encoder: The shipped one by default.
-        is_household: Its pages lead to the page where people sign out.
+        is_household: Its pages lead to the page where people sign out; an address beside its page that is taken keeps
+            no others' home down.
         settings: In place of those in the home's file.
     Raises:
         ConfigError: The address is taken or is none; no home there. HomeBusyError: Another process has it.
@@ -117,12 +128,14 @@ def opened(
     zone = settings.zone()
     now = functools.partial(dt.datetime.now, zone)
     with contextlib.ExitStack() as stack:
-        wanted = settings.serve.port if port is None else port
+        wanted = settings.serve.port if at.port is None else at.port
         listening = stack.enter_context(
-            listening_at(host or settings.serve.host, wanted, "--port (0 takes a free one)")
+            listening_at(at.host or settings.serve.host, wanted, "--port (0 takes a free one)")
         )
-        satellites = stack.enter_context(_for_satellites(settings))
-        for_phones = stack.enter_context(_for_phones(settings))
+        closed: list[str] = []
+        others = closed if is_household else None
+        satellites = stack.enter_context(_beside(_for_satellites(settings), "voice satellites", others))
+        for_phones = stack.enter_context(_beside(_for_phones(settings), "phones", others))
         make_private(home)
         keys = Keys(home / KEYS_FILE)
         desk = Desk.open(home, environ, encoder=encoder, settings=settings)
@@ -130,7 +143,7 @@ def opened(
         store = stack.enter_context(Store.open(home / "hearth.db"))
         specs = desk.use(lambda agent: agent.tools.specs).result()
         call = desk.use(lambda agent: agent.call_context()).result()
-        mail = NewMail(settings.serve.tell_mail, _mail_teller(settings, now))
+        mail = NewMail(settings.serve.tell_mail, store, _mail_teller(settings, now))
         sync = stack.enter_context(background_sync.running(home, settings, call, desk.touch, mail))
         templates = Templates((*PAGES, ("Household", "/household")) if is_household else PAGES)
         idle = stack.enter_context(idle_learning.running(home, desk, settings.serve.learn_after_s, now))
@@ -167,7 +180,24 @@ def opened(
         voice = "{}:{}".format(*satellites.getsockname()[:2]) if satellites else ""
         server = uvicorn.Server(options_of(door))
         on_phones = way.address if way else ""
-        yield House(home, address, link, door, keys, desk, listening, server, is_again, voice, on_phones)
+        yield House(home, address, link, door, keys, desk, listening, server, is_again, voice, on_phones, tuple(closed))
+
+
+@contextlib.contextmanager
+def _beside(
+    opening: contextlib.AbstractContextManager[socket.socket | None], who: str, closed: list[str] | None
+) -> Iterator[socket.socket | None]:
+    """Take an address beside the page; where it is taken, do without and note it in `closed`. Raises: ConfigError: It
+    is taken, and there is no such list."""
+    with contextlib.ExitStack() as stack:
+        try:
+            listening = stack.enter_context(opening)
+        except ConfigError as error:
+            if closed is None:
+                raise
+            closed.append(f"{who}: {error}")
+            listening = None
+        yield listening
 
 
 Lifespan = Callable[[object], contextlib.AbstractAsyncContextManager[None]]
@@ -264,9 +294,8 @@ def _pusher(home: Path, settings: Settings, store: Store, now: Callable[[], dt.d
         return
     egress = Egress.from_settings(settings, store, now)
     pusher = Pusher(
-        Phones(store), egress, Signer(home), time.monotonic,
-        shows_reminders=said.phones_show_reminders, apprise_url=said.apprise_url,
-    )  # fmt: skip
+        Phones(store), egress, Signer(home), time.monotonic, Telling(said.phones_show_reminders, said.apprise_url)
+    )
     with contextlib.closing(pusher):
         yield pusher
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from hearth.agent import Agent
 from hearth.errors import NotFound, RequestError
 from hearth.learning import unlearning
-from hearth.learning.learned_state import State
+from hearth.learning.learned_state import Offer, State
 from hearth.learning.unlearning import Found, Receipt, Sought
 from hearth.learning.versions.lineage import Version
 from hearth.storage.database import Store
@@ -28,7 +28,7 @@ from hearth.terminal import clean
 def opened_state(agent: Agent) -> Iterator[State]:
     """Open what an agent's home has learnt, beside the agent, which holds the home's lock."""
     with Store.open(agent.home / "hearth.db") as store:
-        yield State.open(agent.home, agent.encoder, tools=agent.tools.specs, store=store)
+        yield State.open(agent.home, agent.encoder, Offer(agent.tools.specs), store=store)
 
 
 def rolled_back(agent: Agent, number: int) -> tuple[Version, tuple[str, ...]]:

@@ -11,6 +11,7 @@ programs' alarms; whether anybody heard it.
 from __future__ import annotations
 
 import datetime as dt
+import html
 import queue
 import shutil
 import sqlite3
@@ -81,8 +82,19 @@ class DesktopNotifier:
         if self._command is None:
             return
         with suppress(OSError, ValueError, subprocess.TimeoutExpired):
-            arguments = [self._command, "--app-name=Hearth", "--", said[:300], below[:300]]
+            arguments = [self._command, "--app-name=Hearth", "--", _as_summary(said[:300]), _as_body(below[:300])]
             subprocess.run(arguments, timeout=5, check=False, capture_output=True)
+
+
+def _as_summary(text: str) -> str:
+    """Write a text as a notification's first line: it is plain text, but some desktops draw its tags."""
+    return text.replace("<", "‹").replace(">", "›")
+
+
+def _as_body(text: str) -> str:
+    """Write a text as a notification's body, of which desktops draw links, pictures and letters' forms, and in which
+    `notify-send` reads backslashes as signs of others."""
+    return html.escape(text, quote=False).replace("\\", "\\\\")
 
 
 class Aside:

@@ -68,7 +68,8 @@ def connect(path: Path, *, timeout_s: float = 5.0) -> sqlite3.Connection:
     """Connect to a database: with its home's key where it is encrypted, or new in an encrypted home.
 
     Raises:
-        HomeKeyError: The key is not to be had, or does not open it. MissingExtraError: What opens it is not installed.
+        HomeKeyError: The key is not to be had, or does not open it, or the database is plain although its home is
+            encrypted whole: somebody put another in its place. MissingExtraError: What opens it is not installed.
         sqlite3.Error: It cannot be opened.
     """
     if has_key(path.parent):
@@ -76,6 +77,8 @@ def connect(path: Path, *, timeout_s: float = 5.0) -> sqlite3.Connection:
 
         key = home_key(path.parent)
         is_new = not path.exists() or path.stat().st_size == 0
+        if key.is_on and not key.is_turning:
+            refuse_plain(path)
         if key.is_on or not is_plain(path):
             try:
                 return with_keys(path, key.database, timeout_s)
@@ -83,6 +86,15 @@ def connect(path: Path, *, timeout_s: float = 5.0) -> sqlite3.Connection:
                 if is_new or not is_plain(path):
                     raise
     return sqlite3.connect(path, timeout=timeout_s, isolation_level=None, check_same_thread=False)
+
+
+def refuse_plain(path: Path) -> None:
+    """Refuse a plain database, that is not a new one, in a home that is encrypted whole. Raises: HomeKeyError."""
+    if path.exists() and path.stat().st_size and is_plain(path):
+        raise HomeKeyError(
+            f"{str(path)!r} is not encrypted, but its home is: another database was put in its place, and nothing is "
+            "read from it or written to it; restore a backup (`hearth memory restore`)"
+        )
 
 
 def with_keys(path: Path, keys: tuple[str, ...], timeout_s: float = 5.0) -> sqlite3.Connection:

@@ -4,7 +4,8 @@ The key file says what is wanted and holds the newest key and, while a home is t
 brings everything there that is not there yet: the database is copied into a new file, read back and put in the place
 of the old one in one renaming; the owner's files are replaced one by one. Only then is the older key given up.
 
-Covered: a kill, a power cut or a full disk at any moment; another process that has the database open (nothing is done).
+Covered: a kill, a power cut or a full disk at any moment; another process that has the database open (nothing is done);
+a plain database that somebody put in the place of the encrypted one (refused).
 Not covered: copies of the plain files that the disk keeps where it writes anew (flash, snapshots); what `plain_beside`
 names: models trained in `learned/`, settings, tokens, receipts, pictures.
 """
@@ -23,7 +24,7 @@ from hearth.config.folders import has_key
 from hearth.errors import RequestError, StoreError, StoreFullError, StoreLockedError
 from hearth.storage import home_key as keys
 from hearth.storage.cipher_connection import connected
-from hearth.storage.connections import is_plain, with_keys
+from hearth.storage.connections import is_plain, refuse_plain, with_keys
 from hearth.storage.database import HomeLock
 from hearth.storage.file_seal import MAGIC, MAX_BYTES, Seal, new_identity
 from hearth.storage.home_key import HomeKey
@@ -180,6 +181,8 @@ def _turn_database(home: Path, key: HomeKey, progress: Progress) -> bool:
     path, wanted = home / DATABASE, key.database[0] if key.is_on else ""
     if not path.exists():
         return False
+    if key.is_on and not key.is_turning:
+        refuse_plain(path)
     was_plain = is_plain(path)
     if was_plain:
         source = connected(path, "", 2.0)

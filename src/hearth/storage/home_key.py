@@ -120,19 +120,25 @@ def write(home: Path, key: HomeKey, wraps: Sequence[_Wrap] | None = None) -> Hom
         StoreError: As it was before.
     """
     kept = tuple(wraps) if wraps is not None else _read(home).wraps
+    sealed = {"database": key.database, "files": key.files, "state": _state(key)}
     document = _KeyFile(
         version=1,
         is_on=key.is_on,
         with_files=key.with_files,
         is_turning=key.is_turning,
         wraps=kept,
-        keys=_seal(key.master, json.dumps({"database": key.database, "files": key.files}).encode()),
+        keys=_seal(key.master, json.dumps(sealed).encode()),
     )
     path = home / KEY_FILE
     with replacing(path, "write the key") as file:
         os.fchmod(file.fileno(), 0o600)
         file.write(document.model_dump_json(indent=1).encode())
     return _opened(home, key.master)
+
+
+def _state(of: HomeKey | _KeyFile) -> list[bool]:
+    """What the key file says in plain of how far the home is turned; sealed beside the keys, so that a change shows."""
+    return [of.is_on, of.with_files, of.is_turning]
 
 
 def remove(home: Path) -> None:
@@ -225,11 +231,12 @@ def _opened(home: Path, master: bytes) -> HomeKey:
     text = _text(home)
     document = _read(home)
     try:
-        keys: Mapping[str, list[str]] = json.loads(_unseal(master, document.keys))
+        keys: Mapping[str, list[Any]] = json.loads(_unseal(master, document.keys))
+        is_changed = keys.get("state", _state(document)) != _state(document)  # none in a file of version 0.2
     except InvalidTag:
-        raise HomeKeyError(
-            f"the key in {str(home / KEY_FILE)!r} is not the one it was; restore a backup of it"
-        ) from None
+        is_changed = True
+    if is_changed:
+        raise HomeKeyError(f"the key in {str(home / KEY_FILE)!r} is not the one it was; restore a backup of it")
     found = HomeKey(
         master,
         tuple(keys["database"]),

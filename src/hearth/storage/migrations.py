@@ -643,6 +643,18 @@ MIGRATIONS: tuple[str, ...] = (
     DROP TABLE blob_use;
     DROP TABLE blob;
     """,
+    # 16: which program asked; empty: the owner
+    """
+    ALTER TABLE episode ADD COLUMN asked_by TEXT NOT NULL DEFAULT '';
+    """,
+    # 17: events and reminders are another program's unless Hearth is known to have made them
+    """
+    UPDATE passage SET source = 'file' WHERE source = 'device' AND kind IN ('event', 'reminder');
+    """,
+    # 18: what the owner pointed at, as a JSON list of its kind, id and words; empty: nothing
+    """
+    ALTER TABLE episode ADD COLUMN records TEXT NOT NULL DEFAULT '';
+    """,
 )
 """Schema changes, first to last; a file's `user_version` is the number applied. Never edit one that was released."""
 

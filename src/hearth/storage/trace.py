@@ -37,6 +37,7 @@ from hearth.types import (
     Offer,
     Plain,
     Plan,
+    Record,
     Refusal,
     Request,
     Ruling,
@@ -66,6 +67,8 @@ class StartedStep:
     """Label of each argument's value."""
     things: tuple[str, ...] = ()
     """Ids of the things it acts on."""
+    told: tuple[str, ...] = ()
+    """Addresses that servers write to by themselves when it is made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +123,11 @@ class Trace:
         """
         with self._store.transaction(is_synced=False) as cursor:
             cursor.execute(
-                "INSERT INTO episode (id, request, request_id, said, now, status, began_unix_s)"
-                " VALUES (?, ?, ?, ?, ?, 'begun', ?)",
+                "INSERT INTO episode (id, request, request_id, said, asked_by, records, now, status, began_unix_s)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, 'begun', ?)",
                 (
                     *(id, _storable(request.text), _storable(request.id), _storable(request.said)),
+                    *(_storable(request.asked_by), _records_text(request.records)),
                     *(moment_text(request.now), time.time()),
                 ),
             )
@@ -235,9 +239,13 @@ class Trace:
         """Say whether there is an episode `id`, finished or not."""
         return bool(self._store.query("SELECT 1 FROM episode WHERE id=?", (_storable(id),)))
 
-    def episodes(self, limit: int = 20) -> tuple[Episode, ...]:
-        """Return the latest finished episodes, newest first."""
-        rows = self._store.query("SELECT * FROM episode WHERE status='finished' ORDER BY number DESC LIMIT ?", (limit,))
+    def episodes(self, limit: int = 20, *, is_owners: bool = False) -> tuple[Episode, ...]:
+        """Return the latest finished episodes, newest first; with `is_owners`, those that no program asked for."""
+        of_owner = " AND asked_by=''" if is_owners else ""
+        rows = self._store.query(
+            f"SELECT * FROM episode WHERE status='finished'{of_owner} ORDER BY number DESC LIMIT ?",  # noqa: S608 - ours
+            (limit,),
+        )
         return tuple(self._rebuild(row) for row in rows)
 
     def calls(self, id: str) -> tuple[CallRecord, ...]:
@@ -392,16 +400,18 @@ def _started(row: sqlite3.Row) -> StartedStep:
         ruling=None if why.get("ruling") is None else Ruling(*why["ruling"]),
         labels={name: label_from_text(label) for name, label in why.get("labels", {}).items()},
         things=tuple(why.get("things", ())),
+        told=tuple(why.get("told", ())),
     )
 
 
 def _why_text(step: StartedStep) -> str:
     """Encode who allowed a step, the labels of its arguments, and what it acts on."""
-    if step.ruling is None and not step.labels:
+    if step.ruling is None and not (step.labels or step.told):
         return ""
     ruling = None if step.ruling is None else [step.ruling.verdict, step.ruling.reason, step.ruling.rule]
     labels = {name: label_text(label) for name, label in step.labels.items()}
-    return _dumps({"ruling": ruling, "labels": labels, **({"things": step.things} if step.things else {})})
+    more = {name: of for name, of in (("things", step.things), ("told", step.told)) if of}
+    return _dumps({"ruling": ruling, "labels": labels, **more})
 
 
 def _why(text: str) -> dict[str, Any]:
@@ -409,7 +419,18 @@ def _why(text: str) -> dict[str, Any]:
 
 
 def _request(row: sqlite3.Row) -> Request:
-    return Request(_text(row["request"]), parse_moment(row["now"]), _text(row["request_id"]), _text(row["said"]))
+    return Request(
+        _text(row["request"]),
+        parse_moment(row["now"]),
+        _text(row["request_id"]),
+        _text(row["said"]),
+        records=tuple(Record(*one) for one in json.loads(row["records"] or "[]")),
+        asked_by=_text(row["asked_by"]),
+    )
+
+
+def _records_text(records: Sequence[Record]) -> str:
+    return _dumps([[one.kind, one.id, one.words] for one in records]) if records else ""
 
 
 # ── Values as text ────────────────────────────────────────────────────────────────────────────────────────

@@ -19,6 +19,7 @@ from hearth.testing.doubles import (
     ScriptedHolder,
     ScriptedPlanner,
     ScriptedSensor,
+    ScriptedSound,
     ScriptedTeacher,
     make_call,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "ScriptedHolder",
     "ScriptedPlanner",
     "ScriptedSensor",
+    "ScriptedSound",
     "ScriptedTeacher",
     "check_expert",
     "check_footage",

@@ -12,6 +12,7 @@ import ssl
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import NoReturn
@@ -126,7 +127,7 @@ class InMemoryMemory:
 
     def remember(self, text: str, *, kind: str, at: dt.datetime, label: Label, key: str) -> str:
         if key not in self.labels:
-            self.events.append(MemoryHit(id=key, text=text, kind=kind, at=at, score=0.0))
+            self.events.append(MemoryHit(id=key, text=text, kind=kind, at=at, score=0.0, label=label))
             self.labels[key] = label
         return key
 
@@ -136,22 +137,22 @@ class InMemoryMemory:
         for event in self.events:
             n_shared = len(words & set(re.findall(r"\w+", event.text.casefold())))
             if n_shared:
-                hits.append(MemoryHit(event.id, event.text, event.kind, event.at, float(n_shared)))
+                hits.append(replace(event, score=float(n_shared)))
         return tuple(sorted(hits, key=lambda hit: (-hit.score, -hit.at.timestamp()))[:limit])
 
     def answer(self, question: str, *, now: dt.datetime) -> Recalled:
         hits = self.search(question, limit=1, now=now)
         if not hits:
             return Recalled("unknown", "Nothing I remember says that.", chance=0.0)
-        return Recalled("said", hits[0].text, hits)
+        return Recalled("said", hits[0].text, hits, label=hits[0].label)
 
     def find_answer(self, question: str, call: CallContext) -> HomeAnswer:
         hits = self.search(question, limit=1, now=call.now)
         if not hits:
             return HomeAnswer("unknown", "", "nothing", chance=0.0)
-        return HomeAnswer(
-            "text", hits[0].text, "", (Witness(hits[0].id, "memory", hits[0].text, "memory", hits[0].at),)
-        )
+        first = hits[0]
+        witness = Witness(first.id, "memory", first.text, "memory", first.at, label=first.label)
+        return HomeAnswer("text", first.text, "", (witness,))
 
     def forget(self, id: str) -> None:
         if id not in self.labels:
@@ -206,6 +207,14 @@ class FixedApprover:
         return self.answer
 
 
+@dataclass(frozen=True, slots=True)
+class ScriptedSound:
+    """What is to be heard in scripted recordings."""
+
+    said: Sequence[Said] = ()
+    heard: Sequence[Heard] = ()
+
+
 class ScriptedFootage:
     """A `protocols.Footage` of scripted recordings and sightings.
 
@@ -218,13 +227,12 @@ class ScriptedFootage:
         recordings: Sequence[Recording] = (),
         sightings: Sequence[Sighting] = (),
         *,
-        said: Sequence[Said] = (),
-        heard: Sequence[Heard] = (),
+        sound: ScriptedSound | None = ScriptedSound(),
         lines: Sequence[WrittenLine] = (),
-        has_sound: bool = True,
     ) -> None:
-        self._has_sound = has_sound
-        self._said, self._heard, self._lines = tuple(said), tuple(heard), tuple(lines)
+        """Args: sound: None where the recordings have none."""
+        self._has_sound = sound is not None
+        self._sound, self._lines = sound or ScriptedSound(), tuple(lines)
         self._recordings = tuple(sorted(recordings, key=lambda one: (one.start, one.id)))
         self._sightings = tuple(sorted(sightings, key=lambda one: (one.start, one.id)))
         self._cut: dict[str, Sighting] = {one.id: one for one in self._sightings}
@@ -305,7 +313,7 @@ class ScriptedFootage:
             raise CancelledError("stopped while listening to video")
         self.recordings(room)
         return tuple(
-            one for one in self._said if one.room == (room or one.room) and one.end > start and one.start < end
+            one for one in self._sound.said if one.room == (room or one.room) and one.end > start and one.start < end
         )
 
     def heard(self, room: str, start: dt.datetime, end: dt.datetime, cancelled: threading.Event) -> tuple[Heard, ...]:
@@ -314,7 +322,7 @@ class ScriptedFootage:
         self.recordings(room)
         return tuple(
             dataclasses.replace(one, start=max(one.start, start), end=min(one.end, end))
-            for one in self._heard
+            for one in self._sound.heard
             if one.room == (room or one.room) and one.end > start and one.start < end
         )
 
@@ -325,7 +333,7 @@ class ScriptedFootage:
     def spoken(self, path: Path) -> str:
         if not path.exists():
             raise NotFound(f"no file {str(path)!r}")
-        return " ".join(one.text for one in self._said)
+        return " ".join(one.text for one in self._sound.said)
 
     def writing(self, picture: bytes) -> tuple[WrittenLine, ...]:
         if not picture:

@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import json
 import keyword
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from hearth.errors import EgressError, ToolError, WrongType
 from hearth.formats.tool_signature import from_plain, to_plain
@@ -105,6 +105,11 @@ def check_tool(tool: Tool, arguments: Mapping[str, object], call: CallContext) -
     return result
 
 
+def _one_by_one(found: Sequence[Referent | tuple[Referent, ...] | None]) -> list[Referent | None]:
+    """Return what was found for each item, where several things may be found for one."""
+    return [one for each in found for one in (each if isinstance(each, tuple) else (each,))]
+
+
 def _check_resolvers(tool: Tool, plain: Mapping[str, Plain], call: CallContext, before: Mapping[str, bytes]) -> None:
     """Check that what an argument names is found the same twice, also from its own id, and that nothing is changed."""
     if not isinstance(tool, Resolving):
@@ -119,11 +124,11 @@ def _check_resolvers(tool: Tool, plain: Mapping[str, Plain], call: CallContext, 
         said = from_plain(plain[parameter.name], parameter.type, call.now.tzinfo)
         items = said if isinstance(said, list) else [said]
         found = [resolve(item, trial, given) for item in items]
-        things = [one for each in found for one in (each if isinstance(each, tuple) else (each,)) if one is not None]
+        things = [one for one in _one_by_one(found) if one is not None]
         assert all(isinstance(one, Referent) and one.id for one in things), f"{name}: {parameter.name!r} is {found!r}"
         assert [resolve(item, trial, given) for item in items] == found, f"{name}: {parameter.name!r} changes"
         again = [resolve(one.id, trial, given) for one in things]
-        same = [one for each in again for one in (each if isinstance(each, tuple) else (each,))]
+        same = _one_by_one(again)
         assert [getattr(one, "id", "") for one in same] == [one.id for one in things], (
             f"{name}: the id of {parameter.name!r} names {same!r}, not {things!r}; the tool is handed the id"
         )

@@ -1,4 +1,4 @@
-"""Tools about Hearth itself: what it can do, and replies to a greeting, thanks or a goodbye.
+"""Tools about Hearth itself: what it can do, and replies to a greeting, thanks, a goodbye, a no.
 
 The abilities are read from the tools that are loaded, plug-ins included, never from a list kept here.
 """
@@ -19,6 +19,8 @@ _REPLIES = {
     "greeting": "Hello! Ask me “what can you do?” to see what I am good for.",
     "thanks": "You're welcome.",
     "goodbye": "Goodbye.",
+    "never mind": "All right, I left it at that.",
+    "no": "What should be different? Say it like “no, on Friday”; “undo that” takes it back.",
 }
 _N_EXAMPLES = 4
 
@@ -65,8 +67,8 @@ def list_abilities(call: CallContext) -> Abilities:
 
 
 @tool(answer="{text}")
-def reply_to(what: Literal["greeting", "thanks", "goodbye"] = "greeting") -> Reply:
-    """Answer a greeting, thanks or a goodbye with a friendly word.
+def reply_to(what: Literal["greeting", "thanks", "goodbye", "never mind", "no"] = "greeting") -> Reply:
+    """Answer a greeting, thanks, a goodbye or a plain no with a friendly word.
 
     Args:
         what: What was said.

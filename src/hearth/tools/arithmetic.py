@@ -50,6 +50,12 @@ class _Token:
     text: str
 
 
+def _without_grouping(number: str) -> str:
+    """Return 1,234.5 and 1.234,5 as 1234.5."""
+    is_continental = "." in number and number.rindex(",") > number.index(".")
+    return number.replace(".", "").replace(",", ".") if is_continental else number.replace(",", "")
+
+
 def _tokens(text: str) -> list[_Token]:
     tokens: list[_Token] = []
     place = 0
@@ -69,8 +75,7 @@ def _tokens(text: str) -> list[_Token]:
             found = found.split(",")[0]
             place = match.start(kind) + len(found)
         elif kind == "number" and "," in found:
-            is_continental = "." in found and found.rindex(",") > found.index(".")
-            found = found.replace(".", "").replace(",", ".") if is_continental else found.replace(",", "")
+            found = _without_grouping(found)
         elif kind == "symbol" and found == "(":
             opened.append(bool(tokens) and tokens[-1].kind == "name" and tokens[-1].text.lower() in _FUNCTIONS)
         elif kind == "symbol" and found == ")" and opened:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from hearth.errors import ToolError
 from hearth.formats.tool_signature import tool
 from hearth.tools.arithmetic import evaluate, evaluate_unit, number_text
-from hearth.tools.unit_conversion import converted, registry, unit_text
+from hearth.tools.unit_conversion import converted, in_imperial, registry, unit_text
 
 N_MAX_CHARACTERS = 500
 _PLURALS = {"foot": "feet", "inch": "inches", "stone": "stone", "century": "centuries"}
@@ -85,7 +85,9 @@ def convert_units(amount: float, from_unit: str, to_unit: str) -> Quantity:
     value = converted(registry().Quantity(_finite(amount), start), end, from_unit, to_unit)
     magnitude = _finite(value.magnitude, 12)
     said = f"{number_text(amount, 12)} {_counted(from_unit.strip(), amount)}"
-    return Quantity(f"{said} = {number_text(magnitude, 6)} {_counted(target, magnitude)}", magnitude, target)
+    british = in_imperial(amount, start, end)
+    also = "" if british is None else f" (US measure; in imperial {number_text(_finite(british.magnitude, 12), 6)})"
+    return Quantity(f"{said} = {number_text(magnitude, 6)} {_counted(target, magnitude)}{also}", magnitude, target)
 
 
 def _counted(unit: str, amount: float) -> str:

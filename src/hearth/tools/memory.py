@@ -24,7 +24,6 @@ MemoryId = NewType("MemoryId", str)
 KEPT = Label(frozenset({"device"}), frozenset())
 """Label of records on this device that nobody else may read."""
 REMEMBERED = "remembered"
-_SAID_BY = {"observation": "a sensor"}
 N_MAX_CHARACTERS = 10_000
 N_MAX_HITS = 5
 N_MAX_QUOTED = 200
@@ -160,7 +159,12 @@ def _found_at_home(question: str, call: CallContext) -> FoundAnswer | None:
     rows = [{"source": one.where, "text": _shortened(one.quote)} for one in found.witnesses]
     first = found.witnesses[0] if found.witnesses else None
     id = first.record if first is not None else call.key
-    sources = {one.source for one in found.witnesses}
+    sources = set()
+    for one in found.witnesses:
+        if one.kind in _MADE_HERE and one.source == "file":
+            call.rests_on[_MADE_HERE[one.kind], one.record] = "file"
+        else:
+            sources.add(one.source)
     call.origins[id] = next((source for source in _LEAST_TRUSTED if source in sources), "device")
     source = first.where if first is not None else "your things"
     elsewhere = "; ".join(f"{one.value} ({_dated(one)})" for one in found.witnesses if one.value)
@@ -181,6 +185,8 @@ def _dated(one: Witness) -> str:
 NOT_SURE = "I am not sure, perhaps:"
 LEAST_SURE = 0.7
 """Least probability of an answer that is told without doubt."""
+_MADE_HERE = {"event": "calendar", "reminder": "reminders"}
+"""Domain of the tools that make records of a kind."""
 _LEAST_TRUSTED = ("message", "web", "file", "memory")
 """Sources of witnesses, the least trusted first: the answer counts as the least trusted one's."""
 
@@ -192,7 +198,7 @@ def _item(hit: MemoryHit, text: str, id: str = "") -> MemoryItem:
         MemoryId(id or hit.id),
         text.rstrip(" ."),
         hit.at,
-        hit.person or _SAID_BY.get(hit.kind, "you"),
+        hit.speaker,
         _shortened(quote),
     )
 

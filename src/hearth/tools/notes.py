@@ -18,6 +18,7 @@ from hearth.errors import Ambiguous, NotFound, ToolError
 from hearth.formats.headings import heading_of
 from hearth.formats.record_places import RecordPlaces
 from hearth.formats.tool_signature import ID_IS_A_KEY, Names, tool
+from hearth.language.text.exact_names import same_name
 from hearth.language.text.keyword_match import NO_SUCH_WORD, Wanted, excerpt, fold, names, wanted
 from hearth.language.text.normalize import id_asked, stems
 from hearth.language.text.spelling import Spelling
@@ -365,6 +366,13 @@ def _list_name(name: object) -> str:
     return short
 
 
+def list_names(call: CallContext) -> tuple[str, ...]:
+    """Return what the owner's lists are called."""
+    return tuple(
+        _LIST_WORDS.sub("", title).strip() or title for _, title, body in _contents(call) if _HAS_ITEMS.search(body)
+    )
+
+
 def _list_id(name: object, call: CallContext) -> NoteId | None:
     """Return the note that is this list, or None."""
     known = _ids(call.workspace)
@@ -475,7 +483,7 @@ def list_items(name: str, call: CallContext) -> dict[str, ListItem] | None:
     Raises:
         Ambiguous: Several lists are called so. ToolError: It cannot be read.
     """
-    id = _list_id(name, call)
+    id = _exact_list_id(name, call)
     if id is None:
         return None
     entries = [entry for line in _existing(id, call)[1].split("\n") if (entry := _entry(line))]
@@ -488,7 +496,7 @@ def put_list_items(name: str, items: Mapping[str, ListItem], call: CallContext) 
     Raises:
         Ambiguous: Several lists are called so. ToolError: It cannot be read or written.
     """
-    id = _list_id(name, call)
+    id = _exact_list_id(name, call)
     if id is None:
         said = _list_name(name)
         id, lines = _free_id(said, call), [f"# {said[0].upper()}{said[1:]}", ""]
@@ -506,6 +514,16 @@ def put_list_items(name: str, items: Mapping[str, ListItem], call: CallContext) 
     kept += [_item_line(item) for key, item in items.items() if key not in known]
     _write(id, "\n".join(kept) + "\n", call)
     return id, _item_list(id, kept).name
+
+
+def _exact_list_id(name: str, call: CallContext) -> NoteId | None:
+    """Return the list of just this name; one that is only called alike is not what people share. Raises: Ambiguous."""
+    sought = same_name(_list_name(name))
+    titles = ((id, title) for id, title, _ in _contents(call))
+    found = [id for id, title in titles if same_name(_LIST_WORDS.sub("", _LIST_WORDS.sub("", title))) == sought]
+    if len(found) > 1:
+        raise Ambiguous(f"several lists are called {name!r}: {names(found)}; only one can be shared")
+    return found[0] if found else None
 
 
 def _item_line(item: ListItem) -> str:
@@ -532,7 +550,9 @@ def _content(id: NoteId, call: CallContext) -> str | None:
     if call.workspace.stat(path).size_bytes <= N_MAX_NOTE_BYTES:
         text = decoded(call.workspace.read(path))
         if text is not None:
-            return text.replace("\r\n", "\n")
+            text = text.replace("\r\n", "\n")
+            call.contents[id] = (_digest(text),)
+            return text
     notice = f"{path} was left out: it is no text or larger than 1 MB."
     if notice not in call.notices:
         call.notices.append(notice)
@@ -560,6 +580,11 @@ def _existing(note: object, call: CallContext) -> tuple[NoteId, str]:
 
 def _write(id: NoteId, content: str, call: CallContext) -> None:
     call.workspace.write(_path(id), text_bytes(content, "note", N_MAX_NOTE_BYTES))
+    call.contents[id] = (*call.contents.get(id, ())[:1], _digest(content))
+
+
+def _digest(content: str) -> str:
+    return hashlib.sha256(content.encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 def _note(id: NoteId, content: str, modified: dt.datetime) -> Note:

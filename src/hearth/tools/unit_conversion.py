@@ -71,6 +71,9 @@ _UNIT_WORDS = {
 }
 """Household spellings that the unit library reads otherwise (C is coulomb there, pinch a tiny inch) or not at all."""
 
+_IMPERIAL = ("pint", "quart", "gallon", "fluid_ounce")
+"""Units that are larger or smaller in Britain; the unit library means those of the United States."""
+
 _CURRENCY_NAMES = (
     "$ € £ ¥ ₹ usd eur gbp jpy chf cny inr aud cad sek nok dkk pln dollar dollars euro euros sterling yen franc "
     "francs yuan rupee rupees bitcoin bitcoins btc peso pesos krona kroner zloty ruble rubles cent cents "
@@ -139,6 +142,15 @@ def converted(value: Any, unit: Any, from_text: str, to_text: str) -> Any:
             f"{measures(value.dimensionality)}, the other {measures(unit.dimensionality)}"
         )
     return value.to(unit)
+
+
+def in_imperial(amount: float, start: Any, end: Any) -> Any:
+    """Return what an amount comes to if the one of its two units that is another in Britain is Britain's; else None."""
+    units = registry()
+    british = [units.Unit(f"imperial_{unit}") if str(unit) in _IMPERIAL else None for unit in (start, end)]
+    if (british[0] is None) == (british[1] is None):
+        return None  # of neither, or of both, where the ratio is nearly the same
+    return units.Quantity(amount, british[0] or start).to(british[1] or end)
 
 
 _DIMENSIONS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,22 @@ def record(episode: Episode = EPISODE, started: tuple[StartedStep, ...] = STARTE
 
 def says(what: Record) -> list[str]:
     return [sentence for section in explained(what) for sentence in section.says]
+
+
+def test_who_asked_is_said() -> None:
+    others = replace(EPISODE, request=replace(EPISODE.request, asked_by="cook book"))
+    assert says(record(others))[0] == "The program “cook book” asked this on Fri 20 Nov 2026 09:30."
+
+
+def test_what_was_made_up_is_told_from_the_owners_words() -> None:
+    assert EPISODE.plan is not None
+    first, *rest = EPISODE.plan.steps
+    name = next(iter(first.arguments))
+    for source, said in (("teacher", "the teacher"), ("model", "a language model")):
+        steps = (replace(first, unsaid={name: source}), *rest)
+        told = says(record(replace(EPISODE, plan=replace(EPISODE.plan, steps=steps))))
+        assert any(f"made up by {said}; your request does not say it" in sentence for sentence in told)
+    assert not any("made up by" in sentence for sentence in says(record()))
 
 
 def test_a_request_is_explained_whole() -> None:

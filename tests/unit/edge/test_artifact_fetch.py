@@ -13,7 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from hearth.edge import enrolment
-from hearth.edge.artifact_fetch import MAX_BYTES, Taken, TakenKind, fetch, folder, taken
+from hearth.edge.artifact_fetch import MAX_BYTES, Taken, TakenKind, Wanted, fetch, folder, taken
 from hearth.edge.cloud_link import Link
 from hearth.errors import LinkError, StoreFullError, WireError
 from hearth.storage.database import Store
@@ -50,11 +50,12 @@ class Home:
     def __init__(self, store: Store, path: Path) -> None:
         self.store, self.path = store, path
         self.cloud = SmallCloud()
-        enrolment.join(store, path, URL, "small", self.cloud.public_key, "edge-1", TOKEN, FIXED_NOW)
+        enrolment.join(store, path, enrolment.Cloud(URL, "small", self.cloud.public_key), "edge-1", TOKEN, FIXED_NOW)
 
     def fetch(self, most_bytes: int | None = None, kind: TakenKind = "prior") -> Taken | None:
         link = Link(URL, DoorTo(self.cloud), lambda: TOKEN, "edge-1")
-        return fetch(link, self.store, self.path, kind, self.cloud.public_key, lambda: FIXED_NOW, most_bytes, "small")
+        wanted = Wanted(kind, "small", most_bytes)
+        return fetch(link, self.store, self.path, wanted, self.cloud.public_key, lambda: FIXED_NOW)
 
     def files(self) -> list[str]:
         return sorted(one.name for one in folder(self.path).iterdir()) if folder(self.path).exists() else []
@@ -136,7 +137,7 @@ def test_another_key_is_not_believed(edge: Home) -> None:
     link = Link(URL, DoorTo(edge.cloud), lambda: TOKEN, "edge-1")
     pinned = edge.store.query("SELECT public_key FROM edge_link")[0][0]
     with pytest.raises(WireError, match="not signed"):
-        fetch(link, edge.store, edge.path, "prior", pinned, lambda: FIXED_NOW)
+        fetch(link, edge.store, edge.path, Wanted("prior"), pinned, lambda: FIXED_NOW)
 
 
 def test_another_kind_is_not_taken_for_it(edge: Home) -> None:

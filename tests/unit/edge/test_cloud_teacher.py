@@ -15,7 +15,7 @@ from hearth.agent import Agent, make_home
 from hearth.config import read_settings
 from hearth.edge import enrolment
 from hearth.edge.cloud_link import Link
-from hearth.edge.cloud_teacher import CloudTeacher, open_teacher
+from hearth.edge.cloud_teacher import CloudTeacher, Completing, open_teacher
 from hearth.edge.delivery import Sender
 from hearth.edge.outbox import Outbox
 from hearth.edge.share_policy import Sharer
@@ -25,7 +25,7 @@ from hearth.guard.deidentify.names.contact_names import OwnerNames, OwnName
 from hearth.guard.egress.masking_door import MaskingDoor
 from hearth.guard.policy.approval import YesApprover
 from hearth.learning.demonstration_store import why_touched
-from hearth.learning.teaching.teacher import Budget, Limits, MeteredTeacher, entry_from
+from hearth.learning.teaching.teacher import Budget, Limits, MeteredTeacher, Origin, entry_from
 from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.arguments.schema_filler import Filler
 from hearth.planning.deferral.cascade import Cascade
@@ -68,7 +68,8 @@ class Taught:
         self.clock = Clock()
         self.store = store
         link = Link(URL, self.door, lambda: TOKEN, "edge-1")
-        self.teacher = CloudTeacher(link, MASKER, store=store, filling=filling, clock=self.clock)
+        completing = Completing(filling) if filling is not None else None
+        self.teacher = CloudTeacher(link, MASKER, store=store, completing=completing, clock=self.clock)
 
     def says(self, *nodes: dict[str, Any], **more: Any) -> None:
         self.cloud.plans.append({"plan": {"task_nodes": list(nodes), **more}, "confidence": 0.9, "n_tokens": 7})
@@ -210,7 +211,9 @@ def test_values_nobody_said_are_asked_for(store: Store, filling: Filler | None) 
 
 
 def test_what_nobody_could_plan_offline_is_answered_later_and_learnt_then(taught: Taught, home: Path) -> None:
-    enrolment.join(taught.store, home, URL, "small", taught.cloud.public_key, "edge-1", TOKEN, FIXED_NOW)
+    enrolment.join(
+        taught.store, home, enrolment.Cloud(URL, "small", taught.cloud.public_key), "edge-1", TOKEN, FIXED_NOW
+    )
     taught.cloud.faults = [AWAY]
     with pytest.raises(PlannerError):
         taught.plan()
@@ -302,7 +305,7 @@ def test_a_hostile_clouds_sink_is_asked_about_and_not_learnt_from(made_home: Pat
         assert episode.answer.status == "denied"
         assert not episode.results
         assert "evil@attacker.example" in "\n".join(question for question, _ in approver.questions)
-        entry = entry_from(request, proposal, "cloud:a", id="teacher:1", source="teacher")
+        entry = entry_from(request, proposal, "cloud:a", Origin("teacher:1", "teacher"))
         assert "which its request does not say" in why_touched(entry, agent.tools.specs)
     finally:
         agent.close()
@@ -328,7 +331,9 @@ def test_an_agent_asks_the_cloud_only_where_one_was_joined_and_may_teach(made_ho
         door = DoorTo(SmallCloud())
         home = Home(made_home, settings, store, os.environ)
         assert open_teacher(home, door) is None
-        enrolment.join(store, made_home, URL, "small", door.cloud.public_key, "edge-1", TOKEN, FIXED_NOW)
+        enrolment.join(
+            store, made_home, enrolment.Cloud(URL, "small", door.cloud.public_key), "edge-1", TOKEN, FIXED_NOW
+        )
         teacher = open_teacher(home, door)
         assert teacher is not None
         assert teacher.name == "cloud:127.0.0.1"

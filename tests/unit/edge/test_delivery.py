@@ -77,7 +77,7 @@ class Edge:
 @pytest.fixture
 def edge(store: Store, home: Path) -> Edge:
     cloud = SmallCloud()
-    enrolment.join(store, home, URL, "small", cloud.public_key, "edge-1", TOKEN, FIXED_NOW)
+    enrolment.join(store, home, enrolment.Cloud(URL, "small", cloud.public_key), "edge-1", TOKEN, FIXED_NOW)
     return Edge(store, cloud)
 
 
@@ -323,7 +323,7 @@ def test_whatever_happens_everything_arrives_once_in_order(
     home = tmp_path_factory.mktemp("home")
     with Store.open(home / "hearth.db") as store:
         cloud = SmallCloud()
-        enrolment.join(store, home, URL, "small", cloud.public_key, "edge-1", TOKEN, FIXED_NOW)
+        enrolment.join(store, home, enrolment.Cloud(URL, "small", cloud.public_key), "edge-1", TOKEN, FIXED_NOW)
         edge = Edge(store, cloud)
         for n, fault, skew_s in steps:
             edge.skew = dt.timedelta(seconds=skew_s)

@@ -11,7 +11,17 @@ import pytest
 from hearth.config import Settings, parse_settings
 from hearth.edge import enrolment
 from hearth.edge.cloud_teacher import open_link
-from hearth.edge.enrolment import checked_token, checked_url, fingerprint, join, joined, kept_token, leave, name_for
+from hearth.edge.enrolment import (
+    Cloud,
+    checked_token,
+    checked_url,
+    fingerprint,
+    join,
+    joined,
+    kept_token,
+    leave,
+    name_for,
+)
 from hearth.edge.outbox import put
 from hearth.edge.settings_file import change
 from hearth.errors import ConfigError, LinkError, StoreFullError, WireError
@@ -72,7 +82,7 @@ def test_what_is_no_key_is_refused(text: str) -> None:
 
 
 def joined_at(store: Store, home: Path, url: str = "https://a.example", key: str = KEY) -> enrolment.Joined:
-    return join(store, home, url, "A", key, name_for(store, home, url, key), "token-1", FIXED_NOW)
+    return join(store, home, Cloud(url, "A", key), name_for(store, home, url, key), "token-1", FIXED_NOW)
 
 
 def test_a_token_is_for_the_owner_alone_and_nowhere_else(store: Store, home: Path) -> None:
@@ -116,7 +126,7 @@ def killed(monkeypatch: pytest.MonkeyPatch, store: Store, home: Path, where: str
     with monkeypatch.context() as patch:
         patch.setattr(enrolment, {"before": "_machine", "after": "_into_place"}[where], kill)
         with pytest.raises(KilledError):
-            join(store, home, url, "B", KEY, name, token, FIXED_NOW)
+            join(store, home, Cloud(url, "B", KEY), name, token, FIXED_NOW)
 
 
 @pytest.mark.parametrize("is_first", [True, False])
@@ -137,7 +147,7 @@ def test_killed_while_joining_one_cloud_is_joined_with_its_own_token(
         assert (found.url, kept_token(store, home)()) == says
     enrolment.finish(store, home)
     assert enrolment.token_file(home).exists() is (where == "after" or not is_first)
-    again = join(store, home, "https://b.example", "B", KEY, "edge-9", "token-3", FIXED_NOW)
+    again = join(store, home, Cloud("https://b.example", "B", KEY), "edge-9", "token-3", FIXED_NOW)
     assert (joined(store, home), kept_token(store, home)()) == (again, "token-3")
     assert [path.name for path in (home / "edge").iterdir()] == ["token"]
 

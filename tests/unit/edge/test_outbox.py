@@ -57,7 +57,7 @@ TOOLS = {
 
 @pytest.fixture
 def box(store: Store, home: Path) -> Outbox:
-    enrolment.join(store, home, "https://a.example", "A", KEY, "edge-1", "token-1", FIXED_NOW)
+    enrolment.join(store, home, enrolment.Cloud("https://a.example", "A", KEY), "edge-1", "token-1", FIXED_NOW)
     return Outbox(store, lambda: FIXED_NOW)
 
 
@@ -110,7 +110,7 @@ def test_learnt_again_word_for_word_it_is_noted_once(store: Store, box: Outbox) 
 
 def test_those_from_before_joining_are_noted_when_it_is_joined(store: Store, home: Path) -> None:
     learn(store, entry("owner:1"), entry("owner:2"), entry("t:1", source="teacher"), entry("s:1", source="shipped"))
-    enrolment.join(store, home, "https://a.example", "A", KEY, "edge-1", "token-1", FIXED_NOW)
+    enrolment.join(store, home, enrolment.Cloud("https://a.example", "A", KEY), "edge-1", "token-1", FIXED_NOW)
     with store.transaction() as cursor:
         note_all_demonstrations(cursor, FIXED_NOW)
     assert waiting(Outbox(store, lambda: FIXED_NOW)) == ["owner:1", "owner:2"]
@@ -120,7 +120,7 @@ def test_what_waited_for_one_cloud_waits_once_for_the_next(store: Store, box: Ou
     learn(store, entry("owner:1"), entry("owner:2"))
     (first, _) = box.head("demonstration", 9)
     box.fix([replace(first, payload=b"masked for the other")])
-    enrolment.join(store, home, "https://b.example", "B", KEY, "edge-2", "token-2", FIXED_NOW)
+    enrolment.join(store, home, enrolment.Cloud("https://b.example", "B", KEY), "edge-2", "token-2", FIXED_NOW)
     with store.transaction() as cursor:
         note_all_demonstrations(cursor, FIXED_NOW)
     assert waiting(box) == ["owner:1", "owner:2"]

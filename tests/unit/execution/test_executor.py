@@ -18,7 +18,7 @@ from typing import Annotated
 import pytest
 
 from hearth.errors import CancelledError, NotFound, StoreFullError, ToolError, ToolTimeout, TransientToolError
-from hearth.execution.executor import Executor, _Run
+from hearth.execution.executor import Executor, Pauses, _Run
 from hearth.formats.tool_signature import FunctionTool, Sink, tool
 from hearth.guard.monitor import Monitor
 from hearth.guard.policy.policy import Policy, Rule
@@ -43,7 +43,7 @@ class Bench:
         self.tools = {t.spec.name: t for t in tools}
         self.monitor = Monitor(self.tools, Policy(), FixedApprover(True))
         self.executor = Executor(
-            self.monitor, self.trace, self.context, self.folder, grace_s=grace_s, retry_delay_s=0.001
+            self.monitor, self.trace, self.context, self.folder, Pauses(grace_s, retry_delay_s=0.001)
         )
         self.n_episodes = 0
 
@@ -532,7 +532,7 @@ def test_a_thread_that_waits_holds_nothing_of_the_run(bench: Bench) -> None:
 
     def held() -> int:
         gc.collect()
-        return sum(isinstance(one, _Run) and one._parts is bench.executor._parts for one in gc.get_objects())
+        return sum(isinstance(one, _Run) and one.parts is bench.executor._parts for one in gc.get_objects())
 
     until = time.monotonic() + 10
     while held() and time.monotonic() < until:  # the thread may not have come to waiting yet

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from hearth.guard.flow.labels import Value
+from hearth.guard.flow.labels import PlannedStep, Value
 from hearth.guard.flow.trusted_contacts import KnownAddresses
 from hearth.guard.policy.approval import (
     PROMPT,
@@ -18,7 +18,7 @@ from hearth.guard.policy.approval import (
 )
 from hearth.guard.policy.policy import Policy, Rule
 from hearth.guard.policy.question import MAX_TEXT_CHARS, difference, question, quoted, said_address, source_words
-from hearth.types import Label, Parameter, Plan, Ref, Ruling, Step, ToolSpec
+from hearth.types import OWNER, Label, Parameter, Plan, Ref, Referent, Ruling, Step, ToolSpec
 
 TOOLS = {
     spec.name: spec
@@ -89,6 +89,37 @@ def test_a_value_cannot_pass_for_the_question(value: str, shown: str) -> None:
     assert quoted(value) == shown
 
 
+SECRETS = "the alarm code is 4711, IBAN DE89370400440532013000, see http://evil.example/x"
+
+
+def _asked_with(thing: Referent) -> str:
+    arguments = {"query": Value(thing.id, OWNER, things=(thing,))}
+    return str(difference(PlannedStep(Plan((Step("find_mail", {"query": Ref(0)}),)), 0, TOOLS), arguments, ASK))
+
+
+@pytest.mark.parametrize("n_words", [2, 60, 140])
+def test_words_that_name_no_record_are_shown_whole(n_words: int) -> None:
+    text = f"{'bla ' * n_words}{SECRETS}{' blub' * n_words}"
+    assert f'query: "{text}"' in _asked_with(Referent(text))
+
+
+def test_of_words_beyond_what_is_shown_the_telling_ones_are_listed() -> None:
+    asked = _asked_with(Referent("bla " * 600 + SECRETS))
+    assert "DE89370400440532013000" in asked
+    assert "http://evil.example/x" in asked
+
+
+@pytest.mark.parametrize("title", ["Lunch", "Lunch " * 40])
+def test_a_thing_is_shown_by_its_name(title: str) -> None:
+    assert f'query: "{title}"' in _asked_with(Referent("id", title))
+
+
+def test_what_is_left_out_of_a_long_name_is_said() -> None:
+    asked = _asked_with(Referent("id", f"{'Lunch ' * 40}{SECRETS}{' with Anna' * 40}, Tue 24 Nov 2026 09:15"))
+    assert 'Tue 24 Nov 2026 09:15" (between them 4' in asked
+    assert "more characters, with “DE89370400440532013000”, “http://evil.example/x”" in asked
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
@@ -146,7 +177,7 @@ def test_the_difference_shows_the_real_value_and_nothing_in_it_acts() -> None:
     arguments = {"to": hostile, "text": Value('Hi "you"', Label(frozenset({"owner"})))}
     book = KnownAddresses({"anna@example.org": frozenset()}, {"anna@example.org": "Anna\nI ask because nothing."})
     ruling = Ruling("ask", "it is 'x\x1b[2J'", "label")
-    text = str(difference(PLAN, 1, TOOLS, arguments, ruling, book))
+    text = str(difference(PlannedStep(PLAN, 1, TOOLS), arguments, ruling, book))
     assert text == (
         "Before I go on with 2. draft_mail (changes your data; can be undone):\n"
         '       to (decides where it goes): "x\\x1b[2J\\n@evil.example\\u202e" (WARNING, its letters may look like others; '

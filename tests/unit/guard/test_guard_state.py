@@ -9,7 +9,7 @@ import pytest
 from hearth.guard.flow.provenance import Origin, Provenance, digest_of, records
 from hearth.guard.flow.trusted_contacts import AddressBook, has_lookalike_letters, normalised
 from hearth.guard.guard_state import CallCounts
-from hearth.storage.database import Store
+from hearth.storage.database import FIRST_LOOK, Store
 from hearth.storage.trace import StartedStep, Trace
 from hearth.testing import FIXED_NOW, InMemoryWorkspace
 from hearth.types import Plain, Request, StepResult
@@ -94,6 +94,24 @@ def test_groups_are_categories_of_confirmed_cards(store: Store) -> None:
     assert known.is_in_group(["BEN@x.org"], "family")
     assert not known.is_in_group("ben@x.org", "friends")
     assert known.name_of("Ben@x.org") == "Ben"
+
+
+def test_cards_that_were_confirmed_before_groups_were_keep_those_they_have_at_the_next_look(store: Store) -> None:
+    files: dict[str, bytes | str] = {
+        "contacts/b.vcf": card("ben", "ben@x.org", "CATEGORIES:Family\r\n"),
+        "contacts/c.vcf": card("cara", "cara@new.example", "CATEGORIES:Family\r\n"),
+    }
+    known, noted = Provenance(store), frozenset({"contacts"})
+    old = {"ben": digest_of(("ben@x.org", "")), "cara": digest_of(("cara@x.org", "")), FIRST_LOOK: ""}
+    known.note("contacts", {id: Origin(noted, digest) for id, digest in old.items()}, FIXED_NOW)
+    workspace = InMemoryWorkspace(files)
+    book = AddressBook(Provenance(store)).read(workspace, FIXED_NOW)
+    assert book.is_in_group("ben@x.org", "family")
+    assert not book.vouches("cara@new.example")
+    workspace.files["contacts/b.vcf"] = card("ben", "ben@x.org", "CATEGORIES:Family,Boss\r\n").encode()
+    again = AddressBook(Provenance(store)).read(workspace, FIXED_NOW)
+    assert again.is_in_group("ben@x.org", "family")
+    assert not again.is_in_group("ben@x.org", "boss")
 
 
 def test_the_first_look_is_taken_once(store: Store) -> None:

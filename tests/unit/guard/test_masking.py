@@ -79,6 +79,25 @@ def test_what_tells_nobody_stays(text: str) -> None:
     assert mask(text).text == text
 
 
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        (
+            "my number is oh one five one, two three four five, six seven eight",
+            "oh one five one, two three four five, six seven eight",
+        ),
+        ("card four one one one one one one one", "four one one one one one one one"),
+        ("count one two three four", ""),
+        ("two eggs, three apples, four pears, five nuts, six figs, seven plums, eight beans", ""),
+        ("one, two, three. Then we go.", ""),
+    ],
+)
+def test_numbers_that_are_spelled_out_are_masked(text: str, number: str) -> None:
+    masked = Masker(MASKED_KINDS).mask(text)
+    assert list(masked.values.values()) == ([number] if number else [])
+    assert masked.unmask(masked.text) == text
+
+
 SAID_SECRETS = [
     ("the wifi password is correct horse battery staple", "correct horse battery staple"),
     ("my wifi password is sunshine seven bananas", "sunshine seven bananas"),
@@ -112,6 +131,17 @@ SAID_SECRETS = [
     ("open the garage with code 482", "482"),
     ("use 482910 to log in", "482910"),
     ("482910 is your login code", "482910"),
+    ("my password's Tr0mb", "Tr0mb"),
+    ("the pass phrase I use is correct horse battery staple", "correct horse battery staple"),
+    ("the password that we've always used is sunshine", "sunshine"),
+    ("use hunter22 as the password", "hunter22"),
+    ("take swordfish as my new wifi password", "swordfish"),
+    ("password for netflix hunter22", "hunter22"),
+    ("code 2580 for the garage", "2580"),
+    ("type 7391 into the lock", "7391"),
+    ("key in 7391", "7391"),
+    ("punch in 7391 and wait", "7391"),
+    ("change the code of the front door to 7391", "7391"),
 ]
 
 
@@ -120,6 +150,19 @@ def test_what_is_said_to_be_a_secret_is_masked_whole(text: str, secret: str) -> 
     masked = Masker(["secret"]).mask(text)
     assert list(masked.values.values()) == [secret]
     assert masked.text.casefold() == text.replace(secret, "secret1").casefold()
+    assert masked.unmask(masked.text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        ("change my password from hunter22 to Tr0mb9", "hunter22", "Tr0mb9"),
+        ("SIM pin 0000 changed to 7391", "0000", "7391"),
+    ],
+)
+def test_the_old_secret_and_the_new_one_are_masked(text: str, old: str, new: str) -> None:
+    masked = Masker(["secret"]).mask(text)
+    assert set(masked.values.values()) == {old, new}
     assert masked.unmask(masked.text) == text
 
 
@@ -149,6 +192,18 @@ def test_a_secret_ends_with_its_clause() -> None:
         "what's the wifi password",
         "what is the wifi password",
         "change the password to something safer",
+        "my password's length is fine",
+        "the password I use is wrong",
+        "use it as the password",
+        "use this as my password please",
+        "the password for netflix is wrong",
+        "change the password from time to time",
+        "the password for the meeting in room 12",
+        "code 2580 for the assignment",
+        "key in the numbers",
+        "type 200 words into the report",
+        "change the code review to the afternoon",
+        "send the pin to grandma",
         "is the password still valid",
         "the password policy meeting is at two",
         "the login page is slow",

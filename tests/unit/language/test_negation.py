@@ -9,9 +9,9 @@ import pytest
 from hearth.agent import shipped_demonstrations
 from hearth.language.acts.negation import forbids, with_denials
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.planning.retrieval.recall_planner import OWNERS_WORD, RecallPlanner
+from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.registry import load_tools
-from hearth.types import Context, Demonstration, Plan, Ref, Refusal, Request, Step
+from hearth.types import OWNERS_WORD, Context, Demonstration, Plan, Ref, Refusal, Request, Step
 
 NOW = dt.datetime(2026, 11, 16, 9, 30, tzinfo=dt.UTC)
 

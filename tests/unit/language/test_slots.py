@@ -173,6 +173,17 @@ def test_a_time_without_a_zone_is_refused() -> None:
 # ── Other values ──────────────────────────────────────────────────────────────────────────────────────────
 
 VALUES: list[tuple[str, list[tuple[str, str, dict[str, object]]]]] = [
+    ("what is 12 chairs at 35 euros", [("expression", "12 chairs at 35", {"expression": "12 * 35"})]),
+    ("26 tiles at £4.20 each", [("expression", "26 tiles at £4.20", {"expression": "26 * 4.2"})]),
+    ("book 2 tickets at 8", [("number", "2", {"number": 2}), ("time", "8", {"time": "20:00:00"})]),
+    ("640 plus 7% vat", [("expression", "640 plus 7% vat", {"expression": "640 + 7%"})]),
+    ("15 percent tip on 48", [("expression", "15 percent tip on 48", {"expression": "15% of 48"})]),
+    ("split the 240 euros between three", [("expression", "split the 240 euros between three", {"expression": "240 / 3"})]),
+    ("split £1,850 three ways", [("expression", "split £1,850 three", {"expression": "1850 / 3"})]),
+    ("split 20 at 3", [("number", "20", {"number": 20}), ("time", "3", {"time": "15:00:00"})]),
+    ("share the album with 3 people", [("number", "3", {"number": 3})]),
+    ("how many ml in a pint", [("unit", "ml", {"unit": "milliliter"}), ("quantity", "a pint", {"number": 1, "unit": "pint"})]),
+    ("a pint of milk", []),
     ("email the contract.docx to ben.okoro@firma.de", [("file", "contract.docx", {"path": "contract.docx"}), ("email", "ben.okoro@firma.de", {"email": "ben.okoro@firma.de"})]),
     ("write (ben@x.org), please", [("email", "ben@x.org", {"email": "ben@x.org"})]),
     ("text Annie that I'm late", [("person", "Annie", {"name": "Anna Schmidt"})]),

@@ -11,7 +11,7 @@ import pytest
 from hearth.guard.flow.spotlighting import INJECTION
 from hearth.learning.demonstration_store import Buffer
 from hearth.learning.teaching.harvest import UNANSWERED, harvest, note, secret_in
-from hearth.learning.teaching.teacher import entry_from
+from hearth.learning.teaching.teacher import Origin, entry_from
 from hearth.storage.database import Store
 from hearth.storage.trace import StartedStep, Trace
 from hearth.testing import FIXED_NOW
@@ -105,6 +105,15 @@ def test_what_was_done_and_stood_is_learnt(store: Store) -> None:
     assert [one.id for one in found.settled] == ["a"]
 
 
+@pytest.mark.parametrize("plan", [NOTE, None])
+def test_what_a_program_asked_is_neither_learnt_nor_put_to_a_teacher(store: Store, plan: Plan | None) -> None:
+    own, others = episode("a", plan), episode("b", plan, "note the moon")
+    record(store, own, replace(others, request=replace(others.request, asked_by="cook book")))
+    found = harvest(store, TOOLS, LATER)
+    assert [one.episode for one in found.verdicts] == ["a"]
+    assert "the moon" not in str((found.entries, found.questions))
+
+
 def test_it_must_stand_for_a_while(store: Store) -> None:
     record(store, episode("a"))
     assert verdicts(store, FIXED_NOW + dt.timedelta(hours=23))["a"] == (
@@ -154,7 +163,7 @@ def test_what_was_asked_again_and_planned_otherwise_is_not_learnt(store: Store) 
 def test_what_the_owner_corrected_is_not_learnt(store: Store) -> None:
     one = episode("a")
     record(store, one)
-    Buffer(store).keep([entry_from(one.request, NOTE, "owner", id="owner:a", source="owner", episode="a")])
+    Buffer(store).keep([entry_from(one.request, NOTE, "owner", Origin("owner:a", "owner", "a"))])
     assert verdicts(store)["a"] == ("no", "the owner corrected it")
 
 

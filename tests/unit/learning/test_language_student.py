@@ -19,7 +19,15 @@ pytest.importorskip("llguidance", reason="needs the extra hf: pip install 'heart
 from hearth.errors import ConfigError, NotFound, PlannerError, RequestError, StoreError
 from hearth.learning.llm import adapter_versions as adapters_module
 from hearth.learning.llm.adapter_versions import Adapters, scores
-from hearth.learning.llm.distillation import data_sha256, distill, folder_sha256, move, read_record, write_record
+from hearth.learning.llm.distillation import (
+    Lessons,
+    data_sha256,
+    distill,
+    folder_sha256,
+    move,
+    read_record,
+    write_record,
+)
 from hearth.learning.llm.prompts import LanguageOptions, Samples
 from hearth.models.llm.huggingface import HuggingFaceModel, current_adapter
 from hearth.types import Demonstration, Plan, Step, ToolSpec
@@ -75,14 +83,14 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny model that was taught the earlier demonstrations as a whole."""
     folder = tmp_path_factory.mktemp("base")
     made = make_llama(folder / "made", width=64)
-    distill(made, EARLIER, TOOLS, folder / "taught", options=FULL, seed=1)
+    distill(made, Lessons(EARLIER, TOOLS, seed=1), folder / "taught", options=FULL)
     return folder / "taught"
 
 
 @pytest.fixture(scope="module")
 def adapter(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("adapters") / "garden"
-    distill(base, GARDEN, TOOLS, folder, options=LORA, replay=EARLIER, seed=2)
+    distill(base, Lessons(GARDEN, TOOLS, EARLIER, 2), folder, options=LORA)
     return folder
 
 
@@ -112,17 +120,17 @@ def test_an_adapter_learns_new_tools_and_keeps_the_old(base: Path, adapter: Path
 
 
 def test_the_same_seed_gives_the_same_weights(base: Path, adapter: Path, tmp_path: Path) -> None:
-    distill(base, GARDEN, TOOLS, tmp_path / "again", options=LORA, replay=EARLIER, seed=2)
+    distill(base, Lessons(GARDEN, TOOLS, EARLIER, 2), tmp_path / "again", options=LORA)
     one, two = ((f / "adapter_model.safetensors").read_bytes() for f in (adapter, tmp_path / "again"))
     assert one == two
-    distill(base, GARDEN, TOOLS, tmp_path / "other", options=LORA, replay=EARLIER, seed=3)
+    distill(base, Lessons(GARDEN, TOOLS, EARLIER, 3), tmp_path / "other", options=LORA)
     assert (tmp_path / "other" / "adapter_model.safetensors").read_bytes() != one
 
 
 def test_going_on_from_an_adapter_begins_where_it_ended(base: Path, adapter: Path, tmp_path: Path) -> None:
     """One update with next to no learning rate: what the earlier adapter knew is there."""
     still = replace(LORA, n_epochs=0.01, lr=1e-9)
-    record = distill(base, EARLIER, TOOLS, tmp_path / "next", options=still, start_from=adapter)
+    record = distill(base, Lessons(EARLIER, TOOLS), tmp_path / "next", options=still, start_from=adapter)
     before = scores(HuggingFaceModel.open(base, adapter=adapter), GARDEN, TOOLS)
     after = scores(HuggingFaceModel.open(base, adapter=tmp_path / "next"), GARDEN, TOOLS)
     assert after == before
@@ -150,7 +158,7 @@ def test_an_adapter_of_another_base_is_refused(adapter: Path, tmp_path: Path) ->
     with pytest.raises(ConfigError, match=r"does not fit .*distil it again"):
         HuggingFaceModel.open(other, adapter=adapter)
     with pytest.raises(ConfigError, match="made for another base or rank"):
-        distill(other, GARDEN, TOOLS, tmp_path / "next", options=LORA, start_from=adapter)
+        distill(other, Lessons(GARDEN, TOOLS), tmp_path / "next", options=LORA, start_from=adapter)
 
 
 def test_a_folder_that_is_no_adapter_is_refused(base: Path, tmp_path: Path) -> None:
@@ -166,26 +174,26 @@ def test_a_folder_that_is_no_adapter_is_refused(base: Path, tmp_path: Path) -> N
 def test_nothing_is_written_when_nothing_can_be_learnt(base: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     with pytest.raises(RequestError, match="no demonstration to learn from"):
-        distill(base, [], TOOLS, out)
+        distill(base, Lessons([], TOOLS), out)
     with pytest.raises(RequestError, match="unknown tool 'fly'"):
-        distill(base, [shown("x", "fly", "fly")], TOOLS, out)
+        distill(base, Lessons([shown("x", "fly", "fly")], TOOLS), out)
     with pytest.raises(RequestError, match="at most 5 tokens"):
-        distill(base, GARDEN, TOOLS, out, options=replace(LORA, max_tokens=5))
+        distill(base, Lessons(GARDEN, TOOLS), out, options=replace(LORA, max_tokens=5))
     with pytest.raises(ConfigError, match="no model folder at"):
-        distill(tmp_path / "nowhere", GARDEN, TOOLS, out)
+        distill(tmp_path / "nowhere", Lessons(GARDEN, TOOLS), out)
     assert not list(tmp_path.iterdir())
 
 
 def test_an_earlier_folder_is_never_overwritten(base: Path, adapter: Path) -> None:
     before = (adapter / "record.json").read_bytes()
     with pytest.raises(ConfigError, match="exists already"):
-        distill(base, GARDEN, TOOLS, adapter, options=LORA)
+        distill(base, Lessons(GARDEN, TOOLS), adapter, options=LORA)
     assert (adapter / "record.json").read_bytes() == before
 
 
 def test_overlong_demonstrations_are_left_out_and_counted(base: Path, tmp_path: Path) -> None:
     long = shown("long", "water " * 500, "water_plants")
-    record = distill(base, [*GARDEN, long], TOOLS, tmp_path / "out", options=replace(LORA, n_epochs=0.1))
+    record = distill(base, Lessons([*GARDEN, long], TOOLS), tmp_path / "out", options=replace(LORA, n_epochs=0.1))
     assert record.n_left_out == 1
     assert "long" not in record.ids
 
@@ -212,12 +220,12 @@ def test_versions_are_listed_promoted_and_rolled_back(
     quick = replace(LORA, n_epochs=0.1)
     assert kept.current() is None
     assert kept.versions() == ()
-    first = kept.distil(base, GARDEN, TOOLS, replay=EARLIER, options=quick)
+    first = kept.distil(base, Lessons(GARDEN, TOOLS, EARLIER), options=quick)
     assert first.verdict.is_promoted, first.verdict
     assert kept.current() == first.version
     assert first.version.record.scores["node_f1"] == 0.6
 
-    second = kept.distil(base, [shown("x", "cut it", "cut_grass")], TOOLS, replay=[*EARLIER, *GARDEN], options=quick)
+    second = kept.distil(base, Lessons([shown("x", "cut it", "cut_grass")], TOOLS, [*EARLIER, *GARDEN]), options=quick)
     assert not second.verdict.is_promoted
     assert "worse" in second.verdict.reason or "nothing would improve" in second.verdict.reason
     assert second.version.record.parent == "1"
@@ -237,22 +245,23 @@ def test_versions_are_listed_promoted_and_rolled_back(
 
 def test_held_back_demonstrations_are_not_learnt(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     judged_by(monkeypatch, {})
-    made = Adapters(tmp_path).distil(base, GARDEN, TOOLS, replay=EARLIER, options=replace(LORA, n_epochs=0.1))
+    lessons = Lessons(GARDEN, TOOLS, EARLIER)
+    made = Adapters(tmp_path).distil(base, lessons, options=replace(LORA, n_epochs=0.1))
     record = made.version.record
     assert record.held
     assert not set(record.held) & record.seen
     assert len(record.held) + len(record.seen) == len(GARDEN) + len(EARLIER)
-    again = Adapters(tmp_path).distil(base, GARDEN, TOOLS, replay=EARLIER, options=replace(LORA, n_epochs=0.1))
+    again = Adapters(tmp_path).distil(base, lessons, options=replace(LORA, n_epochs=0.1))
     assert set(record.held) <= set(again.version.record.held)
 
 
 def test_forgetting_removes_each_version_that_learnt_it(base: Path, adapter: Path, tmp_path: Path) -> None:
     kept = Adapters(tmp_path)
     quick = replace(LORA, n_epochs=0.1)
-    first = distill(base, EARLIER, TOOLS, tmp_path / "1", options=quick)
+    first = distill(base, Lessons(EARLIER, TOOLS), tmp_path / "1", options=quick)
     write_record(tmp_path / "1", replace(first, held=("g1", "g2")))
-    distill(base, GARDEN, TOOLS, tmp_path / "2", options=quick, start_from=tmp_path / "1", replay=EARLIER)
-    distill(base, GARDEN, TOOLS, tmp_path / "3", options=quick)
+    distill(base, Lessons(GARDEN, TOOLS, EARLIER), tmp_path / "2", options=quick, start_from=tmp_path / "1")
+    distill(base, Lessons(GARDEN, TOOLS), tmp_path / "3", options=quick)
     for number in (3, 1, 2):
         kept.promote(number)
     assert kept.forget(["g1"]) == (2, 3)
@@ -278,7 +287,7 @@ def test_a_half_written_version_is_no_version(base: Path, tmp_path: Path) -> Non
     (tmp_path / ".1.new").mkdir()
     (tmp_path / ".1.new" / "adapter_model.safetensors").write_bytes(b"half")
     assert kept.versions() == ()
-    distill(base, GARDEN, TOOLS, tmp_path / "1", options=replace(LORA, n_epochs=0.1))
+    distill(base, Lessons(GARDEN, TOOLS), tmp_path / "1", options=replace(LORA, n_epochs=0.1))
     assert [v.number for v in kept.versions()] == [1]
     assert not (tmp_path / ".1.new").exists()
 

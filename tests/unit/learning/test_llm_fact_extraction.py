@@ -44,7 +44,7 @@ def reply(*facts: tuple[int, str, str, str]) -> str:
 
 def read(store: Store, facts: FactStore, *replies: str | Exception, **options: Any) -> tuple[Reading, ScriptedModel]:
     model = ScriptedModel(replies)
-    *_, last = [Reading(), *read_facts(store, facts, model, Known(), **options)]
+    *_, last = [Reading(), *read_facts(store, model, Known(), **options)]
     return last, model
 
 
@@ -204,7 +204,7 @@ def test_a_reply_that_repeats_its_prompt_is_thrown_away(store: Store, facts: Fac
             return reply((1, "me", "lives in", "Ghent")) + mark
 
     say(store, "I live in Ghent.")
-    *_, done = read_facts(store, facts, Repeating([]), Known())
+    *_, done = read_facts(store, Repeating([]), Known())
     assert (done.n_unread, facts.proposed()) == (1, ())
 
 

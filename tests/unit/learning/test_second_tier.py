@@ -13,17 +13,18 @@ from typing import Any
 import pytest
 
 from hearth.errors import HearthError, MissingExtraError
-from hearth.learning import tier_files
+from hearth.learning import drafting, tier_files
 from hearth.learning.demonstration_store import Entry
+from hearth.learning.drafting import solved
 from hearth.learning.finetune import second_tier, trainer
-from hearth.learning.finetune.lessons import Epoch, Lesson, Trained
+from hearth.learning.finetune.lessons import Epoch, Lesson, Task, Trained
 from hearth.learning.learned_state import State, silent
 from hearth.learning.unlearning import Sought, find, forget
 from hearth.protocols import Proposal
 from hearth.storage.trace import Trace
 from hearth.testing import FIXED_NOW
 from hearth.types import Demonstration, Plain, Plan, Request, Step
-from tests.small_world import TOOLS, files, lessons, opened, shown
+from tests.small_world import OPTIONS, TOOLS, lessons, opened, shown
 
 GIVEN: list[Demonstration | Lesson] = []
 """What the trainer was last given."""
@@ -49,10 +50,10 @@ def proposal(tools: Sequence[str]) -> Proposal:
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[State]:
     """With a trainer that writes its plans down, and a reader of them."""
 
-    def train(lessons: Sequence[Any], tools: Any, folder: Path, **_: Any) -> Iterator[Epoch | Trained]:
-        assert set(tools) == set(TOOLS)
-        GIVEN[:] = lessons
-        given = [one for one in lessons if isinstance(one, Demonstration)]
+    def train(task: Task) -> Iterator[Epoch | Trained]:
+        assert set(task.tools) == set(TOOLS)
+        GIVEN[:] = task.lessons
+        folder, given = task.folder, [one for one in task.lessons if isinstance(one, Demonstration)]
         folder.mkdir()
         plans = {d.request: [step.tool for step in d.plan.steps] for d in given}
         (folder / "plans.json").write_text(json.dumps(plans))
@@ -66,6 +67,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[State]:
     monkeypatch.setattr(tier_files, "opened", read)
     monkeypatch.setattr(second_tier, "fault", lambda folder: "" if (folder / "plans.json").exists() else "gone")
     monkeypatch.setattr(second_tier, "LEAST_TAUGHT", 20)
+    monkeypatch.setattr(drafting, "options_of", lambda _: OPTIONS)
     with opened(tmp_path / "state") as state:
         yield state
 
@@ -90,10 +92,9 @@ def test_what_helps_is_promoted_and_stays(state: State) -> None:
     assert version.adapter.startswith("pointer-")
     assert version.record["tier_two"] == {"sha256": "abc"}
     assert not second_tier.is_due(state)
-    before = files(state)
-    state.refresh()
-    assert state.student.rank("you know what 31").candidates[0].tools == ("find_train", "book_train")
-    assert files(state) == before
+    before = state.digest()
+    assert solved(state).rank("you know what 31").candidates[0].tools == ("find_train", "book_train")
+    assert state.digest() == before
     state.learn(lessons(8, 100), must_pass=False)
     assert state.lineage.version(3).adapter == version.adapter
     assert second_tier.is_due(state)
@@ -131,13 +132,14 @@ def test_all_that_a_teacher_held_likely_is_learnt_by_its_share(state: State) -> 
 
 def test_going_back_takes_it_out_and_brings_it_back(state: State) -> None:
     state.learn([*lessons(30), *odd()])
-    alone = files(state)
+    alone = solved(state).rank("you know what 31")
     second_tier.train(state, silent)
-    with_it = files(state)
+    with_it = solved(state).rank("you know what 31")
+    assert with_it != alone
     state.rollback(1)
-    assert files(state) == alone
+    assert solved(state).rank("you know what 31") == alone
     state.rollback(2)
-    assert files(state) == with_it
+    assert solved(state).rank("you know what 31") == with_it
 
 
 def test_it_is_dropped_when_it_saw_what_is_forgotten(state: State) -> None:
@@ -146,8 +148,8 @@ def test_it_is_dropped_when_it_saw_what_is_forgotten(state: State) -> None:
     receipt = forget(state, find(state.store, Sought(demonstrations=["odd1"])))
     assert receipt.adapters_dropped == 1
     assert [v.adapter for v in state.lineage.versions()] == ["", ""]
-    assert [p.name[:8] for p in (state.folder / "learned").iterdir()] == ["student-"]
-    assert state.student.rank("you know what 31").candidates
+    assert not list((state.folder / "learned").iterdir())
+    assert solved(state).rank("you know what 31").candidates
 
 
 def test_it_is_kept_when_it_never_saw_it(state: State) -> None:
@@ -162,27 +164,26 @@ def test_it_is_kept_when_it_never_saw_it(state: State) -> None:
 
 def test_what_harms_is_refused_and_leaves_no_files(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
     state.learn(lessons(40))
-    before = files(state)
+    before = state.digest()
 
-    def train(given: Sequence[Demonstration], tools: Any, folder: Path, **_: Any) -> Iterator[Trained]:
-        folder.mkdir()
-        (folder / "plans.json").write_text("{}")
-        yield Trained(folder, {d.id: proposal(("order_pizza",)) for d in given}, {})
+    def train(task: Task) -> Iterator[Trained]:
+        task.folder.mkdir()
+        (task.folder / "plans.json").write_text("{}")
+        yield Trained(task.folder, {d.id: proposal(("order_pizza",)) for d in task.lessons}, {})
 
     monkeypatch.setattr(trainer, "train", train)
     number, verdict = second_tier.train(state, silent)
     assert number is None
     assert verdict.reason.startswith("nothing would improve")
-    state.refresh()
-    assert files(state) == before
-    assert [p.name[:8] for p in (state.folder / "learned").iterdir()] == ["student-"]
+    assert state.digest() == before
+    assert not list((state.folder / "learned").iterdir())
 
 
 def test_stopped_or_without_torch_nothing_has_changed(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(HearthError, match="tier two is trained from 20 demonstrations on; there are 0"):
         second_tier.train(state, silent)
     state.learn(lessons(40))
-    before = files(state)
+    before = state.digest()
     for error in (KeyboardInterrupt(), MissingExtraError("training", "pip install")):
 
         def train(*_: Any, error: BaseException = error, **__: Any) -> Iterator[Trained]:
@@ -192,7 +193,7 @@ def test_stopped_or_without_torch_nothing_has_changed(state: State, monkeypatch:
         monkeypatch.setattr(trainer, "train", train)
         with pytest.raises(type(error)):
             second_tier.train(state, silent)
-    assert files(state) == before
+    assert state.digest() == before
 
 
 def test_damaged_files_of_it_are_passed_over(tmp_path: Path) -> None:

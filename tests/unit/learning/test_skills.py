@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from hearth.errors import NotFound, RequestError
-from hearth.learning.learned_state import State
+from hearth.learning.learned_state import Offer, State
 from hearth.learning.skills import accept, dismiss, propose, remove, skills, suggested_name
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.storage.database import Store
 from hearth.storage.trace import Trace
-from hearth.types import Answer, Episode, Parameter, Plan, Ref, Request, Ruling, Step, StepResult, ToolSpec
-from tests.small_world import ENCODER, OPTIONS
+from hearth.types import Answer, Context, Episode, Parameter, Plan, Ref, Request, Ruling, Step, StepResult, ToolSpec
+from tests.small_world import ENCODER
 
 TOOLS = {
     "lock_door": ToolSpec("lock_door", "Lock a door.", (Parameter("door", "text"),), effect="change"),
@@ -29,27 +29,31 @@ START = dt.datetime(2026, 11, 2, 22, 0, tzinfo=dt.UTC)
 LOCK, DIM = Step("lock_door", {"door": "front"}), Step("dim_lights", {"percent": 10})
 
 
-def record(store: Store, at: dt.datetime, *steps: Step, request: str = "", **changes: object) -> str:
+def record(
+    store: Store, at: dt.datetime, *steps: Step, request: str = "", asked_by: str = "", **changes: object
+) -> str:
     """A finished request."""
     id = f"e{len(Trace(store).episodes(10_000)):03}"
     plan = Plan(steps)
     results = tuple(StepResult(k, "done") for k in range(len(steps)))
     text = request or " and ".join(step.tool.replace("_", " ") for step in steps)
-    episode = Episode(id, Request(text, at), plan, None, Ruling("allow", "yes"), results, Answer("Done.", "done"))
+    episode = Episode(
+        id, Request(text, at, asked_by=asked_by), plan, None, Ruling("allow", "yes"), results, Answer("Done.", "done")
+    )
     trace = Trace(store)
     trace.begin(episode.request, id)
     trace.finish(replace(episode, **changes))  # type: ignore[arg-type]
     return id
 
 
-def evenings(store: Store, n: int, *, between: Sequence[Step] = ()) -> None:
+def evenings(store: Store, n: int, *, between: Sequence[Step] = (), asked_by: str = "") -> None:
     """The door and the lights, each evening, said one after the other."""
     for day in range(n):
         at = START + dt.timedelta(days=day)
-        record(store, at, LOCK, request="lock the front door")
+        record(store, at, LOCK, request="lock the front door", asked_by=asked_by)
         for step in between:
             record(store, at + dt.timedelta(minutes=1), step)
-        record(store, at + dt.timedelta(minutes=2), DIM, request="dim the lights to 10 percent")
+        record(store, at + dt.timedelta(minutes=2), DIM, request="dim the lights to 10 percent", asked_by=asked_by)
 
 
 NOW = START + dt.timedelta(days=60)
@@ -64,6 +68,11 @@ def test_requests_that_follow_each_other_again_and_again_are_proposed(store: Sto
     assert (skill.n_times, skill.first, skill.last, skill.open) == (3, "2026-11-02", "2026-11-04", ())
     assert len(skill.episodes) == 6
     assert suggested_name(skill) == "lock door and dim lights"
+
+
+def test_what_a_program_asks_again_and_again_is_no_skill(store: Store) -> None:
+    evenings(store, 3, asked_by="tablet")
+    assert propose(store, TOOLS, NOW) == ()
 
 
 def test_twice_or_on_one_day_is_not_enough(store: Store) -> None:
@@ -125,7 +134,7 @@ def test_what_did_not_stand_is_not_looked_at(store: Store) -> None:
 
 @pytest.fixture
 def state(tmp_path: Path) -> Iterator[State]:
-    with State.open(tmp_path / "state", ENCODER, tools=TOOLS, options=OPTIONS) as state:
+    with State.open(tmp_path / "state", ENCODER, Offer(TOOLS)) as state:
         yield state
 
 
@@ -141,8 +150,10 @@ def test_nothing_is_installed_without_a_yes_and_a_yes_makes_its_name_planned(sta
     )
     requests = [(e.demonstration.request, e.demonstration.source) for e in state.buffer.all()]
     assert requests == [("Goodnight", "owner"), ("Goodnight!", "owner"), ("Goodnight please", "owner")]
-    assert state.student.rank("goodnight").candidates[0].tools == ("lock_door", "dim_lights")
     recalled = RecallPlanner(ENCODER, state.store)
+    planned = recalled.plan(Request("goodnight", NOW), Context(), TOOLS)
+    assert isinstance(planned, Plan)
+    assert [step.tool for step in planned.steps] == ["lock_door", "dim_lights"]
     assert recalled.ids("owner") == done.demonstrations
     assert propose(state.store, TOOLS, NOW) == ()
 

@@ -11,7 +11,7 @@ import pytest
 
 from hearth.errors import PlanError, PlannerError, RequestError, StoreFullError
 from hearth.learning.demonstration_store import Buffer
-from hearth.learning.learned_state import State
+from hearth.learning.learned_state import Offer, State
 from hearth.learning.stream import LoopOptions, LoopReport, gather_waiting
 from hearth.learning.teaching.corrections import correct
 from hearth.learning.teaching.harvest import harvest
@@ -22,7 +22,6 @@ from hearth.protocols import Teacher
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, ScriptedPlanner, ScriptedTeacher
 from hearth.types import Context, Plan, Refusal, Request, Step, ToolSpec
-from tests.small_world import OPTIONS
 from tests.unit.learning.test_harvest import LATER, NOTE, TOOLS, episode, record
 
 READ = Plan((Step("find_notes"),), confidence=0.9, planner="recall")
@@ -39,7 +38,7 @@ def encoder() -> HashEncoder:
 
 @pytest.fixture
 def state(home: Path, store: Store, encoder: HashEncoder) -> State:
-    return State.open(home, encoder, tools=TOOLS, store=store, options=OPTIONS)
+    return State.open(home, encoder, Offer(TOOLS), store=store)
 
 
 def run(state: State, teacher: Teacher | None, options: LoopOptions = NONE) -> LoopReport:
@@ -184,7 +183,6 @@ def test_what_was_gathered_is_learnt_in_one_batch(state: State) -> None:
     assert [stage.name for stage in stages] == ["looking", "asking", "gathered"]
     assert state.learn().version == 1
     assert set(state.buffer.ids()) == {"success:a", "teacher:b"}
-    assert set(state.student.ids) == {"success:a", "teacher:b"}
 
 
 # ── Corrections ───────────────────────────────────────────────────────────────────────────────────────────
@@ -198,7 +196,7 @@ def recall(store: Store, encoder: HashEncoder) -> RecallPlanner:
 RIGHT = Plan((Step("find_notes", {"query": "milk"}),))
 
 
-def test_a_correction_counts_at_once_for_recall_and_student(state: State, recall: RecallPlanner) -> None:
+def test_a_correction_counts_at_once(state: State, recall: RecallPlanner) -> None:
     one = episode("a")
     record(state.store, one)
     entry = correct(state, recall, one, RIGHT, TOOLS)
@@ -207,7 +205,6 @@ def test_a_correction_counts_at_once_for_recall_and_student(state: State, recall
     from_recall = recall.plan(request, Context(), TOOLS)
     assert isinstance(from_recall, Plan)
     assert [step.tool for step in from_recall.steps] == ["find_notes"]
-    assert state.student.taught("owner:a").sequence == ("find_notes",)
     (row,) = state.store.query("SELECT source, episode, teacher, vector FROM demonstration")
     assert tuple(row)[:3] == ("owner", "a", "owner")
     assert row["vector"] is not None
@@ -215,14 +212,15 @@ def test_a_correction_counts_at_once_for_recall_and_student(state: State, recall
     assert Agreements(state.store).n_right() == {"recall": (0, 1)}
 
 
-def test_a_correction_replaces_what_was_learnt_from_the_request(state: State, recall: RecallPlanner) -> None:
+def test_a_correction_replaces_what_was_learnt_from_the_request(state: State) -> None:
     one = episode("a")
     record(state.store, one, episode("b", None, text="fly"))
     run(state, ScriptedTeacher({"fly": GOLD}))
     state.learn()
-    correct(state, RecallPlanner(HashEncoder(dim=64), state.store), one, RIGHT, TOOLS)
+    recall = RecallPlanner(HashEncoder(dim=64), state.store)
+    correct(state, recall, one, RIGHT, TOOLS)
     assert set(state.buffer.ids()) == {"owner:a", "teacher:b"}
-    assert set(state.student.ids) == {"owner:a", "teacher:b"}
+    assert set(recall.ids()) == {"owner:a", "teacher:b"}
     assert [e.id for e in state.buffer.set_aside("replaced")] == ["success:a"]
 
 
@@ -241,7 +239,7 @@ def test_a_correction_may_be_corrected(state: State, recall: RecallPlanner) -> N
     correct(state, recall, one, NOTE, TOOLS)
     assert set(state.buffer.ids()) == {"owner:a"}
     assert [s.tool for s in state.buffer.all()[0].demonstration.plan.steps] == ["add_note"]
-    assert state.student.taught("owner:a").sequence == ("add_note",)
+    assert recall.remembered.tools_of("owner:a") == ("add_note",)
 
 
 def test_that_nothing_should_have_been_done_is_taught_too(state: State, recall: RecallPlanner) -> None:

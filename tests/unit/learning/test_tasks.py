@@ -41,12 +41,12 @@ def test_alike_tool_sets_are_one_task_and_tasks_that_share_tools_are_akin() -> N
     assert any(task.akin for task in tasks)
 
 
-def test_tasks_round_trip_and_empty_plans_have_none() -> None:
+def test_tasks_round_trip_and_refusals_are_a_task_of_their_own() -> None:
     tasks = with_scores(find_tasks(*world()), {"d000": 0.5, "d004": 1.0})
     assert [Task.from_json(task.to_json()) for task in tasks] == list(tasks)
     scored = next(task for task in tasks if "d000" in task.members)
     assert (scored.score, scored.n_judged) == (0.75, 2)
-    assert find_tasks({"x": ()}, {"x": np.ones(2)}) == ()
+    assert find_tasks({"x": ()}, {"x": np.ones(2)}) == (Task("(nothing)", (), ("x",)),)
 
 
 def test_small_tasks_are_judged_together() -> None:

@@ -23,6 +23,7 @@ from hearth.learning.teaching.teacher import (
     FirstOf,
     Limits,
     MeteredModel,
+    Origin,
     OwnerTeacher,
     RecordedTeacher,
     Spent,
@@ -91,7 +92,7 @@ LINE = {"id": "a", "user_request": "mail from Mia", **plan_to_json(FIND)}
 
 
 def test_every_teacher_keeps_the_contract(store: Store, budget: Budget, tmp_path: Path) -> None:
-    entry = entry_from(request("mail from Mia"), FIND, "owner", id="owner:1", source="owner", episode="1")
+    entry = entry_from(request("mail from Mia"), FIND, "owner", Origin("owner:1", "owner", "1"))
     Buffer(store).keep([entry])
     teachers = (
         endpoint(budget, *[GOOD] * 40),
@@ -313,9 +314,9 @@ def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
 def test_the_newest_correction_of_the_owner_counts(store: Store) -> None:
     buffer = Buffer(store)
     read = Plan((Step("read_mail", {"mail": "1"}),))
-    buffer.keep([entry_from(request("mail from Mia"), FIND, "owner", id="owner:1", source="owner", episode="1")])
-    buffer.keep([entry_from(request("mail from Mia"), read, "owner", id="owner:2", source="owner", episode="2")])
-    buffer.keep([entry_from(request("other"), read, "x", id="teacher:3", source="teacher", episode="3")])
+    buffer.keep([entry_from(request("mail from Mia"), FIND, "owner", Origin("owner:1", "owner", "1"))])
+    buffer.keep([entry_from(request("mail from Mia"), read, "owner", Origin("owner:2", "owner", "2"))])
+    buffer.keep([entry_from(request("other"), read, "x", Origin("teacher:3", "teacher", "3"))])
     first, second = OwnerTeacher(store).label([request("MAIL from Mia"), request("other")], TOOLS)
     assert isinstance(first, Plan)
     assert [step.tool for step in first.steps] == ["read_mail"]
@@ -347,7 +348,7 @@ def test_of_several_answers_the_commonest_counts_and_the_others_are_learnt_from(
     assert [tools for tools, _ in answer.considered] == [("find_mail",), ("find_mail", "read_mail")]
     assert [share for _, share in answer.considered] == pytest.approx([2 / 3, 1 / 3])
     assert budget.spent().n_calls == 1, "drawn by one question"
-    entry = entry_from(request("mail from Mia"), answer, "t", id="1", source="teacher")
+    entry = entry_from(request("mail from Mia"), answer, "t", Origin("1", "teacher"))
     assert entry.demonstration.plan.considered == ()
     assert [tools for tools, _ in entry.held_likely] == [("find_mail",), ("find_mail", "read_mail")]
 
@@ -357,7 +358,7 @@ def test_answers_that_agree_leave_nothing_to_consider(budget: Budget, replies: l
     (answer,) = ask(EndpointTeacher(ScriptedModel(replies), budget, n_answers=3), "mail from Mia")
     assert isinstance(answer, Plan)
     assert answer.considered == ()
-    assert entry_from(request("mail from Mia"), answer, "t", id="1", source="teacher").candidates is None
+    assert entry_from(request("mail from Mia"), answer, "t", Origin("1", "teacher")).candidates is None
 
 
 def test_plans_on_record_for_one_request_are_all_considered(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.storage.trace import Trace
 from hearth.storage.workspace import Folder
 from hearth.types import OWNER, Answer, Demonstration, Episode, Parameter, Plan, Request, Step, ToolSpec
-from tests.small_world import ENCODER, files, lessons, opened, shown
+from tests.small_world import ENCODER, first, lessons, opened, recall, shown
 
 NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)
 SECRET = "call my lawyer Xanthippe about the Quillfeather affair"
@@ -57,9 +57,9 @@ def test_the_weights_equal_those_of_one_that_never_saw_it(tmp_path: Path) -> Non
         without.learn(lessons(40))
         without.learn(lessons(20, 40), must_pass=False)
         without.learn(lessons(4, 60), must_pass=False)
-        assert files(with_it) != files(without)
+        assert with_it.digest() != without.digest()
         receipt = forgotten(with_it, demonstrations=["secret"])
-        assert files(with_it) == files(without)
+        assert with_it.digest() == without.digest()
         assert with_it.buffer.ids() == without.buffer.ids()
         assert with_it.tasks() == without.tasks()
         assert with_it.lineage.samples(3).keys() == without.lineage.samples(3).keys()
@@ -67,8 +67,7 @@ def test_the_weights_equal_those_of_one_that_never_saw_it(tmp_path: Path) -> Non
         for number in (1, 2, 3):
             assert with_it.lineage.members(number) == without.lineage.members(number)
         assert receipt.versions_rewritten == (2, 3)
-        mine, theirs = with_it.student.rank(SECRET), without.student.rank(SECRET)
-        assert mine == theirs
+        assert first(with_it, SECRET) == first(without, SECRET)
 
 
 def _held(state: State) -> str:
@@ -82,7 +81,7 @@ def test_every_version_it_was_in_is_rewritten_and_can_still_be_gone_back_to(stat
     state.learn(lessons(20, 40), must_pass=False)
     forgotten(state, demonstrations=["secret"])
     state.rollback(1)
-    assert state.student.ids == tuple(d.id for d in lessons(40))
+    assert recall(state).ids() == tuple(d.id for d in lessons(40))
     for number in (1, 2):
         assert "secret" not in state.lineage.samples(number)
         assert all("secret" not in task.members for task in state.lineage.tasks(number))
@@ -98,15 +97,14 @@ def test_no_file_holds_a_word_of_it(tmp_path: Path) -> None:
         state.learn([secret()], must_pass=False)
         state.rollback(3)
         state.learn([replace(secret(), plan=Plan((Step("set_alarm"),)))], must_pass=False)
-        recall = RecallPlanner(ENCODER, state.store)
-        assert "secret" in recall.ids()
+        assert "secret" in recall(state).ids()
         assert hold(folder, "Quillfeather")
         receipt = forgotten(state, matching="quillfeather")
         assert (receipt.n_demonstrations, receipt.found_in) == (1, ())
         assert receipt.searched > 2
         assert hold(folder, "Quillfeather") == []
         assert hold(folder, "Xanthippe") == []
-        assert "secret" not in RecallPlanner(ENCODER, state.store).ids()
+        assert "secret" not in recall(state).ids()
     assert hold(folder, "Quillfeather") == []
 
 
@@ -122,7 +120,8 @@ def test_the_receipt_repeats_nothing_and_says_what_was_done(state: State) -> Non
     assert len(receipt.weights_after) == 64
     assert receipt.n_held == 40
     assert receipt.rebuilt == (
-        "the weights of the current version, solved anew",
+        "what is known of the current version: its tasks and scores",
+        "the weights of what plans, solved anew",
         "the episodic memory and its index",
         "the database file, written anew",
     )
@@ -200,7 +199,7 @@ def test_a_memory_is_forgotten_by_its_id(state: State) -> None:
 def test_all_of_a_source_is_forgotten(state: State) -> None:
     state.learn([*lessons(), secret()])
     assert forgotten(state, source="teacher").n_demonstrations == 40
-    assert state.student.ids == ("secret",)
+    assert recall(state).ids() == ("secret",)
 
 
 def test_what_is_nowhere_is_said(state: State) -> None:
@@ -219,6 +218,20 @@ def test_a_copy_that_still_holds_it_is_named(state: State) -> None:
     copy = state.folder / "hearth.db.damaged-1"
     copy.write_bytes(b"\0\0" + SECRET.encode())
     assert forgotten(state, demonstrations=["secret"]).found_in == ("hearth.db.damaged-1",)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_the_name_of_a_file_that_is_still_there_is_not_blamed_on_the_database(state: State, is_there: bool) -> None:
+    path = state.folder / "owner" / "documents" / f"{SECRET}.md"
+    path.parent.mkdir(parents=True)
+    path.write_text("words")
+    state.teach([secret()])
+    with state.store.transaction() as cursor:
+        cursor.execute("INSERT INTO passage_file VALUES (?, '', '')", (f"documents/{SECRET}.md",))
+    (state.folder / "hearth.lock").write_text(f"hearth forget --matching {SECRET}")
+    if not is_there:
+        path.unlink()
+    assert forgotten(state, demonstrations=["secret"]).found_in == (() if is_there else ("hearth.db",))
 
 
 def test_of_what_left_the_device_the_bytes_are_forgotten_and_the_chain_still_holds(state: State) -> None:
@@ -267,5 +280,5 @@ def test_an_erasing_cut_off_is_finished_at_the_next_opening(tmp_path: Path, monk
     monkeypatch.undo()
     with opened(tmp_path) as state:
         assert not state.store.query("SELECT 1 FROM meta WHERE name='erase'")
-        assert "secret" not in state.student.ids
+        assert "secret" not in recall(state).ids()
     assert hold(tmp_path, "Quillfeather") == []

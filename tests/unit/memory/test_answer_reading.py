@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.memory.inquiry.answer_reading import SIGNS, asks_yes_or_no, chance_of, lacks_kind, lacks_noun
+from hearth.memory.inquiry.reading.answer_reading import (
+    SIGNS,
+    asks_yes_or_no,
+    chance_of,
+    lacks_kind,
+    lacks_noun,
+    lacks_owner,
+)
+from hearth.memory.inquiry.reading.answer_subjects import is_pronoun, of_the_writer, who_told
+from hearth.memory.inquiry.reading.value_owners import lines_of_others, people_of, with_apostrophes, worded_for
+from hearth.memory.passages.passage_store import Passage
+from hearth.memory.search.word_forms import key_of, keys_of
 
 
 @pytest.mark.parametrize(
@@ -49,3 +60,129 @@ def test_a_passage_that_lacks_the_questions_names_is_less_likely() -> None:
 )
 def test_a_text_that_has_another_kind_of_number(question: str, text: str, lacks: bool) -> None:
     assert lacks_kind(question, text) is lacks
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "lacks"),
+    [
+        ("what's dan's shoe size", "Maisie's list: shoe size is 3", True),
+        ("what's maisie's shoe size", "Maisie's list: shoe size is 3", False),
+        ("what is the shoe size", "shoe size 3", False),
+    ],
+)
+def test_a_text_that_does_not_name_whose_value_is_asked_for(question: str, text: str, lacks: bool) -> None:
+    assert lacks_owner(question, text) is lacks
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_alike"),
+    [
+        ("dads", "dad", True),
+        ("bins", "bin", True),
+        ("ref", "reference", True),
+        ("leccy", "electricity", True),
+        ("boss", "bos", False),
+        ("bus", "bu", False),
+        ("gas", "ga", False),
+        ("news", "new", False),
+    ],
+)
+def test_several_or_somebodys_is_compared_as_one(one: str, other: str, is_alike: bool) -> None:
+    assert (key_of(one) == key_of(other)) is is_alike
+
+
+def note(text: str, title: str = "Papers", kind: str = "note", person: str = "") -> Passage:
+    return Passage("r", kind, "file", title, person, None, text, 1, "p")
+
+
+PEOPLE = people_of("Tilda Berg", ["Tilda Berg", "Oskar Berg", "Mona Lund"])
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "told_of_others"),
+    [
+        (
+            "when does oskar's licence expire",
+            "Tilda licence 44, expires 2030\nOskar licence 45, expires 2027",
+            ["Tilda"],
+        ),
+        ("when does my licence expire", "Tilda licence 44, expires 2030\nOskar licence 45, expires 2027", ["Oskar"]),
+        ("what are pim's shoes", "Pim: shoes 30\nBo: shoes 28", ["Bo:"]),  # neither has a card
+        ("when does mona's licence expire", "Oskar licence 45, expires 2027", ["Oskar"]),
+        ("when is my jab", "book Oskar's jab on Friday", ["book"]),
+        ("when is the jab", "Oskar: jab on Friday", []),
+        ("who has oskar's keys", "Mona has the keys", []),
+        ("what must the girls wear to mona's party", "The party is on 12 May. Girls in white.\nMona", []),
+    ],
+)
+def test_lines_of_somebody_else_are_no_answer(question: str, text: str, told_of_others: list[str]) -> None:
+    passage = note(text)
+    lines = [passage.read[a:b].split()[0] for a, b in lines_of_others(question, passage, PEOPLE)]
+    assert lines == told_of_others
+
+
+def test_an_apostrophe_left_out_is_written_behind_known_names_alone() -> None:
+    assert with_apostrophes("whats monas blood group and the cats name", PEOPLE).endswith(
+        "mona's blood group and the cats name"
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "kind", "person", "name"),
+    [
+        (
+            "who has the tent",
+            "I have got the tent, and so has Idris. Ruben brings wood.",
+            "mail",
+            "Mona Lund",
+            "Mona Lund and Idris",
+        ),
+        ("who brings the wood", "i bring the wood, Bo the bread", "note", "", "you"),
+        ("who opens up on friday", "In short: you open up on Friday. Bo locks.", "mail", "Mona Lund", "you"),
+        ("who can't eat fish", "Pim comes on Sunday. He can't eat fish.", "mail", "Mona Lund", "Pim"),
+        ("who rings the caterer", "We ring the caterer.", "mail", "Mona Lund", ""),
+    ],
+)
+def test_a_pronoun_that_says_who_is_resolved(question: str, text: str, kind: str, person: str, name: str) -> None:
+    who = who_told(question, note(text, kind=kind, person=person))
+    assert who is not None
+    assert who.name == name
+
+
+def test_a_name_that_says_who_stands() -> None:
+    assert who_told("who brings wood", note("I have the tent. Ruben brings wood.", kind="mail", person="Mona")) is None
+    assert not is_pronoun("Ruben")
+    assert is_pronoun("she too")
+
+
+def test_my_mother_of_a_mail_is_its_writers() -> None:
+    mail = note("my mum drives", kind="mail", person="Oskar Berg")
+    assert of_the_writer("mum", "my ", mail) == "Oskar Berg's mum"
+    assert of_the_writer("mum", "the ", mail) == "mum"
+    assert of_the_writer("mum", "my ", note("my mum drives")) == "your mum"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("mixes", "mix"),
+        ("house", "home"),
+        ("taking", "took"),
+        ("starts", "begin"),
+        ("closed", "shut"),
+        ("boxes", "box"),
+    ],
+)
+def test_common_words_for_the_same_are_compared_as_one(one: str, other: str) -> None:
+    assert key_of(one) == key_of(other)
+
+
+def test_a_phrase_is_compared_as_its_single_word() -> None:
+    assert keys_of("when does the lease run out") == keys_of("lease expires")
+
+
+def test_a_mails_greeting_of_the_owner_is_no_line_of_theirs() -> None:
+    greeted = note("Tilda, I've got your wet tent 2", kind="mail", person="Mona Lund")
+    assert worded_for("who has my tent", greeted, PEOPLE) == "who has my tent"
+    listed = note("Tilda: tent 2\nOskar: tent 3")
+    assert worded_for("which is my tent", listed, PEOPLE) == "which is Tilda's tent"

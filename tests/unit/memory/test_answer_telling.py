@@ -6,8 +6,8 @@ import datetime as dt
 
 import pytest
 
-from hearth.memory.inquiry.answer_reading import Reading, least_chance
 from hearth.memory.inquiry.answer_telling import answer_of, kind_of
+from hearth.memory.inquiry.reading.answer_reading import Reading, least_chance
 from hearth.memory.passages.passage_store import Candidate, Passage
 from hearth.testing import FIXED_NOW
 
@@ -82,3 +82,40 @@ def test_bills_whose_titles_name_their_months_are_one_series() -> None:
     november = reading("Your November statement", "To pay: £131.46", "£131.46", 9, 0.7)
     found = answer_of("how much is the gas bill", [october, november], FIXED_NOW)
     assert (found.value, [one.value for one in found.witnesses]) == ("£131.46", [""])
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("how much is the gas bill", "£79.90"),
+        ("how much was the gas bill for September", "£71.05"),
+        ("how much was the gas bill for October", "£79.90"),
+    ],
+)
+def test_a_bill_is_of_the_month_that_it_names_and_not_of_that_in_which_it_comes(question: str, value: str) -> None:
+    first = dt.datetime(2025, 10, 3, 9, tzinfo=FIXED_NOW.tzinfo)
+    now = dt.datetime(2025, 11, 20, 9, tzinfo=FIXED_NOW.tzinfo)
+    bills = [
+        bill("September", "£71.05", first),
+        bill("October", "£79.90", first + dt.timedelta(days=31)),
+    ]
+    assert answer_of(question, bills, now).value == value
+
+
+def bill(month: str, value: str, at: dt.datetime) -> Reading:
+    text = f"Your gas bill for {month} 2025. The amount due is {value}."
+    passage = Passage(month, "mail", "message", "Your bill is ready", "Gas Co", at, text, at.day, month)
+    return Reading(Candidate(passage, 1.0, 0.5), value, passage.read.index(value), 0.5, (), 0.8)
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("what did baz say about the tyres", "Have you got the nut key? No tyres without."),
+        ("what did baz say about the clutch", "The clutch is done"),
+    ],
+)
+def test_of_what_somebody_said_on_a_matter_the_newest_is_told(question: str, value: str) -> None:
+    old = reading("Invoice", "The clutch is done. She wants front tyres.", "The clutch is done", 30, 0.8, "mail")
+    new = reading("MOT", "Monday is fine. Have you got the nut key? No tyres without.", "Monday", 2, 0.1, "mail")
+    assert answer_of(question, [old, new], FIXED_NOW).value == value

@@ -6,7 +6,9 @@ import datetime as dt
 import json
 import zipfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,9 +77,10 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def take(path: Path, owner: Path, store: Store, n_most: int = 10_000) -> Taken:
     source = Source(path, "", dt.UTC)
     intake = Intake(owner, EventMemory(store), store, source, "me@home.example")
-    for piece in pieces_of(path)[:n_most]:
-        for _ in intake.take(piece):
-            pass
+    with closing(intake):
+        for piece in pieces_of(path)[:n_most]:
+            for _ in intake.take(piece):
+                pass
     return intake.taken
 
 
@@ -162,6 +165,25 @@ def test_a_file_packed_too_tightly_is_left_out(tmp_path: Path, store: Store, mon
     assert dict(taken.left_out) == {"files packed too tightly to be real": 1}
     assert [path.name for path in tmp_path.rglob("note.md")] == ["note.md"]
     assert (tmp_path / "owner/notes/note.md").exists()
+
+
+def test_an_archive_of_many_files_is_opened_as_often_as_one_of_few(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[object] = []
+
+    class Counted(zipfile.ZipFile):
+        def __init__(self, *arguments: Any, **more: Any) -> None:
+            opened.append(arguments)
+            super().__init__(*arguments, **more)
+
+    for number in range(2):
+        with zipfile.ZipFile(tmp_path / f"{number}.zip", "w") as file:
+            for k in range(300):
+                file.writestr(f"n{number}-{k}.md", f"note {number} {k}")
+    monkeypatch.setattr(zipfile, "ZipFile", Counted)
+    assert take(tmp_path, tmp_path / "owner", store).new == {"note": 600}
+    assert len(opened) == 4  # each to look through and to take
 
 
 def test_nothing_there_and_no_archive_are_said(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from hearth.learning.unlearning import Sought, find, forget
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
 from hearth.memory.facts.fact_store import FactStore
-from hearth.memory.inquiry.answer_reading import AnswerReader
 from hearth.memory.inquiry.home_answers import HomeAnswers
+from hearth.memory.inquiry.reading.answer_reading import AnswerReader
 from hearth.memory.inquiry.table_counts import counted
 from hearth.memory.passages.document_text import text_of
 from hearth.memory.passages.passage_cutting import passages_of, sentences_of
@@ -23,7 +23,7 @@ from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.protocols import CallContext, HomeAnswer
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
-from hearth.tools.memory import find_answer
+from hearth.tools.memory import LEAST_SURE, find_answer
 from hearth.types import Label
 from tests.small_world import opened
 
@@ -562,3 +562,127 @@ def test_a_month_without_its_year_is_the_one_meant(world: World) -> None:
     assert world.ask("how much did I spend on kiln rent in February", FIXED_NOW.replace(year=2026, month=11)).value == (
         "£45.00"
     )
+
+
+LESSONS = "date,pupil,hours,paid\n2026-10-01,Aisha,1.5,57\n2026-10-20,Megan,1.5,57\n2026-11-12,Aisha,2,76\n"
+INSURANCE = "CERTIFICATE\n\nCompulsory excess £350\n\nExcess, pupil driving £500\n\nWindscreen excess £75\n"
+TABLETS = "# dads tablets\n\nmorning: amlodipine, aspirin\nnight: donepezil 10mg + atorvastatin\nNOT ibuprofen!!\n"
+PAPERS = (
+    "# Papers\n\n| paper | number | until |\n|---|---|---|\n| Passport | 533 018 | 2028 |\n| Bus pass | 6335 | 2029 |\n"
+)
+BOOKED = "Hotel Premier Rest Leeds\nCheck in 16 December\nBooking reference PRL 88213\nTotal to pay £61.50"
+VETS = "Patient: Duke (dog). Panel £142.00, exam £68.00. Total £210.00, paid by card."
+STAY = "The key safe is beside the green door, its code is 4471.\nAlley door code is 5520#."
+AUTUMN = dt.datetime(2026, 11, 26, 9, tzinfo=dt.UTC)
+OCTOBER = dt.datetime(2026, 11, 2, 9, tzinfo=dt.UTC)
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("what's the excess on the car if a pupils driving", "£500"),
+        ("what's the windscreen excess", "£75"),
+        ("which tablets does dad have at night", "donepezil 10mg + atorvastatin"),
+        ("which tablets does dad have in the morning", "amlodipine, aspirin"),
+        ("what is the passport number", "533 018"),
+        ("what is the booking ref for the hotel in leeds", "PRL 88213"),
+        ("how much is the hotel in leeds", "£61.50"),
+        ("how much were dukes vets", "£210.00"),
+        ("what's the code for the key safe", "4471"),
+        ("what's the alley door code", "5520#"),
+        ("how much was the exam at the vets", "£68.00"),
+        ("how many hours has aisha had since october", "3.5 hours"),
+        ("how many hours did aisha have in november", "2 hours"),
+        ("how much has homecare charged us for october and november put together", "£862.50 (2 amounts)"),
+        ("how much has homecare charged us altogether in november", "£448.50"),
+        ("how much have I spent at tileshop altogether", "£70.90"),
+    ],
+)
+def test_the_line_the_cell_and_the_rows_that_are_meant(
+    store: Store, encoder: MiniLMEncoder, reader: AnswerReader, question: str, value: str
+) -> None:
+    care = "Homecare <o@homecare.example>"
+    files = {
+        "documents/lessons.csv": LESSONS,
+        "documents/insurance.txt": INSURANCE,
+        "documents/papers.md": PAPERS,
+        "notes/tablets.md": TABLETS,
+        "mail/cur/1.a:2,S": mail("Premier Rest <b@premier.example>", "Your booking", BOOKED, AUTUMN),
+        "mail/cur/7.g:2,S": mail("Stay <s@s.example>", "Stay", STAY, OCTOBER),
+        "mail/cur/6.f:2,S": mail("Vets <v@v.example>", "Invoice 7", VETS, OCTOBER),
+        "mail/cur/2.b:2,S": mail(care, "Invoice October", "12 visits @ £34.50 = £414.00", OCTOBER),
+        "mail/cur/3.c:2,S": mail(care, "Invoice November", "13 visits @ £34.50 = £448.50", AUTUMN),
+        "mail/cur/4.d:2,S": mail("Tileshop <t@t.example>", "Order", "Grout £14.20\nTotal incl. VAT £70.90", OCTOBER),
+        "mail/cur/5.e:2,S": mail("Tileshop <t@t.example>", "Black week", "Drill £89 instead of £129.", AUTUMN),
+    }
+    assert World(store, HomeAnswers(store, encoder, reader), files).ask(question, AUTUMN).value == value
+
+
+@pytest.mark.parametrize(
+    ("text", "is_waiting"),
+    [("Could you send me the key by Monday?", True), ("Are you paying too much? Read on.\n\nunsubscribe", False)],
+)
+def test_who_asks_all_that_take_a_newsletter_waits_for_no_answer(world: World, text: str, is_waiting: bool) -> None:
+    world.workspace.write("mail/cur/7.n:2,S", mail("Weekly <w@weekly.example>", "Hello", text).encode())
+    assert ("Weekly" in world.ask("who is waiting for an answer from me").value) is is_waiting
+
+
+LICENCES = "Oskar licence 43, expires 2 June 2031\nMy own licence 44, expires 9 May 2030\n"
+
+
+@pytest.mark.parametrize(
+    ("question", "title", "text", "value"),
+    [
+        ("what is the price of the flat", "Flat", "From May the price is GBP 2,310 a month.", "GBP 2,310"),
+        ("when does Oskar's licence run out", "Licences", LICENCES, "2 June 2031"),
+        (
+            "when is the dump open",
+            "Dump on Long Road",
+            "Open in summer from 7am to 6pm, closed on Mondays.",
+            "7am to 6pm",
+        ),
+        (
+            "what are we to wear to the gala",
+            "Gala dinner",
+            "Men in dark suits with a green tie. It ends late.",
+            "dark suits",
+        ),
+        (
+            "how much is the paint with the brushes together",
+            "Decorating",
+            "The paint is £30, the brushes £12.50.",
+            "£42.50",
+        ),
+        (
+            "how much is the paint and the ladder together",
+            "Decorating",
+            "The paint is £30, the brushes £12.50.",
+            "£30, ",
+        ),
+    ],
+)
+def test_a_value_of_the_kind_that_is_asked_for_is_told_whole(
+    world: World, question: str, title: str, text: str, value: str
+) -> None:
+    world.workspace.write("documents/asked.md", f"# {title}\n\n{text}\n".encode())
+    found = world.ask(question)
+    assert value in found.value
+
+
+def test_one_price_of_two_is_no_sum(world: World) -> None:
+    world.workspace.write("documents/paint.md", b"# Decorating\n\nThe paint is \xc2\xa330, the brushes are dear.\n")
+    found = world.ask("how much is the paint with the brushes together")
+    assert found.kind == "unknown" or found.chance < LEAST_SURE
+
+
+def test_of_two_questions_what_nothing_answers_is_named(world: World) -> None:
+    found = world.ask("how much is the electricity bill and who read it")
+    assert "£84.20" in found.value
+    assert "nothing says" in found.value
+
+
+def test_when_an_event_is_is_told_with_its_hours(world: World) -> None:
+    world.workspace.write(
+        "calendar/choir.ics", event("x", "Kiln opening", "20261204T180000Z", "20261204T200000Z").encode()
+    )
+    assert "19:00" in world.ask("when do I have to be at the kiln opening on Friday").value

@@ -65,7 +65,8 @@ def test_steps_that_wait_for_each_other_are_compared_without_end() -> None:
 def test_comparisons_are_kept_by_planner(store: Store) -> None:
     request = Request("send x \ud800", FIXED_NOW)
     agreements = Agreements(store)
-    agreements.note(comparison(request, BASE, "gold", BASE, TOOLS, share=0.1, is_drawn=True, episode="e1"))
+    drawn = replace(comparison(request, BASE, "gold", BASE, TOOLS), share=0.1, is_drawn=True, episode="e1")
+    agreements.note(drawn)
     agreements.note(comparison(request, BASE, "gold", Refusal("out_of_scope", "no"), TOOLS))
     agreements.note(comparison(request, replace(BASE, planner="student", confidence=0.3), "gold", BASE, TOOLS))
     assert agreements.outcomes("recall") == (Outcome(0.8, True, 0.1, True), Outcome(0.8, False, 1.0, False))

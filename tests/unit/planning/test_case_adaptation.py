@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.planning.adaptation.case_adaptation import Repeat, Repeats, moved, rarity_of
-from hearth.types import Demonstration, Plan, Ref, Step
+from hearth.types import Demonstration, Plan, Ref, Request, Step
 
 ZONE = ZoneInfo("Europe/London")
 MONDAY = dt.datetime(2026, 9, 14, 21, 0, tzinfo=ZONE)
@@ -36,7 +36,7 @@ def taught(*lessons: tuple[str, Plan], most: int = 100) -> Repeats:
 
 
 def best(repeats: Repeats, text: str, now: dt.datetime = MONDAY) -> Repeat:
-    return repeats.propose(text, vector(text), now)[0]
+    return repeats.propose(Request(text, now), vector(text))[0]
 
 
 def plan(*steps: Step) -> Plan:
@@ -148,7 +148,7 @@ def test_the_one_wanted_longest_ago_gives_way() -> None:
 
 
 def test_nothing_taught_proposes_nothing() -> None:
-    assert taught().propose("goodnight", vector("goodnight"), MONDAY) == []
+    assert taught().propose(Request("goodnight", MONDAY), vector("goodnight")) == []
     assert taught().nearest(vector("goodnight")) is None
 
 
@@ -161,7 +161,7 @@ def test_the_same_words_taught_again_replace() -> None:
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_any_texts_are_laid_side_by_side(lesson: str, text: str) -> None:
-    found = taught((lesson, LOG)).propose(text, vector(text), MONDAY)
+    found = taught((lesson, LOG)).propose(Request(text, MONDAY), vector(text))
     assert len(found) == 1
     assert 0 <= found[0].sureness <= 1
     assert np.isfinite(found[0].signs).all()

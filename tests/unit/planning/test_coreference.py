@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.planning.dialogue.coreference import WITHIN, Reading, read_after, with_record
-from hearth.planning.dialogue.relative_anchors import named_anchor
+from hearth.planning.dialogue.references.coreference import WITHIN, Reading, read_after, with_records
+from hearth.planning.dialogue.references.relative_anchors import named_anchor
 from hearth.testing import FIXED_NOW
 from hearth.types import (
     Answer,
@@ -21,6 +21,7 @@ from hearth.types import (
     Plan,
     Record,
     Ref,
+    Refusal,
     Request,
     Step,
     StepResult,
@@ -65,6 +66,8 @@ def after(text: str, last: str, shown: Plain = None, minutes: float = 1) -> Read
         ("set a timer for 10 mins", "nah make it 15", "set a timer for 15 mins"),
         ("lunch with Anna on Friday at 12", "no sat", "lunch with Anna on 28 November 2026 at 12:00"),
         ("what do I have this Friday", "and the Friday after?", "what do I have on 27 November 2026"),
+        ("what's on next week", "and the week after?", "what's on from 30 November 2026 to 6 December 2026"),
+        ("what's on this weekend", "and the weekend after?", "what's on from 28 November 2026 to 29 November 2026"),
         ("what is Ben's address", "send him a mail saying hi", "send Ben Okafor a mail saying hi"),
     ],
 )
@@ -112,7 +115,7 @@ def test_after_a_while_a_request_stands_for_itself() -> None:
 )
 def test_a_record_is_chosen_by_its_place(text: str, id: str) -> None:
     read = after(text, "what's on", EVENTS)
-    assert read.record == Record("EventId", id)
+    assert read.records == (Record("EventId", id, "the event"),)
     assert "the event" in read.text
     assert "everything" not in read.text  # never by what stands in it
 
@@ -132,7 +135,7 @@ def test_only_naming_one_of_a_list_of_mails_reads_it(text: str) -> None:
         "m", Request("find mail", at), plan, None, None, (StepResult(0, "done", found),), Answer("2 mails", "done")
     )
     read = read_after(text, (last,), FIXED_NOW, KNOWN, tools)
-    assert (read.text, read.record) == ("read the mail", Record("MailId", "INBOX/2"))
+    assert (read.text, read.records) == ("read the mail", (Record("MailId", "INBOX/2", "the mail"),))
 
 
 @pytest.mark.parametrize("text", ["cancel the third one", "cancel it", "I like the sound of that", "cancel number 0"])
@@ -140,26 +143,72 @@ def test_no_record_is_chosen_that_was_not_meant(text: str) -> None:
     assert after(text, "what's on", EVENTS) == Reading(text)
 
 
+MAIL_TOOLS = {
+    "find_mail": Spec("find_mail", "", returns="list[Mail]", fields={"id": "MailId", "subject": "text"}),
+    "draft_reply": Spec("draft_reply", "", (Parameter("mail", "MailId"), Parameter("text", "text")), effect="change"),
+}
+
+
+def after_mails(text: str, *ids: str) -> Reading:
+    found: Plain = [{"id": id, "subject": "a"} for id in ids]
+    plan = Plan((Step("find_mail", {}),), 1.0, "recall")
+    last = Episode(
+        "m", Request("find mail", FIXED_NOW), plan, None, None, (StepResult(0, "done", found),), Answer("", "done")
+    )
+    return read_after(text, (last,), FIXED_NOW + dt.timedelta(minutes=1), KNOWN, MAIL_TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("reply that 1 pm is great", "reply to the mail that 1 pm is great"),
+        ("reply yes, see you there", "reply to the mail: yes, see you there"),
+        ("answer: fine by me", "answer to the mail : fine by me"),
+        ("reply to it", "reply to the mail"),
+        ("actually mark it as read", "actually mark the mail as read"),
+    ],
+)
+def test_the_one_mail_that_was_shown_is_replied_to(text: str, meant: str) -> None:
+    assert after_mails(text, "INBOX/1") == Reading(meant, (Record("MailId", "INBOX/1", "the mail"),))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "reply to Ben that Friday is fine and put it in the diary",
+        "read the latest mail from Ben",
+        "reply to Ben's mail with thanks",
+        "tell me about the weather",
+    ],
+)
+def test_a_request_with_a_thing_of_its_own_is_about_no_other(text: str) -> None:
+    assert after_mails(text, "INBOX/1") == Reading(text)
+
+
+def test_a_reply_is_to_no_mail_where_several_were_shown() -> None:
+    assert after_mails("reply that 1 pm is great", "INBOX/1", "INBOX/2") == Reading("reply that 1 pm is great")
+
+
 def test_the_only_record_is_it() -> None:
-    assert after("cancel it", "what's on", EVENTS[:1]).record == Record("EventId", "a.ics")
-    assert after("I like it", "what's on", EVENTS[:1]).record is None
-    assert after("cancel it", "what's on", []).record is None
-    assert after("cancel it", "what's on", "a text").record is None
+    assert after("cancel it", "what's on", EVENTS[:1]).records == (Record("EventId", "a.ics", "the event"),)
+    assert after("I like it", "what's on", EVENTS[:1]).records == ()
+    assert after("cancel it", "what's on", []).records == ()
+    assert after("cancel it", "what's on", "a text").records == ()
 
 
 def test_the_chosen_record_takes_the_place_of_a_search() -> None:
     plan = Plan(
         (Step("find_events", {}), Step("cancel_event", {"event": Ref(0, ("id",))}), Step("say", {"text": "x"}, (1,)))
     )
-    found = with_record(plan, Record("EventId", "b.ics"), TOOLS)
+    found = with_records(plan, [Record("EventId", "b.ics")], TOOLS)
     assert found.steps == (Step("cancel_event", {"event": "b.ics"}), Step("say", {"text": "x"}, (0,)))
-    assert with_record(plan, None, TOOLS) == plan
-    assert with_record(plan, Record("MailId", "m"), TOOLS) == plan
+    assert with_records(plan, (), TOOLS) == plan
+    assert with_records(plan, [Record("MailId", "m")], TOOLS) == plan
 
 
 def test_a_search_that_something_else_needs_stays() -> None:
     plan = Plan((Step("find_events"), Step("cancel_event", {"event": Ref(0, ("id",))}), Step("say", {"text": Ref(0)})))
-    found = with_record(plan, Record("EventId", "b.ics"), TOOLS)
+    found = with_records(plan, [Record("EventId", "b.ics")], TOOLS)
     assert found.steps[1] == Step("cancel_event", {"event": "b.ics"})
     assert found.steps[2] == Step("say", {"text": Ref(0)})
 
@@ -201,6 +250,21 @@ MADE = TOOLS | {
 }
 
 
+def test_minutes_alone_keep_the_hour_of_what_was_made() -> None:
+    plan = Plan((Step("add_event", {"title": "dentist"}),))
+    made = StepResult(0, "done", {"id": "d", "title": "dentist", "start": "2026-11-27T16:00:00+01:00"})
+    episode = Episode(
+        "e", Request("move the dentist to Friday", FIXED_NOW), plan, None, None, (made,), Answer("", "done")
+    )
+    now = FIXED_NOW + dt.timedelta(minutes=1)
+    for text, meant in (
+        ("make that half past instead", "move the dentist to 27 November 2026 at half past 4 pm"),
+        ("make it quarter to", "move the dentist to 27 November 2026 at quarter to 5 pm"),
+        ("make it half past nine", "move the dentist to 27 November 2026 at half past nine"),
+    ):
+        assert read_after(text, (episode,), now, KNOWN, MADE).text == meant
+
+
 def after_making(text: str, *tools: str, status: str = "done") -> Reading:
     plan = Plan(tuple(Step(tool, {"title": "dentist"}) for tool in tools))
     results = tuple(StepResult(k, status) for k in range(len(tools)))  # type: ignore[arg-type]
@@ -220,6 +284,7 @@ def after_making(text: str, *tools: str, status: str = "done") -> Reading:
         ("Scratch that, Friday", "put dentist in my calendar Friday at 15:00"),
         ("every Friday", "put dentist in my calendar every Friday at 15:00"),
         ("Take that back, please.", ""),
+        ("no hang on, make it Friday, same time", "put dentist in my calendar Friday at 15:00"),
         ("actually Friday instead", "put dentist in my calendar Friday at 15:00"),
         ("no, as a reminder", "add a reminder dentist tomorrow at 3pm"),
         ("No, I beg your pardon, I meant Friday", "put dentist in my calendar Friday at 15:00"),
@@ -229,6 +294,10 @@ def after_making(text: str, *tools: str, status: str = "done") -> Reading:
         ("no friday i mean", "put dentist in my calendar Friday at 15:00"),
         ("actually Friday is safer", "put dentist in my calendar Friday at 15:00"),
         ("oh no, undo that please!", ""),
+        ("no that's wrong it's on Friday", "put dentist in my calendar Friday at 15:00"),
+        ("sorry, it should be Friday", "put dentist in my calendar Friday at 15:00"),
+        ("no make that 4 to 5", "put dentist in my calendar 21 November 2026 from 16:00 to 17:00"),
+        ("no 10 til 11", "put dentist in my calendar 21 November 2026 from 10:00 to 11:00"),
     ],
 )
 def test_a_revision_is_done_in_place_of_what_was_done(text: str, meant: str) -> None:
@@ -347,6 +416,10 @@ def said_from(text: str, start: str = "2026-12-08T09:40:00+01:00") -> str:
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
+        ("put the dentist back to the week after", "dentist: move the dentist to 15 December 2026 at 09:40"),
+        ("move dentist to the following week, same time", "dentist: move the dentist to 15 December 2026 at 09:40"),
+        ("the dentist is at 11 not 10", "dentist: move the dentist to 8 December 2026 at 11:00"),
+        ("dentist starts at half 4, not at 3", "dentist: move the dentist to 8 December 2026 at 16:30"),
         ("push the dentist back by a week", "dentist: move the dentist to 15 December 2026 at 09:40"),
         ("Could you move my dentist an hour later please?", "dentist: move the dentist to 8 December 2026 at 10:40"),
         ("bring the dentist forward half an hour", "dentist: move the dentist to 8 December 2026 at 09:10"),
@@ -358,6 +431,7 @@ def said_from(text: str, start: str = "2026-12-08T09:40:00+01:00") -> str:
         ("my dentists been pushed back to 11", "dentist: move the dentist to 8 December 2026 at 11:00"),
         ("the dentist is at 3 now", "dentist: move the dentist to 8 December 2026 at 15:00"),
         ("dentist is now at 3 pm", "dentist: move the dentist to 8 December 2026 at 15:00"),
+        ("remind me an hour before the dentist", "dentist: remind me on 8 December 2026 at 08:40 about dentist"),
         ("remind me 30 min before dentist to brush", "dentist: remind me on 8 December 2026 at 09:10 to brush"),
         (
             "remind me the day before my dentist at 8 to brush",
@@ -378,6 +452,7 @@ def test_a_time_counts_from_what_the_request_names(text: str, meant: str) -> Non
         "move it to 3 pm",
         "has the dentist moved to 3",
         "the dentist is at 3",
+        "the dentist is at the gym not far away",
         "I moved to 3",
         "Ana moved to 12 Alder Close",
         "dentist moved to Friday",
@@ -396,3 +471,59 @@ def test_the_time_of_what_is_moved_is_no_part_of_its_name() -> None:
     anchor = named_anchor("move lunch with Anna on Monday to 2 pm", FIXED_NOW, KNOWN)
     assert anchor is not None
     assert (anchor.words, anchor.start[:10], anchor.end[:10]) == ("lunch with Anna", "2026-11-23", "2026-11-24")
+
+
+def test_the_day_of_several_times_is_exchanged_for_a_day_and_the_hours_for_hours() -> None:
+    step = Step("add_event", {"title": "tiling"})
+    request = Request("block Friday morning for tiling 8 to 9.30", FIXED_NOW)
+    last = Episode("e", request, Plan((step,)), None, None, (StepResult(0, "done", {}),), Answer("", "done"))
+    tools = TOOLS | {"add_event": Spec("add_event", "", effect="change")}
+
+    def revised(text: str) -> str:
+        return read_after(text, (last,), FIXED_NOW, KNOWN, tools).text
+
+    assert revised("no 10 to 11") == "block Friday morning for tiling from 10:00 to 11:00"
+    assert revised("actually Thursday").startswith("block Thursday")
+    assert "8 to 9.30" in revised("actually Thursday")
+
+
+def test_who_is_told_is_the_one_of_the_last_request_whoever_else_is_named() -> None:
+    read = after("tell her yes and Ben will come too", "what is Anna's number")
+    assert read.text == "tell Anna Weiss yes and Ben will come too"
+    assert after("is she coming with Ben", "what is Anna's number").text == "is she coming with Ben"
+
+
+def test_what_was_pointed_at_stays_meant_in_what_is_made_from_the_request() -> None:
+    pointed = (Record("EventId", "b.ics", "the event"), Record("PersonName", "Anna Berg", "Anna"))
+    last = Request("move the event with Anna to Friday", FIXED_NOW, records=pointed)
+    plan, results = Plan((Step("cancel_event", {"event": "b.ics"}),)), (StepResult(0, "done"),)
+    episode = Episode("e", last, plan, None, None, results, Answer("", "done"))
+    for text, kept in (
+        ("no, Saturday", pointed),
+        ("and Saturday", pointed),
+        ("again", pointed),
+        ("no, with Ben", pointed[:1]),
+    ):
+        assert read_after(text, (episode,), FIXED_NOW, KNOWN, TOOLS).records == kept, text
+    asked = Refusal("needs", "when?", missing=("move_event.start",))
+    last = Request("move the event", FIXED_NOW, records=pointed)
+    episode = Episode("e", last, None, asked, None, (), Answer("", "needs"))
+    assert read_after("Saturday", (episode,), FIXED_NOW, KNOWN, TOOLS).records == pointed[:1]
+
+
+def test_a_picked_name_stands_where_its_words_stood_and_nowhere_else() -> None:
+    tools = {
+        "find_contact": Spec("find_contact", "", (Parameter("name", "PersonName"),)),
+        "add_event": Spec("add_event", "", (Parameter("title", "text"), Parameter("people", "list[PersonName]"))),
+    }
+    plan = Plan(
+        (
+            Step("find_contact", {"name": "anna"}),
+            Step("add_event", {"title": "Anna", "people": ["Anna", "Ben"]}),
+        )
+    )
+    found = with_records(plan, [Record("PersonName", "Anna Berg", "Anna")], tools)
+    assert [step.arguments for step in found.steps] == [
+        {"name": "Anna Berg"},
+        {"title": "Anna", "people": ["Anna Berg", "Ben"]},
+    ]

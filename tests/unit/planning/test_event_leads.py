@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from hearth.planning.dialogue.event_leads import lead_of, with_lead
+from hearth.planning.dialogue.references.event_leads import lead_of, with_lead
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
 from hearth.types import Plan, Ref, Step
@@ -46,6 +46,21 @@ def test_the_reminder_that_ends_a_request(text: str, rest: str, before: dt.timed
 )
 def test_no_reminder_is_said(text: str) -> None:
     assert lead_of(text, FIXED_NOW) is None
+
+
+def test_the_reminder_may_be_of_a_deed_the_day_before() -> None:
+    lead = lead_of("party on friday at one and remind me the evening before to ice the cake", FIXED_NOW)
+    assert lead is not None
+    assert (lead.rest, lead.deed) == ("party on friday at one", "ice the cake")
+    plan = with_lead(Plan((LUNCH,), 0.9), lead, FIXED_NOW, TOOLS)
+    assert plan is not None
+    assert plan.steps[1].arguments == {"text": "ice the cake", "at": "2099-01-01T18:00:00+01:00"}
+    before = lead_of("party on friday, remind me the day before", FIXED_NOW)
+    assert before is not None
+    day = Step("add_event", {"title": "party", "start": "2099-01-02T00:00:00+01:00"})
+    plan = with_lead(Plan((day,)), before, FIXED_NOW, TOOLS)
+    assert plan is not None
+    assert plan.steps[1].arguments["at"] == "2099-01-01T09:00:00+01:00"
 
 
 def test_the_reminder_follows_its_event() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.planning.dialogue.footage_questions import asked_of_footage
+from hearth.planning.dialogue.fallbacks.footage_questions import asked_of_footage
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
 from hearth.types import Argument, Context, Entity, Plan, Ref, Refusal, Request, Step

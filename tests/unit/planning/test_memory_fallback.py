@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.planning.dialogue.memory_fallback import (
+from hearth.planning.dialogue.fallbacks.memory_fallback import (
+    Grounds,
     asked_beyond_card,
+    asked_beyond_device,
+    asked_beyond_event,
     asked_elsewhere,
     asked_of_memory,
+    asks_for_value,
     corrected,
+    names_matter,
     question_of,
     told_to_memory,
 )
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
-from hearth.types import Context, Entity, Plain, Plan, Refusal, Request, Step, StepResult
+from hearth.types import Context, Entity, Plain, Plan, Ref, Refusal, Request, Step, StepResult, StepStatus
 
 TOOLS = load_tools(None).specs
 NOTHING = Refusal("out_of_scope", "I can't do that yet.")
@@ -29,7 +34,7 @@ KNOWN = Context(entities=(Entity("Ben Maes", "person", ("Ben",)), Entity("Dr Pee
 
 
 def asked(text: str, found: Plan | Refusal = NOTHING) -> str | None:
-    plan = asked_of_memory(Request(text, FIXED_NOW), found, KNOWN, {"me", "Ana"}, TOOLS)
+    plan = asked_of_memory(Request(text, FIXED_NOW), found, KNOWN, TOOLS, Grounds({"me", "Ana"}))
     return None if plan is None else str(next(iter(plan.steps[0].arguments.values())))
 
 
@@ -49,12 +54,12 @@ def asked(text: str, found: Plan | Refusal = NOTHING) -> str | None:
 )  # fmt: skip
 @pytest.mark.companions
 def test_what_is_measured_at_home(text: str, tool: str, value: str) -> None:
-    plan = asked_of_memory(Request(text, FIXED_NOW), NOTHING, KNOWN, set(), TOOLS)
+    plan = asked_of_memory(Request(text, FIXED_NOW), NOTHING, KNOWN, TOOLS, Grounds(set()))
     assert (plan is not None) == bool(tool)
     if plan is not None:
         assert (plan.steps[0].tool, list(plan.steps[0].arguments.values())) == (tool, [value])
     other = Plan((Step("device_state", {"device": "x"}),))
-    assert asked_of_memory(Request(text, FIXED_NOW), other, KNOWN, set(), TOOLS) is None
+    assert asked_of_memory(Request(text, FIXED_NOW), other, KNOWN, TOOLS, Grounds(set())) is None
 
 
 @pytest.mark.parametrize(
@@ -106,7 +111,7 @@ def test_the_clock_answers_no_question_of_a_thing() -> None:
 
 
 def wrote(text: str, found: Plan | Refusal, said: set[str]) -> list[str] | None:
-    plan = asked_of_memory(Request(text, FIXED_NOW), found, KNOWN, said, TOOLS)
+    plan = asked_of_memory(Request(text, FIXED_NOW), found, KNOWN, TOOLS, Grounds(said))
     return None if plan is None else [step.tool for step in plan.steps]
 
 
@@ -162,7 +167,7 @@ def test_what_is_told_is_kept(text: str, found: Plan | Refusal, is_kept: bool) -
 
 def test_without_the_tools_nothing_changes() -> None:
     request = Request("what's my shoe size?", FIXED_NOW)
-    assert asked_of_memory(request, NOTHING, KNOWN, (), {}) is None
+    assert asked_of_memory(request, NOTHING, KNOWN, {}, Grounds()) is None
     assert told_to_memory(Request("my shoe size is 39", FIXED_NOW), NOTHING, {}) is None
 
 
@@ -201,6 +206,11 @@ def test_a_summary_is_asked_of_the_owners_things(text: str, question: str | None
     [
         ("wifi password at the flat?", "what is the wifi password at the flat"),
         ("the code for the gate", "what is the code for the gate"),
+        ("key safe code?", "what is the key safe code"),
+        ("library card number kuba", "what is the library card number kuba"),
+        ("dads attendance allowance?", "what is the dads attendance allowance"),
+        ("flight home, what time does it leave?", "what time does it leave flight home"),
+        ("change the wifi password", "change the wifi password"),
         ("whats the code for the gate", "what's the code for the gate"),
         ("who got elected steward?", "who got elected steward"),
     ],
@@ -241,3 +251,108 @@ def test_a_place_that_is_no_time_zone_is_asked_of_everything() -> None:
     found = asked_elsewhere(request, plan, failed, TOOLS)
     assert found is not None
     assert found.steps[1].tool == "find_answer"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_value", "is_matter"),
+    [
+        ("key safe code?", True, True),
+        ("booking ref for the hotel", True, True),
+        ("dads allowance?", False, True),
+        ("colour of the hall", False, True),
+        ("read the notes of the meeting", False, False),
+        ("dads allowance", False, False),
+        ("change the door code", False, False),
+        ("password", False, False),
+        ("what is the door code", False, False),
+        ("is the door code new?", False, False),
+    ],
+)
+def test_a_value_or_a_matter_that_is_only_named(text: str, is_value: bool, is_matter: bool) -> None:
+    assert (asks_for_value(text), names_matter(text)) == (is_value, is_matter)
+
+
+DAYS = Step("time_until", {"date": "2026-10-01"})
+NEXT = Step("next_event", {})
+UNTIL_NEXT = (NEXT, Step("time_until", {"date": Ref(0, ("start",))}))
+
+
+@pytest.mark.parametrize(
+    ("text", "steps", "is_lost"),
+    [
+        ("how many hours has aisha had since october", (DAYS,), True),
+        ("how many days have passed since october", (DAYS,), False),
+        ("how many days has it been since the wedding", (DAYS,), False),
+        ("how long have I got till me standards check", UNTIL_NEXT, True),
+        ("how long till my check", (Step("next_event", {"query": "check"}), UNTIL_NEXT[1]), False),
+    ],
+)
+def test_days_are_counted_only_to_what_is_named(text: str, steps: tuple[Step, ...], is_lost: bool) -> None:
+    assert (asked(text, Plan(steps)) is not None) is is_lost
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "status", "is_beyond"),
+    [
+        ("is the school closed on friday", "device_state", "failed", True),
+        ("is the lamp on", "device_state", "done", False),
+        ("turn the lamp on", "device_state", "failed", False),
+        ("is the school closed on friday", "find_events", "failed", False),
+    ],
+)
+@pytest.mark.companions
+def test_a_question_of_no_device_may_be_asked_of_everything(
+    text: str, tool: str, status: StepStatus, is_beyond: bool
+) -> None:
+    plan = Plan((Step(tool, {"device": "school"} if tool == "device_state" else {}),))
+    found = asked_beyond_device(Request(text, FIXED_NOW), plan, (StepResult(0, status),), TOOLS)
+    assert (found is not None) is is_beyond
+
+
+@pytest.mark.parametrize(
+    ("text", "event", "open_word"),
+    [
+        ("when do the judo lessons start again after easter", {"title": "Judo lessons", "place": "Gym"}, "easte"),
+        ("when do the museum tickets have to be paid", {"title": "Museum party", "place": ""}, "ticke"),
+        ("when is my haircut", {"title": "Haircut", "place": ""}, ""),
+        ("when is the next judo lesson", {"title": "Judo lessons", "place": "Gym"}, ""),
+    ],
+)
+def test_an_event_that_leaves_words_open_is_asked_of_everything(
+    text: str, event: dict[str, Plain], open_word: str
+) -> None:
+    plan = Plan((Step("next_event", {"query": "some"}),))
+    found = asked_beyond_event(Request(text, FIXED_NOW), plan, (StepResult(0, "done", event),), TOOLS)
+    assert (found is not None) is bool(open_word)
+    if found is not None:
+        assert found[0].steps[1].tool == "find_answer"
+        assert open_word in found[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "steps", "is_asked"),
+    [
+        ("till when is the pool open on sunday", (DAYS,), True),
+        ("what time does the pool close", (Step("current_time", {"zone": "pool"}),), True),
+        ("until when is the pool open", (Step("next_event", {"query": "pool"}),), True),
+        ("when is the pool party", (Step("next_event", {"query": "pool party"}),), False),
+        ("who sets the timer at the hall", (Step("set_timer", {"length": "1 h"}),), True),
+        ("how much is the phone bill and when do they take it", (NEXT,), True),
+        ("how much has the club spent on balls", (Step("find_events", {"query": "balls"}),), True),
+        ("how old will Ben be on his birthday", (Step("find_contact", {"name": "Ben Maes"}),), True),
+    ],
+)
+def test_what_a_tool_only_comes_near_is_asked_of_everything(text: str, steps: tuple[Step, ...], is_asked: bool) -> None:
+    assert (asked(text, Plan(steps)) is not None) is is_asked
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("did gwen say what time the match starts?", "what time did gwen say the match starts"),
+        ("has the plumber mentioned how much it costs", "how much did the plumber say it costs"),
+        ("till what time is the shop open", "till what time is the shop open"),
+    ],
+)
+def test_what_somebody_said_is_asked_for_itself(text: str, question: str) -> None:
+    assert question_of(text) == question

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.planning.dialogue.other_readings import is_of_found_things, named_share, other_queries, takes_away
-from hearth.types import Plan, Ref, Refusal, Step, ToolSpec
+from hearth.planning.dialogue.fallbacks.other_readings import (
+    is_of_found_things,
+    named_share,
+    other_queries,
+    takes_away,
+    with_named_file,
+)
+from hearth.registry import load_tools
+from hearth.testing import FIXED_NOW
+from hearth.types import Argument, Plan, Ref, Refusal, Request, Step, ToolSpec
 
 TOOLS = {
     "find_events": ToolSpec("find_events", "Find events."),
@@ -36,6 +44,16 @@ def test_what_a_reading_leaves_out_counts_against_it() -> None:
     assert named_share("cancel it", _cancel("x"), ()) == 1.0
 
 
+def test_who_it_is_from_may_be_all_that_is_sought() -> None:
+    step = Step("find_mail", {"query": "scam", "sender": "Nexo"})
+    found = other_queries("bin that Nexo mail its a scam", Plan((step,)), ())
+    assert Step("find_mail", {"sender": "Nexo"}) in [plan.steps[0] for plan in found]
+    about = other_queries("bin the Nexo mail about the scam", Plan((step,)), ())
+    assert all("query" in plan.steps[0].arguments for plan in about)
+    only = Step("find_mail", {"query": "scam"})
+    assert all(plan.steps[0].arguments for plan in other_queries("bin the scam mail", Plan((only,)), ()))
+
+
 def test_other_words_are_sought_where_the_first_are_not_there() -> None:
     found = other_queries("cancel pilates, elbow hurts", _cancel("elbow hurts"), ())
     assert [plan.steps[0].arguments["query"] for plan in found] == ["pilates"]
@@ -57,3 +75,33 @@ def test_other_words_are_sought_where_the_first_are_not_there() -> None:
 )
 def test_only_what_is_there_is_changed(reading: Plan, found: Plan | Refusal, may: bool) -> None:
     assert is_of_found_things(reading, found, TOOLS) is may
+
+
+MAILING = load_tools(None).specs
+
+
+def _mail(text: str, **more: list[Argument]) -> Plan:
+    to = [Ref(0, ("email",))]
+    return Plan((Step("find_contact", {"name": "Ida"}), Step("draft_mail", {"to": [*to], "text": text, **more})))
+
+
+def test_a_document_is_sent_instead_of_its_name() -> None:
+    found = with_named_file(Request("email Ida the boiler quote", FIXED_NOW), _mail("boiler quote"), MAILING)
+    assert found is not None
+    assert found.steps[0] == Step("find_files", {"query": "boiler quote"})
+    assert found.steps[2].arguments["attachments"] == [Ref(0, ("path",))]
+    assert found.steps[2].arguments["to"] == [Ref(1, ("email",))]
+
+
+@pytest.mark.parametrize(
+    ("said", "plan"),
+    [
+        ("tell Ida the boiler quote is here", _mail("the boiler quote is here")),
+        ("email Ida happy birthday", _mail("happy birthday")),
+        ("email Ida the boiler quote", _mail("boiler quote", attachments=[Ref(0, ("path",))])),
+        ("email Ida the boiler quote", Plan((Step("find_contact", {"name": "Ida"}),))),
+        ("email Ida the boiler quote", Refusal("out_of_scope", "No.")),
+    ],
+)
+def test_what_is_no_name_of_a_thing_stays(said: str, plan: Plan | Refusal) -> None:
+    assert with_named_file(Request(said, FIXED_NOW), plan, MAILING) is None

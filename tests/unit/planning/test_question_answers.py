@@ -6,9 +6,9 @@ import datetime as dt
 
 import pytest
 
-from hearth.planning.dialogue.question_answers import answered, with_mark_first
+from hearth.planning.dialogue.questions.question_answers import answered, with_mark_first
 from hearth.testing import FIXED_NOW
-from hearth.types import Answer, Context, Episode, Refusal, Request
+from hearth.types import Answer, Context, Entity, Episode, Refusal, Request
 
 
 def _asked(said: str, missing: str, kind: str = "needs") -> Episode:
@@ -25,9 +25,18 @@ def _asked(said: str, missing: str, kind: str = "needs") -> Episode:
         ("add to shopping", "add_to_list.items", "eggs", "add eggs to shopping"),
         ("email Miguel", "draft_mail.text", "The truck is blocked in.", "email Miguel: The truck is blocked in"),
         ("set a reminder", "add_reminder.text", "to ring Ida at six", "set a reminder to ring Ida at six"),
+        ("set a reminder", "add_reminder.text", "call the plumber at 5", "set a reminder: call the plumber at 5"),
+        ("set a timer", "set_timer.length", "ten", "set a timer for ten minutes"),
+        ("set an alarm", "add_reminder.at", "half six", "set an alarm at half six"),
+        ("send an email", "draft_mail.to", "sam@example.org", "send an email to sam@example.org"),
+        ("send an email", "draft_mail.to", "the blue one", ""),
+        ("email Miguel", "draft_mail.text", "call Ana", ""),
+        ("set a reminder", "add_reminder.text", "what do I have tomorrow", ""),
+        ("set a reminder", "add_reminder.text", "call Ana?", ""),
         ("remind me to text mum", "add_reminder.at", "what's the time", ""),
         ("remind me to text mum", "add_reminder.at", "the blue one", ""),
         ("email Miguel", "draft_mail.text", "never mind", ""),
+        ("tell her the van is here", "find_contact.name", "Ida Berg", ""),
         ("email Miguel", "draft_mail.text", "", ""),
     ],
 )
@@ -54,3 +63,9 @@ def test_nothing_is_completed_later_or_where_nothing_was_asked() -> None:
 )
 def test_a_mark_at_the_end_is_read_first(said: str, read: str) -> None:
     assert with_mark_first(said) == read
+
+
+def test_who_is_told_takes_the_place_of_her() -> None:
+    known = Context(entities=(Entity("Ida Berg", "person", ("Ida",)),))
+    asked = _asked("tell her the van is here", "find_contact.name")
+    assert answered("Ida", asked, FIXED_NOW, known) == "tell Ida the van is here"

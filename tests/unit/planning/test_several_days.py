@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from hearth.planning.dialogue.several_days import with_each_day
+from hearth.planning.dialogue.amendments.several_days import with_each_day, with_each_time
 from hearth.registry import load_tools
 from hearth.types import Context, Plan, Ref, Request, Step
 
@@ -59,3 +59,35 @@ def test_one_day_or_none_stays(text: str) -> None:
 def test_steps_that_use_results_stay() -> None:
     plan = Plan((Step("find_events"), Step("add_reminder", {"text": "x", "at": Ref(0, ("start",))})))
     assert with_each_day(plan, Request("every mon and thu at 8", NOW), Context(), SPECS) is plan
+
+
+def timed(request: str, at: str, unserved: tuple[str, ...] = ()) -> tuple[list[object], tuple[str, ...]]:
+    plan = Plan((Step("add_reminder", {"text": "x", "at": at}),), unserved=unserved)
+    found = with_each_time(plan, Request(request, NOW), Context(), SPECS)
+    return [str(step.arguments["at"])[5:16] for step in found.steps], found.unserved
+
+
+def test_each_clock_time_of_a_row_gets_a_step() -> None:
+    at = "2026-11-27T06:00:00+01:00"
+    assert timed("wake me at 6 tomorrow and at 6:15", at)[0] == ["11-27T06:00", "11-27T06:15"]
+    told = timed("remind me at 8am, 2pm and 8pm to eat", "2026-11-27T08:00:00+01:00", ("2pm", "fly"))
+    assert told == (["11-27T08:00", "11-27T14:00", "11-27T20:00"], ("fly",))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "wake me at 6 tomorrow",
+        "remind me tomorrow at 6 to call Ana at 8",
+        "remind me tomorrow at 6 or 8 to eat",
+        "remind me tomorrow at 6 and on Friday at 8 to eat",
+        "remind me to eat",
+    ],
+)
+def test_times_that_are_no_row_stay(text: str) -> None:
+    assert timed(text, "2026-11-27T06:00:00+01:00") == (["11-27T06:00"], ())
+
+
+def test_a_start_and_an_end_are_no_row() -> None:
+    plan = Plan((Step("add_event", {"title": "x", "start": "2026-11-26T10:00:00+01:00"}),))
+    assert with_each_time(plan, Request("x at 10 and 12", NOW), Context(), SPECS) == plan

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.planning.dialogue.several_devices import with_each_device
+from hearth.planning.dialogue.amendments.several_devices import with_each_device
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Entity, Parameter, Plan, Ref, Request, Step, ToolSpec
 
-HOME = Context("Mira", tuple(Entity(name, "device") for name in ("hall lamp", "lamp", "fan", "tv")))
+HOME = Context("Mira", tuple(Entity(name, "device") for name in ("hall lamp", "lamp", "fan", "tv", "dad's fan")))
 TOOLS = {"turn_off": ToolSpec("turn_off", "", (Parameter("device", "text"),), effect="change", returns="text")}
 
 
@@ -30,6 +30,10 @@ def devices(text: str, *said: str) -> list[object]:
         ("turn off the fan and text Ben", "fan", ["fan"]),
         ("turn off the lamp and the heater", "lamp and the heater", ["lamp and the heater"]),
         ("turn off the lamp", "lamp", ["lamp"]),
+        ("turn off the hall lamp", "lamp", ["hall lamp"]),
+        ("turn off dads fan", "fan", ["dad's fan"]),
+        ("turn off dad’s fan", "fan", ["dad's fan"]),
+        ("turn off the fan", "fan", ["fan"]),
     ],
 )
 def test_each_device_of_a_row_gets_the_step(text: str, said: str, meant: list[str]) -> None:
@@ -38,6 +42,10 @@ def test_each_device_of_a_row_gets_the_step(text: str, said: str, meant: list[st
 
 def test_a_device_that_has_its_step_gets_no_second() -> None:
     assert devices("turn off the fan and the tv", "fan", "tv") == ["fan", "tv"]
+
+
+def test_a_short_name_beside_a_longer_one_stays() -> None:
+    assert devices("turn off the hall lamp and the lamp", "hall lamp", "lamp") == ["hall lamp", "lamp"]
 
 
 def test_steps_that_use_results_stay() -> None:

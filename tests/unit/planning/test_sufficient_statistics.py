@@ -11,7 +11,7 @@ import pytest
 from hearth.errors import StatisticsError
 from hearth.models.ridge import Heads
 from hearth.planning.ranking.features import WHOLE, ReadingOptions
-from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.ranker import Adopted, Student
 from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth.planning.ranking.statistics.sufficient_statistics import merged
 from hearth.planning.ranking.statistics.vector_layout import Layout
@@ -215,7 +215,7 @@ def test_a_saved_student_needs_its_prior_to_plan_the_same(tmp_path: Path) -> Non
     mine.renew()
     mine.save(tmp_path)
     asked = ["book the train seat, then order a large pizza"]
-    again = Student.load(tmp_path, ENCODER, TOOLS, prior=prior)
+    again = Student.load(tmp_path, ENCODER, TOOLS, adopted=Adopted(prior=prior))
     assert again.rank(asked[0]) == mine.rank(asked[0])
     again.remove("d7000")
     mine.remove("d7000")

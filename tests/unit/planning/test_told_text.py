@@ -6,8 +6,9 @@ import datetime as dt
 
 import pytest
 
-from hearth.planning.dialogue.told_text import as_question, said_to, turned_to_told
-from hearth.types import Context, Entity, Plan, Ref, Request, Step
+from hearth.planning.dialogue.amendments.told_text import as_question, said_directly, said_to, turned_to_told
+from hearth.registry import load_tools
+from hearth.types import Context, Entity, Plan, Ref, Refusal, Request, Step
 
 _NOW = dt.datetime(2026, 11, 23, 9, tzinfo=dt.UTC)
 
@@ -100,3 +101,115 @@ def test_a_question_is_written_only_where_somebody_is_asked(said: str, text: str
     steps = (Step("find_contact", {"name": "Tom"}), Step("draft_mail", {"to": [Ref(0, ("email",))], "text": text}))
     known = Context("Mira", (Entity("Tom", "person"),))
     assert turned_to_told(Plan(steps), Request(said, _NOW), known).steps[1].arguments["text"] == written
+
+
+SPECS = load_tools(None).specs
+KNOWN = Context("Mira", (Entity("Ivy Marsh", "person", ("Ivy",)), Entity("Tom", "person")))
+UNSURE = Refusal("out_of_scope", "I'm not sure what you mean.", planner="recall")
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        (
+            "tell Ivy yeah I'll get you from college at one and I've got change",
+            "yeah I'll get you from college at one and I've got change",
+        ),
+        ("text ivy marsh sorry can't make it", "sorry can't make it"),
+        ("let Tom know I'm running late", "I'm running late"),
+        ("please tell Tom that we're at the gate", "we're at the gate"),
+    ],
+)
+def test_direct_speech_is_written_whole(said: str, text: str) -> None:
+    found = said_directly(Request(said, _NOW), UNSURE, KNOWN, SPECS)
+    assert isinstance(found, Plan)
+    assert [step.tool for step in found.steps] == ["find_contact", "draft_mail"]
+    assert found.steps[1].arguments["text"] == text
+    short = Plan(
+        (found.steps[0], Step("draft_mail", {"to": [Ref(0, ("email",))], "text": "college"})), planner="recall"
+    )
+    whole = said_directly(Request(said, _NOW), short, KNOWN, SPECS)
+    assert isinstance(whole, Plan)
+    assert whole.steps == found.steps
+    assert said_directly(Request(said, _NOW), found, KNOWN, SPECS) is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "tell Ivy about the party",
+        "tell Zoe I'm late",
+        "tell me I'm great",
+        "let Ivy have it",
+        "tell Ivy I'm late and remind me to buy bread at five",
+        "tell Ivy",
+        "did I tell Ivy I'm late",
+    ],
+)
+def test_what_is_no_direct_speech_to_somebody_known_stays(said: str) -> None:
+    assert said_directly(Request(said, _NOW), UNSURE, KNOWN, SPECS) is None
+
+
+def test_what_the_owner_refused_or_something_else_is_not_written() -> None:
+    request = Request("tell Ivy I'm late", _NOW)
+    assert said_directly(request, Refusal("out_of_scope", "", planner="owner"), KNOWN, SPECS) is None
+    assert (
+        said_directly(request, Refusal("needs", "When?", ("add_reminder.at",), planner="recall"), KNOWN, SPECS) is None
+    )
+    assert said_directly(request, Plan((Step("add_reminder", {"text": "x"}),)), KNOWN, SPECS) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("reply to ivy no that is too early", "no that is too early"),
+        ("reply tom yes do order it for saturday", "yes do order it for saturday"),
+        (
+            "answer Ivy that the rent is due on the 1st and tom will collect it",
+            "the rent is due on the 1st and tom will collect it",
+        ),
+        ("write back to ivy marsh: of course, see you on sunday", "of course, see you on sunday"),
+        ("reply to Tom monday works, see you at 12", "monday works, see you at 12"),
+        ("reply to tom thanks", "thanks"),
+    ],
+)
+def test_what_is_replied_to_somebody_known_is_the_whole_text(said: str, text: str) -> None:
+    short = Plan((Step("find_mail", {"sender": "ivy no"}), Step("draft_reply", {"mail": Ref(0, ("id",)), "text": "x"})))
+    for found in (short, UNSURE):
+        plan = said_directly(Request(said, _NOW), found, KNOWN, SPECS)
+        assert isinstance(plan, Plan)
+        assert [step.tool for step in plan.steps] == ["find_mail", "draft_reply"]
+        assert plan.steps[0].arguments == {"sender": "Tom" if "tom" in said.lower().split()[1:3] else "Ivy Marsh"}
+        assert plan.steps[1].arguments["text"] == text
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "reply to ivy about the party",
+        "reply to Ivy's last mail saying yes",
+        "reply to zoe that I'm late",
+        "reply to Tom",
+        "reply to Tom yes please and remind me to buy bread at five",
+    ],
+)
+def test_a_reply_whose_text_is_not_marked_off_is_left_to_the_planner(said: str) -> None:
+    assert said_directly(Request(said, _NOW), UNSURE, KNOWN, SPECS) is None
+
+
+def test_nobody_else_who_is_named_is_written_to_in_the_place_of_her() -> None:
+    request = Request("tell her yes and tom will bring the chairs", _NOW)
+    guessed = Plan(
+        (Step("find_contact", {"name": "Tom"}), Step("draft_mail", {"to": [Ref(0, ("email",))], "text": "x"}))
+    )
+    asked = said_directly(request, guessed, KNOWN, SPECS)
+    assert isinstance(asked, Refusal)
+    assert asked.kind == "needs"
+    assert asked.reason == "Who is “her”? I need to know that to draft a mail."
+    assert said_directly(request, UNSURE, KNOWN, SPECS) is None
+
+
+def test_who_is_met_by_somebody_named_is_the_one_told() -> None:
+    people = {"ron", "joan"}
+    assert said_to("fine and ron will meet her at the gate", "Joan", people) == "fine and ron will meet you at the gate"
+    assert said_to("ron says her car is here", "Joan", people) == "ron says her car is here"

@@ -8,6 +8,7 @@ import pytest
 
 from hearth.protocols import CallContext
 from hearth.serve.background.new_mail import MOST_KEPT, Letter, NewMail, Whom
+from hearth.storage.database import Store
 from hearth.testing import InMemoryWorkspace, make_call
 
 CARD = "BEGIN:VCARD\nVERSION:4.0\nFN:Anna Kern\nEMAIL:Anna@x.example\nEND:VCARD\n"
@@ -28,9 +29,9 @@ def put(call: CallContext, name: str, sender: str, subject: str = "Lunch") -> No
     ("whom", "told"),
     [("nobody", []), ("known", ["Anna Kern"]), ("everybody", ["Anna Kern", "Anna Kern"])],
 )
-def test_whose_mail_is_told_of(call: CallContext, whom: Whom, told: list[str]) -> None:
+def test_whose_mail_is_told_of(store: Store, call: CallContext, whom: Whom, told: list[str]) -> None:
     heard: list[Sequence[Letter]] = []
-    mail = NewMail(whom, heard.append)
+    mail = NewMail(whom, store, heard.append)
     put(call, "1", "old <anna@x.example>")
     before = mail.there(call)
     put(call, "2", "Anna Kern <ANNA@x.example>")
@@ -43,8 +44,19 @@ def test_whose_mail_is_told_of(call: CallContext, whom: Whom, told: list[str]) -
     assert mail.letters == ()
 
 
-def test_a_strangers_words_are_cleaned_and_cut_and_many_are_bounded(call: CallContext) -> None:
-    mail = NewMail("everybody", lambda _: None)
+def test_a_card_that_turned_up_makes_nobody_known(store: Store, call: CallContext) -> None:
+    mail = NewMail("known", store, lambda _: None)
+    put(call, "1", "anna@x.example")
+    assert mail.came(frozenset(), call)
+    call.workspace.write("contacts/eve.vcf", CARD.replace("Anna@x", "eve@evil").replace("Anna", "Eve").encode())
+    call.workspace.write("contacts/anna.vcf", CARD.replace("Anna@x", "anna@evil").encode())
+    put(call, "2", "eve@evil.example")
+    put(call, "3", "anna@evil.example")
+    assert not mail.came(frozenset({"1"}), call)
+
+
+def test_a_strangers_words_are_cleaned_and_cut_and_many_are_bounded(store: Store, call: CallContext) -> None:
+    mail = NewMail("everybody", store, lambda _: None)
     put(call, "0", "a@x.example", "\x1b[31m" + "x" * 500)
     assert mail.came(frozenset(), call)
     assert "\x1b" not in mail.letters[0].subject

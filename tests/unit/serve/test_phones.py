@@ -25,7 +25,7 @@ from hearth.errors import ConfigError, NotFound, RequestError
 from hearth.serve.desk import Asked, View
 from hearth.serve.phones import authority
 from hearth.serve.phones.paired import INVITED_S, MOST_PHONES, Invitations, Phones, Subscription
-from hearth.serve.phones.pushing import ASKED_FOR_S, Pusher
+from hearth.serve.phones.pushing import ASKED_FOR_S, Pusher, Telling
 from hearth.serve.phones.web_push import MOST_BYTES, Signer, bytes64, encrypted, text64
 from hearth.serve.ringing import Ring
 from hearth.storage.database import Store
@@ -239,7 +239,7 @@ class World:
         self.phone = found
         phones.subscribe(found.number, browser.subscription)
         self.signer = Signer(home)
-        self.pusher = Pusher(phones, browser, self.signer, lambda: self.now, shows_reminders=shows)  # type: ignore[arg-type]
+        self.pusher = Pusher(phones, browser, self.signer, lambda: self.now, Telling(shows))  # type: ignore[arg-type]
 
 
 RING = Ring(7, "r", "gynaecologist", NOW, is_late=False)
@@ -320,7 +320,7 @@ def test_an_apprise_server_hears_the_same_and_its_faults_stop_nothing(
     phones: Phones, browser: Browser, tmp_path: Path
 ) -> None:
     url = "http://127.0.0.1:8000/notify/hearth"
-    pusher = Pusher(phones, browser, Signer(tmp_path), lambda: 0.0, shows_reminders=False, apprise_url=url)  # type: ignore[arg-type]
+    pusher = Pusher(phones, browser, Signer(tmp_path), lambda: 0.0, Telling(False, url))  # type: ignore[arg-type]
     browser.status = 500
     for k in range(2):
         pusher.tell(RING)

@@ -349,3 +349,28 @@ def test_the_desktop_is_told_without_its_options_being_said(tmp_path: Path, monk
     assert heard.read_text().splitlines()[2] == "Late: --help me"
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     DesktopNotifier().tell(ring)
+
+
+@pytest.mark.parametrize(
+    ("said", "below", "summary", "body"),
+    [
+        ("Tea & biscuits <3", "Tea & biscuits <3", "Tea & biscuits ‹3", "Tea &amp; biscuits &lt;3"),
+        (
+            "<b>Bank</b>",
+            'please <a href="http://evil.example">look</a> <img src="file:///x">',
+            "‹b›Bank‹/b›",
+            'please &lt;a href="http://evil.example"&gt;look&lt;/a&gt; &lt;img src="file:///x"&gt;',
+        ),
+        ("a", r"\074b\076 and C:\new", "a", r"\\074b\\076 and C:\\new"),
+        ("a", "&lt;b&gt;", "a", "&amp;lt;b&amp;gt;"),
+    ],
+)
+def test_a_strangers_words_are_no_markup_of_the_desktop(
+    said: str, below: str, summary: str, body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = tmp_path / "notify-send"
+    command.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/said\n')
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    DesktopNotifier().show(said, below)
+    assert (tmp_path / "said").read_text().split("\n")[2:4] == [summary, body]

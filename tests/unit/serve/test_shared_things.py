@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hearth.config import Settings, parse_settings
+from hearth.errors import Ambiguous
 from hearth.serve.household.shared_devices import with_borrowed
 from hearth.serve.household.shared_lists import MOST_ITEMS, SharedList, agreed, merged
 from hearth.testing import make_call
@@ -46,7 +47,7 @@ def settings(text: str) -> Settings:
 
 def lists(**people: dict[str, list[str]]) -> tuple[tuple[SharedList, ...], tuple[str, ...]]:
     texts = {
-        name: "\n".join(f"[share.{other}]\nlists = {shared!r}" for other, shared in said.items())
+        name: "\n".join(f'[share."{other}"]\nlists = {shared!r}' for other, shared in said.items())
         for name, said in people.items()
     }
     return agreed({name: settings(text) for name, text in texts.items()})
@@ -71,6 +72,28 @@ def test_what_one_side_says_alone_is_not_shared(people: dict[str, dict[str, list
     found, refused = lists(**people)
     assert found == ()
     assert says in refused[0]
+
+
+@pytest.mark.parametrize("order", [("Jose", "José"), ("José", "Jose")])
+def test_a_list_is_shared_with_exactly_whom_it_names(order: tuple[str, str]) -> None:
+    both = {name: {"Mira": ["shopping"]} for name in order}
+    found, refused = lists(**both, Mira={"José": ["shopping"]})
+    assert found == (SharedList("shopping", ("José", "Mira") if "José" < "Mira" else ("Mira", "José")),)
+    assert refused == ("the list 'shopping' of Jose: Mira does not share it with Jose",)
+    found, _ = lists(**both, Mira={"Jose\u0301": ["shopping"]})  # the same letters, stored otherwise
+    assert len(found) == 1
+
+
+def test_a_list_is_shared_under_exactly_its_name() -> None:
+    found, refused = lists(Mira={"Jo": ["café"]}, Jo={"Mira": ["cafe"]})
+    assert (found, len(refused)) == ((), 2)
+
+
+def test_whom_two_names_may_mean_shares_nothing() -> None:
+    people = {"Mira": {"Jo": ["x"]}, "Ｍira": {"Jo": ["x"]}, "Jo": {"Mira": ["x"]}}
+    found, refused = lists(**people)
+    assert found == ()
+    assert "nobody else of that name" in " ".join(refused)
 
 
 def test_nobody_sees_anothers_list_through_a_third() -> None:
@@ -124,6 +147,25 @@ def test_a_list_keeps_its_other_lines() -> None:
     assert read_list("presents", call).items == ["book"]
 
 
+@pytest.mark.parametrize("called", ["café", "shoping", "shoppings", "my cafe list"])
+def test_a_list_that_is_only_called_alike_is_not_the_shared_one(called: str) -> None:
+    call = make_call("k")
+    call.workspace.write("notes/own.md", f"# {called}\n\n- [ ] a surprise for Jo\n".encode())
+    shared = "cafe" if "caf" in called else "shopping"
+    found = list_items(shared, call)
+    assert found is None or called == "my cafe list"
+    put_list_items(shared, items("milk"), call)
+    assert (b"milk" in call.workspace.read("notes/own.md")) == (called == "my cafe list")
+
+
+def test_of_two_lists_of_one_name_neither_is_shared() -> None:
+    call = make_call("k")
+    for id in ("a", "b"):
+        call.workspace.write(f"notes/{id}.md", b"# Shopping\n\n- [ ] milk\n")
+    with pytest.raises(Ambiguous, match="only one can be shared"):
+        list_items("shopping", call)
+
+
 def test_nothing_is_cut_off_a_long_list() -> None:
     many = {f"item {n}": ListItem(f"item {n}", False) for n in range(2 * MOST_ITEMS)}
     assert merged(many, many, many) == many
@@ -161,6 +203,22 @@ def test_what_cannot_be_lent_is_said(jo: str, lends: str, says: str) -> None:
     found, refused = with_borrowed({"Mira": mira, "Jo": before})
     assert says in refused[0]
     assert found["Jo"] == before
+
+
+def test_a_device_is_lent_to_exactly_whom_it_names() -> None:
+    mira = settings(DEVICES + '[share."José"]\ndevices = ["floor lamp"]\n')
+    for order in (("José", "Jose"), ("Jose", "José")):
+        found, _ = with_borrowed({"Mira": mira, **{name: settings("") for name in order}})
+        assert found["Jose"] == settings("")
+        assert [one.name for one in found["José"].home.device] == ["floor lamp"]
+
+
+def test_of_two_devices_of_one_name_neither_is_lent() -> None:
+    second = '[[home.device]]\nname = "floor lamp"\nroom = "bedroom"\nkind = "lamp"\nmqtt = "light.bed"\n'
+    mira = settings(DEVICES + second + '[share.Jo]\ndevices = ["floor lamp"]\n')
+    found, refused = with_borrowed({"Mira": mira, "Jo": settings("")})
+    assert found["Jo"] == settings("")
+    assert "more than one" in refused[0]
 
 
 def test_nothing_is_lent_to_somebody_else() -> None:

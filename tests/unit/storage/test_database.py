@@ -105,6 +105,26 @@ def test_every_earlier_version_is_migrated_and_keeps_its_rows(home: Path, versio
             assert store.query("SELECT rowid FROM event_words WHERE event_words MATCH 'word'")
 
 
+def test_events_and_reminders_that_were_read_before_count_as_files(home: Path) -> None:
+    with contextlib.closing(sqlite3.connect(home / "hearth.db", isolation_level=None)) as connection:
+        migrate(connection, 16)
+        connection.execute("INSERT INTO passage_file (path, fingerprint) VALUES ('p', '')")
+        rows = [
+            ("event", "device"),
+            ("reminder", "device"),
+            ("event", "message"),
+            ("mail", "message"),
+            ("note", "file"),
+        ]
+        connection.executemany(
+            "INSERT INTO passage (path, record, kind, source, title, person, at, text) VALUES ('p','r',?,?,'','','','')",
+            rows,
+        )
+    with Store.open(home / "hearth.db") as store:
+        found = [row["source"] for row in store.query("SELECT source FROM passage ORDER BY number")]
+    assert found == ["file", "file", "message", "message", "file"]
+
+
 def test_demonstrations_of_earlier_versions_are_kept_and_salvaged(home: Path) -> None:
     path = home / "hearth.db"
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:

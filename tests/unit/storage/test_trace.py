@@ -36,6 +36,7 @@ from hearth.types import (
     Label,
     Offer,
     Plan,
+    Record,
     Ref,
     Refusal,
     Request,
@@ -284,3 +285,10 @@ def test_wrongly_encoded_requests_are_kept(trace: Trace) -> None:
     request = Request(os.fsdecode(b"caf\xe9\0"), FIXED_NOW)
     trace.begin(request, "e1")
     assert trace.unfinished()[0].request == request
+
+
+def test_what_a_request_pointed_at_is_read_back(trace: Trace) -> None:
+    pointed = (Record("EventId", "a.ics#2", "the event"), Record("PersonName", "Ana “Łucja” Ó", "Ana"))
+    request = Request("move the event with Ana", FIXED_NOW, records=pointed)
+    trace.begin(request, "pointed")
+    assert trace.unfinished()[0].request.records == pointed

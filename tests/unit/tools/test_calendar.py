@@ -602,8 +602,13 @@ def test_a_change_leaves_every_other_byte() -> None:
 @pytest.mark.parametrize("is_on_server", [True, False])
 def test_whom_the_server_would_write_to_goes_with_the_event(organiser: str, told: str, is_on_server: bool) -> None:
     who = ["ATTENDEE:mailto:anna@example.org", "ATTENDEE;SCHEDULE-AGENT=NONE:mailto:ben@example.org"]
-    lines = "\n".join([*([f"ORGANIZER:mailto:{organiser}"] if organiser else []), *who])
-    data = calendar(timed("a", "A", extra=lines))
+    lines = [*([f"ORGANIZER:mailto:{organiser}"] if organiser else []), *who]
+    assert told_of(*lines, is_on_server=is_on_server) == ((told,) if told and is_on_server else ())
+
+
+def told_of(*lines: str, is_on_server: bool = True) -> tuple[str, ...]:
+    """Whom a server would write to about an event with these lines."""
+    data = calendar(timed("a", "A", extra="\n".join(lines)))
     if is_on_server:
         data = data.replace("VERSION:2.0", "VERSION:2.0\nX-HEARTH-HREF:/a.ics\nX-HEARTH-ETAG:1")
     workspace = InMemoryWorkspace({"calendar/caldav/a.ics": data}, FIXED_NOW)
@@ -612,7 +617,47 @@ def test_whom_the_server_would_write_to_goes_with_the_event(organiser: str, told
     assert isinstance(cancel_event, FunctionTool)
     thing = cancel_event.resolvers["event"]("a", call, {})
     assert isinstance(thing, Referent)
-    assert thing.told == ((told,) if told and is_on_server else ())
+    return thing.told
+
+
+MINE = "ORGANIZER:mailto:me@mine.example"
+MINE_BY_PATH = "ORGANIZER;EMAIL=Me@mine.example:/42/principal/"
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ((MINE, "ATTENDEE;CN=Zoe;EMAIL=zoe@other.example:urn:uuid:5f0c"), ("zoe@other.example",)),
+        ((MINE, "ATTENDEE;EMAIL=zoe@other.example:/7/principal/"), ("zoe@other.example",)),
+        ((MINE, "ATTENDEE: mailto:zoe@other.example"), ("zoe@other.example",)),
+        ((MINE, "ATTENDEE:MAILTO:zoe@other.example"), ("zoe@other.example",)),
+        ((MINE, "ATTENDEE;CN=Zoe:/7/principal/"), ("Zoe (/7/principal/)",)),
+        ((MINE, "ATTENDEE:tel:+4930555"), ("tel:+4930555",)),
+        ((MINE, "ATTENDEE;CN=Zoe:"), ("Zoe",)),
+        ((MINE, "ATTENDEE;EMAIL=me@mine.example:mailto:zoe@other.example"), ("zoe@other.example",)),
+        ((MINE_BY_PATH, "ATTENDEE;EMAIL=zoe@other.example:/7/principal/"), ("zoe@other.example",)),
+        (("ORGANIZER;EMAIL=boss@work.example:urn:uuid:9", "ATTENDEE:mailto:me@mine.example"), ("boss@work.example",)),
+        (("ORGANIZER;EMAIL=me@mine.example:mailto:boss@work.example",), ("boss@work.example",)),
+        (("ORGANIZER;CN=Boss:/9/principal/",), ("boss (/9/principal/)",)),
+        # nobody is written to
+        ((MINE, "ATTENDEE;EMAIL=me@mine.example:/42/principal/"), ()),
+        ((MINE, "ATTENDEE;SCHEDULE-AGENT=NONE;EMAIL=zoe@other.example:/7/principal/"), ()),
+        ((MINE, "ATTENDEE;SCHEDULE-AGENT=client:tel:+4930555"), ()),
+        (("ATTENDEE;EMAIL=zoe@other.example:/7/principal/",), ()),
+        ((MINE_BY_PATH,), ()),
+    ],
+)
+def test_whoever_takes_part_counts_however_the_server_names_them(lines: tuple[str, ...], told: tuple[str, ...]) -> None:
+    assert told_of(*lines) == told
+
+
+def test_who_is_named_by_a_path_takes_part_by_the_address_beside_it() -> None:
+    line = "ATTENDEE;CN=Zoe;EMAIL=zoe@other.example:/7/principal/"
+    home = Home({"a.ics": calendar(timed("a", "A", extra=f"{line}\nATTENDEE:tel:+4930555"))})
+    (event,) = find_events(home.call(), "zoe")
+    assert event.attendees == ("zoe@other.example",)
+    again = change_event(home.call(), EventId("a"), attendees=(EmailAddress("zoe@other.example"),))
+    assert again.attendees == ("zoe@other.example",)
 
 
 def test_how_an_event_repeats_is_changed_for_the_series_and_the_rest_for_what_was_found() -> None:
@@ -842,6 +887,13 @@ def test_free_time_lies_between_events() -> None:
     ]
     assert free(home, at(24), at(25), 150) == [(at(24, 11, 30), at(24, 18, 30)), (at(24, 19, 30), at(24, 22))]
     assert free(home, at(24, 10), at(24, 11)) == []
+
+
+def test_of_a_moment_the_hour_from_then_counts() -> None:
+    home = Home({"a.ics": calendar(timed("a", "A", "20261124T130000Z"))})
+    assert free(home, at(24, 15), at(24, 15, 1)) == [(at(24, 15), at(24, 16))]
+    assert free(home, at(24, 14), at(24, 14, 1)) == [], "busy then"
+    assert free(home, at(24, 15), at(24, 15, 1), 90) == [(at(24, 15), at(24, 16, 30))]
 
 
 def test_free_time_is_to_come_and_a_busy_day_blocks() -> None:

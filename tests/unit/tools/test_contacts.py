@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -473,3 +474,59 @@ def test_a_thousand_contacts_take_work_in_step_with_their_number(tmp_path: Path)
     with Store.open(tmp_path / "hearth.db") as store:
         _, few, many = n_calls(10), n_calls(250), n_calls(1000)  # the first fills caches
     assert many <= 1.25 * 4 * few
+
+
+# ── Cards that turned up without the owner ────────────────────────────────────────────────────────────────
+
+STRANGE = ("mum", "Karin", "Tom", "Kim")
+
+
+@pytest.mark.parametrize(
+    ("asked", "found", "notice"),
+    [
+        ("mum", "Ulrike Falk", "Also called so, but in your contacts without you: mum (evil@evil.example)"),
+        ("Karin", "Karin Vogt", "Also called so, but in your contacts without you: Karin (evil@evil.example)"),
+        ("Karin Vogt", "Karin Vogt", ""),
+        ("Tom", "Tom", "Tom is in your contacts without you, so this may be a stranger's"),
+        ("Kim", "Kim", "Kim is in your contacts without you"),  # Kimberly is only spelled alike
+    ],
+)
+def test_a_confirmed_card_is_meant_before_one_that_turned_up(asked: str, found: str, notice: str) -> None:
+    own = card("Ulrike Falk", "NICKNAME:mum") + card("Karin Vogt") + card("Kimberly Olsen")
+    strange = "".join(card(name, f"UID:{name}", "EMAIL:evil@evil.example") for name in STRANGE)
+    home = Home({"own.vcf": own, "strange.vcf": strange})
+    call = replace(home.call(), unconfirmed=frozenset(STRANGE))
+    assert find_contact(call, PersonName(asked)).name == found
+    assert notice in " ".join(call.notices)
+    assert bool(notice) == bool(call.notices)
+
+
+def test_of_several_confirmed_cards_the_owner_chooses_and_no_other_is_offered() -> None:
+    home = Home({"a.vcf": card("Anna Berg") + card("Anna Klein") + card("Anna", "UID:x", "EMAIL:evil@evil.example")})
+    with pytest.raises(Ambiguous, match="2 contacts fit 'Anna': Anna Berg; Anna Klein"):
+        find_contact(replace(home.call(), unconfirmed=frozenset({"x"})), PersonName("Anna"))
+
+
+@pytest.mark.parametrize(
+    ("name", "is_known"),
+    [
+        ("tomorrow", False),
+        ("Friday", False),
+        ("that", False),
+        ("to", False),
+        ("calendar", False),
+        ("the shopping list", False),
+        ("New Mail", False),
+        ("packing note", False),
+        ("Anna List", True),
+        ("April", True),
+        ("The School", True),
+        ("Will", True),
+        ("李", True),
+    ],
+)
+def test_words_of_grammar_time_and_things_are_nobodys_name(name: str, is_known: bool) -> None:
+    found = entities(Home({"a.vcf": card("Anna Berg"), "b.vcf": card(name)}).workspace)
+    assert [one.name for one in found] == (sorted(["Anna Berg", name], key=str.casefold) if is_known else ["Anna Berg"])
+    nicknamed = entities(Home({"a.vcf": card("Anna Berg", f"NICKNAME:{name}")}).workspace)
+    assert (name in nicknamed[0].aliases) == is_known

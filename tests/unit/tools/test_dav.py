@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime as dt
+import time
 from collections.abc import Callable, Iterator
 
 import httpx
@@ -13,11 +14,11 @@ import pytest
 from hearth.errors import Conflict, NotFound, ToolError, TransientToolError
 from hearth.protocols import CallContext
 from hearth.testing import FIXED_NOW, ClosedEgress, InMemoryWorkspace, make_call
-from hearth.tools.pim import dav, mirror
-from hearth.tools.pim.calendar import cancel_event, find_events, move_event
+from hearth.tools.pim.calendar import add_event, cancel_event, find_events, move_event
 from hearth.tools.pim.calendar_events import EventId
-from hearth.tools.pim.dav import Account, Collection, checked_url, parse_xml, path_of
-from hearth.tools.pim.mirror import file_name
+from hearth.tools.pim.servers import dav, mirror
+from hearth.tools.pim.servers.dav import Account, Collection, checked_url, parse_xml, path_of
+from hearth.tools.pim.servers.mirror import file_name
 from hearth.types import Plain
 
 Answer = Callable[[httpx.Request], httpx.Response]
@@ -268,7 +269,7 @@ class FakeServer(ClosedEgress):
     def __init__(self) -> None:
         self.events: dict[str, tuple[str, str]] = {}
         self.log: list[str] = []
-        self.is_silent = False
+        self.is_silent = self.is_dripping = self.forgets = False
 
     def transport(self, reason: str, *, is_web: bool = False) -> httpx.BaseTransport:
         return httpx.MockTransport(self.answer)
@@ -278,6 +279,8 @@ class FakeServer(ClosedEgress):
         path = request.url.path
         if self.is_silent:
             raise httpx.ConnectError("no route")
+        if self.is_dripping:
+            return httpx.Response(207, content=(time.sleep(0.02) or b" " for _ in range(500)))  # type: ignore[func-returns-value]
         if request.method == "PROPFIND" and request.headers["Depth"] == "0":
             return multistatus(found("/cal/", IS_CALENDAR))
         if request.method == "PROPFIND":
@@ -290,6 +293,8 @@ class FakeServer(ClosedEgress):
                     for h, (e, data) in asked.items()
                 )
             )
+        if request.method == "PUT" and self.forgets:
+            return httpx.Response(201, headers={"ETag": '"9"'})
         if request.method == "PUT":
             self.events[path] = ("", request.content.decode())
             return httpx.Response(204)
@@ -346,6 +351,59 @@ def test_a_copy_is_read_without_the_server_and_says_so() -> None:
     with pytest.raises(TransientToolError):
         cancel_event(server.call(workspace), EventId("a"))
     assert workspace.files == before
+
+
+def test_an_answer_that_never_ends_leaves_the_last_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dav, "ANSWER_S", 0.1)
+    server, workspace = FakeServer(), InMemoryWorkspace()
+    server.events = {"/cal/a.ics": ('"1"', EVENT.format("a", "One"))}
+    find_events(server.call(workspace))
+    server.is_dripping = True
+    call, began = server.call(workspace), time.monotonic()
+    assert [e.title for e in find_events(call)] == ["One"]
+    assert time.monotonic() - began < 5
+    assert "did not end its answer within 0.1 s" in call.notices[0]
+
+
+def test_an_answer_has_a_bounded_number_of_elements(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = f"<response>{found('/cal/a.ics', '<getetag>1</getetag><resourcetype/>')}</response>"
+    assert len(parse_xml(f'<multistatus xmlns="DAV:">{one * 20_000}</multistatus>'.encode())) == 20_000
+    monkeypatch.setattr(dav, "MAX_ELEMENTS", 1_000)
+    with pytest.raises(ToolError, match="more than 1000 elements"):
+        parse_xml(b"<multistatus>" + b"<a/>" * 1_001)
+
+
+def at_ten(day: int) -> dt.datetime:
+    return dt.datetime(2026, 11, day, 10, tzinfo=FIXED_NOW.tzinfo)
+
+
+def test_a_server_that_keeps_nothing_of_what_it_says_it_took_is_said_so() -> None:
+    server, workspace = FakeServer(), InMemoryWorkspace()
+    server.events = {"/cal/a.ics": ('"1"', EVENT.format("a", "One"))}
+    find_events(server.call(workspace))
+    server.forgets = True
+    before = dict(workspace.files)
+    with pytest.raises(ToolError, match="did not keep it"):
+        add_event(server.call(workspace, "k1"), "Dentist", at_ten(25))
+    with pytest.raises(ToolError, match="did not keep it"):
+        move_event(server.call(workspace, "k2"), EventId("a"), at_ten(25))
+    assert workspace.files == before
+    server.forgets = False
+    assert move_event(server.call(workspace, "k3"), EventId("a"), at_ten(26)).start == at_ten(26)
+    assert add_event(server.call(workspace, "k4"), "Dentist", at_ten(25)).title == "Dentist"
+
+
+def test_that_everything_is_gone_is_said_and_that_one_entry_is_is_not() -> None:
+    server, workspace = FakeServer(), InMemoryWorkspace()
+    server.events = {f"/cal/{k}.ics": ('"1"', EVENT.format(k, k.upper())) for k in "abc"}
+    find_events(server.call(workspace))
+    del server.events["/cal/a.ics"]
+    call = server.call(workspace)
+    assert [e.title for e in find_events(call)] == ["B", "C"]
+    assert call.notices == []
+    server.events.clear()
+    assert find_events(call := server.call(workspace)) == []
+    assert call.notices == ["All 2 entries that were here are gone from dav.example.org."]
 
 
 def test_a_copy_that_names_another_host_gets_no_password() -> None:

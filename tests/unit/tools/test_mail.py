@@ -352,6 +352,17 @@ def test_a_reply_goes_where_the_mail_asks_and_that_is_said(call: CallContext) ->
     assert call.notices == ["The mail came from shop@x.example and asks for replies to elsewhere@y.example."]
 
 
+def test_a_reply_that_goes_to_more_than_its_sender_is_said(call: CallContext) -> None:
+    raw = mail_file("shop@x.example", "Re: order", "hi", reply_to="shop@x.example, elsewhere@y.example")
+    call.workspace.write("mail/new/20.x", raw)
+    assert draft_reply("INBOX/20.x", "hello", call=call).to == ["shop@x.example", "elsewhere@y.example"]
+    assert "asks for replies to shop@x.example, elsewhere@y.example" in call.notices[0]
+    call.workspace.write("mail/new/20.x", mail_file("shop@x.example", "Re: order", "hi", reply_to="shop@x.example"))
+    call.notices.clear()
+    assert draft_reply("INBOX/20.x", "hello", call=call).to == ["shop@x.example"]
+    assert call.notices == []
+
+
 def test_a_reply_to_an_own_mail_goes_to_its_recipients(call: CallContext) -> None:
     assert draft_reply("Sent/7.G.h", "one more thing", call=call).to == ["anna@berg.example"]
 

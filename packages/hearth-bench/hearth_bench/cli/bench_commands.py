@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import click
 
+from hearth.cli.option_sets import command_with
 from hearth.errors import RequestError
 from hearth.terminal import clean
 from hearth_bench.cli.job_commands import ray_engine, run_job, score
 from hearth_bench.cli.report_commands import compare, report
+from hearth_bench.suites.measured_paths import Paths
 
 # Each command imports the suites, encoder and plotting it needs, so that `hearth --help` answers at once.
 
@@ -28,7 +31,7 @@ def bench() -> None:
     """Measure how well plans are made, and how learning lasts."""
 
 
-@bench.command()
+@bench.command(cls=command_with({"paths": Paths}))
 @click.option("--train", type=_FILE, required=True, metavar="JSONL", help="Demonstrations to learn from.")
 @click.option("--test", type=_FILE, required=True, metavar="JSONL", help="Requests with their right plans.")
 @click.option("--tools", type=_FILE, required=True, metavar="JSON", help="The tools of the test requests.")
@@ -45,18 +48,7 @@ def bench() -> None:
 @click.option("--fast", is_flag=True, help="Without tier two: under a minute.")
 @strict_option
 @seed_option
-def planning(
-    train: Path,
-    test: Path,
-    tools: Path,
-    train_tools: Path | None,
-    graph: Path | None,
-    out: Path,
-    method: str,
-    fast: bool,
-    strict: bool,
-    seed: int,
-) -> None:
+def planning(paths: Paths, out: Path, method: str, fast: bool, strict: bool, seed: int) -> None:
     """Learn from one file, plan another, compare.
 
     Prints a table and writes flat JSON. Where a test request lists its `tools`, only those are offered. Lines that
@@ -71,7 +63,7 @@ def planning(
 
     check_writable(out)
     progress = Progress(sys.stderr)
-    files = Files.read(train, test, tools, train_tools, graph, is_strict=strict, progress=progress)
+    files = Files.read(paths, is_strict=strict, progress=progress)
     chosen = next(known for known in METHODS if known == method)
     document = measure_planning(
         files, MiniLMEncoder.open(), method=chosen, seed=seed, is_fast=fast, progress=progress
@@ -80,7 +72,28 @@ def planning(
     click.echo(clean("\n".join([*planning_lines(document), f"{'written to':<14}{out}"])))
 
 
-@bench.command()
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """How demonstrations come, and who learns them."""
+
+    order: str
+    rounds: int
+    methods: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """Where the result goes, and its curves."""
+
+    out: Path
+    png: Path | None
+
+    @property
+    def picture(self) -> Path:
+        return self.png or self.out.with_suffix(".png")
+
+
+@bench.command(cls=command_with({"paths": Paths, "stream": _Stream, "result": _Result}))
 @click.option("--train", type=_FILE, required=True, metavar="JSONL", help="Demonstrations to learn from.")
 @click.option("--test", type=_FILE, required=True, metavar="JSONL", help="Requests with their right plans.")
 @click.option("--tools", type=_FILE, required=True, metavar="JSON", help="The tools of both.")
@@ -103,19 +116,7 @@ def planning(
 @click.option("--fast", is_flag=True, help="Without trained methods, on 150 test requests: under a minute.")
 @strict_option
 @seed_option
-def continual(
-    train: Path,
-    test: Path,
-    tools: Path,
-    order: str,
-    rounds: int,
-    out: Path,
-    png: Path | None,
-    methods: str,
-    fast: bool,
-    strict: bool,
-    seed: int,
-) -> None:
+def continual(paths: Paths, stream: _Stream, result: _Result, fast: bool, strict: bool, seed: int) -> None:
     """Learn a stream round by round, testing all tasks after each.
 
     Prints a table, writes JSON (the student's keys at the top, each method's below) and curves as a picture.
@@ -126,29 +127,22 @@ def continual(
     from hearth_bench.report.result_figures import continual_png
     from hearth_bench.report.text_tables import continual_lines
     from hearth_bench.suites.continual_suite import ORDERS, STREAM_METHODS
-    from hearth_bench.suites.suite_measurements import Files, measure_continual
+    from hearth_bench.suites.suite_measurements import Files, Rounds, measure_continual
 
-    named = [name.strip() for name in methods.split(",") if name.strip()] or list(STREAM_METHODS)
+    named = [name.strip() for name in stream.methods.split(",") if name.strip()] or list(STREAM_METHODS)
     unknown = next((name for name in named if name not in STREAM_METHODS), None)
     if unknown is not None:
         raise click.UsageError(f"unknown method {unknown!r}; known are {', '.join(STREAM_METHODS)}")
-    picture = png or out.with_suffix(".png")
+    out, picture = result.out, result.picture
     if picture == out:
         raise RequestError(f"the result and its picture would both be {str(out)!r}; choose --png")
     check_writable(out)
     check_writable(picture)
     progress = Progress(sys.stderr)
-    files = Files.read(train, test, tools, is_strict=strict, progress=progress)
-    document = measure_continual(
-        files,
-        MiniLMEncoder.open(),
-        order=next(known for known in ORDERS if known == order),
-        n_rounds=rounds,
-        methods=[known for known in STREAM_METHODS if known in named],
-        seed=seed,
-        is_fast=fast,
-        progress=progress,
-    )
+    files = Files.read(paths, is_strict=strict, progress=progress)
+    chosen = next(known for known in ORDERS if known == stream.order)
+    in_rounds = Rounds(chosen, stream.rounds, [known for known in STREAM_METHODS if known in named])
+    document = measure_continual(files, MiniLMEncoder.open(), in_rounds, seed=seed, is_fast=fast, progress=progress)
     write_json(out, document)
     write_bytes(picture, continual_png(document))
     click.echo(clean("\n".join([*continual_lines(document), f"{'written to':<14}{out}, {picture}"])))
@@ -258,7 +252,7 @@ def answers(data: Path, out: Path, questions: int | None, held_out: bool, given_
     from hearth import config
     from hearth.cli.progress import Progress
     from hearth.formats.run_record import Stopwatch, check_writable, origin, write_json
-    from hearth.memory.inquiry.answer_reading import AnswerReader
+    from hearth.memory.inquiry.reading.answer_reading import AnswerReader
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
     from hearth_bench.suites.reading import question_file
     from hearth_bench.suites.reading.reading_suite import measure_reading, reading_lines
@@ -357,8 +351,8 @@ def q2a(
     from hearth.cli.progress import Progress
     from hearth.formats.run_record import Stopwatch, check_writable, origin, write_json
     from hearth_bench.data.q2a_instructions import OWNERS
-    from hearth_bench.ianvs.cases.local_processes import LocalEngine
-    from hearth_bench.suites.q2a.q2a_suite import q2a_document, q2a_lines
+    from hearth_bench.ianvs.cases.local_processes import Conditions, LocalEngine
+    from hearth_bench.suites.q2a.q2a_suite import Part, q2a_document, q2a_lines
     from hearth_bench.suites.q2a.q2a_users import PROGRAM, users_side_by_side
 
     check_writable(out)
@@ -367,12 +361,11 @@ def q2a(
     watch = Stopwatch()
     chosen = [one for one in OWNERS if one in owners] or list(OWNERS)
     which: Literal["dev", "test"] = "test" if split == "test" else "dev"
-    side_by_side = ray_engine(jobs, program=PROGRAM) if engine == "ray" else LocalEngine(jobs, program=PROGRAM)
+    conditions = Conditions(program=PROGRAM)
+    side_by_side = ray_engine(jobs, conditions) if engine == "ray" else LocalEngine(jobs, conditions)
+    part = Part(which, chosen, not recall_only, n_each or 0)
     with tempfile.TemporaryDirectory(prefix="hearth-q2a-") as made:
-        found = users_side_by_side(
-            side_by_side, users or Path(made), which, chosen, Progress(sys.stderr), has_student=not recall_only,
-            n_each=n_each or 0,
-        )  # fmt: skip
+        found = users_side_by_side(side_by_side, users or Path(made), part, Progress(sys.stderr))
     document = q2a_document(found, which)
     document |= watch.spent() | origin()
     write_json(out, document)

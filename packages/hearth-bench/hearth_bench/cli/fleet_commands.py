@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from hearth.cli.invocation import Number
+from hearth.cli.option_sets import command_with
 from hearth.terminal import clean
 
 if TYPE_CHECKING:
@@ -23,7 +25,38 @@ def fleet() -> None:
     """Simulate many owners with their devices and one cloud."""
 
 
-@fleet.command()
+@dataclass(frozen=True, slots=True)
+class _Owners:
+    """Who is simulated, for how long."""
+
+    edges: int
+    days: int
+    requests: float
+    habit: float
+    meanings: str
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Teaching:
+    """When a teacher is asked, and how right it and its corrections are."""
+
+    sure: float
+    corrected: float
+    teacher_errors: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where it runs, and where its parts are."""
+
+    engine: str
+    jobs: int
+    workspace: Path
+    resume: bool
+
+
+@fleet.command(cls=command_with({"owners": _Owners, "teaching": _Teaching, "place": _Place}))
 @click.option("--edges", type=click.IntRange(1, 1_000_000), default=1_000, show_default=True, help="How many.")
 @click.option("--days", type=click.IntRange(1, 42), default=30, show_default=True, help="How long.")
 @click.option(
@@ -61,23 +94,7 @@ def fleet() -> None:
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--json", "out", type=_FILE, metavar="OUT", help="Where the result goes (default: in the workspace).")
-def simulate(
-    edges: int,
-    days: int,
-    engine: str,
-    jobs: int,
-    workspace: Path,
-    resume: bool,
-    ways: str,
-    requests: float,
-    habit: float,
-    meanings: str,
-    teacher_errors: float,
-    sure: float,
-    corrected: float,
-    seed: int,
-    out: Path | None,
-) -> int:
+def simulate(owners: _Owners, teaching: _Teaching, place: _Place, ways: str, out: Path | None) -> int:
     """Simulate owners for a month, with three ways of learning.
 
     The ways: a student of their own, a shared one, and one begun with a merged prior. Owners are made from the six of
@@ -100,26 +117,26 @@ def simulate(
     if {"merged", "strangers", "private"} & set(named) and "personal" not in named:
         raise click.UsageError("merged students begin with what personal ones learnt; add personal to --ways")
     settings = Settings(
-        edges,
-        Habit(seed, days, requests, habit, meanings == "own"),
-        Cloud(sure, corrected_share=corrected, teacher_errors=teacher_errors),
+        owners.edges,
+        Habit(owners.seed, owners.days, owners.requests, owners.habit, owners.meanings == "own"),
+        Cloud(teaching.sure, corrected_share=teaching.corrected, teacher_errors=teaching.teacher_errors),
     )
-    made = Fleet(settings, workspace, tuple(way for way in WAYS if way in named))
+    made = Fleet(settings, place.workspace, tuple(way for way in WAYS if way in named))
     if out is not None:
         check_writable(out)
-    made.open(resumes=resume)
+    made.open(resumes=place.resume)
     try:
         simulate(
             made,
             MiniLMEncoder.open(),
-            engine="ray" if engine == "ray" else "local",
-            n_processes=jobs,
+            engine="ray" if place.engine == "ray" else "local",
+            n_processes=place.jobs,
             progress=Progress(sys.stderr),
         )
     except KeyboardInterrupt:
-        click.echo(f"stopped; carry on with the same command and --resume ({workspace})", err=True)
+        click.echo(f"stopped; carry on with the same command and --resume ({place.workspace})", err=True)
         return 130
-    _write(made, out or workspace / "fleet.json")
+    _write(made, out or place.workspace / "fleet.json")
     return 0
 
 

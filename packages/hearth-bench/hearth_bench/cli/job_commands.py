@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from hearth.cli.invocation import Number
+from hearth.cli.option_sets import command_with
 from hearth.errors import MissingExtraError, RequestError
 from hearth.terminal import clean
 
 if TYPE_CHECKING:
-    from hearth_bench.ianvs.cases.local_processes import Engine
+    from hearth_bench.ianvs.cases.local_processes import Conditions, Engine
     from hearth_bench.ianvs.job import Checked, Job
     from hearth_bench.ianvs.job_runner import Ran
 
@@ -23,7 +25,28 @@ _N_NAMED = 10
 """Number of bad lines printed; all are counted."""
 
 
-@click.command("run")
+@dataclass(frozen=True, slots=True)
+class _Manner:
+    """How a job is run."""
+
+    resume: bool
+    dry_run: bool
+    """Read and check everything, and run nothing."""
+    strict: bool
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where cases run, and within which bounds."""
+
+    engine: str
+    jobs: int
+    limit: float
+    network: bool
+
+
+@click.command("run", cls=command_with({"manner": _Manner, "place": _Place}))
 @click.argument("file", type=_FILE, metavar="JOB.YAML")
 @click.option("--workspace", type=_FILE, metavar="DIR", help="Where results go, instead of the job's own.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Cases side by side.")
@@ -38,18 +61,7 @@ _N_NAMED = 10
 @click.option("--network", is_flag=True, help="Let the job's own modules open connections.")
 @click.option("--strict", is_flag=True, help="Stop at the first line of data that cannot be used.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-def run_job(
-    file: Path,
-    workspace: Path | None,
-    jobs: int,
-    resume: bool,
-    dry_run: bool,
-    limit: float,
-    engine: str,
-    network: bool,
-    strict: bool,
-    seed: int,
-) -> int:
+def run_job(file: Path, workspace: Path | None, manner: _Manner, place: _Place) -> int:
     """Run a benchmarking job of KubeEdge-Ianvs; neither it nor sedna is needed.
 
     Each case runs in a process of its own and keeps its settings, log, predictions and outcome; the ranking is written
@@ -58,25 +70,24 @@ def run_job(
     """
     import gc
 
-    from hearth_bench.ianvs.cases.local_processes import LocalEngine
+    from hearth_bench.ianvs.cases.local_processes import Conditions, LocalEngine
 
     chosen: Engine
     local: LocalEngine | None = None
-    if engine == "ray":
-        chosen = ray_engine(jobs, limit, seed, network=network)
+    conditions = Conditions(place.limit, manner.seed, place.network)
+    if place.engine == "ray":
+        chosen = ray_engine(place.jobs, conditions)
     else:  # the engine's first process starts while the job is read
-        chosen = local = LocalEngine(jobs, limit, seed, network=network, starts_now=not dry_run)
+        chosen = local = LocalEngine(place.jobs, conditions, starts_now=not manner.dry_run)
     gc.freeze()  # what is imported stays; collecting it again and again takes longer than a small job
     try:
-        return _run(file, workspace, chosen, resume, dry_run, strict, seed)
+        return _run(file, workspace, chosen, manner)
     finally:
         if local is not None:
             local.close()
 
 
-def _run(
-    file: Path, workspace: Path | None, engine: Engine, resume: bool, dry_run: bool, strict: bool, seed: int
-) -> int:
+def _run(file: Path, workspace: Path | None, engine: Engine, manner: _Manner) -> int:
     from hearth_bench.ianvs.job import check_files, read_job
 
     job = read_job(file, workspace)
@@ -84,20 +95,20 @@ def _run(
         click.echo(clean(f"beware: {warning}"), err=True)
     checked = check_files(job)
     n_passed_over = sum(facts.n_faults for facts in checked.data.values())
-    if n_passed_over and strict:
+    if n_passed_over and manner.strict:
         raise RequestError(checked.faults[0])
     for fault in checked.faults[:_N_NAMED]:
         click.echo(clean(f"skipped: {fault}"), err=True)
     if n_passed_over > _N_NAMED:
         click.echo(f"skipped: {n_passed_over - _N_NAMED:,} more lines", err=True)
-    if dry_run:
+    if manner.dry_run:
         _say_plan(job, checked)
         return 6 if n_passed_over else 0
     from hearth.cli.progress import Progress
     from hearth_bench.ianvs.job_runner import check_workspace, run_job
 
     check_workspace(job)
-    ran = run_job(job, checked, engine, seed=seed, resumes=resume, progress=Progress(sys.stderr))
+    ran = run_job(job, checked, engine, seed=manner.seed, resumes=manner.resume, progress=Progress(sys.stderr))
     return _say_result(job, ran, n_passed_over)
 
 
@@ -139,7 +150,7 @@ def _say_result(job: Job, ran: Ran, n_passed_over: int) -> int:
     return 6 if ran.failed or ran.faults or n_passed_over else 0
 
 
-def ray_engine(jobs: int, limit: float = 0.0, seed: int = 0, *, network: bool = False, program: str = "") -> Engine:
+def ray_engine(jobs: int, conditions: Conditions) -> Engine:
     """Return an engine on the cluster that `RAY_ADDRESS` names, else on a new one on this machine.
 
     Raises:
@@ -149,10 +160,7 @@ def ray_engine(jobs: int, limit: float = 0.0, seed: int = 0, *, network: bool = 
         from hearth_bench.ianvs.cases.ray_engine import RayEngine
     except ImportError:
         raise MissingExtraError("the engine 'ray'", "pip install 'hearth-bench[ray]'") from None
-    address = os.environ.get("RAY_ADDRESS", "")
-    from hearth_bench.ianvs.cases.local_processes import JOB_CASE
-
-    return RayEngine(jobs, limit, seed, network=network, address=address, program=program or JOB_CASE)
+    return RayEngine(jobs, conditions, os.environ.get("RAY_ADDRESS", ""))
 
 
 @click.command()

@@ -160,18 +160,20 @@ def _read_nestools(path: Path, split: str, faults: list[str] | None) -> PlanData
     return _converted(path, list(_jsonl(path, faults)), lambda line: _nestools_line(line, tools), tools, faults)
 
 
+def _nestools_tool(api: Mapping[str, Any]) -> ToolSpec:
+    required = api.get("required") or []
+    parameters = tuple(
+        Parameter(name, canonical_type(str(p.get("type") or "any")), str(p.get("description") or ""), name in required)
+        for name, p in (api.get("parameters") or {}).items()
+    )
+    given = api.get("responses") or {}
+    fields = {name: canonical_type(str(r.get("type") or "any")) for name, r in given.items()}
+    return ToolSpec(str(api["api_name"]), str(api.get("api_description") or ""), parameters, fields=fields)
+
+
 def _nestools_line(line: Mapping[str, Any], tools: dict[str, ToolSpec]) -> dict[str, Any]:
     for api in line["api"]:
-        required = api.get("required") or []
-        parameters = tuple(
-            Parameter(
-                name, canonical_type(str(p.get("type") or "any")), str(p.get("description") or ""), name in required
-            )
-            for name, p in (api.get("parameters") or {}).items()
-        )
-        given = api.get("responses") or {}
-        fields = {name: canonical_type(str(r.get("type") or "any")) for name, r in given.items()}
-        _add(tools, ToolSpec(str(api["api_name"]), str(api.get("api_description") or ""), parameters, fields=fields))
+        _add(tools, _nestools_tool(api))
     given_by: dict[str, str] = {}
     nodes = []
     for number, call in enumerate(line["call"]):

@@ -125,12 +125,19 @@ def read_all(student: Student, texts: Sequence[str]) -> dict[str, Reading]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """What an edge begins with before any prior."""
+
+    encoder: Encoder
+    tools: Mapping[str, ToolSpec]
+    shipped: Sequence[Demonstration]
+
+
 def write_likely(
     path: Path,
     founders: Founders,
-    shipped: Sequence[Demonstration],
-    encoder: Encoder,
-    tools: Mapping[str, ToolSpec],
+    fresh: Fresh,
     asked: Mapping[str, Sequence[str]],
     progress: Progress = SILENT,
     *,
@@ -143,8 +150,8 @@ def write_likely(
         asked: Texts by the persona whose founders are left out of the prior; the empty name leaves nobody out.
         is_private: The prior has the noise of a service of many owners, by its default settings.
     """
-    shown = Student(encoder, tools, PROFILES["small"])
-    shown.learn([one for one in shipped if one.plan.steps])
+    shown = Student(fresh.encoder, fresh.tools, PROFILES["small"])
+    shown.learn([one for one in fresh.shipped if one.plan.steps])
     given = founders.statistics(shown)
     found: dict[str, object] = {}
     with progress.stage(f"What a new edge of {path.stem} knows", sum(map(len, asked.values()))) as advance:
@@ -152,7 +159,7 @@ def write_likely(
             others = [one for persona, one in sorted(given.items()) if persona != without]
             prior = merged(others) if others else None
             if is_private and prior is not None:
-                prior = _published(prior, shown, shipped, encoder, tools)
+                prior = _published(prior, shown, fresh)
             student = shown.blank()
             student.learn_from(shown, shown.ids)
             student.take_prior(prior)
@@ -167,18 +174,13 @@ def write_likely(
     write_json(path, found)
 
 
-def _published(
-    exact: Statistics,
-    shown: Student,
-    shipped: Sequence[Demonstration],
-    encoder: Encoder,
-    tools: Mapping[str, ToolSpec],
-) -> Statistics | None:
+def _published(exact: Statistics, shown: Student, fresh: Fresh) -> Statistics | None:
     """Return a sum as a service of many owners publishes it: with noise, held to public acts; None where no share of it
     leaves these alone."""
     hidden = noisy(exact, _RHO, MOST, public_sequences(), _SEED)
     public = shown.statistics(public_tools())
-    share = share_of(evidence_of(hidden), evidence_of(public), acts_of(encoder, tools, shipped, public))
+    acts = acts_of(fresh.encoder, fresh.tools, fresh.shipped, public)
+    share = share_of(evidence_of(hidden), evidence_of(public), acts)
     return shared(hidden, share) if share else None
 
 

@@ -7,7 +7,7 @@ together with it, and nothing is added behind a value that ends the request.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -103,27 +103,32 @@ def said_otherwise(
     return text, plan
 
 
+def _exchangeable(plan: Plan, fixed: frozenset[str]) -> Iterator[tuple[str, str, str | int]]:
+    """Yield tool, argument and value of each text and number that may be another one."""
+    for step in plan.steps:
+        for name, value in step.arguments.items():
+            key = f"{step.tool}.{name}"
+            if not (key in _FREE or key in _BY_POOL or key in _NUMBERS):
+                continue
+            for one in value if isinstance(value, list) else [value]:
+                if isinstance(one, str | int) and not isinstance(one, bool) and repr(one) not in fixed:
+                    yield step.tool, name, one
+
+
 def _with_another_value(
     text: str, plan: Plan, rng: np.random.Generator, pools: Pools, fixed: frozenset[str]
 ) -> tuple[str, Plan]:
     """Exchange a value that occurs once in the words and once in the plan, in both."""
     choices: list[tuple[Argument, tuple[int, int], list[Argument]]] = []
-    values = [str(v).lower() for v in values_of(plan)]
-    for step in plan.steps:
-        for name, value in step.arguments.items():
-            key = f"{step.tool}.{name}"
-            for one in value if isinstance(value, list) else [value]:
-                if not isinstance(one, str | int) or isinstance(one, bool) or repr(one) in fixed:
-                    continue
-                if not (key in _FREE or key in _BY_POOL or key in _NUMBERS):
-                    continue
-                spots = [m.span() for m in re.finditer(rf"(?<!\w){re.escape(str(one).lower())}(?!\w)", text.lower())]
-                if len(spots) != 1 or sum(str(one).lower() in other for other in values) != 1:
-                    continue
-                others = list(_FREE[key]) if key in _FREE else others_like(step.tool, name, one, pools)
-                others = [other for other in others if _is_apart(str(other).lower(), str(one).lower(), text.lower())]
-                if others:
-                    choices.append((one, spots[0], others))
+    for tool, name, one in _exchangeable(plan, fixed):
+        spots = [m.span() for m in re.finditer(rf"(?<!\w){re.escape(str(one).lower())}(?!\w)", text.lower())]
+        if len(spots) != 1 or sum(str(one).lower() in str(other).lower() for other in values_of(plan)) != 1:
+            continue
+        key = f"{tool}.{name}"
+        others = list(_FREE[key]) if key in _FREE else others_like(tool, name, one, pools)
+        others = [other for other in others if _is_apart(str(other).lower(), str(one).lower(), text.lower())]
+        if others:
+            choices.append((one, spots[0], others))
     if not choices:
         return text, plan
     old, (start, end), others = choices[int(rng.integers(len(choices)))]

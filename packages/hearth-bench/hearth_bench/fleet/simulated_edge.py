@@ -25,7 +25,7 @@ from hearth.models.ridge import Heads
 from hearth.planning.adaptation.case_adaptation import WEIGHTS, Repeat, Repeats, values_of
 from hearth.planning.ranking.examples import targets_of
 from hearth.planning.ranking.features import ReadingOptions
-from hearth.types import Argument, Demonstration, Plan, Ref, Step
+from hearth.types import Argument, Demonstration, Plan, Ref, Request, Step
 from hearth_bench.fleet.fleet_prior import Guide, shape_of
 from hearth_bench.fleet.habits import Asked
 from hearth_bench.metrics.plan_metrics import f1
@@ -177,9 +177,8 @@ class Pupil:
     ) -> list[Repeat]:
         text = asked.wording.text
         vector = self._texts.vector(text)
-        return self.repeats.propose(
-            text, vector, asked.now, lambda plan: _soft_f1(wanted, tools_of(plan)), cosines, most
-        )
+        request = Request(text, asked.now)
+        return self.repeats.propose(request, vector, lambda plan: _soft_f1(wanted, tools_of(plan)), cosines, most)
 
     def _wanted(self, text: str) -> dict[str, float]:
         return {tool: min(score, 1.0) for tool, score in self.scores(text).items() if score > _LEAST_SCORE}
@@ -343,7 +342,6 @@ def live(
     life: Sequence[Asked],
     pupil: Pupil,
     cloud: Cloud,
-    wire: Wire,
     rng: np.random.Generator,
     n_days: int,
     watch: Callable[[int, int, Pupil], None] | None = None,
@@ -353,21 +351,22 @@ def live(
     Args:
         watch: Called before each request with the number of earlier requests and the day.
     """
-    counts = Counts.empty(n_days)
+    counts, wire = Counts.empty(n_days), Wire()
     at = 0
     for day in range(n_days):
         while at < len(life) and life[at].day == day:
             if watch is not None:
                 watch(at, day, pupil)
-            _live_once(life[at], at, pupil, cloud, wire, rng, counts)
+            counts.add(life[at], *_live_once(life[at], at, pupil, cloud, wire, rng))
             at += 1
         pupil.sleep()
     return counts
 
 
 def _live_once(
-    asked: Asked, number: int, pupil: Pupil, cloud: Cloud, wire: Wire, rng: np.random.Generator, counts: Counts
-) -> None:
+    asked: Asked, number: int, pupil: Pupil, cloud: Cloud, wire: Wire, rng: np.random.Generator
+) -> tuple[int, dict[str, float]]:
+    """Simulate one request, and return its stratum with what is counted of it."""
     text = asked.wording.text
     stratum = stratum_of(asked, pupil)
     best = pupil.propose(asked)
@@ -388,7 +387,7 @@ def _live_once(
         pupil.told(asked, asked.plan or Plan(()), best, f"{number}")
     elif best is not None:
         pupil.repeats.used(best.id)
-    counts.add(asked, stratum, values | {"exact": final.exact, "node_f1": final.node_f1})
+    return stratum, values | {"exact": final.exact, "node_f1": final.node_f1}
 
 
 def stratum_of(asked: Asked, pupil: Pupil) -> int:

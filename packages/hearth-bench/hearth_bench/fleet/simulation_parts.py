@@ -31,7 +31,7 @@ from hearth.planning.ranking.examples import targets_of
 from hearth.protocols import Encoder
 from hearth.types import Demonstration, Plan
 from hearth_bench.data.q2a_instructions import OWNERS
-from hearth_bench.fleet.fleet_prior import Arguments, Founders, Guide, write_likely
+from hearth_bench.fleet.fleet_prior import Arguments, Founders, Fresh, Guide, write_likely
 from hearth_bench.fleet.habits import Asked, Habit, Persona, life_of, owner_of, probes_of
 from hearth_bench.fleet.simulated_edge import (
     DEVICES,
@@ -205,7 +205,7 @@ def _alone(part: Part, ground: Ground, folder: Path) -> Arrays:
         fetched[k] = priors.n_bytes(without) if priors else 0
         rng = np.random.Generator(np.random.PCG64([settings.habit.seed, edge, 3]))
         watch = _Watch(ground, edge, probed[k]) if edge in chosen else None
-        counts = live(life, pupil, settings.cloud, Wire(), rng, n_days, watch)
+        counts = live(life, pupil, settings.cloud, rng, n_days, watch)
         sums[k] = counts.sums
         if part.way == "personal":
             learnt += [(edge, row, shape) for row, shape in pupil.history]
@@ -288,7 +288,8 @@ def make_priors(way: Way, ground: Ground, folder: Path, encoder: Encoder, progre
     tools = next(iter(ground.personas.values())).world.specs
     texts = {without: sorted(mine) for without, mine in asked.items()}
     founders = _Learnt(ground, folder).founders if way != "shipped" else Founders({}, {})
-    write_likely(path, founders, ground.shipped, encoder, tools, texts, progress, is_private=way == "private")
+    fresh = Fresh(encoder, tools, ground.shipped)
+    write_likely(path, founders, fresh, texts, progress, is_private=way == "private")
 
 
 class _Priors:

@@ -269,25 +269,18 @@ def _named(entry: MetricEntry | PackageEntry, beside: Path, near: Path, what: st
     return Named(entry.name, found_path(entry.url, beside, what, near) if entry.url else None)
 
 
-def _algorithms(reader: Reader, path: Path, near: Path, name: str) -> Iterator[Algorithm]:
-    """Read one algorithm file and yield each of its combinations of hyperparameters."""
-    found, _ = reader.read(path, "algorithm", AlgorithmFile)
-    beside = path.absolute().parent
+def _paradigm(path: Path, found: AlgorithmFile) -> Paradigm:
     paradigm = next((p for p in PARADIGMS if p == found.paradigm_type), None)
     if paradigm is None:
         what = "is not run here" if found.paradigm_type in ELSEWHERE else "is not known"
         near_ones = difflib.get_close_matches(found.paradigm_type, PARADIGMS, 1)
         hint = f"did you mean {near_ones[0]!r}?" if near_ones else f"known are {', '.join(PARADIGMS)}"
         raise RequestError(f"{path}: the paradigm {found.paradigm_type!r} {what}; {hint}")
-    if found.mode == "with_compression":
-        raise RequestError(f"{path}: mode 'with_compression' is not run here; compress the model beforehand")
-    for setting in (found.incremental_learning_data_setting, found.lifelong_learning_data_setting):
-        if not 0 < setting.train_ratio < 1:
-            raise RequestError(f"{path}: the train_ratio is {setting.train_ratio:g}; expected between 0 and 1")
-        if setting.splitting_method not in SPLITS:
-            raise RequestError(
-                f"{path}: the splitting_method {setting.splitting_method!r} is not known; known are {', '.join(SPLITS)}"
-            )
+    return paradigm
+
+
+def _module_choices(reader: Reader, found: AlgorithmFile, path: Path, near: Path) -> list[tuple[str, list[Module]]]:
+    """Return each module's type with the module once for each set of its hyperparameters."""
     choices: list[tuple[str, list[Module]]] = []
     for k, module in enumerate(found.modules):
         if module.type not in MODULE_TYPES:
@@ -299,9 +292,27 @@ def _algorithms(reader: Reader, path: Path, near: Path, name: str) -> Iterator[A
                 f"{path}: two modules are of type {module.type!r}; the last one is used, as in Ianvs"
             )
         what = f"{path}: module {module.name!r}"
-        url = found_path(module.url, beside, what, near) if module.url else None
+        url = found_path(module.url, path.absolute().parent, what, near) if module.url else None
         sets = _hyperparameters(reader, module, path, near) if module.hyperparameters else [{}]
         choices.append((module.type, [Module(module.type, module.name, url, chosen) for chosen in sets]))
+    return choices
+
+
+def _algorithms(reader: Reader, path: Path, near: Path, name: str) -> Iterator[Algorithm]:
+    """Read one algorithm file and yield each of its combinations of hyperparameters."""
+    found, _ = reader.read(path, "algorithm", AlgorithmFile)
+    beside = path.absolute().parent
+    paradigm = _paradigm(path, found)
+    if found.mode == "with_compression":
+        raise RequestError(f"{path}: mode 'with_compression' is not run here; compress the model beforehand")
+    for setting in (found.incremental_learning_data_setting, found.lifelong_learning_data_setting):
+        if not 0 < setting.train_ratio < 1:
+            raise RequestError(f"{path}: the train_ratio is {setting.train_ratio:g}; expected between 0 and 1")
+        if setting.splitting_method not in SPLITS:
+            raise RequestError(
+                f"{path}: the splitting_method {setting.splitting_method!r} is not known; known are {', '.join(SPLITS)}"
+            )
+    choices = _module_choices(reader, found, path, near)
     lacking = [type for type in NEEDED[paradigm] if type not in dict(choices)]
     if lacking:
         has = ", ".join(dict(choices))

@@ -249,11 +249,7 @@ def _value(hint: Any, given: Any, place: str, warnings: list[str]) -> Any:
     if origin in (Union, UnionType):
         return _value(next(a for a in arguments if a is not type(None)), given, place, warnings)
     if origin is Literal:
-        if given in arguments:
-            return given
-        near = difflib.get_close_matches(str(given), [a for a in arguments if a], 1)
-        hint_text = f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(repr(a) for a in arguments)}"
-        raise RequestError(f"{place} is {_shown(given)}; {hint_text}")
+        return _one_of(arguments, given, place)
     if origin is list:
         if not isinstance(given, list):
             raise RequestError(f"{place} is {_shown(given)}; expected a list")
@@ -264,6 +260,19 @@ def _value(hint: Any, given: Any, place: str, warnings: list[str]) -> Any:
         return {key: _value(arguments[1], item, f"{place}.{key}", warnings) for key, item in given.items()}
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         return _filled(hint, given, place, {}, warnings)
+    return _single(hint, given, place)
+
+
+def _one_of(arguments: tuple[Any, ...], given: Any, place: str) -> Any:
+    if given in arguments:
+        return given
+    near = difflib.get_close_matches(str(given), [a for a in arguments if a], 1)
+    hint_text = f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(repr(a) for a in arguments)}"
+    raise RequestError(f"{place} is {_shown(given)}; {hint_text}")
+
+
+def _single(hint: Any, given: Any, place: str) -> Any:
+    """Convert a text, a number or a truth value."""
     is_number = isinstance(given, int | float) and not isinstance(given, bool)
     if hint is str and (isinstance(given, str) or is_number):
         return str(given)

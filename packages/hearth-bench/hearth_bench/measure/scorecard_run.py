@@ -52,7 +52,7 @@ def _bench(name: str, result: str, *arguments: str) -> Part:
 
 _MESSAGES = "packages/hearth-bench/hearth_bench/data/messages.jsonl"
 QUICK = (
-    _module("slots", "planning.slot_speed"),
+    _module("slots", "planning.speed.slot_speed"),
     _module("asking", "memory.memory_questions"),
     _module("start", "agent.cold_start"),
     _module("guard", "guard.guard_cost", "monitor", "judging", "rules", "provenance", "warrant"),
@@ -69,9 +69,9 @@ SLOW = (
     _bench("q2a", "bench_q2a", "q2a", "--split", "test"),
     _module("natural_requests", "planning.natural_requests"),
     _module("conversations", "planning.conversations"),
-    _module("encoder", "planning.encoder_cost"),
-    _module("planning", "planning.recall_at_size"),
-    _module("plan_metrics", "planning.metric_speed"),
+    _module("encoder", "planning.speed.encoder_cost"),
+    _module("planning", "planning.speed.recall_at_size"),
+    _module("plan_metrics", "planning.speed.metric_speed"),
     _module("memory_years", "memory.memory_years"),
     _module("guard", "guard.guard_cost", "ledger"),
 )

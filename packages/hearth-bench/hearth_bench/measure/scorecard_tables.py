@@ -724,7 +724,11 @@ TABLES: tuple[Table, ...] = (
             Row("sixty again, the half that is only counted", "results/again/held/"),
             Row("oracle: the index", "results/oracle/"),
         ),
-        (*_VIDEO, "packages/hearth-video/hearth_video/tools", "src/hearth/planning/dialogue/footage_questions.py"),
+        (
+            *_VIDEO,
+            "packages/hearth-video/hearth_video/tools",
+            "src/hearth/planning/dialogue/fallbacks/footage_questions.py",
+        ),
         "All were written before any was asked: the first sixty by the hand that wrote the reader, sixty again from "
         "the sightings alone. Of the first sixty four that came out wrong were looked at since, and mended.",
     ),
@@ -765,7 +769,7 @@ TABLES: tuple[Table, ...] = (
         "Beside others",
         "The metrics of 10,000 plans, seconds; a stream of a million lines, bytes held",
         "plan_metrics",
-        "python -m hearth_bench.measure.planning.metric_speed",
+        "python -m hearth_bench.measure.planning.speed.metric_speed",
         (("10,000 plans", "metrics/all_s"), ("a million lines", "stream/peak_rss_bytes")),
         (
             Row("floor: asked at most", by_definition={"metrics/all_s": 5.0, "stream/peak_rss_bytes": 300_000_000}),
@@ -807,7 +811,7 @@ TABLES: tuple[Table, ...] = (
         "Times",
         "Planning, milliseconds",
         "planning",
-        "python -m hearth_bench.measure.planning.recall_at_size",
+        "python -m hearth_bench.measure.planning.speed.recall_at_size",
         (("p50", "p50_ms"), ("p95", "p95_ms")),
         (
             Row("floor: 10,000 demonstrations and 10,000 tools", "results/10000_demonstrations_10000_tools/"),

@@ -28,7 +28,7 @@ import hearth
 from hearth.agent import Agent
 from hearth.demo.demo_home import build_demo_home
 from hearth.guard.egress.masking_door import MaskingDoor, Part
-from hearth.learning.learned_state import State
+from hearth.learning.learned_state import Offer, State
 from hearth.learning.teaching.corrections import correct
 from hearth.learning.unlearning import Sought, find, forget
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
@@ -114,14 +114,14 @@ def _walks(home: Path) -> dict[str, object]:
         found: dict[str, object] = {"mask": walked(lambda k: door.masked([Part(SENTENCES[k], OWNER)]))}
         episodes = [agent.run(agent.request("what is on my calendar tomorrow"))]
         found["ask"] = walked(lambda k: episodes.append(agent.run(agent.request(REQUESTS[k]))))
-        state = State.open(home, encoder, tools=agent.tools.specs, store=agent.store)
+        state = State.open(home, encoder, Offer(agent.tools.specs), store=agent.store)
         asked = episodes[-2:]
         assert all(one.plan for one in episodes), "a request of this measure is not planned any more"
         other = episodes[0].plan
         found["correct"] = walked(lambda k: correct(state, agent.recall, asked[k], other, agent.tools.specs))
     finally:
         agent.close()
-    with State.open(home, encoder, tools=agent.tools.specs) as state:
+    with State.open(home, encoder, Offer(agent.tools.specs)) as state:
         found["forget"] = walked(
             lambda k: forget(state, find(state.store, Sought(matching=("oat milk", "rye bread")[k]), encoder))
         )

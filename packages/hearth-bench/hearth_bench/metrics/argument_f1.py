@@ -127,6 +127,13 @@ def is_value_right(value: Argument, accepted: Iterable[Argument], place: Mapping
     return any(mine == _normal(other, None) for other in accepted)
 
 
+def _kinds_of(parameter: Parameter | None, sample: Argument) -> tuple[str, ...]:
+    """Return the tallies that an argument counts in."""
+    kind = "_boolean" if is_boolean(parameter) else "_reference" if _has_ref(sample) else "_plain"
+    is_optional = parameter is not None and not parameter.is_required
+    return ("", kind, "_optional") if is_optional else ("", kind)
+
+
 def _add_call(
     made: Step | None,
     call: GoldCall | None,
@@ -146,14 +153,12 @@ def _add_call(
         is_gold, is_predicted = name in wanted, name in given
         is_right = is_gold and is_predicted and is_value_right(given[name], wanted[name], place)
         is_exact &= is_right
-        parameter = tool.parameter(name) if tool else None
         # An argument's kind follows from its gold value, or from the predicted one if there is none.
         sample = wanted[name][0] if is_gold else given[name]
-        kind = "_boolean" if is_boolean(parameter) else "_reference" if _has_ref(sample) else "_plain"
-        optional = ("_optional",) if parameter is not None and not parameter.is_required else ()
-        for key in ("", kind, *optional):
+        its_kinds = _kinds_of(tool.parameter(name) if tool else None, sample)
+        for key in its_kinds:
             kinds[key].add(is_gold, is_predicted, is_right)
-        if kind == "_boolean" and is_gold and _normal(sample, None) == _normal(False, None):
+        if "_boolean" in its_kinds and is_gold and _normal(sample, None) == _normal(False, None):
             no.n_gold += 1
             no.n_right += is_right
     return is_exact

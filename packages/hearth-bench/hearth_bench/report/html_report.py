@@ -277,6 +277,11 @@ def _case_pictures(cases: Sequence[CaseRun], number: int) -> list[Picture]:
     ]
     curves = {label: seen_scores(rows) for label, rows in continual}
     pictures = _learning(number, curves, {}, "score on the tasks so far") + _matrices(number, continual)
+    return pictures + _cloud_pictures(cases, number) + _tool_pictures(cases, number)
+
+
+def _cloud_pictures(cases: Sequence[CaseRun], number: int) -> list[Picture]:
+    """Draw how good the cases are by how often they ask the cloud."""
     asked = [(case, calls) for case in cases if (calls := case.mean("cloud")) is not None]
     if not any(calls or case.paradigm == "jointinference" for case, calls in asked):
         asked = []  # no case asks a cloud: nothing to draw
@@ -289,7 +294,12 @@ def _case_pictures(cases: Sequence[CaseRun], number: int) -> list[Picture]:
         quality = case.mean("right") if uses_own else case.metrics.get(first)
         if quality is not None:
             points.setdefault(case.name, []).append(Point(calls, float(quality), note))
-    pictures += _calls(number, points, "share of right answers" if uses_own else first)
+    return _calls(number, points, "share of right answers" if uses_own else first)
+
+
+def _tool_pictures(cases: Sequence[CaseRun], number: int) -> list[Picture]:
+    """Draw which tools are planned for which."""
+    pictures = []
     for k, case in enumerate(cases[:_MAX_SHOWN], 1):
         counts = tool_confusion(case.samples)
         if counts:

@@ -57,24 +57,27 @@ class Answered:
     """Text of the whole conversation."""
 
 
-def ask(
-    memory: EventMemory,
-    question: str,
-    now: dt.datetime,
-    category: int,
-    right: str,
-    best_by_words: str,
-    everything: str,
-    reader: WordReader | None = None,
-) -> Answered:
+@dataclass(frozen=True, slots=True)
+class Put:
+    """A question that is put to a memory."""
+
+    text: str
+    now: dt.datetime
+    category: int
+    right: str
+    best_by_words: str
+    """What is found by its words alone, as a floor."""
+    everything: str
+
+
+def ask(memory: EventMemory, put: Put, reader: WordReader | None = None) -> Answered:
     """Ask one question."""
-    found: Sequence[Found] = memory.look_closely(question, limit=10, now=now)
-    said = answer_from(memory, question, found, now, reader=reader)
-    forced = (
-        said if said.kind != "unknown" else answer_from(memory, question, found, now, is_forced=True, reader=reader)
-    )
+    text, now = put.text, put.now
+    found: Sequence[Found] = memory.look_closely(text, limit=10, now=now)
+    said = answer_from(memory, text, found, now, reader=reader)
+    forced = said if said.kind != "unknown" else answer_from(memory, text, found, now, is_forced=True, reader=reader)
     best = found[0].text if found else ""
-    return Answered(category, right, said, forced, best, best_by_words, everything)
+    return Answered(put.category, put.right, said, forced, best, put.best_by_words, put.everything)
 
 
 class TokenF1:
@@ -137,12 +140,18 @@ def answer_figures(asked: Sequence[Answered]) -> dict[str, float | int | None]:
         result[f"{name}_refused"] = _mean([float(one.said.kind == "unknown") for one in none])
         result[f"{name}_auroc"] = auroc([one.said.chance for one in answerable], [one.said.chance for one in none])
     result["answerable_refused"] = _mean([float(one.said.kind == "unknown") for one in answerable])
-    adversarial = [one for one in asked if one.category == ADVERSARIAL]
+    result["abstention_accuracy"] = _abstention_accuracy(
+        answerable, [one for one in asked if one.category == ADVERSARIAL]
+    )
+    return result
+
+
+def _abstention_accuracy(answerable: Sequence[Answered], adversarial: Sequence[Answered]) -> float:
+    """Return the share of questions that are answered where they can be, and refused where they cannot."""
     rightly = sum(one.said.kind != "unknown" for one in answerable) + sum(
         one.said.kind == "unknown" for one in adversarial
     )
-    result["abstention_accuracy"] = round(rightly / max(1, len(answerable) + len(adversarial)), 4)
-    return result
+    return round(rightly / max(1, len(answerable) + len(adversarial)), 4)
 
 
 def _wanted(one: Answered) -> str:

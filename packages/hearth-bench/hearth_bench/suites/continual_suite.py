@@ -18,8 +18,6 @@ import numpy as np
 from hearth.cli.progress import SILENT, Progress
 from hearth.planning.ranking.features import Reading
 from hearth.planning.ranking.ranker import Student
-from hearth.planning.ranking.ranker_options import StudentOptions
-from hearth.protocols import Encoder
 from hearth.types import Demonstration
 from hearth_bench.data.datasets import PlanData, domain_rounds
 from hearth_bench.metrics.plan_metrics import (
@@ -32,7 +30,7 @@ from hearth_bench.metrics.plan_metrics import (
     forward_transfer,
     is_accurate,
 )
-from hearth_bench.suites.planning_suite import Method, Read, graph_of_ranking, options_for
+from hearth_bench.suites.planning_suite import Method, Read, graph_of_ranking
 
 Order = Literal["domain", "shuffle", "file"]
 ORDERS: tuple[Order, ...] = ("domain", "shuffle", "file")
@@ -89,16 +87,21 @@ def tasks_of(train: PlanData, rounds: Sequence[Sequence[int]], test: PlanData) -
 # ── Learners ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """Readings of the training and the test requests."""
+
+    taught: Read
+    asked: Sequence[Reading]
+
+
 class StudentLearner:
     """Learner with tier one, neighbours or both; learning a round adds to what is known."""
 
-    def __init__(
-        self, method: Method, taught: Read, train: PlanData, readings: Sequence[Reading], encoder: Encoder,
-        options: StudentOptions,
-    ) -> None:  # fmt: skip
-        self.student = Student(encoder, train.tools, options_for(method, options))
-        self._taught = taught
-        self._readings = readings
+    def __init__(self, student: Student, readings: Readings) -> None:
+        self.student = student
+        self._taught = readings.taught
+        self._readings = readings.asked
 
     def learn(self, rows: Sequence[int]) -> dict[str, float]:
         started = time.process_time()
@@ -117,8 +120,8 @@ class StudentLearner:
 class TrainedLearner:
     """Learner with a model trained by gradient descent on each round, starting from the model of the round before."""
 
-    def __init__(self, train: PlanData, test: PlanData, trainer: Trainer, folder: Path, seed: int, n_replayed: int):
-        self._train, self._test, self._trainer = train, test, trainer
+    def __init__(self, stream: Stream, trainer: Trainer, folder: Path, seed: int, n_replayed: int) -> None:
+        self._train, self._test, self._trainer = stream.train, stream.test, trainer
         self._folder, self._n_replayed = folder, n_replayed
         self._drawn = np.random.default_rng(seed)
         self._seen: list[int] = []
@@ -257,10 +260,8 @@ def joint_scores(stream: Stream, learner: Learner) -> dict[str, object]:
 def run_student(
     stream: Stream,
     method: Method,
-    taught: Read,
-    readings: Sequence[Reading],
-    encoder: Encoder,
-    options: StudentOptions,
+    blank: Student,
+    readings: Readings,
     progress: Progress = SILENT,
     *,
     with_joint: bool = True,
@@ -268,17 +269,17 @@ def run_student(
     """Run a student method over the stream, and the same method taught everything at once.
 
     Args:
-        taught, readings: Readings of the training and the test requests.
+        blank: A student with the options of the method.
         with_joint: False leaves the second result empty and its keys None.
     Returns:
         The keys of `run_stream`; the first result also has `joint_acc` and `max_weight_difference` (of the heads, to
         joint).
     """
-    learner = StudentLearner(method, taught, stream.train, readings, encoder, options)
+    learner = StudentLearner(blank.blank(), readings)
     results = run_stream(stream, learner, f"Stream of {len(stream.rounds)} rounds, {method}", progress)
     if not with_joint:
         return {**results, "joint_acc": None, "max_weight_difference": None}, {}
-    joint = StudentLearner(method, taught, stream.train, readings, encoder, options)
+    joint = StudentLearner(blank.blank(), readings)
     with progress.stage(f"All rounds at once, {method}", 1):
         at_once = joint_scores(stream, joint)
     difference = learner.student.difference(joint.student)

@@ -259,7 +259,7 @@ def run_planning(
     student = Student(encoder, test.tools, options_for(o.method, o.student), graph if o.restrict_to_graph else None)
     learn_cpu_s = teach(student, train)
     data = PlanData(train.demonstrations, test.tools, "")
-    results = measure(student, data, test, graph=graph, n_timed=o.n_timed)
+    results = measure(student, Material(data, test, graph), n_timed=o.n_timed)
     return {
         "method": o.method,
         **{key: value for key, value in results.items() if value is not None},
@@ -269,28 +269,36 @@ def run_planning(
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Data that a student is taught and judged with."""
+
+    train: PlanData
+    test: PlanData
+    graph: frozenset[Link] | None = None
+    """Existing links; those of `train` when None."""
+    unserved: PlanData | None = None
+    """Requests that no offered tool serves: no call is the right answer."""
+
+
 def measure(
     student: Student,
-    train: PlanData,
-    test: PlanData,
+    material: Material,
     *,
     filler: Filling | None = None,
-    graph: frozenset[Link] | None = None,
     read: Read | None = None,
     n_timed: int = 100,
-    unserved: PlanData | None = None,
     progress: Progress = SILENT,
 ) -> dict[str, float | int | bool | None]:
-    """Judge a taught student on `test`.
+    """Judge a taught student on the test requests.
 
     Args:
         filler: Fills arguments; None leaves their keys None, as data without parameters do.
-        graph: Existing links; those of `train` when None.
         read: Taught demonstrations with their readings, needed for the floors.
-        unserved: Requests that no offered tool serves: no call is the right answer.
     Returns:
         Flat results, see docs/howto/benchmarks.md; a key is None where the data hold nothing of its kind.
     """
+    train, test, graph = material.train, material.test, material.graph
     golds, names = test.gold(), frozenset(test.tools)
     wanted = [gold.graph for gold in golds]
     drafter = Drafter(student, filler, train.demonstrations)
@@ -318,7 +326,7 @@ def measure(
         "n_tools": len(test.tools),
         "n_new_tools": len(names - {step.tool for d in train.demonstrations for step in d.plan.steps}),
         "listed_tools_are_the_plan": drafter.listed_is_plan,
-        **_refusals(drafter, unserved, progress),
+        **_refusals(drafter, material.unserved, progress),
         **_latency(drafter, test, n_timed),
     }
 

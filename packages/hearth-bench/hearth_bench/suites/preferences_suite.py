@@ -121,6 +121,10 @@ def shipped_changes(*, is_newer: bool = False) -> tuple[ChangedCase, ...]:
 SHUFFLE_SEED = 20261122
 
 
+def _recall_at(k: int, places: Sequence[int]) -> float:
+    return round(sum(place < k for place in places) / max(1, len(places)), 4)
+
+
 def measure_preferences(cases: Sequence[PreferenceCase], encoder: Encoder, seed: int = SHUFFLE_SEED) -> dict[str, Any]:
     """Return flat figures: the rank of the right preference among all, and the share of right choices.
 
@@ -164,10 +168,7 @@ def measure_preferences(cases: Sequence[PreferenceCase], encoder: Encoder, seed:
         "prefeval_shuffle_seed": seed,
     }
     for name, places in ranks.items():
-        for k in (1, 5, 10):
-            result[f"{name}preference_recall_at_{k}"] = round(
-                sum(place < k for place in places) / max(1, len(places)), 4
-            )
+        result |= {f"{name}preference_recall_at_{k}": _recall_at(k, places) for k in (1, 5, 10)}
     for name, rights in chosen.items():
         result[f"{name}choice_right"] = round(sum(rights) / len(rights), 4) if rights else None
     n_options = [len(case.options) for case in cases if case.options]

@@ -20,7 +20,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -198,53 +198,89 @@ def measure_row(samples: Sequence[Sample], masker: Masker | None) -> dict[str, A
     found = [masker.find(sample.text) if masker is not None else [] for sample in samples]
     seconds = time.process_time() - started
     n_characters = sum(len(sample.text) for sample in samples)
-    n, masked, typed, structured = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
-    predicted, right = Counter[str](), Counter[str]()
-    n_whole = n_replaced = n_labelled = n_right_identifiers = n_identifiers = 0
+    counts = _Counts()
     for sample, spans in zip(samples, found):
+        counts.add_labelled(sample, spans)
+        counts.add_found(sample, spans)
+    n = counts.labelled
+    n_structured = sum(n[kind] for kind in n if kind in STRUCTURED)
+    return {
+        "masked_share": _share(counts.masked.total(), n.total()),
+        "structured_recall": _share(sum(counts.masked[kind] for kind in n if kind in STRUCTURED), n_structured),
+        "structured_precision": _share(counts.n_right_identifiers, counts.n_identifiers),
+        "n_structured": n_structured,
+        "documents_fully_masked": _share(counts.n_whole, len(samples)),
+        "char_precision": _share(counts.n_labelled, counts.n_replaced),
+        "chars_per_s": round(n_characters / seconds) if seconds and masker is not None else None,
+        **counts.by_name(),
+    }
+
+
+@dataclass(slots=True)
+class _Counts:
+    """What one way to mask finds in some texts, beside what is labelled in them."""
+
+    labelled: Counter[str] = field(default_factory=Counter)
+    """By the label's type, as are the two that follow."""
+    masked: Counter[str] = field(default_factory=Counter)
+    typed: Counter[str] = field(default_factory=Counter)
+    """Masked as what they are."""
+    found: Counter[str] = field(default_factory=Counter)
+    """By the kind found, as is what follows."""
+    right: Counter[str] = field(default_factory=Counter)
+    n_whole: int = 0
+    """Texts whose labelled spans are all masked."""
+    n_replaced: int = 0
+    """Characters masked, without white space, and those of them that are labelled."""
+    n_labelled: int = 0
+    n_identifiers: int = 0
+    n_right_identifiers: int = 0
+
+    def add_labelled(self, sample: Sample, spans: Sequence[Found]) -> None:
         covered = _covered(sample.text, spans)
-        labelled = _covered(sample.text, sample.gold)
         is_whole = True
         for gold in sample.gold:
             share = sum(covered[gold.start : gold.end]) / (gold.end - gold.start)
-            n[gold.type] += 1
-            masked[gold.type] += share >= MASKED_FROM
+            self.labelled[gold.type] += 1
+            self.masked[gold.type] += share >= MASKED_FROM
             is_whole &= share >= MASKED_FROM
             of_kind = _covered(sample.text, [f for f in spans if f.kind in _KINDS_OF.get(gold.type, frozenset())])
-            typed[gold.type] += sum(of_kind[gold.start : gold.end]) / (gold.end - gold.start) >= MASKED_FROM
-        n_whole += is_whole
+            self.typed[gold.type] += sum(of_kind[gold.start : gold.end]) / (gold.end - gold.start) >= MASKED_FROM
+        self.n_whole += is_whole
+
+    def add_found(self, sample: Sample, spans: Sequence[Found]) -> None:
+        covered, labelled = _covered(sample.text, spans), _covered(sample.text, sample.gold)
         solid = [index for index, hit in enumerate(covered) if hit and not sample.text[index].isspace()]
-        n_replaced += len(solid)
-        n_labelled += sum(labelled[index] for index in solid)
+        self.n_replaced += len(solid)
+        self.n_labelled += sum(labelled[index] for index in solid)
         near = _covered(sample.text, [gold for gold in sample.gold if gold.type in _NEAR_STRUCTURED])
         for span in spans:
-            predicted[span.kind] += 1
-            right[span.kind] += any(
+            self.found[span.kind] += 1
+            self.right[span.kind] += any(
                 span.kind in _KINDS_OF.get(gold.type, frozenset()) and gold.start < span.end and span.start < gold.end
                 for gold in sample.gold
             )
             if span.kind in _IDENTIFIERS and span.by != "tagger":
-                n_identifiers += 1
-                n_right_identifiers += sum(near[span.start : span.end]) * 2 >= span.end - span.start
-    structured = Counter({kind: masked[kind] for kind in n if kind in STRUCTURED})
-    n_structured = sum(n[kind] for kind in n if kind in STRUCTURED)
-    return {
-        "masked_share": _share(masked.total(), n.total()),
-        "structured_recall": _share(structured.total(), n_structured),
-        "structured_precision": _share(n_right_identifiers, n_identifiers),
-        "n_structured": n_structured,
-        "documents_fully_masked": _share(n_whole, len(samples)),
-        "char_precision": _share(n_labelled, n_replaced),
-        "chars_per_s": round(n_characters / seconds) if seconds and masker is not None else None,
-        "by_type": {
-            name: {"n": n[name], "recall": _share(masked[name], n[name]), "typed_recall": _share(typed[name], n[name])}
-            for name in sorted(n)
-        },
-        "by_kind": {
-            kind: {"n": predicted[kind], "precision": _share(right[kind], predicted[kind])}
-            for kind in sorted(predicted)
-        },
-    }
+                self.n_identifiers += 1
+                self.n_right_identifiers += sum(near[span.start : span.end]) * 2 >= span.end - span.start
+
+    def by_name(self) -> dict[str, Any]:
+        """Return the shares for each labelled type and each kind found."""
+        n = self.labelled
+        return {
+            "by_type": {
+                name: {
+                    "n": n[name],
+                    "recall": _share(self.masked[name], n[name]),
+                    "typed_recall": _share(self.typed[name], n[name]),
+                }
+                for name in sorted(n)
+            },
+            "by_kind": {
+                kind: {"n": self.found[kind], "precision": _share(self.right[kind], self.found[kind])}
+                for kind in sorted(self.found)
+            },
+        }
 
 
 def _covered(text: str, spans: Sequence[Found] | Sequence[Gold]) -> bytearray:

@@ -34,6 +34,7 @@ from hearth_bench.suites.answers_suite import (
     ADVERSARIAL,
     FOREIGN,
     Answered,
+    Put,
     answer_figures,
     answer_lines,
     ask,
@@ -224,10 +225,9 @@ def answers_to(
             questions.append(replace(question, text=text, category=FOREIGN, answer=""))
     for question in questions:
         by_words = asked.by_words(question)
-        yield ask(
-            *(asked.memory, question.text, conversation.ends, question.category, question.answer),
-            *(texts[by_words[0]] if by_words else "", everything, reader),
-        )
+        best = texts[by_words[0]] if by_words else ""
+        put = Put(question.text, conversation.ends, question.category, question.answer, best, everything)
+        yield ask(asked.memory, put, reader)
 
 
 def mean_recall(found: Sequence[Found], k: int) -> float | None:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from hearth.cli.progress import SILENT, Progress
-from hearth.learning.finetune.lessons import AdapterOptions, Epoch, Trained
+from hearth.learning.finetune.lessons import AdapterOptions, Epoch, Task, Trained
 from hearth.learning.finetune.trainer import train
 from hearth.models.pointer import Pointer
 from hearth.protocols import Encoder, Proposal
@@ -28,7 +28,7 @@ _BUDGET_CHARACTERS = 9_000_000
 _LEAST_EPOCHS = 2
 
 
-def options_for(demonstrations: Sequence[Demonstration]) -> AdapterOptions:
+def adapter_options_for(demonstrations: Sequence[Demonstration]) -> AdapterOptions:
     """Return the usual options, with fewer epochs for large data and nothing made up where plans are single calls."""
     usual = AdapterOptions()
     lengths = [len(d.plan.steps) for d in demonstrations]
@@ -67,25 +67,15 @@ class TierTwo:
     """Size on disk."""
 
 
-def train_tier_two(
-    demonstrations: Sequence[Demonstration],
-    tools: Mapping[str, ToolSpec],
-    encoder: Encoder,
-    folder: Path,
-    *,
-    graph: frozenset[Link] | None = None,
-    seed: int = 0,
-    progress: Progress = SILENT,
-) -> TierTwo:
-    """Train into `folder`, which must not exist.
+def train_tier_two(task: Task, progress: Progress = SILENT) -> TierTwo:
+    """Train into the task's folder, which must not exist.
 
     Raises:
         MissingExtraError: torch is not installed. RequestError: There are too few demonstrations.
     """
-    options = options_for(demonstrations)
-    trained = _train(demonstrations, tools, encoder, folder, options, graph, seed, None, progress)
-    n_bytes = sum(path.stat().st_size for path in folder.iterdir())
-    return TierTwo(Offering(folder, tools, encoder, graph), trained.held, trained.record, n_bytes)
+    trained = _train(task, progress)
+    n_bytes = sum(path.stat().st_size for path in task.folder.iterdir())
+    return TierTwo(Offering(task.folder, task.tools, task.encoder, task.graph), trained.held, trained.record, n_bytes)
 
 
 class RoundTrainer:
@@ -97,7 +87,7 @@ class RoundTrainer:
     def train(
         self, demonstrations: Sequence[Demonstration], folder: Path, start_from: Path | None
     ) -> Callable[[Sequence[Demonstration]], list[PlanGraph]]:
-        _train(demonstrations, self._tools, self._encoder, folder, ROUND_OPTIONS, None, self._seed, start_from, SILENT)
+        _train(Task(demonstrations, self._tools, self._encoder, folder, ROUND_OPTIONS, self._seed, start_from), SILENT)
         pointer = Pointer.open(folder, self._tools, encoder=self._encoder)
         return lambda asked: [_first(proposal) for proposal in pointer.propose([d.request for d in asked])]
 
@@ -107,24 +97,10 @@ def _first(proposal: Proposal) -> PlanGraph:
     return PlanGraph(nodes, tuple(pairwise(nodes)))
 
 
-def _train(
-    demonstrations: Sequence[Demonstration],
-    tools: Mapping[str, ToolSpec],
-    encoder: Encoder,
-    folder: Path,
-    options: AdapterOptions,
-    graph: frozenset[Link] | None,
-    seed: int,
-    start_from: Path | None,
-    progress: Progress,
-) -> Trained:
-    steps = train(
-        demonstrations, tools, folder, seed=seed, options=options, start_from=start_from, graph=graph, encoder=encoder
-    )
-    n = options.n_epochs + options.n_epochs_more
+def _train(task: Task, progress: Progress) -> Trained:
     made: Trained | None = None
-    with progress.stage("Training tier two", n) as advance:
-        for step in steps:
+    with progress.stage("Training tier two", task.options.n_epochs + task.options.n_epochs_more) as advance:
+        for step in train(task):
             if isinstance(step, Epoch):
                 advance(1)
             else:

@@ -13,6 +13,7 @@ from hearth.cli.progress import SILENT, Progress
 from hearth.errors import MissingExtraError, RequestError
 from hearth.formats.plan_json import read_graph
 from hearth.formats.run_record import Stopwatch, origin
+from hearth.learning.finetune.lessons import Task
 from hearth.planning.plan_drafting import LISTED_SHARE, Filling, listed_share
 from hearth.planning.ranking.features import ReadingOptions
 from hearth.planning.ranking.ranker import Student
@@ -24,14 +25,16 @@ from hearth_bench.metrics.plan_metrics import Link
 from hearth_bench.suites.continual_suite import (
     TRAINED,
     Order,
+    Readings,
     Stream,
     StreamMethod,
     TrainedLearner,
     run_stream,
     run_student,
 )
-from hearth_bench.suites.planning_suite import Method, measure, needs_filling, options_for, read_all, teach
-from hearth_bench.suites.second_tier_training import RoundTrainer, train_tier_two
+from hearth_bench.suites.measured_paths import Paths
+from hearth_bench.suites.planning_suite import Material, Method, measure, needs_filling, options_for, read_all, teach
+from hearth_bench.suites.second_tier_training import RoundTrainer, adapter_options_for, train_tier_two
 
 _FAST_TEST = 150
 """Number of test requests of a fast stream: every round tests all of them."""
@@ -52,26 +55,17 @@ class Files:
     """Test requests without a plan, which list the tools they are offered; none of these serves them."""
 
     @classmethod
-    def read(
-        cls,
-        train: Path,
-        test: Path,
-        tools: Path,
-        train_tools: Path | None = None,
-        graph: Path | None = None,
-        *,
-        is_strict: bool = False,
-        progress: Progress = SILENT,
-    ) -> Files:
+    def read(cls, paths: Paths, *, is_strict: bool = False, progress: Progress = SILENT) -> Files:
         """Read and check all files; bad lines are skipped, reported and counted, unless `is_strict`.
 
         Raises:
             RequestError: A file cannot be read or holds nothing usable; or it has a bad line and `is_strict` is true.
             RegistryError: A tool file is wrong.
         """
+        train, test, tools = paths.train, paths.test, paths.tools
         specs = read_tool_file(tools)
-        taught_specs = read_tool_file(train_tools) if train_tools else specs
-        links = read_graph(graph) if graph else None
+        taught_specs = read_tool_file(paths.train_tools) if paths.train_tools else specs
+        links = read_graph(paths.graph) if paths.graph else None
         taught = read_plans(train, {**specs, **taught_specs}, skip_bad=not is_strict)
         asked = read_plans(test, specs, skip_bad=not is_strict)
         for fault in (*taught.faults, *asked.faults):
@@ -119,7 +113,6 @@ def measure_planning(
     method: Method = "student",
     seed: int = 0,
     is_fast: bool = False,
-    n_timed: int = 100,
     progress: Progress = SILENT,
 ) -> dict[str, object]:
     """Teach a student `files.train` and judge it on `files.test`.
@@ -141,10 +134,8 @@ def measure_planning(
         else:
             tier_two = _tier_two(student, files, encoder, Path(folder) / "tier-two", seed, progress)
         filler = _filler(files, progress)
-        results = measure(
-            student, files.train, files.test, filler=filler, graph=files.graph, read=read, n_timed=n_timed,
-            unserved=files.unserved, progress=progress,
-        )  # fmt: skip
+        material = Material(files.train, files.test, files.graph, files.unserved)
+        results = measure(student, material, filler=filler, read=read, progress=progress)
     return {
         "benchmark": "planning",
         "method": method,
@@ -176,9 +167,9 @@ def _tier_two(student: Student, files: Files, encoder: Encoder, folder: Path, se
     """Train tier two and let the student use it."""
     train = files.train
     try:
-        made = train_tier_two(
-            train.demonstrations, train.tools, encoder, folder, graph=files.graph, seed=seed, progress=progress
-        )
+        options = adapter_options_for(train.demonstrations)
+        task = Task(train.demonstrations, train.tools, encoder, folder, options, seed, graph=files.graph)
+        made = train_tier_two(task, progress)
     except (MissingExtraError, RequestError) as error:
         progress.say(f"without tier two: {error}")
         return _Made(str(error))
@@ -208,13 +199,20 @@ def _filler(files: Files, progress: Progress) -> Filling | None:
 # ── Continual ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """How demonstrations come in rounds, and who learns them."""
+
+    order: Order = "domain"
+    n: int = 10
+    methods: Sequence[StreamMethod] = ("student",)
+
+
 def measure_continual(
     files: Files,
     encoder: Encoder,
+    rounds: Rounds,
     *,
-    order: Order = "domain",
-    n_rounds: int = 10,
-    methods: Sequence[StreamMethod] = ("student",),
     seed: int = 0,
     is_fast: bool = False,
     progress: Progress = SILENT,
@@ -228,6 +226,7 @@ def measure_continual(
         RequestError: There are fewer demonstrations than rounds.
     """
     watch = Stopwatch()
+    order, n_rounds, methods = rounds.order, rounds.n, rounds.methods
     o = student_options(seed)
     if is_fast:
         o = replace(o, n_fit=_FAST_FIT, hides_tools=False)
@@ -238,7 +237,8 @@ def measure_continual(
         )
     stream = Stream.of(files.train, test, order, n_rounds, seed)
     read = read_all(files.train, encoder, o, progress)
-    readings = Student(encoder, files.train.tools, o).read([d.request for d in test.demonstrations])
+    asked = Student(encoder, files.train.tools, o).read([d.request for d in test.demonstrations])
+    readings = Readings(read, asked)
     found: dict[str, dict[str, object]] = {}
     left_out: dict[str, str] = {}
     for method in dict.fromkeys(("student", *methods)):
@@ -252,9 +252,8 @@ def measure_continual(
             continue
         name: Method = "heads" if method == "heads" else "recall" if method == "recall" else "student"
         with_joint = method == "student" or not is_fast
-        found[method], joint = run_student(
-            stream, name, read, readings, encoder, o, progress, with_joint=with_joint
-        )  # fmt: skip
+        blank = Student(encoder, files.train.tools, options_for(name, o))
+        found[method], joint = run_student(stream, name, blank, readings, progress, with_joint=with_joint)
         if method == "student":
             found["joint"] = joint
     document: dict[str, object] = {
@@ -289,7 +288,7 @@ def _trained(
         with tempfile.TemporaryDirectory(prefix="hearth-bench-") as folder:
             trainer = RoundTrainer(stream.train.tools, encoder, seed)
             n_replayed = _N_REPLAYED if method == "replay" else 0
-            learner = TrainedLearner(stream.train, stream.test, trainer, Path(folder), seed, n_replayed)
+            learner = TrainedLearner(stream, trainer, Path(folder), seed, n_replayed)
             found[method] = run_stream(stream, learner, f"Stream of {len(stream.rounds)} rounds, {method}", progress)
     except (MissingExtraError, RequestError) as error:
         return str(error)

@@ -9,13 +9,20 @@ from collections.abc import Mapping, Sequence
 import httpx
 import pytest
 
-from hearth.models.llm.openai_endpoint import RemoteModel
+from hearth.models.llm.openai_endpoint import Endpoint, RemoteModel
 from hearth.models.llm.scripted import HashEncoder, ScriptedModel
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Parameter, Plan, Refusal, Request, Step, ToolSpec
 from hearth_bench.data.q2a_instructions import OWNERS
 from hearth_bench.measure.learning.few_shot import repeated, scripted_endpoint
-from hearth_bench.suites.q2a.few_shot_suite import Choice, Example, FewShotPlanner, WithExamples, measure_few_shot
+from hearth_bench.suites.q2a.few_shot_suite import (
+    Choice,
+    Choosing,
+    Example,
+    FewShotPlanner,
+    WithExamples,
+    measure_few_shot,
+)
 from hearth_bench.suites.q2a.q2a_suite import OwnerRun
 
 TOOLS = {"add_note": ToolSpec("add_note", "Write a note.", (Parameter("text", "text", is_required=True),))}
@@ -29,7 +36,7 @@ POOL = [*(note(f"thing {k}", k + 1) for k in range(6)), Example("sing", None, No
 
 
 def planner(choice: Choice, k: int = 2) -> FewShotPlanner:
-    return FewShotPlanner(ScriptedModel(()), HashEncoder(), POOL, choice, k=k)
+    return FewShotPlanner(ScriptedModel(()), HashEncoder(), POOL, Choosing(choice, k))
 
 
 def test_the_nearest_stands_last_and_nothing_is_from_later() -> None:
@@ -56,11 +63,12 @@ def test_examples_stand_between_the_instructions_and_the_request() -> None:
 
 def test_a_model_behind_http_plans_as_it_is_shown() -> None:
     with scripted_endpoint() as url:
-        remote = RemoteModel(url, "m", "", httpx.HTTPTransport())
+        remote = RemoteModel(Endpoint(url, "m"), httpx.HTTPTransport())
         try:
-            shown = FewShotPlanner(remote, HashEncoder(), POOL, "nearest", k=2)
+            shown = FewShotPlanner(remote, HashEncoder(), POOL, Choosing("nearest", 2))
             found = shown.plan(Request("note thing 3", FIXED_NOW), Context(), TOOLS)
-            none = FewShotPlanner(remote, HashEncoder(), POOL, "none").plan(Request("x y", FIXED_NOW), Context(), TOOLS)
+            plain = FewShotPlanner(remote, HashEncoder(), POOL, Choosing("none"))
+            none = plain.plan(Request("x y", FIXED_NOW), Context(), TOOLS)
         finally:
             remote.close()
     assert isinstance(found, Plan)
@@ -81,6 +89,6 @@ def test_what_is_judged_is_never_shown(choice: Choice) -> None:
     asked = {sample.request.text for sample in run.asked("dev")}
     pool = [Example.of(sample) for sample in run.samples if sample.split == "stream"]
     assert not asked & {one.text for one in pool}
-    numbers = measure_few_shot(Repeats(), HashEncoder(), [run], "dev", choice, k=1, seed=0).numbers()
+    numbers = measure_few_shot(Repeats(), HashEncoder(), [run], "dev", Choosing(choice, 1)).numbers()
     assert numbers["n"] == 3
     assert 0 <= numbers["right"] <= 1

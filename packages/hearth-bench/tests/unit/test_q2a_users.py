@@ -17,9 +17,9 @@ from hearth.formats.run_record import write_json
 from hearth.types import Plan, Refusal
 from hearth_bench.data.q2a_instructions import read_owner
 from hearth_bench.ianvs.case_outcome import Outcome, read_outcome, write_outcome
-from hearth_bench.ianvs.cases.local_processes import Case, Event, LocalEngine
+from hearth_bench.ianvs.cases.local_processes import Case, Conditions, Event, LocalEngine
 from hearth_bench.suites.q2a import q2a_users
-from hearth_bench.suites.q2a.q2a_suite import OwnerRun, UserResult, Way, q2a_document
+from hearth_bench.suites.q2a.q2a_suite import OwnerRun, Part, UserResult, Way, q2a_document
 from hearth_bench.suites.q2a.q2a_users import PROGRAM, result_from_json, result_to_json, run_user, users_side_by_side
 
 WAYS: tuple[Way, ...] = ("untaught", "shared", "personal")
@@ -63,7 +63,7 @@ def test_a_result_comes_back_to_the_bit() -> None:
 
 
 def test_owners_come_back_in_the_order_asked(tmp_path: Path) -> None:
-    found = users_side_by_side(ScriptedEngine(), tmp_path, "dev", ["tomas", "aisha"], SILENT, n_each=3)
+    found = users_side_by_side(ScriptedEngine(), tmp_path, Part("dev", ["tomas", "aisha"], n_each=3), SILENT)
     assert found == [result_of("tomas"), result_of("aisha")]
     assert json.loads((tmp_path / "aisha" / "user.json").read_text()) == {
         "owner": "aisha", "owners": ["tomas", "aisha"], "split": "dev", "has_student": True, "n_each": 3,
@@ -78,32 +78,32 @@ def test_an_owner_who_fails_is_named_and_the_others_are_on_disk(tmp_path: Path) 
     blank = Case(0, "", tmp_path)
     fault = Event(blank, has_ended=True, fault="its process was ended by SIGKILL")
     with pytest.raises(RequestError, match=r"tomas: its process was ended by SIGKILL; see .*log.txt"):
-        users_side_by_side(ScriptedEngine({"tomas": fault}), tmp_path, "dev", ["tomas", "aisha"], SILENT)
+        users_side_by_side(ScriptedEngine({"tomas": fault}), tmp_path, Part("dev", ["tomas", "aisha"]), SILENT)
     done = read_outcome(tmp_path / "aisha")
     assert done is not None
     assert done.status == "done"
     full = Event(blank, has_ended=True, fault="cannot write: No space left", could_write=False)
     with pytest.raises(StoreError, match="tomas: cannot write: No space left"):
-        users_side_by_side(ScriptedEngine({"tomas": full}), tmp_path, "dev", ["tomas", "aisha"], SILENT)
+        users_side_by_side(ScriptedEngine({"tomas": full}), tmp_path, Part("dev", ["tomas", "aisha"]), SILENT)
 
 
 def test_what_an_earlier_run_left_does_not_count(tmp_path: Path) -> None:
-    users_side_by_side(ScriptedEngine(), tmp_path, "dev", ["jun"], SILENT)
+    users_side_by_side(ScriptedEngine(), tmp_path, Part("dev", ["jun"]), SILENT)
     gone = Event(Case(0, "", tmp_path), has_ended=True, fault="its process ended with code 1")
     with pytest.raises(RequestError, match="jun: its process ended with code 1"):
-        users_side_by_side(ScriptedEngine({"jun": gone}), tmp_path, "dev", ["jun"], SILENT)
+        users_side_by_side(ScriptedEngine({"jun": gone}), tmp_path, Part("dev", ["jun"]), SILENT)
 
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "users").write_text("a file")
     with pytest.raises(StoreError, match=r"cannot make .*choose another folder"):
-        users_side_by_side(ScriptedEngine(), tmp_path / "users", "dev", ["jun"], SILENT)
+        users_side_by_side(ScriptedEngine(), tmp_path / "users", Part("dev", ["jun"]), SILENT)
 
 
 def test_the_program_writes_what_came_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {"owner": "jun", "owners": ["jun"], "split": "dev", "has_student": False, "n_each": 3}
     (tmp_path / "user.json").write_text(json.dumps(asked))
-    monkeypatch.setattr(q2a_users, "measure_user", lambda _encoder, owner, *_, n_each, **__: result_of(owner, n_each))
+    monkeypatch.setattr(q2a_users, "measure_user", lambda _encoder, owner, part, _report: result_of(owner, part.n_each))
     run_user(tmp_path, lambda _doing, _share: None)
     assert result_from_json(json.loads((tmp_path / "result.json").read_text())) == result_of("jun")
 
@@ -127,7 +127,9 @@ def test_the_program_writes_what_came_of_it(tmp_path: Path, monkeypatch: pytest.
 def test_real_processes_say_why_they_end(tmp_path: Path) -> None:
     """Two at once, who have no home."""
     with pytest.raises(RequestError) as raised:
-        users_side_by_side(LocalEngine(2, program=PROGRAM), tmp_path, "dev", ["nobody", "noone"], SILENT)
+        users_side_by_side(
+            LocalEngine(2, Conditions(program=PROGRAM)), tmp_path, Part("dev", ["nobody", "noone"]), SILENT
+        )
     assert "nobody: cannot read nobody.world.json: No such file" in str(raised.value)
     assert "noone: cannot read noone.world.json" in str(raised.value)
     assert (tmp_path / "noone" / "log.txt").exists()
@@ -139,9 +141,9 @@ def test_sums_are_made_by_one_thread_unless_more_are_asked_for(monkeypatch: pyte
     monkeypatch.setattr(
         "hearth_bench.ianvs.cases.local_processes.subprocess.Popen", lambda *_, env, **__: given.append(env)
     )
-    LocalEngine(program=PROGRAM)
+    LocalEngine(conditions=Conditions(program=PROGRAM))
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "8")
-    LocalEngine(2, seed=2**32 + 7)
+    LocalEngine(2, Conditions(seed=2**32 + 7))
     assert [(env["OPENBLAS_NUM_THREADS"], env["PYTHONHASHSEED"]) for env in given] == [("1", "0"), ("8", "7")]
 
 

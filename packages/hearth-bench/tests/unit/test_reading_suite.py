@@ -9,7 +9,7 @@ import pytest
 
 from hearth.cli.progress import Progress
 from hearth.errors import RequestError
-from hearth.memory.inquiry.answer_reading import AnswerReader
+from hearth.memory.inquiry.reading.answer_reading import AnswerReader
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth_bench.suites.reading.question_file import (
     DocumentQuestion,

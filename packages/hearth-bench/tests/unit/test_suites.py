@@ -12,7 +12,7 @@ from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth.types import Demonstration, Plan, Step, ToolSpec
 from hearth_bench.data.datasets import PlanData, graph_of
 from hearth_bench.metrics.plan_metrics import average_accuracy, backward_transfer
-from hearth_bench.suites.continual_suite import Stream, rounds_of, run_student, tasks_of
+from hearth_bench.suites.continual_suite import Readings, Stream, rounds_of, run_student, tasks_of
 from hearth_bench.suites.planning_suite import (
     METHODS,
     Method,
@@ -99,7 +99,8 @@ def test_a_stream_ends_where_joint_training_does(method: Method) -> None:
     stream = Stream.of(TRAIN, TEST, "domain", 4, 0)
     taught = read_all(TRAIN, ENCODER, OPTIONS)
     readings = Student(ENCODER, TOOLS, OPTIONS).read([d.request for d in TEST.demonstrations])
-    results, joint = run_student(stream, method, taught, readings, ENCODER, OPTIONS)
+    blank = Student(ENCODER, TRAIN.tools, options_for(method, OPTIONS))
+    results, joint = run_student(stream, method, blank, Readings(taught, readings))
     r = np.array(results["r_matrix"])
     assert r.shape == (4, 4)
     assert results["acc"] == pytest.approx(average_accuracy(r), abs=1e-3)

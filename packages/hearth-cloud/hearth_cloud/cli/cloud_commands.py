@@ -134,7 +134,7 @@ def serve(folder: Path, host: str | None, port: int | None, log: str, beside: bo
 def _serve(settings: CloudSettings, listening: socket.socket, log: str) -> None:
     import uvicorn
 
-    from hearth_cloud.service.connection_limits import Bounds, Connection
+    from hearth_cloud.service.access.connection_limits import Bounds, Connection
     from hearth_cloud.service.logs import start_logging
     from hearth_cloud.service.service import create_app
 
@@ -351,7 +351,7 @@ def offer(folder: Path, adapter: Path, profiles: tuple[Profile, ...]) -> None:
     with _opened(settings) as storage:
         for profile in dict.fromkeys(profiles or get_args(Profile)):
             fingerprint = fingerprint_of(record, profile)
-            made = artifacts.offer(storage, key, "adapter", profile, data, fingerprint=fingerprint)
+            made = artifacts.offer(storage, key, "adapter", profile, data, artifacts.MadeOf(fingerprint))
             click.echo(f"Offered to {profile}: number {made.serial}, {made.n_bytes:,} bytes, {made.sha256[:12]}…")
     click.echo(f"It is for the model {clean(record.base)} (SHA-256 {record.base_sha256[:12]}…) alone.")
 

@@ -258,11 +258,11 @@ def _done(env: Environment, http: httpx.Client, kind: Kind, outcome: Outcome, *,
 
 def _tell(env: Environment, http: httpx.Client, kind: Kind, status: Status, outcome: Outcome | None) -> str:
     """Report to the local controller; a failure to report is told to the user, and the work stands."""
-    from hearth_cloud.sedna.sedna_protocol import report
+    from hearth_cloud.sedna.sedna_protocol import Told, report
 
     results = outcome.results if outcome else ()
     info = outcome.info if outcome else None
-    fault = report(env, http, kind, status, owner_kind=_OWNERS[kind], results=results, info=info)
+    fault = report(env, http, Told(kind, status, _OWNERS[kind], results, info))
     if fault:
         click.echo(f"not reported: {clean(fault)}", err=True)
     return fault

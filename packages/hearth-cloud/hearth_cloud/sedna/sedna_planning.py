@@ -26,7 +26,7 @@ from hearth.protocols import Encoder
 from hearth.types import OWNER, Demonstration, Plain, Plan, Refusal, ToolSpec
 from hearth_cloud.sedna.sedna_dataset import read_requests
 from hearth_cloud.sedna.sedna_model import Model, read_model
-from hearth_cloud.sedna.sedna_protocol import BigModel, Environment, report, request_id
+from hearth_cloud.sedna.sedna_protocol import BigModel, Environment, Told, report, request_id
 from hearth_cloud.sedna.sedna_training import Outcome
 
 if TYPE_CHECKING:
@@ -294,7 +294,7 @@ def little_model(
         n_hard += sum(bool(row["is_hard"]) for row in rows)
         n_failed += sum("fault" in row for row in rows)
         info = _counted(n, n_hard, started)
-        if fault := report(env, http, "inference", "running", owner_kind=SERVICE, info=info):
+        if fault := report(env, http, Told("inference", "running", SERVICE, info=info)):
             notes.append(fault)
     notes.append(f"answered {n} requests, {n_hard} put to the big model, {n_failed} of them in vain: {out}")
     return Outcome((), _counted(n, n_hard, started), tuple(dict.fromkeys(notes)))

@@ -217,16 +217,18 @@ class BigModel:
 # ── Reports ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def report(
-    env: Environment,
-    http: httpx.Client,
-    kind: Kind,
-    status: Status,
-    *,
-    owner_kind: str,
-    results: Sequence[Mapping[str, object]] = (),
-    info: Mapping[str, object] | None = None,
-) -> str:
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a worker tells of its work."""
+
+    kind: Kind
+    status: Status
+    owner_kind: str
+    results: Sequence[Mapping[str, object]] = ()
+    info: Mapping[str, object] | None = None
+
+
+def report(env: Environment, http: httpx.Client, told: Told) -> str:
     """Tell the node's local controller the outcome of the work, as Sedna's workers do.
 
     Returns:
@@ -238,14 +240,14 @@ def report(
         "name": env.worker,
         "namespace": env.get("NAMESPACE", "default"),
         "ownerName": env.get("JOB_NAME", env.get("SERVICE_NAME", "hearth")),
-        "ownerKind": owner_kind,
-        "kind": kind,
-        "status": status,
+        "ownerKind": told.owner_kind,
+        "kind": told.kind,
+        "status": told.status,
     }
-    if results:
-        message["results"] = [dict(one) for one in results]
-    if info:
-        message["ownerInfo"] = dict(info)
+    if told.results:
+        message["results"] = [dict(one) for one in told.results]
+    if told.info:
+        message["ownerInfo"] = dict(told.info)
     url = f"{env.get('LC_SERVER', LC_SERVER).rstrip('/')}/sedna/workers/{env.worker}/info"
     fault = ""
     for _ in range(_MAX_REPORT_TRIES):

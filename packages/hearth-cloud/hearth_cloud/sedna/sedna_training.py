@@ -17,10 +17,11 @@ from pathlib import Path
 
 from hearth.errors import ConfigError, RequestError, StoreError
 from hearth.learning.demonstration_store import Entry, why_not, why_touched
+from hearth.learning.drafting import Drafts
 from hearth.learning.tasks import grouped
 from hearth.learning.versions import promotion_gate
 from hearth.learning.versions.promotion_gate import Verdict, node_f1
-from hearth.learning.versions.version_report import Progress, describe, scores_of
+from hearth.learning.versions.version_report import Progress, describe, scored, tasks_of
 from hearth.planning.ranking.ranker import Student
 from hearth.protocols import Encoder
 from hearth.types import Demonstration, ToolSpec
@@ -30,6 +31,8 @@ from hearth_cloud.sedna.sedna_protocol import Environment
 
 _N_AT_ONCE = 32
 _N_BEFORE = 400
+_N_JUDGED = 600
+"""Number of samples on which models are compared."""
 _OPERATORS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "=": operator.eq}
 METRICS = ("tool_f1", "exact_tools", "exact_order", "confidence")
 
@@ -75,7 +78,10 @@ def train(env: Environment, encoder: Encoder, tools: Mapping[str, ToolSpec], pro
         student.learn(demonstrations[start : start + _N_AT_ONCE])
         progress("learning", min(start + _N_AT_ONCE, len(demonstrations)), len(demonstrations))
     student.renew()
-    made = describe(student, student.ids, before.keys(), progress)
+    drafts = Drafts(student)
+    tasks = tasks_of(drafts, student.ids)
+    judged = promotion_gate.choose({task.name: task.members for task in tasks}, _N_JUDGED)
+    made = describe(drafts, tasks, {*judged, *before}, progress)
     verdict = _verdict(last, before, made.scores, sorted(fresh))
     if last is not None and not verdict.is_promoted:
         notes.append(f"the gate refused the batch: {verdict.reason}; the last model stays")
@@ -133,15 +139,13 @@ def _before(student: Student, last: Model | None, fresh: Mapping[str, Demonstrat
     if last is None:
         return {}
     own = promotion_gate.drawn((id for id in student.ids if id not in fresh), _N_BEFORE)
-    scores = {}
-    for start in range(0, len(own), _N_AT_ONCE):
-        part = own[start : start + _N_AT_ONCE]
-        for id, ranking in zip(part, student.rank_left_out(part)):
-            planned = ranking.candidates[0].tools if ranking.candidates else ()
-            scores[id] = node_f1(planned, student.taught(id).sequence)
+    scores = scored(Drafts(student), own)
     strange = promotion_gate.drawn((id for id in fresh if id not in set(student.ids)), _N_BEFORE)
-    readings = student.read([fresh[id].request for id in strange])
-    return {**scores, **scores_of(strange, student.rank_readings(readings), fresh)}
+    rankings = student.rank_readings(student.read([fresh[id].request for id in strange]))
+    for id, found in zip(strange, rankings, strict=True):
+        tools = found.candidates[0].tools if found.candidates else ()
+        scores[id] = node_f1(tools, [step.tool for step in fresh[id].plan.steps])
+    return scores
 
 
 def _verdict(

@@ -13,7 +13,7 @@ from starlette.responses import StreamingResponse
 from hearth.formats import edge_protocol
 from hearth.formats.edge_protocol import Manifest, Problem, Profile
 from hearth_cloud.problems import JSON, Fault
-from hearth_cloud.service.admission import passed
+from hearth_cloud.service.access.admission import passed
 from hearth_cloud.service.routing import PROBLEMS, Cloud, cloud_of, headers, profile_of
 from hearth_cloud.statistics import artifacts
 

@@ -15,8 +15,8 @@ from hearth.formats import edge_protocol
 from hearth.formats.edge_protocol import AnswerAsked, AnswerGiven, PlanGiven, Problem
 from hearth_cloud.cloud_settings import CloudSettings
 from hearth_cloud.problems import JSON, Fault
-from hearth_cloud.service.admission import passed
-from hearth_cloud.service.limits import Quotas
+from hearth_cloud.service.access.admission import passed
+from hearth_cloud.service.access.limits import Quotas
 from hearth_cloud.service.logs import Log
 from hearth_cloud.service.prometheus_metrics import Numbers
 from hearth_cloud.service.spool import Spool

@@ -12,6 +12,7 @@ import datetime as dt
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -33,7 +34,7 @@ from hearth.formats.edge_protocol import (
     TasksGiven,
 )
 from hearth.formats.plan_json import tools_from_json
-from hearth.models.llm.openai_endpoint import RemoteModel, endpoint
+from hearth.models.llm.openai_endpoint import Endpoint, Patience, RemoteModel, url_of
 from hearth.protocols import Encoder, LanguageModel
 from hearth.version import __version__
 from hearth_cloud.cloud_settings import FILE, AnswersSettings, CloudSettings, TeacherSettings
@@ -41,13 +42,13 @@ from hearth_cloud.outbound import NamedHosts
 from hearth_cloud.problems import JSON, Fault
 from hearth_cloud.sedna import sedna_protocol
 from hearth_cloud.service import artifact_routes, statistics_routes
-from hearth_cloud.service.admission import POINTERS, Gate, check_only_agent, passed
+from hearth_cloud.service.access.admission import POINTERS, Books, EntryRules, Gate, check_only_agent, passed
+from hearth_cloud.service.access.limits import Quotas
+from hearth_cloud.service.access.shared_rates import RequestRates
 from hearth_cloud.service.general_answers import Answering, ModelAnswers, RecordedAnswers
-from hearth_cloud.service.limits import Quotas
 from hearth_cloud.service.logs import Log
 from hearth_cloud.service.prometheus_metrics import Numbers
 from hearth_cloud.service.routing import PROBLEMS, Cloud, cloud_of, headers, key_of, read, takes, told
-from hearth_cloud.service.shared_rates import RequestRates
 from hearth_cloud.service.spool import Spool
 from hearth_cloud.service.teaching_queue import (
     Answers,
@@ -56,6 +57,7 @@ from hearth_cloud.service.teaching_queue import (
     ModelTeacher,
     Planning,
     Queue,
+    QueueBounds,
     Recorded,
     StudentTeacher,
     Toolset,
@@ -85,12 +87,19 @@ _POINTED = ("demonstration", "statistics", "question")
 """Kinds of messages that a pointer may name; any other is counted as `other`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Teachers:
+    """Who plans for devices, and who answers their general questions."""
+
+    planning: Planning | None = None
+    answering: Answering | None = None
+
+
 def create_app(
     settings: CloudSettings,
     storage: Storage | None = None,
     *,
-    teacher: Planning | None = None,
-    answering: Answering | None = None,
+    teachers: Teachers = Teachers(),
     key: Ed25519PrivateKey | None = None,
     monotonic: Callable[[], float] = time.monotonic,
     environ: Mapping[str, str] = os.environ,
@@ -99,7 +108,7 @@ def create_app(
 
     Args:
         storage: When left out, opened as the settings say and closed with the application.
-        teacher, answering: As the settings say when left out.
+        teachers: As the settings say where left out.
         key: Read from the settings' file when left out.
         monotonic: Seconds from any origin; replaced in tests.
     Raises:
@@ -108,8 +117,8 @@ def create_app(
     """
     owned = storage is None
     storage = storage or StoragePlace.of(settings, environ).open()
-    teacher = teacher or _teacher(settings, storage, environ)
-    answering = answering or _answering(settings, environ)
+    teacher = teachers.planning or _teacher(settings, storage, environ)
+    answering = teachers.answering or _answering(settings, environ)
     key = key or read_key(settings.path(settings.service.key_file))
     cloud = _parts(settings, storage, teacher, answering, key, monotonic)
 
@@ -141,7 +150,8 @@ def create_app(
     tokens = Tokens(storage, monotonic)
     rates = RequestRates.of(settings.limits, settings.redis_url(environ), monotonic, cloud.log)
     app.state.rates = rates
-    app.add_middleware(Gate, settings, tokens, cloud.quotas, cloud.numbers, cloud.log, rates, monotonic)
+    rules, books = EntryRules(tokens, cloud.quotas, rates), Books(cloud.numbers, cloud.log)
+    app.add_middleware(Gate, settings, rules, books, monotonic)
     return app
 
 
@@ -498,34 +508,26 @@ def _model(chosen: TeacherSettings | AnswersSettings, table: str, environ: Mappi
     named = f"{table} of {FILE}"
     key = secret("api_key_env", chosen.api_key_env, named, environ) if chosen.api_key_env else ""
     url = secret("base_url_env", chosen.base_url_env, named, environ) if chosen.base_url_env else chosen.base_url
-    way = NamedHosts(endpoint(url, named))
-    return RemoteModel(url, chosen.model, key, way, timeout_s=chosen.timeout_s, table=named)
+    way = NamedHosts(url_of(url, named))
+    return RemoteModel(Endpoint(url, chosen.model, key, named), way, Patience(chosen.timeout_s))
 
 
 def _plan_queue(teacher: Planning, settings: CloudSettings, numbers: Numbers) -> Queue[Asked, PlanGiven]:
     limits = settings.limits
-    return Queue(
-        teacher.plans,
+    bounds = QueueBounds(
         # Where several processes plan in parallel, a second thread in each has no core of its own.
         n_threads=1 if teacher.gains_by_batches and settings.service.workers > 1 else teacher.n_threads,
         n_waiting=limits.waiting,
         n_batch=limits.batch if teacher.gains_by_batches else 1,
         batch_s=limits.batch_ms / 1000,
         wait_s=limits.wait_s,
-        numbers=numbers,
     )
+    return Queue(teacher.plans, bounds, numbers)
 
 
 def _answer_queue(
     answering: Answering, settings: CloudSettings, numbers: Numbers
 ) -> Queue[AnswerAsked, AnswerGiven | None]:
     limits = settings.limits
-    return Queue(
-        lambda asked: [answering.answer(one) for one in asked],
-        n_threads=answering.n_threads,
-        n_waiting=limits.waiting,
-        n_batch=1,
-        batch_s=0.0,
-        wait_s=limits.wait_s,
-        numbers=numbers,
-    )
+    bounds = QueueBounds(answering.n_threads, limits.waiting, n_batch=1, batch_s=0.0, wait_s=limits.wait_s)
+    return Queue(lambda asked: [answering.answer(one) for one in asked], bounds, numbers)

@@ -26,10 +26,10 @@ from hearth.formats.edge_protocol import (
 )
 from hearth_cloud.cloud_settings import CloudSettings
 from hearth_cloud.problems import JSON, Fault
-from hearth_cloud.service.admission import check_only_agent, passed
+from hearth_cloud.service.access.admission import check_only_agent, passed
 from hearth_cloud.service.routing import PROBLEMS, Cloud, cloud_of, headers, key_of, profile_of, read, takes, told
 from hearth_cloud.statistics.shipped_statistics import Public
-from hearth_cloud.statistics.statistics_desk import Desk
+from hearth_cloud.statistics.statistics_desk import Desk, PriorMaking
 from hearth_cloud.statistics.workers import InTurn, Processes, RayWorkers, Workers
 from hearth_cloud.storage.cloud_storage import Storage
 from hearth_cloud.storage.storage_place import StoragePlace
@@ -45,7 +45,8 @@ def desk_of(app: FastAPI) -> Desk:
     if not isinstance(getattr(state, "statistics", None), Desk):
         cloud: Cloud = state.cloud
         workers = workers_of(cloud.settings, cloud.storage)
-        state.statistics = Desk(cloud.storage, cloud.settings.statistics, cloud.key, public=shipped, workers=workers)
+        making = PriorMaking(shipped, workers)
+        state.statistics = Desk(cloud.storage, cloud.settings.statistics, cloud.key, making=making)
     found = state.statistics
     assert isinstance(found, Desk)
     return found

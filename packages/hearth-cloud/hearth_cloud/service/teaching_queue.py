@@ -380,27 +380,32 @@ class _Waiting(Generic[Q, A]):
     answer: asyncio.Future[A]
 
 
+@dataclass(frozen=True, slots=True)
+class QueueBounds:
+    """How many questions are worked on and wait, and for how long."""
+
+    n_threads: int
+    n_waiting: int
+    n_batch: int
+    """Most questions that are worked on together."""
+    batch_s: float
+    """How long a batch waits for more of them."""
+    wait_s: float
+
+
 class Queue(Generic[Q, A]):
     """Answers questions in the order they came, in batches where the work gains by it."""
 
     def __init__(
         self,
         work: Callable[[Sequence[Q]], Sequence[A]],
-        *,
-        n_threads: int,
-        n_waiting: int,
-        n_batch: int,
-        batch_s: float,
-        wait_s: float,
+        bounds: QueueBounds,
         numbers: Numbers,
     ) -> None:
-        self._work = work
-        self._n_waiting, self._n_batch = n_waiting, n_batch
-        self._batch_s, self._wait_s = batch_s, wait_s
+        self._work, self._bounds = work, bounds
         self._numbers = numbers
         self._queue: asyncio.Queue[_Waiting[Q, A]] = asyncio.Queue()
-        self._threads = ThreadPoolExecutor(n_threads, thread_name_prefix="teaching")
-        self._n_threads = n_threads
+        self._threads = ThreadPoolExecutor(bounds.n_threads, thread_name_prefix="teaching")
         self._tasks: list[asyncio.Task[None]] = []
 
     def __len__(self) -> int:
@@ -409,7 +414,7 @@ class Queue(Generic[Q, A]):
 
     def start(self) -> None:
         """Start serving; call it within the event loop that asks."""
-        self._tasks = [asyncio.create_task(self._serve()) for _ in range(self._n_threads)]
+        self._tasks = [asyncio.create_task(self._serve()) for _ in range(self._bounds.n_threads)]
 
     async def stop(self) -> None:
         """Stop serving; waiting questions are answered with "ask again later"."""
@@ -427,23 +432,23 @@ class Queue(Generic[Q, A]):
     async def ask(self, question: Q) -> A:
         """Ask a question and wait for its answer. Raises: Fault: 503: Too many wait, or the answer took too long. Also
         what the work raises."""
-        if self._queue.qsize() >= self._n_waiting:
-            raise Fault(503, "busy", f"{self._n_waiting} questions wait already; ask again later", 1.0)
+        if self._queue.qsize() >= self._bounds.n_waiting:
+            raise Fault(503, "busy", f"{self._bounds.n_waiting} questions wait already; ask again later", 1.0)
         answer: asyncio.Future[A] = asyncio.get_running_loop().create_future()
         self._queue.put_nowait(_Waiting(question, answer))
         self._numbers.waiting.set(self._queue.qsize())
         try:
-            async with asyncio.timeout(self._wait_s):
+            async with asyncio.timeout(self._bounds.wait_s):
                 return await answer
         except TimeoutError:
-            raise Fault(503, "busy", f"no answer within {self._wait_s:g} s; ask again later", 5.0) from None
+            raise Fault(503, "busy", f"no answer within {self._bounds.wait_s:g} s; ask again later", 5.0) from None
 
     async def _serve(self) -> None:
         while True:
             batch = [await self._queue.get()]
-            if self._n_batch > 1 and self._batch_s and self._queue.empty():
-                await asyncio.sleep(self._batch_s)
-            while len(batch) < self._n_batch and not self._queue.empty():
+            if self._bounds.n_batch > 1 and self._bounds.batch_s and self._queue.empty():
+                await asyncio.sleep(self._bounds.batch_s)
+            while len(batch) < self._bounds.n_batch and not self._queue.empty():
                 batch.append(self._queue.get_nowait())
             self._numbers.waiting.set(self._queue.qsize())
             batch = [one for one in batch if not one.answer.done()]  # drops questions whose client left

@@ -32,7 +32,7 @@ import sqlalchemy as sa
 
 from hearth.edge.federation.secure_aggregation import SEALED_BYTES, Keys, Opened, Row, alias_of, total
 from hearth.errors import StatisticsError
-from hearth_cloud.storage.cloud_storage import Part, Round, Storage
+from hearth_cloud.storage.cloud_storage import NewPart, Part, Round, RoundEnd, Storage
 
 State = Literal["shares", "rows", "opening", "summing", "done", "void"]
 WORKING: tuple[State, ...] = ("shares", "rows", "opening", "summing")
@@ -229,7 +229,7 @@ class Rounds:
             for part in before:
                 if part.round.startswith(_LOBBY):
                     self._storage.drop_parts(connection, part.round, (_KEYS,), edge)
-            self._storage.put_part(lobby.id, edge, _KEYS, alias, said, connection=connection)
+            self._storage.put_part(NewPart(lobby.id, edge, _KEYS, alias, said), connection)
 
     def place(self, edge: str) -> Place:
         """Return where an edge stands now."""
@@ -256,7 +256,7 @@ class Rounds:
                 return  # sent again
             group.check_shares(alias, boxes)
             said = {name: to_text(box) for name, box in boxes.items()}
-            self._storage.put_part(round, edge, _SHARES, alias, said, connection=connection)
+            self._storage.put_part(NewPart(round, edge, _SHARES, alias, said), connection)
             self._locked(connection, round)
 
     def take_row(self, edge: str, round: str, body: bytes) -> None:
@@ -269,7 +269,7 @@ class Rounds:
         with self._storage.storing(body) as (connection, sha256):
             group, alias = self._turn(connection, edge, round)
             group.check_row(alias, body)
-            self._storage.put_part(round, edge, _ROW, alias, {}, blob=sha256, connection=connection)
+            self._storage.put_part(NewPart(round, edge, _ROW, alias, {}, sha256), connection)
             self._locked(connection, round)
 
     def take_opening(self, edge: str, round: str, opened: Opened) -> Group | None:
@@ -283,7 +283,7 @@ class Rounds:
                 "seeds": {name: to_text(share) for name, share in opened.seeds.items()},
                 "keys": {name: to_text(share) for name, share in opened.keys.items()},
             }
-            self._storage.put_part(round, edge, _OPENING, alias, said, connection=connection)
+            self._storage.put_part(NewPart(round, edge, _OPENING, alias, said), connection)
             group = self._locked(connection, round) or group
             return group if group.state == "summing" else None
 
@@ -322,12 +322,12 @@ class Rounds:
         """Keep a group's sum and drop what it was made of; return False if somebody else did."""
         summed = ("sum", body, data)
         given = [group.edges[alias] for alias in group.rows]
-        return self._storage.close_round(group.id, "summing", "done", group.about, _LEFT, summed, given)
+        return self._storage.close_round(group.id, "summing", RoundEnd("done", group.about, _LEFT, summed, given))
 
     def void(self, group: Group, reason: str) -> bool:
         """End a group without a sum; return False if it ended otherwise."""
         about = replace(group, reason=reason).about
-        return self._storage.close_round(group.id, group.state, "void", about, _LEFT)
+        return self._storage.close_round(group.id, group.state, RoundEnd("void", about, _LEFT))
 
     def _gather(self, profile: str) -> None:
         """Make groups of those who wait, if it is time."""
@@ -354,7 +354,7 @@ class Rounds:
             group = Group(secrets.token_hex(8), profile, threshold, self._n_values[profile], now, "shares")
             self._storage.put_round(group.id, group.state, group.about, connection)
             for part in members:
-                self._storage.put_part(group.id, part.edge, _KEYS, part.id, part.about, connection=connection)
+                self._storage.put_part(NewPart(group.id, part.edge, _KEYS, part.id, part.about), connection)
 
     def _lobby(self, connection: sa.Connection, profile: str) -> Round:
         """Return where the edges of a profile wait; nobody else changes it until the transaction ends."""

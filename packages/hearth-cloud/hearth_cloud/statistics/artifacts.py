@@ -11,6 +11,7 @@ nothing). Not covered: access control beyond tokens: every edge whose token is v
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import sqlalchemy as sa
@@ -26,18 +27,26 @@ _N_TRIES = 5
 _PLACES = tuple(f"{kind} {profile}" for kind in get_args(OfferedKind) for profile in get_args(Profile))
 
 
+@dataclass(frozen=True, slots=True)
+class MadeOf:
+    """What an artifact was made of, as its manifest says."""
+
+    fingerprint: str
+    """Of the model or the features it fits."""
+    n_edges: int = 0
+    n_demonstrations: int = 0
+    epsilon: float | None = None
+    """Privacy of its noise; None without noise."""
+    delta: float | None = None
+
+
 def offer(
     storage: Storage,
     key: Ed25519PrivateKey,
     kind: OfferedKind,
     profile: Profile,
     body: bytes,
-    *,
-    fingerprint: str,
-    n_edges: int = 0,
-    n_demonstrations: int = 0,
-    epsilon: float | None = None,
-    delta: float | None = None,
+    made_of: MadeOf,
 ) -> Manifest:
     """Store bytes, sign a manifest for them, and offer them as the newest of their kind.
 
@@ -51,11 +60,11 @@ def offer(
             kind=kind,
             sha256=storage.put_blob(body),
             n_bytes=len(body),
-            fingerprint=fingerprint,
-            n_edges=n_edges,
-            n_demonstrations=n_demonstrations,
-            epsilon=epsilon,
-            delta=delta,
+            fingerprint=made_of.fingerprint,
+            n_edges=made_of.n_edges,
+            n_demonstrations=made_of.n_demonstrations,
+            epsilon=made_of.epsilon,
+            delta=made_of.delta,
             serial=serial,
             made=storage.now(),
         ).signed(key)

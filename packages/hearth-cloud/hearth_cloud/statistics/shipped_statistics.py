@@ -55,7 +55,8 @@ class Public:
     def shipped(cls, encoder: Encoder) -> Public:
         """Read the demonstrations of this version of Hearth."""
         shown = [one for one in shipped_demonstrations() if one.plan.steps]
-        return cls.of(encoder, load_tools(None).specs, shown, public_tools(), PROFILES["large"], PROFILES["small"])
+        sizes = PROFILES["large"], PROFILES["small"]
+        return cls.of(encoder, load_tools(None).specs, shown, public_tools(), sizes)
 
     @classmethod
     def of(
@@ -64,11 +65,10 @@ class Public:
         tools: Mapping[str, ToolSpec],
         demonstrations: list[Demonstration],
         public: frozenset[str],
-        largest: StudentOptions,
-        smallest: StudentOptions,
+        sizes: tuple[StudentOptions, StudentOptions],
     ) -> Public:
-        """Build from any demonstrations whose tools are public."""
-        large, small = Student(encoder, tools, largest), Student(encoder, tools, smallest)
+        """Build from any demonstrations whose tools are public; `sizes`: the largest profile and the smallest."""
+        large, small = (Student(encoder, tools, options) for options in sizes)
         large.learn(demonstrations)
         small.learn(demonstrations)
         given = large.statistics(public)

@@ -54,7 +54,7 @@ from hearth_cloud.statistics.public_acts import share_of
 from hearth_cloud.statistics.robust_merge import Merged, Seen, Terms, evidence_of, noisy, refusal, robust, shared
 from hearth_cloud.statistics.shipped_statistics import Public
 from hearth_cloud.statistics.workers import InTurn, Workers
-from hearth_cloud.storage.cloud_storage import GIVEN, Storage
+from hearth_cloud.storage.cloud_storage import GIVEN, NewPart, Storage
 
 PLAIN = "plain"
 _KIND = "statistics"
@@ -90,6 +90,16 @@ class Features:
         return self.layout(profile).fingerprint
 
 
+@dataclass(frozen=True, slots=True)
+class PriorMaking:
+    """What priors are made with, beside the contributions."""
+
+    public: Callable[[], Public] | None = None
+    """Reads public demonstrations; called when the first prior is made."""
+    workers: Workers | None = None
+    """Who adds contributions of many owners up; this process when left out."""
+
+
 class Desk:
     """The place where statistics come in and priors go out. May be used from several threads."""
 
@@ -99,23 +109,19 @@ class Desk:
         settings: StatisticsSettings,
         key: Ed25519PrivateKey,
         features: Features | None = None,
-        *,
-        public: Callable[[], Public] | None = None,
-        workers: Workers | None = None,
+        making: PriorMaking = PriorMaking(),
     ) -> None:
         """
         Args:
             features: The features that edges use; the shipped encoder and profiles when left out.
-            public: Function that reads public demonstrations; called when the first prior is made.
-            workers: Who adds contributions of many owners up; this process when left out.
         """
         self._storage, self._settings, self._key = storage, settings, key
         self._features = features or Features()
-        self._workers = workers or InTurn(storage)
+        self._workers = making.workers or InTurn(storage)
         self._lock, self._publishing = threading.Lock(), threading.Lock()
         self._is_one_waiting = False
         self._holder = secrets.token_hex(8)
-        self._read_public = public if settings.with_public else None
+        self._read_public = making.public if settings.with_public else None
         self._public: Public | None = None
         self._layouts = {profile: self._features.layout(profile) for profile in self._features.profiles()}
         rules = RoundRules(settings.k, max(settings.group, settings.k), settings.gather_s, settings.turn_s)
@@ -160,7 +166,7 @@ class Desk:
         if reason:
             return Receipt(id=id, refused=(Turned(id=id, reason=reason),))
         about = {"n": found.n_demonstrations, "profile": fingerprints[found.fingerprint]}
-        self._storage.replace_part(PLAIN, edge, _KIND, id, about, body)
+        self._storage.replace_part(NewPart(PLAIN, edge, _KIND, id, about), body)
         return Receipt(id=id, accepted=(id,))
 
     def withdraw(self, edge: str) -> bool:
@@ -405,14 +411,9 @@ class Desk:
         return _Read(self._storage, kept, self._features.of(profile))
 
     def _signed(self, profile: ProfileName, total: Statistics, epsilon: float | None) -> Manifest:
-        return artifacts.offer(
-            *(self._storage, self._key, "prior", profile, encode(total)),
-            fingerprint=total.fingerprint,
-            n_edges=total.n_edges,
-            n_demonstrations=total.n_demonstrations,
-            epsilon=epsilon,
-            delta=self._settings.delta if epsilon is not None else None,
-        )
+        delta = self._settings.delta if epsilon is not None else None
+        made_of = artifacts.MadeOf(total.fingerprint, total.n_edges, total.n_demonstrations, epsilon, delta)
+        return artifacts.offer(self._storage, self._key, "prior", profile, encode(total), made_of)
 
     def prior(self, profile: ProfileName) -> str | None:
         """Return the newest manifest; None if there is none yet."""

@@ -19,7 +19,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +97,18 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True)
+class NewPart:
+    """One edge's contribution to a round that is to be stored; `blob` as in `Part`."""
+
+    round: str
+    edge: str
+    kind: str
+    id: str
+    about: Mapping[str, Any]
+    blob: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """One edge's contribution to a round; `blob` is the hash of its bytes, empty where it has none."""
 
@@ -118,6 +130,20 @@ class Piece:
     """Hash of what went in."""
     about: Mapping[str, Any]
     blob: str
+
+
+@dataclass(frozen=True, slots=True)
+class RoundEnd:
+    """How a round ends."""
+
+    state: str
+    about: Mapping[str, Any]
+    drops: Sequence[str]
+    """Kinds of its parts that are deleted."""
+    summed: tuple[str, str, bytes] | None = None
+    """Kind, body and bytes of a manifest that becomes known in the same moment."""
+    given: Collection[str] = ()
+    """Edges of whom it is kept that they gave."""
 
 
 class Storage:
@@ -599,29 +625,18 @@ class Storage:
             rows = connection.execute(chosen.where(t.round_.c.state.in_(states)) if states else chosen).all()
         return tuple(Round(row.id, row.state, json.loads(row.about), _time(row.made)) for row in rows)
 
-    def put_part(
-        self,
-        round: str,
-        edge: str,
-        kind: str,
-        id: str,
-        about: Mapping[str, Any],
-        *,
-        blob: str = "",
-        state: str = "new",
-        connection: sa.Connection | None = None,
-    ) -> bool:
+    def put_part(self, part: NewPart, connection: sa.Connection | None = None) -> bool:
         """Store an edge's contribution to a round; return False, changing nothing, if it has already given one of this
         kind."""
         with self._within(connection) as within:
             insert = _insert(within, t.part).values(
-                round=round,
-                edge=edge,
-                kind=kind,
-                id=id,
-                state=state,
-                about=json.dumps(about),
-                blob=blob or None,
+                round=part.round,
+                edge=part.edge,
+                kind=part.kind,
+                id=part.id,
+                state="new",
+                about=json.dumps(part.about),
+                blob=part.blob or None,
                 made=_text(self._clock()),
             )
             return within.execute(insert.on_conflict_do_nothing().returning(t.part.c.id)).first() is not None
@@ -655,7 +670,7 @@ class Storage:
             chosen = sa.update(t.part).where(c.round == round, c.edge == edge, c.kind == kind)
             connection.execute(chosen.values(state=state))
 
-    def replace_part(self, round: str, edge: str, kind: str, id: str, about: Mapping[str, Any], data: bytes) -> None:
+    def replace_part(self, part: NewPart, data: bytes) -> None:
         """Store an edge's contribution with its bytes in place of the one before; the round is made where it is none.
 
         Raises:
@@ -663,9 +678,9 @@ class Storage:
         """
         try:
             with self.storing(data) as (connection, sha256):
-                self.ensure_round(connection, round)
-                loose = self.drop_parts(connection, round, (kind,), edge)
-                self.put_part(round, edge, kind, id, about, blob=sha256, connection=connection)
+                self.ensure_round(connection, part.round)
+                loose = self.drop_parts(connection, part.round, (part.kind,), part.edge)
+                self.put_part(replace(part, blob=sha256), connection)
         except sa.exc.IntegrityError:
             raise StoreLockedError("the same bytes were dropped meanwhile; try again") from None
         self._drop_objects(loose)
@@ -691,44 +706,31 @@ class Storage:
         chosen = chosen if edge is None else chosen.where(c.edge == edge)
         return self._drop_blobs(connection, connection.execute(chosen.returning(c.blob)).scalars().all())
 
-    def close_round(
-        self,
-        id: str,
-        was: str,
-        state: str,
-        about: Mapping[str, Any],
-        kinds: Sequence[str],
-        summed: tuple[str, str, bytes] | None = None,
-        given: Collection[str] = (),
-    ) -> bool:
-        """End a round that is in the state `was`, and delete its parts of these kinds; return False, changing nothing,
-        if somebody else ended it.
+    def close_round(self, id: str, was: str, end: RoundEnd) -> bool:
+        """End a round that is in the state `was`; return False, changing nothing, if somebody else ended it.
 
-        Args:
-            summed: Kind, body and bytes of a manifest that becomes known in the same moment.
-            given: Edges of whom it is kept that they gave.
         Raises:
             StoreLockedError: Another round was ended in the same moment; nothing was changed.
         """
         try:
             with contextlib.ExitStack() as open_:
                 sha256 = ""
-                if summed is not None:
-                    connection, sha256 = open_.enter_context(self.storing(summed[2]))
+                if end.summed is not None:
+                    connection, sha256 = open_.enter_context(self.storing(end.summed[2]))
                 else:
                     connection = open_.enter_context(self.begin())
                 round = self.locked_round(connection, id)
                 if round is None or round.state != was:
                     return False
-                if summed is not None:
-                    kind, body, _ = summed
+                if end.summed is not None:
+                    kind, body, _ = end.summed
                     serial = self._last_serial(connection, kind) + 1
                     self._insert_manifest(connection, kind, serial, body, sha256)
-                self.put_round(id, state, about, connection)
+                self.put_round(id, end.state, end.about, connection)
                 self.ensure_round(connection, GIVEN)
-                for edge in given:
-                    self.put_part(GIVEN, edge, GIVEN, id, {}, connection=connection)
-                loose = self.drop_parts(connection, id, kinds)
+                for edge in end.given:
+                    self.put_part(NewPart(GIVEN, edge, GIVEN, id, {}), connection)
+                loose = self.drop_parts(connection, id, end.drops)
         except sa.exc.IntegrityError:
             raise StoreLockedError("another round was ended at the same moment; try again") from None
         self._drop_objects(loose)

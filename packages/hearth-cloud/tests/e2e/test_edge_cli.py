@@ -23,7 +23,7 @@ from hearth.guard.egress.gateway import Egress
 from hearth.learning.llm.adapter_archive import fingerprint_of, pack
 from hearth.storage.database import Store
 from hearth_cloud.cloud_settings import CloudSettings
-from hearth_cloud.statistics.artifacts import offer
+from hearth_cloud.statistics.artifacts import MadeOf, offer
 from hearth_cloud.storage.cloud_storage import Storage
 from tests.story import Hearth
 from tests.unit.learning.test_adapter_archive import written
@@ -250,7 +250,7 @@ def test_an_adapter_is_fetched_when_the_owner_says_so_and_taken_by_nobody_else(
     data, record = pack(written(tmp_path / "made"))
     for profile in get_args(edge_protocol.Profile):
         model = fingerprint_of(record, profile)
-        offer(cloud.storage, cloud.cloud.key, "adapter", profile, data, fingerprint=model)
+        offer(cloud.storage, cloud.cloud.key, "adapter", profile, data, MadeOf(model))
 
     def fetched(*arguments: str) -> tuple[int, dict[str, str]]:
         done = hearth("edge", "sync", "--json", *arguments)

@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 from hearth.errors import HearthError, RequestError, StoreCorruptError, StoreError, StoreVersionError
-from hearth.learning.versions.version_report import describe, silent
+from hearth.learning.drafting import Drafts
+from hearth.learning.versions.version_report import describe, silent, tasks_of
 from hearth.planning.ranking.ranker import Student
 from hearth_cloud.sedna.sedna_dataset import read_samples
 from hearth_cloud.sedna.sedna_model import Manner, Model, read_model, write_model
@@ -30,7 +31,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     student.learn(lessons(8))
     student.renew()
     path = tmp_path_factory.mktemp("model") / "model.hearth"
-    made = describe(student, student.ids, (), silent)
+    made = describe(Drafts(student), tasks_of(Drafts(student), student.ids), student.ids, silent)
     write_model(path, Model.of(student, TOOLS, made, Manner(), {}))
     return path
 

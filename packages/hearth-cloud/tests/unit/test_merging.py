@@ -20,7 +20,7 @@ from hearth_cloud.statistics import merging
 from hearth_cloud.statistics.merging import Leaf, Rules, add_leaf, merged_in_pieces
 from hearth_cloud.statistics.robust_merge import Merged, Seen, Terms
 from hearth_cloud.statistics.workers import InTurn, Processes, R, RayWorkers, T, Work
-from hearth_cloud.storage.cloud_storage import Storage
+from hearth_cloud.storage.cloud_storage import NewPart, Storage
 from hearth_cloud.storage.storage_place import StoragePlace
 from tests.merging_world import PUBLIC, edges, poisoned, student
 from tests.small_world import lessons
@@ -58,7 +58,7 @@ def blobs(small_storage: Storage) -> dict[str, str]:
     """What 18 edges gave; each third the same, as sums are added, not compared."""
     for k, name in enumerate(NAMES):
         small_storage.add_token(name, name, f"{name} ".ljust(64, "0"), None)
-        small_storage.replace_part("plain", name, "statistics", "s", {}, encode(GIVEN[k % 3]))
+        small_storage.replace_part(NewPart("plain", name, "statistics", "s", {}), encode(GIVEN[k % 3]))
     return given(small_storage)
 
 
@@ -83,8 +83,10 @@ def test_pieces_give_the_same_sum_for_every_profile(small_storage: Storage, blob
 def test_who_contradicts_what_is_public_is_set_aside_with_the_reason(
     small_storage: Storage, blobs: dict[str, str]
 ) -> None:
-    small_storage.replace_part("plain", NAMES[0], "statistics", "s", {}, encode(poisoned(1, "swapped").seen_by(MEDIUM)))
-    small_storage.replace_part("plain", NAMES[1], "statistics", "s", {}, b"no statistics")
+    small_storage.replace_part(
+        NewPart("plain", NAMES[0], "statistics", "s", {}), encode(poisoned(1, "swapped").seen_by(MEDIUM))
+    )
+    small_storage.replace_part(NewPart("plain", NAMES[1], "statistics", "s", {}), b"no statistics")
     found = merged_in_pieces(small_storage, InTurn(small_storage), given(small_storage), RULES)["medium"]
     reasons = {one.edge: one.reason for one in found.judged if one.reason}
     assert "contradicted" in reasons[f"edge {NAMES[0]}"]
@@ -104,7 +106,7 @@ def test_a_merge_that_was_killed_goes_on_and_only_what_changed_is_done_again(
     again = Counting(small_storage)
     assert digests(merged_in_pieces(small_storage, again, blobs, RULES)) == digests(first)
     assert again.n == 0
-    small_storage.replace_part("plain", NAMES[3], "statistics", "s", {}, encode(GIVEN[1]))
+    small_storage.replace_part(NewPart("plain", NAMES[3], "statistics", "s", {}), encode(GIVEN[1]))
     one_more = Counting(small_storage)
     changed = merged_in_pieces(small_storage, one_more, given(small_storage), RULES)
     assert one_more.n == 1 + 2 * 2  # its leaf, and two nodes above it for each of two profiles

@@ -11,7 +11,7 @@ import pytest
 from cloud_fixtures import Clock, s3_running
 
 from hearth.errors import ConfigError, NotFound, StoreError
-from hearth_cloud.storage.cloud_storage import Storage
+from hearth_cloud.storage.cloud_storage import NewPart, Storage
 from hearth_cloud.storage.objects import Objects
 
 
@@ -97,8 +97,8 @@ def kept(tmp_path: Path, clock: Clock, failing: Failing) -> Iterator[Storage]:
 
 
 def test_bytes_lie_in_the_store_and_go_with_what_named_them(kept: Storage, failing: Failing) -> None:
-    kept.replace_part("plain", "kitchen", "statistics", "1", {}, b"first")
-    kept.replace_part("plain", "kitchen", "statistics", "2", {}, b"second")
+    kept.replace_part(NewPart("plain", "kitchen", "statistics", "1", {}), b"first")
+    kept.replace_part(NewPart("plain", "kitchen", "statistics", "2", {}), b"second")
     (part,) = kept.parts("plain")
     assert kept.read_blob(part.blob) == b"second"
     assert len(failing.names) == 1  # the first went at once
@@ -114,7 +114,7 @@ def test_the_same_bytes_are_kept_once(kept: Storage, failing: Failing) -> None:
 def test_an_object_that_a_killed_process_left_is_deleted_and_none_that_is_named(
     kept: Storage, failing: Failing, clock: Clock
 ) -> None:
-    kept.replace_part("plain", "kitchen", "statistics", "1", {}, b"named")
+    kept.replace_part(NewPart("plain", "kitchen", "statistics", "1", {}), b"named")
     failing.fails = {"put"}
     with pytest.raises(StoreError):
         kept.put_blob(b"half of it is there")
@@ -129,7 +129,7 @@ def test_an_object_that_a_killed_process_left_is_deleted_and_none_that_is_named(
 def test_what_a_store_that_is_gone_cannot_delete_is_deleted_later(
     kept: Storage, failing: Failing, clock: Clock
 ) -> None:
-    kept.replace_part("plain", "kitchen", "statistics", "1", {}, b"data")
+    kept.replace_part(NewPart("plain", "kitchen", "statistics", "1", {}), b"data")
     failing.fails = {"drop"}
     assert kept.drop_part("plain", "kitchen", "statistics")
     assert len(failing.names) == 1

@@ -24,8 +24,11 @@ from hearth.formats import edge_protocol
 from hearth.guard.deidentify.masker import Masker
 from hearth.guard.egress.masking_door import MaskingDoor
 from hearth.learning import demonstration_store as rows
+from hearth.learning import drafting
 from hearth.learning.demonstration_store import Entry
-from hearth.learning.learned_state import State
+from hearth.learning.drafting import solved, take_prior
+from hearth.learning.learned_state import Offer, State
+from hearth.learning.unlearning import Sought, find, forget
 from hearth.learning.versions import promotion_gate
 from hearth.learning.versions.promotion_gate import TaskChange, Verdict
 from hearth.planning.ranking.ranker import Student
@@ -47,18 +50,27 @@ PRIOR = merged(edges(3).values())
 ALARM = "tell me the weather forecast, then wake me with an alarm please"
 
 
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drafting, "options_of", lambda _: OPTIONS)
+
+
 def opened(folder: Path) -> State:
-    return State.open(folder, ENCODER, tools=TOOLS, options=OPTIONS)
+    return State.open(folder, ENCODER, Offer(TOOLS))
 
 
 def first(state: State, text: str) -> tuple[str, ...]:
-    found = state.student.rank(text).candidates
+    found = solved(state).rank(text).candidates
     return found[0].tools if found else ()
 
 
+def prior_in(state: State) -> str:
+    found = solved(state).prior
+    return found.digest if found is not None else ""
+
+
 def weights(state: State) -> np.ndarray:
-    state.student.renew()
-    return state.student.heads.weights
+    return solved(state).heads.weights
 
 
 # ── A version ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -66,64 +78,61 @@ def weights(state: State) -> np.ndarray:
 
 def test_a_home_that_learnt_nothing_begins_with_the_prior_and_keeps_it(tmp_path: Path) -> None:
     with opened(tmp_path) as state:
-        assert state.student.heads.outputs == ()
-        report = state.take_prior(PRIOR)
+        assert solved(state).heads.outputs == ()
+        report = take_prior(state, PRIOR)
         assert report.version == 1
         assert first(state, ALARM) == ("check_weather", "set_alarm")
     with opened(tmp_path) as state:
         assert first(state, ALARM) == ("check_weather", "set_alarm")
-        assert state.student.prior is not None
-        assert state.take_prior(PRIOR).notes == ("it is the prior that is used already",)
+        assert prior_in(state)
+        assert take_prior(state, PRIOR).notes == ("it is the prior that is used already",)
 
 
 def test_learning_and_forgetting_go_on_beside_it_exactly(tmp_path: Path) -> None:
     with opened(tmp_path / "a") as state:
-        state.take_prior(PRIOR)
+        take_prior(state, PRIOR)
         state.learn(lessons(30, 5_000))
         state.learn(lessons(10, 6_000))
-        name, _ = state.write_without([f"d{k}" for k in range(6_000, 6_010)], keeps_adapter=True)
-        forgotten = Student.load(state.path(name), ENCODER, TOOLS, prior=PRIOR)
+        forget(state, find(state.store, Sought(demonstrations=[f"d{k}" for k in range(6_000, 6_010)])))
+        forgotten = weights(state)
+        assert state.lineage.versions()[-1].record["prior"] == f"prior-{PRIOR.digest[:16]}"
     with opened(tmp_path / "b") as state:
-        state.take_prior(PRIOR)
+        take_prior(state, PRIOR)
         state.learn(lessons(30, 5_000))
         straight = weights(state)
         assert state.lineage.versions()[-1].record["prior"] == f"prior-{PRIOR.digest[:16]}"
-    forgotten.renew()
-    assert np.array_equal(forgotten.heads.weights, straight)
+    assert np.array_equal(forgotten, straight)
 
 
 def test_removing_it_leaves_what_was_taught_here_to_the_last_bit(tmp_path: Path) -> None:
     with opened(tmp_path) as state:
         state.learn(lessons(30, 5_000))
         before = weights(state)
-        assert state.take_prior(PRIOR).version == 2
+        assert take_prior(state, PRIOR).version == 2
         assert not np.array_equal(weights(state), before)
-        assert state.take_prior(None, must_pass=False).version == 3
+        assert take_prior(state, None, must_pass=False).version == 3
         assert np.array_equal(weights(state), before)
-        assert state.take_prior(None).notes == ("there is none",)
+        assert take_prior(state, None).notes == ("there is none",)
 
 
 def test_what_is_shipped_and_taught_here_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hearth.learning.learned_state.public_tools", lambda: PUBLIC)
+    monkeypatch.setattr("hearth.learning.drafting.public_tools", lambda: PUBLIC)
     shipped = [replace(one, source="shipped") for one in lessons(30, 70_000)]
     own = lessons(12, 5_000)
     whole = PRIOR.plus(student(shipped).statistics(PUBLIC))  # as a service publishes it
     with opened(tmp_path / "a") as state:
         state.learn([*shipped, *own])
-        state.take_prior(whole, must_pass=False)
-        assert state.student.prior is not None
-        assert state.student.prior.digest == replace(PRIOR, n_edges=whole.n_edges).digest
-        assert state.take_prior(whole).notes == ("it is the prior that is used already",)
+        take_prior(state, whole, must_pass=False)
+        assert prior_in(state) == replace(PRIOR, n_edges=whole.n_edges).digest
+        assert take_prior(state, whole).notes == ("it is the prior that is used already",)
     with opened(tmp_path / "b") as state:  # one that does not hold them is taken as it is
         state.learn([*shipped, *own])
-        state.take_prior(PRIOR, must_pass=False)
-        assert state.student.prior is not None
-        assert state.student.prior.digest == PRIOR.digest
+        take_prior(state, PRIOR, must_pass=False)
+        assert prior_in(state) == PRIOR.digest
     with opened(tmp_path / "c") as state:  # and so is a whole one where nothing shipped was taught
         state.learn(own)
-        state.take_prior(whole, must_pass=False)
-        assert state.student.prior is not None
-        assert state.student.prior.digest == whole.digest
+        take_prior(state, whole, must_pass=False)
+        assert prior_in(state) == whole.digest
 
 
 def test_going_back_takes_the_prior_of_that_version(tmp_path: Path) -> None:
@@ -131,13 +140,13 @@ def test_going_back_takes_the_prior_of_that_version(tmp_path: Path) -> None:
     with opened(tmp_path) as state:
         state.learn(lessons(30, 5_000))
         without = weights(state)
-        state.take_prior(PRIOR)
+        take_prior(state, PRIOR)
         with_it = weights(state)
-        state.take_prior(other)
+        take_prior(state, other)
         state.rollback(2)
         assert np.array_equal(weights(state), with_it)
         state.rollback(1)
-        assert state.student.prior is None
+        assert not prior_in(state)
         assert np.array_equal(weights(state), without)
     with opened(tmp_path) as state:
         assert len(list((tmp_path / "learned").glob("prior-*"))) == 2
@@ -150,11 +159,11 @@ def test_the_gate_turns_a_prior_away_that_makes_a_task_worse(tmp_path: Path, mon
         state.learn(lessons(40, 5_000))
         before = weights(state)
         monkeypatch.setattr(promotion_gate, "judge", lambda *_, **__: worse)
-        report = state.take_prior(PRIOR)
+        report = take_prior(state, PRIOR)
         assert (report.version, report.verdict) == (None, worse)
         assert np.array_equal(weights(state), before)
         assert not list((tmp_path / "learned").glob("*prior*"))
-        assert state.take_prior(PRIOR, must_pass=False).version == 2
+        assert take_prior(state, PRIOR, must_pass=False).version == 2
 
 
 @pytest.mark.parametrize(
@@ -168,12 +177,12 @@ def test_a_prior_need_not_better_what_was_taught_here_only_not_worsen_it(
     with opened(tmp_path) as state:
         state.learn(lessons(20, 5_000))
         monkeypatch.setattr(promotion_gate, "judge", lambda *_, **__: said)
-        assert (state.take_prior(PRIOR).version is not None) == passes
+        assert (take_prior(state, PRIOR).version is not None) == passes
 
 
 def test_a_prior_of_other_features_is_left_alone(tmp_path: Path) -> None:
     with opened(tmp_path) as state, pytest.raises(StatisticsError, match="same encoder and profile"):
-        state.take_prior(replace(PRIOR, encoder="another"))
+        take_prior(state, replace(PRIOR, encoder="another"))
     with opened(tmp_path) as state:
         assert state.lineage.current() is None
 
@@ -182,7 +191,7 @@ def test_a_prior_of_other_features_is_left_alone(tmp_path: Path) -> None:
 def test_without_its_file_the_home_knows_what_was_taught_here(tmp_path: Path, how: str) -> None:
     with opened(tmp_path) as state:
         state.learn(lessons(30, 5_000))
-        state.take_prior(PRIOR)
+        take_prior(state, PRIOR)
     (path,) = (tmp_path / "learned").glob("prior-*")
     path.unlink() if how == "gone" else path.write_bytes(b"?")
     with opened(tmp_path) as state:
@@ -311,7 +320,7 @@ def given_by(store: Store, link: DeskLink, wait: Callable[[float], None] = lambd
     sharer = Sharer(store, "cloud.example", MaskingDoor(Masker()), TOOLS)
     blank = Student(ENCODER, TOOLS, OPTIONS)
     clock: Callable[[], dt.datetime] = lambda: FIXED_NOW  # noqa: E731
-    return contribution.give(cast(Link, link), store, blank, sharer, "small", clock, wait)
+    return contribution.give(cast(Link, link), store, blank, sharer, "small", contribution.Pace(clock, wait))
 
 
 @pytest.fixture(autouse=True)

@@ -28,7 +28,15 @@ from hearth_cloud.sedna.big_model import answers, app_of
 from hearth_cloud.sedna.sedna_dataset import SEDNA_LINE_BYTES, export, read_requests, read_samples
 from hearth_cloud.sedna.sedna_model import FILE_NAME, Model, read_model
 from hearth_cloud.sedna.sedna_planning import Hard, LittleModel, Planning, Requests, infer, little_model
-from hearth_cloud.sedna.sedna_protocol import BigModel, Environment, PredictGiven, questions_of, report, request_id
+from hearth_cloud.sedna.sedna_protocol import (
+    BigModel,
+    Environment,
+    PredictGiven,
+    Told,
+    questions_of,
+    report,
+    request_id,
+)
 from hearth_cloud.sedna.sedna_training import METRICS, evaluate, measure, train
 from tests.small_world import ENCODER, OPTIONS, TOOLS, lessons, wrong_trains
 
@@ -553,7 +561,7 @@ def test_a_report_is_as_sednas_workers_send_it() -> None:
     )
     http = httpx.Client(transport=httpx.MockTransport(controller))
     results = [{"format": "hearth", "url": "/out/model.hearth", "metrics": {"tool_f1": [0.5]}}]
-    assert report(env, http, "train", "completed", owner_kind="lifelonglearningjob", results=results) == ""
+    assert report(env, http, Told("train", "completed", "lifelonglearningjob", results)) == ""
     assert str(seen[0].url) == "http://node:9100/sedna/workers/train-worker-x/info"
     assert json.loads(seen[0].content) == {
         "name": "train-worker-x",
@@ -574,7 +582,7 @@ def test_a_report_that_fails_is_said_and_fails_nothing(fault: httpx.Response | E
         return fault
 
     http = httpx.Client(transport=httpx.MockTransport(controller))
-    said = report(Environment({}), http, "train", "failed", owner_kind="lifelonglearningjob")
+    said = report(Environment({}), http, Told("train", "failed", "lifelonglearningjob"))
     assert any(part in said for part in ("answered 500", "refused", "closed"))
 
 

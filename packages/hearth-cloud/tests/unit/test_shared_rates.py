@@ -15,8 +15,8 @@ from cloud_fixtures import redis_running
 
 from hearth.errors import ConfigError
 from hearth_cloud.problems import Fault
-from hearth_cloud.service.limits import Buckets, Rates
-from hearth_cloud.service.shared_rates import SharedRates
+from hearth_cloud.service.access.limits import Buckets, Rates
+from hearth_cloud.service.access.shared_rates import Rate, SharedRates
 
 _PER_S, _BURST = 0.001, 5
 """So slow that nothing comes back during a test."""
@@ -39,7 +39,7 @@ def make(request: pytest.FixtureRequest) -> Callable[[], Rates]:
     if request.param == "own":
         return lambda: Buckets(_PER_S, _BURST, lambda: 0.0)
     address = request.getfixturevalue("redis").url
-    return lambda: SharedRates(address, "edge", _PER_S, _BURST, lambda: 0.0)
+    return lambda: SharedRates(address, "edge", Rate(_PER_S, _BURST), lambda: 0.0)
 
 
 async def taken(rates: Rates, name: str, n: int) -> int:
@@ -71,8 +71,8 @@ def test_a_burst_is_let_through_and_no_more_for_each_name(make: Callable[[], Rat
 
 def test_replicas_share_their_buckets_and_kinds_do_not(redis: Redis) -> None:
     async def asked() -> list[int]:
-        replicas = [SharedRates(redis.url, "edge", _PER_S, _BURST, lambda: 0.0) for _ in range(4)]
-        other = SharedRates(redis.url, "address", _PER_S, _BURST, lambda: 0.0)
+        replicas = [SharedRates(redis.url, "edge", Rate(_PER_S, _BURST), lambda: 0.0) for _ in range(4)]
+        other = SharedRates(redis.url, "address", Rate(_PER_S, _BURST), lambda: 0.0)
         together = await asyncio.gather(*(taken(one, "kitchen", 4) for one in replicas))
         found = [sum(together), await taken(other, "kitchen", 9)]
         for one in (*replicas, other):
@@ -86,7 +86,7 @@ def test_without_redis_each_process_counts_by_itself_and_later_together_again(re
     at = [0.0]
 
     async def asked() -> list[int]:
-        one = SharedRates(redis.url, "edge", _PER_S, _BURST, lambda: at[0])
+        one = SharedRates(redis.url, "edge", Rate(_PER_S, _BURST), lambda: at[0])
         found = [await taken(one, "kitchen", 3)]
         os.kill(redis.server.pid, signal.SIGSTOP)  # it takes connections and does not answer
         found += [await taken(one, "kitchen", 9)]
@@ -105,4 +105,4 @@ def test_without_redis_each_process_counts_by_itself_and_later_together_again(re
 
 def test_an_address_that_is_none_says_what_one_is() -> None:
     with pytest.raises(ConfigError, match="redis://HOST"):
-        SharedRates("http://localhost", "edge", 1.0, 1, lambda: 0.0)
+        SharedRates("http://localhost", "edge", Rate(1.0, 1), lambda: 0.0)

@@ -17,6 +17,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hearth import config
@@ -45,31 +46,27 @@ def listen(
     Listener(home, environ, asked, stop, say).run()
 
 
+@dataclass(eq=False)
 class Listener:
     """Sets `asked` when a message says that there is something new, until `stop` is set. Call `run` in a thread of its
     own."""
 
-    def __init__(
-        self,
-        home: Path,
-        environ: Mapping[str, str],
-        asked: threading.Event,
-        stop: threading.Event,
-        say: Callable[[str], None],
-        lot: random.Random | None = None,
-    ) -> None:
-        """Args: lot: Random source that spreads the waits; seeded in tests."""
-        self._home, self._environ = home, environ
-        self._asked, self._stop, self._say = asked, stop, say
-        self._lot = lot or random.Random()  # noqa: S311 - no secret is made of it
-        self._said = ""
-        self.is_listening = threading.Event()
+    home: Path
+    environ: Mapping[str, str]
+    asked: threading.Event
+    """Set when a message asks to sync."""
+    stop: threading.Event
+    say: Callable[[str], None]
+    lot: random.Random = field(default_factory=random.Random)
+    """Spreads the waits; seeded in tests."""
+    is_listening: threading.Event = field(default_factory=threading.Event, init=False)
+    _said: str = field(default="", init=False)
 
     def run(self) -> None:
         """Listen, and reconnect when the connection ends. Returns when told to stop, or when no message can ever
         come."""
         n_failures = 0
-        while not self._stop.is_set():
+        while not self.stop.is_set():
             began_s = time.monotonic()
             try:
                 self._listen()
@@ -82,7 +79,7 @@ class Listener:
                 self.is_listening.clear()
             n_failures = 0 if time.monotonic() - began_s >= _LASTED_S else n_failures + 1
             wait_s = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2.0 ** min(max(n_failures - 1, 0), 20))
-            self._stop.wait(wait_s * self._lot.uniform(0.5, 1.0))
+            self.stop.wait(wait_s * self.lot.uniform(0.5, 1.0))
 
     def _listen(self) -> None:
         """Connect and listen. Raises: HearthError: The broker cannot be reached, refuses, or the connection ended."""
@@ -91,14 +88,14 @@ class Listener:
             session = self._connected(broker, settings, open_)
             self.is_listening.set()
             self._said = ""
-            while not self._stop.is_set():
+            while not self.stop.is_set():
                 for message in session.listen(_LISTEN_S):
                     if message.topic == TOPIC and not message.is_retained:
-                        self._asked.set()
+                        self.asked.set()
 
     def _broker(self) -> tuple[Broker, config.Settings]:
-        settings = config.read_settings(self._home / "hearth.toml")
-        broker = configured(settings.for_tools(self._environ)["home"])
+        settings = config.read_settings(self.home / "hearth.toml")
+        broker = configured(settings.for_tools(self.environ)["home"])
         if broker is None:
             raise ToolError("[home.mqtt] names no broker any more; nobody is listened to")
         return broker, settings
@@ -110,14 +107,14 @@ class Listener:
         def clock() -> dt.datetime:
             return dt.datetime.now(settings.zone())
 
-        with Store.open(self._home / "hearth.db") as store:
+        with Store.open(self.home / "hearth.db") as store:
             egress = Egress.from_settings(settings, store, clock)
-            session = open_.enter_context(connected(broker, egress, _REASON, self._stop))
+            session = open_.enter_context(connected(broker, egress, _REASON, self.stop))
             session.subscribe([TOPIC])
         return session
 
     def _tell(self, what: str) -> None:
         """Report a fault once for each kind, not for each try."""
-        if what != self._said and not self._stop.is_set():
+        if what != self._said and not self.stop.is_set():
             self._said = what
-            self._say(f"not listening at {TOPIC}: {what}")
+            self.say(f"not listening at {TOPIC}: {what}")

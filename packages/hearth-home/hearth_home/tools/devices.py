@@ -70,6 +70,8 @@ _SMALL = frozenset(
 )
 _SEVERAL = frozenset({"all", "every", "both", "everything", "everywhere", "lights", "lamps", "blinds", "shutters"})
 _MANY = frozenset({"everything", "thing", "device"})
+_UNNAMED = {"volume": "speaker"}
+"""What a tool takes where no device was said: the only one that can be set so may have another name."""
 _MAX_CHARS = 200
 
 
@@ -177,23 +179,29 @@ class Devices:
             raise NotFound(f"there are no devices in {room.strip()[:100]!r}; there are some in {_and(rooms)}")
         return [self.device(one) for one in found]
 
+    def _by_key(self, said: str, able: list[Known]) -> list[Known]:
+        """The devices whose keys these are, one a line; empty where one is none, or is not able."""
+        keys = [key.strip() for key in said.split("\n")]
+        found = [one for key in keys for one in self._all if one.key == key]
+        return found if len(found) == len(keys) and all(one in able for one in found) else []
+
     def meant(self, said: str, ability: Ability | None = None) -> list[Known]:
         """The devices that words mean, of those that can be set that way.
 
         Raises:
             NotFound: None; names what there is. Ambiguous: One was meant and several fit.
         """
-        keys = [key.strip() for key in said.split("\n")]
-        by_id = [one for key in keys for one in self._all if one.key == key]
-        if len(by_id) == len(keys) and all(ability is None or ability in ABILITIES[one.kind] for one in by_id):
-            return by_id
-        words = re.findall(r"\w+", folded(said[:_MAX_CHARS]))
         able = [one for one in self._all if ability is None or ability in ABILITIES[one.kind]]
+        if by_key := self._by_key(said, able):
+            return by_key
+        words = re.findall(r"\w+", folded(said[:_MAX_CHARS]))
         asked = stems(said[:_MAX_CHARS]) - _SMALL
         exact = [one for one in able if stems(one.name) == asked or stems(f"{one.room} {one.name}") == asked]
         if len(exact) == 1:
             return exact
         fitting = [one for one in able if _fits(one, asked)]
+        if not fitting and len(able) == 1 and said == _UNNAMED.get(ability or ""):
+            return able
         if len(fitting) <= 1 or _SEVERAL & set(words) or asked <= _MANY:
             if fitting:
                 return fitting
@@ -304,33 +312,25 @@ class Devices:
         if silent:
             self._call.notices.append(f"{_and(silent)} was told, and never says whether it did")
 
-    def undo(self, result: Plain) -> None:
-        """Tell connected devices to become what they were before a call returned `result`.
+    def undo(self, records: Sequence[Mapping[str, Plain]]) -> None:
+        """Tell connected devices to become what they were before a call returned these records of them.
 
         Raises:
             ToolError: One of them had not said how it was, or cannot be reached.
         """
         by_key = {one.key: one for one in self._all}
-        records = result if isinstance(result, list) else []
-        changed = [
-            one
-            for one in records
-            if isinstance(one, dict) and (known := by_key.get(str(one.get("id")))) and known.thing
-        ]
+        changed = [one for one in records if (known := by_key.get(str(one.get("id")))) and known.thing]
         blind = [str(one.get("name")) for one in changed if not one.get("before")]
         for one in changed:
-            before = one.get("before")
-            if isinstance(before, dict) and before and self._connected is not None:
+            wanted = state_before(one)
+            if wanted and self._connected is not None:
                 thing = by_key[str(one["id"])].thing
-                wanted = {q: v for q, v in before.items() if isinstance(v, bool | int | float)}
-                if wanted.get("is_on") is False:
-                    wanted = {"is_on": False}  # how bright it had been while off is nothing to set
                 outcome, _ = self._connected.order({thing: wanted}, settings_of(self._call.settings["home"]).confirm_s)[
                     thing
                 ]
                 if outcome == "unknown":
                     blind.append(str(one.get("name")))
-            elif before:
+            elif one.get("before"):
                 blind.append(str(one.get("name")))
         if blind:
             raise ToolError(f"{_and(blind)} could not be set back: how it was, or whether it heard, is not known")
@@ -347,6 +347,13 @@ class Devices:
         raise ToolError(f"{STATE_FILE} holds no states of devices; mend it, or delete it to begin anew")
 
 
+def state_before(record: Mapping[str, Plain]) -> dict[str, bool | float]:
+    """Return the state that the device of a record is set back to; empty where it had not said how it was."""
+    before = record.get("before")
+    state = {q: v for q, v in before.items() if isinstance(v, bool | int | float)} if isinstance(before, dict) else {}
+    return {"is_on": False} if state.get("is_on") is False else state  # how bright it had been while off is not set
+
+
 def scenes_in(call: CallContext) -> Mapping[str, Mapping[str, Plain]]:
     """The scenes the settings name, by name."""
     scenes = call.settings.get("home", {}).get("scene", {})
@@ -354,15 +361,21 @@ def scenes_in(call: CallContext) -> Mapping[str, Mapping[str, Plain]]:
 
 
 def entities(settings: Mapping[str, Plain]) -> tuple[Entity, ...]:
-    """Rooms and devices by name, for planners."""
+    """Rooms, devices and scenes by name, for planners."""
     known = _named_in(settings)
+    laid_down = settings.get("scene", {})
+    scenes = laid_down if isinstance(laid_down, dict) else {}
     rooms = dict.fromkeys(one.room for one in known if one.room)
     names = dict.fromkeys(one.name for one in known)
-    return (*(Entity(room, "room") for room in rooms), *(Entity(name, "device") for name in names))
+    return (
+        *(Entity(room, "room") for room in rooms),
+        *(Entity(name, "device") for name in names),
+        *(Entity(name, "scene") for name in scenes),
+    )
 
 
 def known_devices(call: CallContext) -> tuple[Entity, ...]:
-    """Return the home's rooms and devices, for planners; an entry point of the group `hearth.entities`."""
+    """Return the home's rooms, devices and scenes, for planners; an entry point of the group `hearth.entities`."""
     return entities(call.settings["home"])
 
 

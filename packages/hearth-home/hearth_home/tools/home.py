@@ -16,7 +16,7 @@ from hearth.language.text.normalize import folded, stems
 from hearth.protocols import CallContext, Resolver
 from hearth.types import Plain, Referent, Step
 from hearth_home.assistant_settings import is_connected
-from hearth_home.tools.devices import Ability, Device, Devices, Known, devices_of, scenes_in
+from hearth_home.tools.devices import Ability, Device, Devices, Known, devices_of, scenes_in, state_before
 
 MIN_CELSIUS, MAX_CELSIUS = 5.0, 30.0
 Percent = Annotated[float, Unit("percent")]
@@ -40,16 +40,27 @@ class SceneResult:
 
 def _set_back(arguments: Mapping[str, object], result: Plain, call: CallContext) -> None:  # noqa: ARG001 - the seam's
     """Set connected devices back to their earlier state; what is only written down was undone by the journal."""
-    records = result.get("devices") if isinstance(result, dict) else result
     if is_connected(call.settings.get("home", {})):
         with devices_of(call) as devices:
-            devices.undo(records)
+            devices.undo(_devices_in(result))
 
 
-def _changed(
-    devices: Devices, several: Sequence[Known], ability: Ability, change: Change, by: float, least: float, most: float
-) -> list[Device]:
+def _steps_back(result: Plain) -> tuple[Step, ...]:
+    """Return the calls that setting the devices of a result back amounts to: an open door is unlocked again."""
+    found: list[Step] = []
+    for one in _devices_in(result):
+        found += _steps_to(str(one.get("id")), str(one.get("kind")), state_before(one))
+    return tuple(found)
+
+
+def _devices_in(result: Plain) -> list[dict[str, Plain]]:
+    records = result.get("devices") if isinstance(result, dict) else result
+    return [one for one in records if isinstance(one, dict)] if isinstance(records, list) else []
+
+
+def _changed(devices: Devices, several: Sequence[Known], ability: Ability, change: Change, by: float) -> list[Device]:
     """Set each device up or down from how it is set now, at most to the end of its range. Raises: As `Devices.put`."""
+    least, most = (MIN_CELSIUS, MAX_CELSIUS) if ability == "temperature" else (0, 100)
     signed = by if change == "up_by" else -by
     levels = {one.key: round(min(most, max(least, devices.level(one, ability) + signed)), 1) for one in several}
     found: list[Device] = []
@@ -205,7 +216,7 @@ def device_state(call: CallContext, device: AnyDevice) -> list[Device]:
         return [devices.device(one) for one in devices.meant(device)]
 
 
-@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
+@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back, undo_steps=_steps_back)
 def turn_on(call: CallContext, device: Switch) -> list[Device]:
     """Switch a lamp, plug, fan, television, radio or heating on.
 
@@ -220,7 +231,7 @@ def turn_on(call: CallContext, device: Switch) -> list[Device]:
         return devices.put(devices.meant(device, "on"), is_on=True)
 
 
-@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
+@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back, undo_steps=_steps_back)
 def turn_off(call: CallContext, device: Switch) -> list[Device]:
     """Switch a lamp, plug, fan, television, radio or heating off.
 
@@ -235,7 +246,7 @@ def turn_off(call: CallContext, device: Switch) -> list[Device]:
         return devices.put(devices.meant(device, "on"), is_on=False)
 
 
-@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
+@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back, undo_steps=_steps_back)
 def set_brightness(call: CallContext, device: Lamp, percent: Level, change: Change = "to") -> list[Device]:
     """Dim or brighten a lamp.
 
@@ -252,11 +263,11 @@ def set_brightness(call: CallContext, device: Lamp, percent: Level, change: Chan
     with devices_of(call) as devices:
         meant = devices.meant(device, "brightness")
         if change != "to":
-            return _changed(devices, meant, "brightness", change, value, 0, 100)
+            return _changed(devices, meant, "brightness", change, value)
         return _set(devices, meant, "brightness", value)
 
 
-@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
+@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back, undo_steps=_steps_back)
 def set_temperature(
     call: CallContext, temperature: Celsius, device: Heating = "heating", change: Change = "to"
 ) -> list[Device]:
@@ -278,7 +289,7 @@ def set_temperature(
             )
         with devices_of(call) as devices:
             meant = _heatings(devices, device)
-            return _changed(devices, meant, "temperature", change, temperature, MIN_CELSIUS, MAX_CELSIUS)
+            return _changed(devices, meant, "temperature", change, temperature)
     if MIN_CELSIUS <= (celsius := (temperature - 32) / 1.8) <= MAX_CELSIUS < temperature:
         call.notices.append(f"{temperature:g} was read as degrees Fahrenheit.")  # no room is that hot
         temperature = round(celsius, 1)
@@ -288,7 +299,7 @@ def set_temperature(
         return _set(devices, _heatings(devices, device), "temperature", _of_tenths(temperature))
 
 
-@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
+@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back, undo_steps=_steps_back)
 def set_volume(call: CallContext, percent: Level, device: Speaker = "speaker", change: Change = "to") -> list[Device]:
     """Make a speaker, radio or television louder or softer.
 
@@ -305,11 +316,11 @@ def set_volume(call: CallContext, percent: Level, device: Speaker = "speaker", c
     with devices_of(call) as devices:
         meant = devices.meant(device, "volume")
         if change != "to":
-            return _changed(devices, meant, "volume", change, value, 0, 100)
+            return _changed(devices, meant, "volume", change, value)
         return _set(devices, meant, "volume", value)
 
 
-@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
+@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back, undo_steps=_steps_back)
 def open_blinds(call: CallContext, device: Blinds = "blinds", percent: Percent = 100.0) -> list[Device]:
     """Open blinds, shutters or curtains, whole or in part.
 
@@ -326,7 +337,7 @@ def open_blinds(call: CallContext, device: Blinds = "blinds", percent: Percent =
         return devices.put(_blinds(devices, device), position=value)
 
 
-@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
+@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back, undo_steps=_steps_back)
 def close_blinds(call: CallContext, device: Blinds = "blinds") -> list[Device]:
     """Close blinds, shutters or curtains.
 
@@ -341,7 +352,7 @@ def close_blinds(call: CallContext, device: Blinds = "blinds") -> list[Device]:
         return devices.put(_blinds(devices, device), position=0)
 
 
-@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
+@tool(effect="change", answer=_SAID, is_idempotent=False, timeout_s=ORDER_S, undo=_set_back, undo_steps=_steps_back)
 def lock_door(call: CallContext, device: Door = "door") -> list[Device]:
     """Lock a door, or close a garage door or gate.
 
@@ -380,7 +391,7 @@ def _put_doors(devices: Devices, device: str, *, is_locked: bool) -> list[Device
     return devices.put(doors, is_locked=is_locked)
 
 
-@tool(effect="change", answer="{text}", is_idempotent=False, timeout_s=ORDER_S, undo=_set_back)
+@tool(effect="change", answer="{text}", is_idempotent=False, timeout_s=ORDER_S, undo=_set_back, undo_steps=_steps_back)
 def start_scene(call: CallContext, scene: Scene) -> SceneResult:
     """Start a scene: several devices set as the owner laid down for an occasion.
 
@@ -453,8 +464,10 @@ def _steps_to(device: str, kind: str, state: Mapping[str, bool | float]) -> tupl
     for quantity, value in state.items():
         if quantity == "is_on":
             found.append(Step("turn_on" if value else "turn_off", {"device": device}))
-        elif quantity == "is_locked" or (quantity == "position" and kind == "door"):
-            found.append(Step("lock_door", {"device": device}))
+        elif quantity == "is_locked":
+            found.append(Step("lock_door" if value else "unlock_door", {"device": device}))
+        elif quantity == "position" and kind == "door":
+            found.append(Step("unlock_door" if value else "lock_door", {"device": device}))
         elif quantity in _LEVELS:
             tool_name, parameter = _LEVELS[quantity]
             found.append(Step(tool_name, {"device": device, parameter: float(value)}))
@@ -467,6 +480,7 @@ def _steps_to(device: str, kind: str, state: Mapping[str, bool | float]) -> tupl
 _LEVELS = {
     "brightness": ("set_brightness", "percent"),
     "temperature": ("set_temperature", "temperature"),
+    "set_temperature": ("set_temperature", "temperature"),
     "volume": ("set_volume", "percent"),
 }
 _SETTABLE = ("lamp", "heating", "blinds", "speaker", "door")

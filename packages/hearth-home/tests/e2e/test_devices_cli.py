@@ -129,6 +129,20 @@ def test_a_lamp_is_asked_about_once_switched_and_set_back(
     assert [json.loads(text)["state"] for _, text in things.heard] == ["ON", "OFF"]
 
 
+def test_undoing_never_opens_a_door_that_stood_open_unasked(
+    home: Path, hearth: Hearth, things: Things, port: int
+) -> None:
+    connect(home, port)
+    things.announce("lock", "d", {"name": "cellar door", "dev": {"ids": "d"}, "cmd_t": "d/set", "stat_t": "d"})
+    things.say("d", "UNLOCKED")
+    things.answer("d/set", lambda text: things.say("d", f"{text}ED"))
+    assert hearth("ask", "--yes", "lock the cellar door").code == 0
+    undone = hearth("undo")
+    assert undone.code == 1
+    assert "unlock_door would send something that cannot be taken back" in undone.out
+    assert [text for _, text in things.heard] == ["LOCK"]
+
+
 def test_an_order_nobody_confirms_is_said_to_be_unknown(home: Path, hearth: Hearth, things: Things, port: int) -> None:
     connect(home, port)
     things.answer("l/set")

@@ -58,7 +58,7 @@ class Heard:
         self.thread.start()
 
 
-def wait_until(is_so: Callable[[], bool], limit_s: float = 10.0) -> None:
+def wait_until(is_so: Callable[[], bool], limit_s: float = 120.0) -> None:
     until = time.monotonic() + limit_s
     while not is_so():
         assert time.monotonic() < until, "waited too long"

@@ -14,6 +14,7 @@ from hearth.errors import Ambiguous, ConfigError, NotFound, ToolError
 from hearth.guard.policy.policy import Policy, Rule
 from hearth.protocols import CallContext
 from hearth.testing import InMemoryWorkspace, check_tool, make_call
+from hearth.types import Plain
 from hearth_home.tools.devices import NOT_CONNECTED, STATE_FILE, entities
 from hearth_home.tools.home import (
     TOOLS,
@@ -231,7 +232,19 @@ def test_settings_name_devices_and_scenes() -> None:
     assert [(one.name, one.kind) for one in entities(settings.for_tools({})["home"])] == [
         ("den", "room"),
         ("floor lamp", "device"),
+        ("evening", "scene"),
     ]
+
+
+def test_the_only_device_that_can_get_louder_is_meant_where_none_is_said() -> None:
+    devices: list[Plain] = [{"name": "telly", "room": "den", "kind": "tv"}]
+    settings: dict[str, dict[str, Plain]] = {"home": {"device": devices}}
+    assert [one.name for one in set_volume(make_call(settings=settings), 20)] == ["telly"]
+    with pytest.raises(ToolError, match="no device is called 'radio'"):
+        set_volume(make_call(settings=settings), 20, "radio")
+    devices.append({"name": "box", "room": "den", "kind": "tv"})
+    with pytest.raises(ToolError, match="no device is called 'speaker'"):
+        set_volume(make_call(settings=settings), 20)
 
 
 @pytest.mark.parametrize(
@@ -253,3 +266,28 @@ def test_an_order_is_never_given_twice_and_can_be_taken_back_but_for_a_door(tool
     assert tool.spec.is_idempotent is not changes, "after a crash it is reported, not repeated"
     assert tool.spec.n_retries == 0 or not changes
     assert (tool._undo is not None) == (tool.spec.effect == "change")
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "steps"),
+    [
+        ("lock", {"is_locked": False}, [("unlock_door", {"device": "d"})]),
+        ("lock", {"is_locked": True}, [("lock_door", {"device": "d"})]),
+        ("door", {"position": 30.0}, [("unlock_door", {"device": "d"})]),
+        ("door", {"position": 0}, [("lock_door", {"device": "d"})]),
+        ("blinds", {"position": 30.0}, [("open_blinds", {"device": "d", "percent": 30.0})]),
+        ("lamp", {"is_on": False, "brightness": 40}, [("turn_off", {"device": "d"})]),
+        (
+            "heating",
+            {"is_on": True, "set_temperature": 19.5},
+            [("turn_on", {"device": "d"}), ("set_temperature", {"device": "d", "temperature": 19.5})],
+        ),
+        ("lamp", {}, []),
+    ],
+)
+def test_setting_back_amounts_to_the_calls_that_would_set_it_so(
+    kind: str, before: dict[str, Plain], steps: list[tuple[str, dict[str, Plain]]]
+) -> None:
+    records: Plain = [{"id": "d", "name": "d", "kind": kind, "before": before}]
+    for tool, result in ((lock_door, records), (start_scene, {"name": "night", "devices": records})):
+        assert [(step.tool, dict(step.arguments)) for step in tool.undo_steps(result)] == steps

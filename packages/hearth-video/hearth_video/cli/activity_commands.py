@@ -158,9 +158,8 @@ def _json(done: Outcome, *, kept: bool) -> dict[str, object]:
 # ── Clips ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _teach_clips(invocation: Invocation, folder: Path, dry_run: bool, as_json: bool) -> None:
-    from hearth_video.footage.activities import Activities
-
+def _clips_in(folder: Path) -> dict[str, list[Path]]:
+    """The clips of each activity. Raises: RequestError: There is none."""
     if not folder.is_dir():
         raise errors.RequestError(f"there is no folder {str(folder)!r}; give one with a folder for each activity")
     clips = {
@@ -173,6 +172,13 @@ def _teach_clips(invocation: Invocation, folder: Path, dry_run: bool, as_json: b
         raise errors.RequestError(
             f"{str(folder)!r} holds no clip; put those of an activity into a folder of its name: stretching/one.mp4"
         )
+    return clips
+
+
+def _teach_clips(invocation: Invocation, folder: Path, dry_run: bool, as_json: bool) -> None:
+    from hearth_video.footage.activities import Activities
+
+    clips = _clips_in(folder)
     with opened(invocation.home) as at:
         known = Activities(at.store)
         shown = {name: [_movement(path) for path in paths] for name, paths in clips.items()}

@@ -191,7 +191,7 @@ class _View:
         for track, find in zip(self._tracker.follow(seen, at_s, size), seen, strict=True):
             now.people.append((track, _scaled(find.box, scale)))
             seen_s, box, was_person = known.get(track, (at_s, find.box, False))
-            self._fill(track, seen_s, box, find.box, at_s, scale)
+            self._fill(track, (seen_s, box), (at_s, find.box), scale)
             if track.is_person and not was_person:
                 self._fill_before(track, scale)
         for track in self._tracker.tracks:
@@ -215,8 +215,9 @@ class _View:
         around = now.change.around(_grown(place, 0.1))
         return replace(around, score=0.4) if around else None
 
-    def _fill(self, track: Track, seen_s: float, box: Box, now: Box, at_s: float, scale: float) -> None:
-        """Fill the frames in which a person was missed, by interpolation."""
+    def _fill(self, track: Track, before: tuple[float, Box], after: tuple[float, Box], scale: float) -> None:
+        """Fill the frames in which a person was missed, by interpolation between two times with their places."""
+        (seen_s, box), (at_s, now) = before, after
         for waiting in self._waiting:
             if seen_s < waiting.frame.at_s < at_s and not waiting.has(track):
                 share = (waiting.frame.at_s - seen_s) / (at_s - seen_s)

@@ -43,7 +43,7 @@ from hearth_video.experts.expert_values import (
     Scene,
     TrackedBox,
 )
-from hearth_video.footage.cutouts import (
+from hearth_video.footage.pictures.cutouts import (
     GOOD_FACE,
     Cutout,
     FacesOfTrack,

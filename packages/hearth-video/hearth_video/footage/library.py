@@ -61,12 +61,11 @@ class Library:
         experts: Experts | None = None,
         *,
         ears: Ears | None = None,
-        reader: Expert[Frame, tuple[TextLine, ...]] | None = None,
     ) -> None:
         """Open the footage of a home.
 
         Args:
-            experts, ears, reader: Who looks, listens and reads; the shipped ones by default, made when they are needed.
+            experts, ears: Who looks and listens; the shipped ones by default, made when they are needed.
         """
         self._store = store
         self._memory = memory
@@ -74,7 +73,7 @@ class Library:
         self._zone = settings.zone
         self._experts = experts
         self._ears = ears
-        self._reader = reader
+        self._reader: Expert[Frame, tuple[TextLine, ...]] | None = None
 
     @functools.cached_property
     def kept(self) -> Recordings:
@@ -325,8 +324,8 @@ class Library:
 
     def writing(self, picture: bytes) -> tuple[WrittenLine, ...]:
         """What is written in the picture that a file holds. Raises: ToolError: It is none, or cannot be read here."""
-        from hearth_video.footage.text_images import picture as opened
-        from hearth_video.footage.text_images import written_lines
+        from hearth_video.footage.pictures.text_images import picture as opened
+        from hearth_video.footage.pictures.text_images import written_lines
 
         frame = opened(picture)
         if self._reader is None:
@@ -352,23 +351,19 @@ class Library:
         return tuple(self._picture(part, shows_strangers) for part in self.sightings.named(self.sightings.parts(ids)))
 
     def _picture(self, part: Part, shows_strangers: bool) -> str:
+        from hearth_video.footage.pictures.still_pictures import Marked, draw_sighting
         from hearth_video.footage.recordings import at
         from hearth_video.footage.sightings import scaled
-        from hearth_video.footage.still_pictures import draw_sighting
 
         frame = self._frame(part)
         height, width = frame.pixels.shape[:2]
         seen = [(one, scaled(moment, width, height)) for one, moment in self._in_view(part, frame.at_s)]
         strange = () if shows_strangers else self._strange_faces(frame, seen)
-        image = draw_sighting(
-            frame.pixels,
-            [moment.box for _, moment in seen],
-            [one.name for one, _ in seen],
-            [moment.pose for _, moment in seen],
-            [not one.name and not shows_strangers for one, _ in seen],
-            f"{part.recording.room}, {at(part.recording.start, frame.at_s):%Y-%m-%d %H:%M:%S}",
-            strange,
-        )
+        people = [
+            Marked(moment.box, one.name, moment.pose, not one.name and not shows_strangers) for one, moment in seen
+        ]
+        caption = f"{part.recording.room}, {at(part.recording.start, frame.at_s):%Y-%m-%d %H:%M:%S}"
+        image = draw_sighting(frame.pixels, people, caption, strange)
         return self._written(image, f"{part.id}{'-all' if shows_strangers else ''}.jpg")
 
     def _strange_faces(self, frame: Frame, seen: Sequence[tuple[Part, Moment]]) -> list[Box]:
@@ -430,7 +425,7 @@ class Library:
 
     def timeline(self, sightings: Sequence[Sighting]) -> str:
         """File with a picture of who was where when, doing what. Raises: NotFound: Nobody was seen."""
-        from hearth_video.footage.still_pictures import draw_timeline
+        from hearth_video.footage.pictures.still_pictures import draw_timeline
 
         if not sightings:
             raise NotFound("nobody was seen: there is nothing to draw")

@@ -28,7 +28,7 @@ from hearth.storage.database import Store
 from hearth.storage.trace import parse_moment
 from hearth_video.experts.expert_values import Box, Face, Frame, Vector
 from hearth_video.experts.identity import N_VALUES, NEAREST, Known, distance
-from hearth_video.footage.text_images import FORMATS
+from hearth_video.footage.pictures.text_images import FORMATS
 
 FEWEST_QUALITY = 0.35
 """Least quality of a face: poorer ones also match strangers."""

@@ -130,7 +130,7 @@ def acted(activity: str, who: Subject, times: Floats, drawn: np.random.Generator
     arms = _arms(activity, pose, who, times, drawn)
     if activity == "reach":
         lean = lean + arms[2] * drawn.uniform(0.0, 0.7)
-    return _assembled(who, hips + sways, lean, knees, ankles, arms[0], arms[1], drawn)
+    return _assembled(who, hips + sways, lean, (knees, ankles), (arms[0], arms[1]), drawn)
 
 
 def _legs(pose: str, who: Subject, times: Floats, drawn: np.random.Generator) -> tuple[Floats, Floats, Floats, Floats]:
@@ -228,10 +228,11 @@ def _direction(ahead: Floats, out: float | Floats) -> Floats:
 
 
 def _assembled(
-    who: Subject, hips: Floats, lean: Floats, thighs: Floats, shins: Floats, upper: Floats, fore: Floats,
+    who: Subject, hips: Floats, lean: Floats, legs: tuple[Floats, Floats], arms: tuple[Floats, Floats],
     drawn: np.random.Generator,
 ) -> Floats:  # fmt: skip
-    n = len(hips)
+    """Put a body together; `legs`: directions of thighs and shins, `arms`: of upper arms and forearms."""
+    n, (thighs, shins), (upper, fore) = len(hips), legs, arms
     points = np.zeros((n, len(PARTS), 3))
     spine = np.stack([np.zeros(n), np.cos(lean), np.sin(lean)], axis=1)
     neck = hips + spine * who.torso
@@ -264,7 +265,8 @@ def _lying(who: Subject, times: Floats, drawn: np.random.Generator, on_floor: bo
     thighs = np.full((n, 2), curled) + drawn.normal(0, 0.12, 2)
     shins = thighs - curled * drawn.uniform(0.8, 1.7)
     lean = np.full(n, drawn.uniform(-0.1, 0.3) * (drawn.random() < 0.6))
-    points = _assembled(who, np.zeros((n, 3)) + _drift(times, drawn, 0.01), lean, thighs, shins, upper, fore, drawn)
+    hips = np.zeros((n, 3)) + _drift(times, drawn, 0.01)
+    points = _assembled(who, hips, lean, (thighs, shins), (upper, fore), drawn)
     roll = drawn.uniform(-math.pi, math.pi)
     cos, sin = math.cos(roll), math.sin(roll)
     x, y, z = points[..., 0], points[..., 1], points[..., 2]

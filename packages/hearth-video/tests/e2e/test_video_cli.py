@@ -15,9 +15,10 @@ from PIL import Image
 from small_video import GREEN, RED, Walk
 
 from hearth.storage.database import Store
-from hearth_video.experts.expert_values import Box, Pixels, Pose
+from hearth_video.experts.expert_values import Box, Pixels
 from hearth_video.footage import indexing, library
-from hearth_video.footage import still_pictures as pictures_part
+from hearth_video.footage.pictures import still_pictures as pictures_part
+from hearth_video.footage.pictures.still_pictures import Marked
 from hearth_video.installed import INSTALL_COMMAND
 from tests.story import Hearth
 
@@ -226,18 +227,10 @@ def test_pictures_and_a_timeline_are_drawn_from_the_file(
 ) -> None:
     drawn: list[tuple[list[str], list[bool]]] = []
 
-    def draw(
-        pixels: Pixels,
-        boxes: list[Box],
-        names: list[str],
-        poses: list[Pose],
-        blurred: list[bool],
-        caption: str,
-        strange: list[Box],
-    ) -> Image.Image:
-        drawn.append((names, blurred))
+    def draw(pixels: Pixels, people: list[Marked], caption: str, strange: list[Box]) -> Image.Image:
+        drawn.append(([one.name for one in people], [one.is_blurred for one in people]))
         assert "hall, 2026-11-19 18:00" in caption
-        return draw_sighting(pixels, boxes, names, poses, blurred, caption, strange)
+        return draw_sighting(pixels, people, caption, strange)
 
     draw_sighting = pictures_part.draw_sighting
     monkeypatch.setattr(pictures_part, "draw_sighting", draw)

@@ -33,8 +33,9 @@ from hearth.testing import FIXED_NOW, FixedApprover, ScriptedExpert, make_call
 from hearth.tools.mail import mail
 from hearth.types import Plan, Ref, Request, Step, StepResult
 from hearth_video.experts.expert_values import Box, Face, Frame, Pixels
-from hearth_video.footage import indexing, still_pictures, video_decode
+from hearth_video.footage import indexing, video_decode
 from hearth_video.footage.footage_retention import PICTURES
+from hearth_video.footage.pictures import still_pictures
 from hearth_video.tools import video
 
 WALKS = (Walk(RED, 5, 20), Walk(GREEN, 30, 50))
@@ -207,9 +208,9 @@ def test_in_a_picture_only_the_faces_of_those_who_are_named_in_it_stay(
 ) -> None:
     strange: list[Box] = []
 
-    def draw(pixels: Pixels, boxes: object, names: list[str], *rest: list[Box]) -> Image.Image:
-        assert names[0] == "Anna"
-        strange.extend(rest[-1])
+    def draw(pixels: Pixels, people: list[still_pictures.Marked], caption: str, faces: list[Box]) -> Image.Image:
+        assert people[0].name == "Anna"
+        strange.extend(faces)
         return Image.fromarray(pixels)
 
     monkeypatch.setattr(still_pictures, "draw_sighting", draw)

@@ -21,9 +21,9 @@ from hearth.storage.trace import label_from_text
 from hearth.testing import ScriptedExpert
 from hearth_video.experts.expert_values import Activity, Box, Face, Frame, Movement
 from hearth_video.footage import footage_retention, indexing
-from hearth_video.footage.cutouts import Cutout, told_apart
 from hearth_video.footage.library import Library
 from hearth_video.footage.people import People
+from hearth_video.footage.pictures.cutouts import Cutout, told_apart
 from hearth_video.footage.sightings import name_anew
 
 WALKS = (Walk(RED, 5, 20), Walk(GREEN, 50, 130), Walk(RED, 100, 110), Walk(BLUE, 58, 63))

@@ -11,7 +11,7 @@ from PIL import Image
 from hearth.protocols import Sighting
 from hearth.testing import FIXED_NOW
 from hearth_video.experts.expert_values import POSE_POINTS, Box, Pixels, Pose
-from hearth_video.footage.still_pictures import draw_sighting, draw_timeline, head_of
+from hearth_video.footage.pictures.still_pictures import Marked, draw_sighting, draw_timeline, head_of
 
 WHOLE = Box(100, 40, 180, 340)
 CLOSE = Box(200, 60, 420, 360)
@@ -37,7 +37,7 @@ def detail(image: Image.Image, box: Box) -> float:
 
 
 def drawn(blurred: bool, pose: Pose | None = None, box: Box = WHOLE) -> Image.Image:
-    return draw_sighting(checked(), [box], [""], [pose], [blurred])
+    return draw_sighting(checked(), [Marked(box, "", pose, blurred)])
 
 
 @pytest.mark.parametrize("box", [WHOLE, CLOSE], ids=["whole", "close"])
@@ -49,7 +49,7 @@ def test_a_stranger_has_no_face(box: Box) -> None:
 
 def test_a_face_in_no_box_is_gone_too() -> None:
     face = Box(400, 100, 440, 150)
-    image = draw_sighting(checked(), [WHOLE], ["Anna"], [None], [False], "", [face])
+    image = draw_sighting(checked(), [Marked(WHOLE, "Anna")], "", [face])
     assert detail(image, face) < 30 < 60 < detail(drawn(False), face)
 
 
@@ -68,7 +68,8 @@ def test_a_pose_without_a_face_says_nothing_of_the_head() -> None:
 
 
 def test_known_people_keep_their_faces_beside_strangers() -> None:
-    image = draw_sighting(checked(), [WHOLE, CLOSE], ["Anna", ""], [None, None], [False, True], "kitchen, 18:03")
+    people = [Marked(WHOLE, "Anna"), Marked(CLOSE, is_blurred=True)]
+    image = draw_sighting(checked(), people, "kitchen, 18:03")
     assert image.size == (640, 360)
     assert detail(image, Box(110, 60, 170, 120)) > 60
     assert detail(image, Box(220, 90, 400, 200)) < 25
@@ -78,13 +79,13 @@ def test_known_people_keep_their_faces_beside_strangers() -> None:
     "box", [Box(-50, -50, 40, 40), Box(630, 350, 900, 900), Box(10, 10, 10, 10), Box(700, 400, 800, 500)]
 )
 def test_boxes_over_the_edge_are_drawn_as_far_as_they_are_in_view(box: Box) -> None:
-    assert draw_sighting(checked(), [box], ["Zoë \x00 Müller" * 20], [None], [True]).size == (640, 360)
+    assert draw_sighting(checked(), [Marked(box, "Zoë \x00 Müller" * 20, is_blurred=True)]).size == (640, 360)
 
 
 def test_the_same_frame_is_drawn_the_same() -> None:
     assert drawn(True).tobytes() == drawn(True).tobytes()
     pixels = checked()
-    draw_sighting(pixels, [WHOLE], [""], [None], [True])
+    draw_sighting(pixels, [Marked(WHOLE, is_blurred=True)])
     assert (pixels == checked()).all()
 
 

@@ -16,9 +16,9 @@ from PIL import Image
 
 from hearth.errors import CancelledError, NotFound, ToolError
 from hearth.protocols import CallContext, Heard, Recording, Said, Tool, WrittenLine
-from hearth.testing import FIXED_NOW, InMemoryWorkspace, ScriptedFootage, check_tool, make_call
+from hearth.testing import FIXED_NOW, InMemoryWorkspace, ScriptedFootage, ScriptedSound, check_tool, make_call
 from hearth_video.experts.expert_values import Box, TextLine
-from hearth_video.footage.text_images import picture, written_lines
+from hearth_video.footage.pictures.text_images import picture, written_lines
 from hearth_video.tools.listening import TOOLS, detect_sounds, read_text, read_total, total_in, transcribe_speech
 from hearth_video.tools.recorded_time import video_id
 
@@ -29,15 +29,17 @@ def at(hour: int, minute: int = 0) -> dt.datetime:
 
 FOOTAGE = ScriptedFootage(
     [Recording("k", "kitchen", "kitchen", at(17), at(22), False), Recording("h", "hall", "hall", at(18), at(20), True)],
-    said=[
-        Said("turn on the light", at(18, 5), at(18, 5) + dt.timedelta(seconds=3), "kitchen", 0.8),
-        Said("for queen of clubs", at(19), at(19) + dt.timedelta(seconds=2), "hall", 0.3),
-    ],
-    heard=[
-        Heard("silence", at(17), at(18), "kitchen"),
-        Heard("ring", at(18, 30), at(18, 31), "hall"),
-        Heard("speech", at(18, 5), at(18, 6), "kitchen"),
-    ],
+    sound=ScriptedSound(
+        [
+            Said("turn on the light", at(18, 5), at(18, 5) + dt.timedelta(seconds=3), "kitchen", 0.8),
+            Said("for queen of clubs", at(19), at(19) + dt.timedelta(seconds=2), "hall", 0.3),
+        ],
+        [
+            Heard("silence", at(17), at(18), "kitchen"),
+            Heard("ring", at(18, 30), at(18, 31), "hall"),
+            Heard("speech", at(18, 5), at(18, 6), "kitchen"),
+        ],
+    ),
     lines=[WrittenLine("Total EUR 8.35", 0.98)],
 )
 EVENING = str(video_id("", at(17), at(22)))
@@ -199,7 +201,7 @@ def test_nobody_who_says_anything_is_told_where_there_is_sound() -> None:
 
 @pytest.mark.parametrize("tool", [transcribe_speech, detect_sounds])
 def test_video_without_sound_says_that_it_has_none(tool: Tool) -> None:
-    mute = ScriptedFootage([Recording("h", "hall", "hall", at(18), at(20), True)], has_sound=False)
+    mute = ScriptedFootage([Recording("h", "hall", "hall", at(18), at(20), True)], sound=None)
     call = make_call(footage=mute)
     assert run(tool, {"video": str(video_id("hall", at(18), at(20)))}, call) == []
     assert call.notices == ["The video of that time in the hall has no sound"]

@@ -7,7 +7,7 @@ import random
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -19,10 +19,12 @@ from hearth.cli.edge.give_command import give
 from hearth.cli.edge.join_commands import connected, join, leave, now_of, opened, settings_of
 from hearth.cli.edge.run_commands import health, run
 from hearth.cli.invocation import SECONDS, Invocation, as_json, print_json
+from hearth.cli.option_sets import command_with
 from hearth.terminal import clean, short
 
 if TYPE_CHECKING:
     from hearth.config import Settings
+    from hearth.edge.artifact_fetch import TakenKind
     from hearth.edge.cloud_link import Link
     from hearth.edge.delivery import Turn
     from hearth.edge.enrolment import Joined
@@ -156,7 +158,15 @@ def _token_state(store: Store, home: Path) -> str:
 # ── Sending and fetching ──────────────────────────────────────────────────────────────────────────────────
 
 
-@edge.command()
+@dataclass(frozen=True, slots=True)
+class _ThisOnce:
+    """What is sent and fetched this once, beside what [edge] names."""
+
+    share: tuple[str, ...]
+    take: tuple[TakenKind, ...]
+
+
+@edge.command(cls=command_with({"this_once": _ThisOnce}))
 @click.option("--watch", is_flag=True, help="Go on until Ctrl-C; send whenever something is due.")
 @click.option(
     "--share", multiple=True, type=click.Choice(["demonstrations", "statistics"]), help="Send these this once."
@@ -174,10 +184,7 @@ def _token_state(store: Store, home: Path) -> str:
 )
 @as_json
 @click.pass_obj
-def sync(
-    invocation: Invocation, watch: bool, share: tuple[str, ...], take: tuple[str, ...], again: bool, every_s: float,
-    as_json: bool,
-) -> int:  # fmt: skip
+def sync(invocation: Invocation, this_once: _ThisOnce, watch: bool, again: bool, every_s: float, as_json: bool) -> int:
     """Send what waits, of the kinds you agreed to, and fetch what [edge] names.
 
     Others may use the home meanwhile. Exits with 6 while something still waits.
@@ -191,11 +198,12 @@ def sync(
         if again:
             box.revive()
         n_dropped = box.trim(settings.edge.waiting, int(settings.edge.waiting_mb * 1e6))
-        kinds = _agreed_kinds(settings, share, box, sharer, is_asked=not (watch or as_json))
+        kinds = _agreed_kinds(settings, this_once.share, box, sharer, is_asked=not (watch or as_json))
+        exchange = _Exchange(home, settings, store, joined, link, sharer)
         if watch:
-            _watch(store, home, joined, link, sharer, settings, kinds, every_s)
-        turn = _turn(store, link, sharer, settings, kinds, is_patient=False)
-        fetched = _fetched(store, home, link, settings, (*settings.edge.take, *take), joined)
+            exchange.watch(kinds, every_s)
+        turn = exchange.turn(kinds, is_patient=False)
+        fetched = exchange.fetched((*settings.edge.take, *this_once.take))
         n_waiting = sum(n for (_, state), n in box.counts().items() if state == "waiting")
     if as_json:
         print_json({**asdict(turn), "n_waiting": n_waiting, "n_dropped": n_dropped, "fetched": fetched})
@@ -204,45 +212,68 @@ def sync(
     return 6 if turn.held or any(one["fault"] for one in fetched) else 0
 
 
-def _turn(
-    store: Store, link: Link, sharer: Sharer, settings: Settings, kinds: tuple[Kind, ...], *, is_patient: bool
-) -> Turn:
-    from hearth.edge.delivery import Sender
+@dataclass(frozen=True, slots=True)
+class _Exchange:
+    """What a home sends to its cloud, and fetches from it."""
 
-    return Sender(store, link, sharer, lambda: now_of(settings)).turn(kinds, is_patient=is_patient)
+    home: Path
+    settings: Settings
+    store: Store
+    joined: Joined
+    link: Link
+    sharer: Sharer
 
+    def turn(self, kinds: tuple[Kind, ...], *, is_patient: bool) -> Turn:
+        from hearth.edge.delivery import Sender
 
-def _watch(
-    store: Store,
-    home: Path,
-    joined: Joined,
-    link: Link,
-    sharer: Sharer,
-    settings: Settings,
-    kinds: tuple[Kind, ...],
-    every_s: float,
-) -> NoReturn:
-    """Send until Ctrl-C, whenever the next message is due; kinds without agreement wait, and so does a full disk."""
-    from hearth.edge.outbox import Outbox
+        sender = Sender(self.store, self.link, self.sharer, lambda: now_of(self.settings))
+        return sender.turn(kinds, is_patient=is_patient)
 
-    lot = random.Random()  # noqa: S311 - spreads the waits
-    box = Outbox(store, lambda: now_of(settings))
-    fetch_at_s = time.monotonic()
-    while True:
-        waits_s = [max(every_s, 1.0)]
-        try:
-            turn = _turn(store, link, sharer, settings, kinds, is_patient=True)
-            fetched: list[dict[str, str]] = []
-            if time.monotonic() >= fetch_at_s:
-                fetched = _fetched(store, home, link, settings, settings.edge.take, joined)
-                fetch_at_s = time.monotonic() + max(every_s, 1.0)
-            if turn.n_requests or any(one["fault"] for one in fetched):
-                _show_turn(turn, 0, 0, fetched)
-            now_s = now_of(settings).timestamp()
-            waits_s += [pace.due_unix_s - now_s for kind in kinds for pace in [box.pace(kind)] if pace.n_failures]
-        except errors.StoreError as error:
-            click.echo(f"hearth: {clean(str(error))}; tried again", err=True)
-        time.sleep(max(1.0, min(waits_s) * lot.uniform(0.9, 1.1)))
+    def watch(self, kinds: tuple[Kind, ...], every_s: float) -> NoReturn:
+        """Send until Ctrl-C, whenever the next message is due; kinds without agreement wait, and so does a full
+        disk."""
+        from hearth.edge.outbox import Outbox
+
+        lot = random.Random()  # noqa: S311 - spreads the waits
+        box = Outbox(self.store, lambda: now_of(self.settings))
+        fetch_at_s = time.monotonic()
+        while True:
+            waits_s = [max(every_s, 1.0)]
+            try:
+                turn = self.turn(kinds, is_patient=True)
+                fetched: list[dict[str, str]] = []
+                if time.monotonic() >= fetch_at_s:
+                    fetched = self.fetched(self.settings.edge.take)
+                    fetch_at_s = time.monotonic() + max(every_s, 1.0)
+                if turn.n_requests or any(one["fault"] for one in fetched):
+                    _show_turn(turn, 0, 0, fetched)
+                now_s = now_of(self.settings).timestamp()
+                waits_s += [pace.due_unix_s - now_s for kind in kinds for pace in [box.pace(kind)] if pace.n_failures]
+            except errors.StoreError as error:
+                click.echo(f"hearth: {clean(str(error))}; tried again", err=True)
+            time.sleep(max(1.0, min(waits_s) * lot.uniform(0.9, 1.1)))
+
+    def fetched(self, kinds: tuple[TakenKind, ...]) -> list[dict[str, str]]:
+        """Fetch what is newer there, and return what came of it, for each kind."""
+        from hearth.edge.artifact_fetch import Wanted, fetch
+
+        found = []
+        for kind in dict.fromkeys(kinds):
+            fault, sha256 = "", ""
+            model = self.settings.models.language
+            if kind == "adapter" and (model is None or model.kind != "huggingface"):
+                fault = 'no model is here that an adapter goes on: kind = "huggingface" under [models.language]'
+                found.append({"kind": kind, "sha256": "", "fault": fault})
+                continue
+            wanted = Wanted(kind, self.settings.learning.profile)
+            public_key = self.joined.public_key
+            try:
+                taken = fetch(self.link, self.store, self.home, wanted, public_key, lambda: now_of(self.settings))
+                sha256 = taken.manifest.sha256 if taken is not None else ""
+            except (errors.LinkError, errors.WireError) as error:
+                fault = str(error)
+            found.append({"kind": kind, "sha256": sha256, "fault": fault})
+        return found
 
 
 def _may_go(settings: Settings, kind: str) -> bool:
@@ -279,31 +310,6 @@ def _agreed_kinds(
         if click.confirm(f"Send {n} ({kind}), masked like that?", default=False, err=True):
             agreed.append(kind)
     return tuple(agreed)
-
-
-def _fetched(
-    store: Store, home: Path, link: Link, settings: Settings, kinds: tuple[str, ...], joined: Joined
-) -> list[dict[str, str]]:
-    from hearth.edge.artifact_fetch import fetch
-
-    found = []
-    for kind in dict.fromkeys(kinds):
-        fault, sha256 = "", ""
-        model = settings.models.language
-        if kind == "adapter" and (model is None or model.kind != "huggingface"):
-            fault = 'no model is here that an adapter goes on: kind = "huggingface" under [models.language]'
-            found.append({"kind": kind, "sha256": "", "fault": fault})
-            continue
-        try:
-            taken = fetch(
-                *(link, store, home, kind, joined.public_key, lambda: now_of(settings)),  # type: ignore[arg-type]
-                profile=settings.learning.profile,
-            )
-            sha256 = taken.manifest.sha256 if taken is not None else ""
-        except (errors.LinkError, errors.WireError) as error:
-            fault = str(error)
-        found.append({"kind": kind, "sha256": sha256, "fault": fault})
-    return found
 
 
 def _show_turn(turn: Turn, n_waiting: int, n_dropped: int, fetched: list[dict[str, str]]) -> None:

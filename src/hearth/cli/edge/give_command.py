@@ -43,9 +43,8 @@ def give(invocation: Invocation, withdraw: bool, minutes: float, yes: bool, as_j
             raise errors.DeniedError("nothing was given; --yes agrees, or `share` under [edge]")
         profile = settings.learning.profile
         student = Student(open_encoder(), sharer.tools, PROFILES[profile])
-        found = contribution.give(
-            link, store, student, sharer, profile, lambda: now_of(settings), time.sleep, 60 * minutes
-        )
+        pace = contribution.Pace(lambda: now_of(settings), time.sleep, 60 * minutes)
+        found = contribution.give(link, store, student, sharer, profile, pace)
     if as_json:
         print_json(asdict(found))
     elif found.reason:

@@ -8,6 +8,7 @@ import datetime as dt
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ import click
 
 from hearth import errors
 from hearth.cli.invocation import Invocation, as_json, print_json
+from hearth.cli.option_sets import command_with
 from hearth.terminal import clean, short
 
 if TYPE_CHECKING:
@@ -34,7 +36,26 @@ _WHAT_LEAVES = {
 }
 
 
-@click.command()
+@dataclass(frozen=True, slots=True)
+class _Proof:
+    """What shows the service who joins, and what shows the owner which service it is."""
+
+    token: str | None
+    token_file: Path | None
+    expected: str
+    """The fingerprint of the service's key; empty where none was named."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """What is agreed with the cloud; what was not said stays as it is in the settings."""
+
+    teaches: bool | None
+    share: tuple[str, ...]
+    take: tuple[str, ...]
+
+
+@click.command(cls=command_with({"proof": _Proof, "terms": _Terms}))
 @click.argument("url")
 @click.argument("token", required=False)
 @click.option("--token-file", type=click.Path(path_type=Path, dir_okay=False), help="Read the token from this file.")
@@ -47,18 +68,7 @@ _WHAT_LEAVES = {
 @click.option("--yes", is_flag=True, help="Agree to the key that is shown and to reaching the host.")
 @as_json
 @click.pass_obj
-def join(
-    invocation: Invocation,
-    url: str,
-    token: str | None,
-    token_file: Path | None,
-    expected: str,
-    teaches: bool | None,
-    share: tuple[str, ...],
-    take: tuple[str, ...],
-    yes: bool,
-    as_json: bool,
-) -> int:
+def join(invocation: Invocation, url: str, proof: _Proof, terms: _Terms, yes: bool, as_json: bool) -> int:
     """Join the cloud at URL with the TOKEN its keeper gave you.
 
     Better leave TOKEN out, since other users of this machine can see a command line: it is then asked for, or taken
@@ -79,19 +89,20 @@ def join(
         f"Hearth may not reach {entry} yet. Add it to `allow` under [network] in hearth.toml?", yes
     ):
         raise errors.DeniedError(f"{entry} was not allowed, so nothing was sent and nothing was joined")
-    wanted = _edge_table(settings, teaches, share, take)
+    wanted = _edge_table(settings, terms)
     with opened(home) as store:
         door = door_of(settings, store, entry)
         hello = _hello(address, door)
         shown = enrolment.fingerprint(hello.public_key)
         _show_service(address, hello, shown, {**settings.edge.model_dump(), **wanted})
-        _check_key(shown, expected, yes)
-        secret = enrolment.checked_token(_token(token, token_file))
+        _check_key(shown, proof.expected, yes)
+        secret = enrolment.checked_token(_token(proof.token, proof.token_file))
         name = enrolment.name_for(store, home, address, hello.public_key)
         _try_token(address, door, secret, name, hello)
         with one_at_a_time(home):
             changed = settings_file.change(home / "hearth.toml", entry, wanted)
-            found = enrolment.join(store, home, address, hello.server, hello.public_key, name, secret, now_of(settings))
+            cloud = enrolment.Cloud(address, hello.server, hello.public_key)
+            found = enrolment.join(store, home, cloud, name, secret, now_of(settings))
             n_past = _note_past(store, settings)
     if as_json:
         print_json({"url": found.url, "server": found.server, "fingerprint": shown, "changed_settings": changed})
@@ -103,13 +114,11 @@ def join(
     return 0
 
 
-def _edge_table(
-    settings: Settings, teaches: bool | None, share: tuple[str, ...], take: tuple[str, ...]
-) -> dict[str, bool | list[str]]:
+def _edge_table(settings: Settings, terms: _Terms) -> dict[str, bool | list[str]]:
     wanted: dict[str, bool | list[str]] = {}
-    if teaches is not None:
-        wanted["teaches"] = teaches
-    for key, given, now in (("share", share, settings.edge.share), ("take", take, settings.edge.take)):
+    if terms.teaches is not None:
+        wanted["teaches"] = terms.teaches
+    for key, given, now in (("share", terms.share, settings.edge.share), ("take", terms.take, settings.edge.take)):
         if given:
             wanted[key] = list(dict.fromkeys((*now, *given)))
     return wanted

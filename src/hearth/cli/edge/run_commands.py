@@ -6,12 +6,14 @@ import datetime as dt
 import os
 import signal
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from hearth.cli.invocation import SECONDS, Invocation, Number, as_json, print_json
+from hearth.cli.option_sets import command_with
 from hearth.terminal import clean
 
 if TYPE_CHECKING:
@@ -38,7 +40,26 @@ health_option = click.option(
 )
 
 
-@click.command()
+@dataclass(frozen=True, slots=True)
+class _Rhythm:
+    """How often each task is run, in seconds, and after which rest there is learning."""
+
+    sync_every: float
+    tend_every: float
+    learn_every: float
+    quiet_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Setup:
+    """How a new device sets itself up."""
+
+    makes_home: bool
+    cloud_url: str | None
+    fingerprint: str
+
+
+@click.command(cls=command_with({"rhythm": _Rhythm, "setup": _Setup}))
 @click.option("--sync-every", type=SECONDS, default=300.0, show_default=True, metavar="SECONDS")
 @click.option("--tend-every", type=SECONDS, default=3600.0, show_default=True, metavar="SECONDS")
 @click.option("--learn-every", type=SECONDS, default=21600.0, show_default=True, metavar="SECONDS")
@@ -72,17 +93,7 @@ health_option = click.option(
 @health_option
 @click.pass_obj
 def run(
-    invocation: Invocation,
-    sync_every: float,
-    tend_every: float,
-    learn_every: float,
-    quiet_s: float,
-    cloud_url: str | None,
-    fingerprint: str,
-    node: str | None,
-    makes_home: bool,
-    once: bool,
-    health_file: Path | None,
+    invocation: Invocation, rhythm: _Rhythm, setup: _Setup, node: str | None, once: bool, health_file: Path | None
 ) -> int:
     """Send and fetch, tend memory and learn, again and again, until ended.
 
@@ -96,23 +107,23 @@ def run(
 
     home, has_token = invocation.home, token_file(invocation.home)
     pieces = [
-        Piece(("edge", "sync"), sync_every, needs_file=has_token, may_be_hastened=True),
-        Piece(("memory", "tend"), tend_every, needs_file=home / "hearth.db"),
-        Piece(("learn", "--fast"), learn_every, needs_quiet=True, may_be=(0, 1, 6)),
+        Piece(("edge", "sync"), rhythm.sync_every, needs_file=has_token, may_be_hastened=True),
+        Piece(("memory", "tend"), rhythm.tend_every, needs_file=home / "hearth.db"),
+        Piece(("learn", "--fast"), rhythm.learn_every, needs_quiet=True, may_be=(0, 1, 6)),
     ]
     _finish_joining(home)
-    if cloud_url and not has_token.exists():
-        pieces.insert(0, Piece(_joining(cloud_url, fingerprint), sync_every, is_once=True))
-    runner = Runner(home, pieces, _health_file(invocation, health_file), Times(quiet_s=quiet_s), say=_say)
+    if setup.cloud_url and not has_token.exists():
+        pieces.insert(0, Piece(_joining(setup.cloud_url, setup.fingerprint), rhythm.sync_every, is_once=True))
+    runner = Runner(home, pieces, _health_file(invocation, health_file), Times(quiet_s=rhythm.quiet_s), say=_say)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: runner.stop.set())
     if not (home / "hearth.toml").exists():
-        _make_home(runner, makes_home)
+        _make_home(runner, setup.makes_home)
     listeners: list[threading.Thread] = []
     if node and _has_broker(home):
         for fault in _faults_of("edge.point"):
             _say(f"without `hearth edge point`: {fault}")
-        runner.pieces = [Piece(("edge", "point", "--node", node), sync_every, needs_file=has_token), *pieces]
+        runner.pieces = [Piece(("edge", "point", "--node", node), rhythm.sync_every, needs_file=has_token), *pieces]
         listeners = [] if once else _listening(runner)
     is_well = runner.run(once=once) or runner.stop.is_set()
     runner.stop.set()

@@ -227,7 +227,7 @@ def revoke(invocation: Invocation, number: int) -> None:
 @as_json
 @click.pass_obj
 def contacts(invocation: Invocation, confirmed: tuple[str, ...], confirm_all: bool, as_json: bool) -> int:
-    """List cards in your contacts that you did not add: you are asked before anything is sent there."""
+    """List what cards in your contacts say that you did not: you are asked before anything is sent there."""
     from hearth.guard.flow.provenance import Provenance
     from hearth.guard.flow.trusted_contacts import AddressBook
 
@@ -244,10 +244,13 @@ def contacts(invocation: Invocation, confirmed: tuple[str, ...], confirm_all: bo
                 click.echo(f"No card waits under the name {clean(name)!r}.", err=True)
             return 4 if absent else 0
     if as_json:
-        print_json([{"id": c.id, "name": c.name, "email": c.email, "phone": c.phone} for c in found])
+        print_json(
+            [{"id": c.id, "name": c.name, "email": c.email, "phone": c.phone, "groups": list(c.groups)} for c in found]
+        )
         return 0
     for card in found:
-        click.echo(f"{clean(card.name)}  {clean(card.email)}  {clean(card.phone)}".rstrip())
+        groups = f"in {', '.join(card.groups)}" if card.groups else ""
+        click.echo("  ".join(clean(said) for said in (card.name, card.email, card.phone, groups) if said))
     if not found:
         click.echo("Every card in your contacts is yours or was confirmed.")
     return 0

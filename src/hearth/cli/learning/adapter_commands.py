@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import click
 from hearth import errors
 from hearth.cli.invocation import Invocation, Number, as_json, print_json
 from hearth.cli.learning.learn_commands import Bars, folder_of, opened_state, state_option
+from hearth.cli.option_sets import command_with
 from hearth.terminal import clean
 
 if TYPE_CHECKING:
@@ -48,7 +50,28 @@ def list_versions(invocation: Invocation, state_folder: Path | None, as_json: bo
         click.echo("There is no adapter yet: hearth adapters distil --base MODEL")
 
 
-@adapters.command()
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """Where the demonstrations and their tools come from."""
+
+    source_file: Path | None
+    tools_file: Path | None
+    state_folder: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Training:
+    """How an adapter is trained."""
+
+    epochs: float
+    rank: int
+    lr: float
+    replay: float
+    tool_tokens: bool
+    seed: int
+
+
+@adapters.command(cls=command_with({"sources": _Sources, "training": _Training}))
 @click.option("--base", required=True, metavar="MODEL", help="Folder of a transformers model, or a name in its cache.")
 @click.option(
     "--from", "source_file", type=click.Path(path_type=Path), metavar="FILE.jsonl", help="New demonstrations."
@@ -69,37 +92,31 @@ def list_versions(invocation: Invocation, state_folder: Path | None, as_json: bo
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @as_json
 @click.pass_obj
-def distil(
-    invocation: Invocation,
-    base: str,
-    source_file: Path | None,
-    tools_file: Path | None,
-    state_folder: Path | None,
-    epochs: float,
-    rank: int,
-    lr: float,
-    replay: float,
-    tool_tokens: bool,
-    seed: int,
-    as_json: bool,
-) -> int:
+def distil(invocation: Invocation, base: str, sources: _Sources, training: _Training, as_json: bool) -> int:
     """Teach a model what the home's demonstrations show; the result is used only if the gate finds it no worse.
 
     It teaches what no adapter was taught yet (or what a file holds), and replays some of the rest.
     """
     from hearth.learning.demonstration_store import read_entries
+    from hearth.learning.llm.distillation import Lessons
     from hearth.learning.llm.prompts import LanguageOptions
 
-    options = LanguageOptions(n_epochs=epochs, rank=rank, lr=lr, replay=replay, tool_tokens=tool_tokens)
-    folder = folder_of(invocation, state_folder)
-    with opened_state(folder, tools_file=tools_file) as (state, _):
+    options = LanguageOptions(
+        n_epochs=training.epochs,
+        rank=training.rank,
+        lr=training.lr,
+        replay=training.replay,
+        tool_tokens=training.tool_tokens,
+    )
+    folder = folder_of(invocation, sources.state_folder)
+    with opened_state(folder, tools_file=sources.tools_file) as (state, _):
         kept = _adapters(folder)
         held = {d.id: d for d in _usable(state)}
         now = kept.current()
         known = now.record.seen | frozenset(now.record.held) if now else frozenset[str]()
         new = [d for id, d in held.items() if id not in known]
-        if source_file is not None:
-            entries, faults = read_entries(source_file)
+        if sources.source_file is not None:
+            entries, faults = read_entries(sources.source_file)
             checked = state.buffer.check(entries, state.tools)
             for fault in (*faults, *checked.refused):
                 click.echo(f"skipped: {clean(fault.reason)}", err=True)
@@ -109,15 +126,8 @@ def distil(
         fresh = {d.id for d in new}
         bars = Bars()
         try:
-            made = kept.distil(
-                base,
-                new,
-                state.tools,
-                replay=[d for id, d in held.items() if id not in fresh],
-                options=options,
-                seed=seed,
-                progress=lambda done, n: bars("learning", done, n),
-            )
+            lessons = Lessons(new, state.tools, [d for id, d in held.items() if id not in fresh], training.seed)
+            made = kept.distil(base, lessons, options=options, progress=lambda done, n: bars("learning", done, n))
         finally:
             bars.close()
     return _said(made, as_json)

@@ -6,7 +6,8 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,10 +15,12 @@ import click
 
 from hearth import errors
 from hearth.cli.invocation import Invocation, as_json, print_json
+from hearth.cli.option_sets import group_with
 from hearth.terminal import clean
 
 if TYPE_CHECKING:
     from hearth.learning.learned_state import Report, State
+    from hearth.learning.tasks import Task
     from hearth.learning.versions.lineage import Version
     from hearth.protocols import Encoder
     from hearth.storage.database import Store
@@ -72,7 +75,7 @@ def opened_state(
 ) -> Iterator[tuple[State, Encoder]]:
     """Open the learned state of a home or a folder, with the tools it may plan."""
     from hearth.formats.plan_json import read_graph, read_tools
-    from hearth.learning.learned_state import State
+    from hearth.learning.learned_state import Offer, State
     from hearth.registry import load_tools
 
     given = read_tools(tools_file) if tools_file else None
@@ -88,7 +91,7 @@ def opened_state(
         raise errors.RegistryError(f"{str(folder)!r} knows no tools yet; give them with --tools tool_desc.json")
     encoder = open_encoder()
     tools, more = (own, given) if is_home else (given, None)
-    with State.open(folder, encoder, tools=tools, more_tools=more, graph=graph) as state:
+    with State.open(folder, encoder, Offer(tools, graph, more)) as state:
         yield state, encoder
 
 
@@ -140,18 +143,37 @@ class Bars:
 # ── Learning ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@click.group(invoke_without_command=True)
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """The files that are learnt from; without `demonstrations`, what waits in the home is."""
+
+    demonstrations: Path | None
+    source: str
+    """Who made the plans, for lines that do not say."""
+    tools: Path | None
+    graph: Path | None
+    teacher: Path | None
+    """The teacher's answers, in the place of asking one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tiers:
+    """How far it is learnt."""
+
+    fast: bool
+    tier: Literal["one", "two"] | None
+
+
+@click.group(cls=group_with({"given": _Given, "tiers": _Tiers}), invoke_without_command=True)
 @click.option(
     "--from",
-    "source_file",
+    "demonstrations",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE.jsonl",
     help="Learn the demonstrations of this file (default: those that wait).",
 )
-@click.option("--tools", "tools_file", type=click.Path(path_type=Path), help="Tools: a tool_desc.json.")
-@click.option(
-    "--graph", "graph_file", type=click.Path(path_type=Path), help="Links that are possible: graph_desc.json."
-)
+@click.option("--tools", type=click.Path(path_type=Path), help="Tools: a tool_desc.json.")
+@click.option("--graph", type=click.Path(path_type=Path), help="Links that are possible: graph_desc.json.")
 @state_option
 @click.option("--fast", is_flag=True, help="Tier one alone: exact, in seconds.")
 @click.option(
@@ -162,7 +184,6 @@ class Bars:
 @click.option("--source", default="teacher", show_default=True, help="Who made the plans, for lines that do not say.")
 @click.option(
     "--teacher",
-    "teacher_file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE.jsonl",
     help="Without --from: take the teacher's answers from this file instead of asking one.",
@@ -171,17 +192,7 @@ class Bars:
 @as_json
 @click.pass_context
 def learn(
-    ctx: click.Context,
-    source_file: Path | None,
-    tools_file: Path | None,
-    graph_file: Path | None,
-    state_folder: Path | None,
-    fast: bool,
-    tier: Literal["one", "two"] | None,
-    source: str,
-    teacher_file: Path | None,
-    anyway: bool,
-    as_json: bool,
+    ctx: click.Context, given: _Given, tiers: _Tiers, state_folder: Path | None, anyway: bool, as_json: bool
 ) -> int:
     """Learn from demonstrations; a new version plans only if the gate finds it no worse.
 
@@ -191,24 +202,14 @@ def learn(
     if ctx.invoked_subcommand is not None:
         ctx.obj = (ctx.obj, state_folder)
         return 0
-    if teacher_file is not None and source_file is not None:
+    if given.teacher is not None and given.demonstrations is not None:
         raise click.UsageError("--teacher answers what waits in the home, --from learns a file; give one")
-    if fast and tier == "two":
+    if tiers.fast and tiers.tier == "two":
         raise click.UsageError("--fast leaves tier two out; choose one of --fast and --tier two")
     folder = folder_of(ctx.obj, state_folder)
     bars = Bars()
     try:
-        report, note = _learn(
-            folder,
-            source_file,
-            tools_file,
-            graph_file,
-            bars,
-            tier="one" if fast else tier,
-            source=source,
-            teacher_file=teacher_file,
-            anyway=anyway,
-        )
+        report, note = _learn(folder, given, bars, "one" if tiers.fast else tiers.tier, anyway=anyway)
     except KeyboardInterrupt:
         bars.close()
         click.echo("\nStopped. The version that plans is as it was; what was read waits: `hearth learn`.", err=True)
@@ -225,48 +226,39 @@ def learn(
 
 
 def _learn(
-    folder: Path,
-    source_file: Path | None,
-    tools_file: Path | None,
-    graph_file: Path | None,
-    bars: Bars,
-    tier: Literal["one", "two"] | None,
-    *,
-    source: str,
-    teacher_file: Path | None,
-    anyway: bool,
+    folder: Path, given: _Given, bars: Bars, tier: Literal["one", "two"] | None, *, anyway: bool
 ) -> tuple[Report, str]:
     from dataclasses import replace
 
     from hearth.learning.demonstration_store import read_entries
-    from hearth.learning.finetune import second_tier
     from hearth.learning.gathering import gather, gathered_lines
 
-    entries, faults = read_entries(source_file, source) if source_file else ([], [])
-    with opened_state(folder, tools_file=tools_file, graph_file=graph_file) as (state, encoder):
+    entries, faults = read_entries(given.demonstrations, given.source) if given.demonstrations else ([], [])
+    with opened_state(folder, tools_file=given.tools, graph_file=given.graph) as (state, encoder):
         notes: list[str] = []
-        if (folder / "hearth.toml").exists():
-            _explain(state, encoder)
-            if source_file is None and (gathered := gather(state, folder, encoder, bars, teacher_file)) is not None:
-                notes = gathered_lines(gathered)
-        if lost := second_tier.lost(state):
+        is_home = (folder / "hearth.toml").exists()
+        if is_home and given.demonstrations is None:
+            gathered = gather(state, folder, encoder, bars, given.teacher)
+            notes += gathered_lines(gathered) if gathered is not None else []
+        if lost := state.lost_tier():
             notes.append(lost)
         report = state.learn(entries, bars, must_pass=not anyway)
-        if (folder / "hearth.toml").exists():
-            _explain(state, encoder)
-        note = _second_tier(state, bars, report, tier)
+        note = _second_tier(state, bars, report, tier, is_home=is_home)
     return replace(report, refused=(*faults, *report.refused), notes=(*notes, *report.notes)), note
 
 
-def _second_tier(state: State, bars: Bars, report: Report, tier: Literal["one", "two"] | None) -> str:
-    """Train tier two when it is asked for, or when a version was made and it pays; return a description of the outcome.
+def _second_tier(state: State, bars: Bars, report: Report, tier: Literal["one", "two"] | None, *, is_home: bool) -> str:
+    """Train tier two when it is asked for, or when a version was made in a folder that is no home and it pays; return a
+    description of the outcome. What a home is asked is planned without it.
 
     Raises:
         MissingExtraError, HearthError: It was asked for and cannot be trained; tier one is learnt.
     """
-    from hearth.learning.finetune import second_tier
+    if tier == "one" or (tier is None and (is_home or report.version is None)):
+        return ""
+    from hearth.learning.finetune import second_tier  # with the student, which most runs do without
 
-    if tier == "one" or (tier is None and (report.version is None or not second_tier.is_due(state))):
+    if tier is None and not second_tier.is_due(state):
         return ""
     try:
         number, verdict = second_tier.train(state, bars)
@@ -277,13 +269,6 @@ def _second_tier(state: State, bars: Bars, report: Report, tier: Literal["one", 
     if number is None:
         return f"tier two was trained and refused: {verdict.reason}"
     return f"tier two was trained: version {number}, {verdict.reason}"
-
-
-def _explain(state: State, encoder: Encoder) -> None:
-    """Compute the examples that retrieval needs for what is new in a home, so that the next start need not."""
-    from hearth.planning.retrieval.recall_planner import RecallPlanner
-
-    RecallPlanner(encoder, state.store)
 
 
 def _report_json(report: Report, note: str) -> dict[str, Any]:
@@ -396,14 +381,17 @@ def status(ctx: click.Context, state_folder: Path | None, show_all: bool, as_jso
             f"  unseen tasks   {float(str(frontier['caught'])):.0%} recognised, "
             f"{float(str(frontier['false_alarms'])):.0%} false alarms"
         )
+    _show_tasks(tasks, len(tasks) if show_all else _N_SHOWN)
+
+
+def _show_tasks(tasks: Sequence[Task], n_shown: int) -> None:
     click.echo(f"  tasks          {len(tasks)}")
-    shown = tasks if show_all else tasks[:_N_SHOWN]
-    for task in shown:
+    for task in tasks[:n_shown]:
         score_text = f"{task.score:.2f}" if task.score is not None else "   –"
         akin = f"  akin to {task.akin[0][0]}" if task.akin else ""
         click.echo(clean(f"    {score_text}  {len(task.members):>5}  {task.name}{akin}"))
-    if len(shown) < len(tasks):
-        click.echo(f"    … and {len(tasks) - len(shown)} more: --all")
+    if n_shown < len(tasks):
+        click.echo(f"    … and {len(tasks) - n_shown} more: --all")
 
 
 @learn.command()
@@ -473,13 +461,9 @@ def rollback(ctx: click.Context, version: int, state_folder: Path | None, as_jso
 
     What was learnt since is set aside, not forgotten: rolling back to a later version brings it back.
     """
-    bars = Bars()
-    try:
-        with opened_state(folder_within(ctx, state_folder)) as (state, _):
-            target, lost = state.rollback(version, bars)
-            n_members = len(state.lineage.members(target.number))
-    finally:
-        bars.close()
+    with opened_state(folder_within(ctx, state_folder)) as (state, _):
+        target, lost = state.rollback(version)
+        n_members = len(state.lineage.members(target.number))
     if as_json:
         print_json({"version": target.number, "n": n_members, "no_longer_held": list(lost)})
         return

@@ -27,18 +27,23 @@ if TYPE_CHECKING:
 def prior(
     ctx: click.Context, file: Path | None, remove: bool, force: bool, state_folder: Path | None, as_json: bool
 ) -> int:
-    """Begin with what other devices learnt: the prior in FILE, or the one that `hearth edge sync` fetched.
+    """Draft with what other devices learnt: the prior in FILE, or the one that `hearth edge sync` fetched.
 
+    `hearth plan --batch` begins with it; what is asked here is planned as before, from what ships and what was taught.
     It becomes a version like any other, if no task gets worse; `hearth learn rollback` goes back. What was taught here
     stays apart from it: forgetting it, and removing the prior, are exact.
     """
     if remove and file is not None:
         raise errors.RequestError("give a file to take, or --remove, and not both")
     folder = folder_within(ctx, state_folder)
+    from hearth.learning import drafting
+    from hearth.planning.ranking.ranker_options import StudentOptions
+
     bars = Bars()
     with opened_state(folder) as (state, _):
-        wanted = None if remove else _wanted(state, folder, file)
-        report = state.take_prior(wanted, bars, must_pass=not force)
+        options = drafting.options_of(state)
+        wanted = None if remove else _wanted(state, folder, file).seen_by((options or StudentOptions()).reading)
+        report = drafting.take_prior(state, wanted, bars, options=options, must_pass=not force)
         bars.close()
     verdict = report.verdict.to_json() if report.verdict is not None else None
     if as_json:
@@ -56,7 +61,7 @@ def prior(
             click.echo(f"Nothing was changed: {note}.")
         if report.version is not None and wanted is not None:
             click.echo(
-                f"Version {report.version} begins with what {wanted.n_edges} devices learnt "
+                f"The drafts of version {report.version} begin with what {wanted.n_edges} devices learnt "
                 f"({wanted.n_demonstrations:,} demonstrations, {len(wanted.tools)} tools)."
             )
         elif report.version is not None:
@@ -67,8 +72,7 @@ def prior(
 
 
 def _wanted(state: State, folder: Path, file: Path | None) -> Statistics:
-    """Return the statistics to use. Raises: NotFound: None was named, none was fetched. StatisticsError: It is for
-    other features."""
+    """Return the statistics to use. Raises: NotFound: None was named, none was fetched."""
     from hearth.edge.artifact_fetch import taken
     from hearth.planning.ranking.statistics import prior_file
 
@@ -79,4 +83,4 @@ def _wanted(state: State, folder: Path, file: Path | None) -> Statistics:
                 "no prior was fetched yet; fetch one with `hearth edge sync --take prior`, or name a file"
             )
         file = found.path
-    return prior_file.read(file).seen_by(state.student.options.reading)
+    return prior_file.read(file)

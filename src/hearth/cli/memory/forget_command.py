@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ import click
 from hearth import errors
 from hearth.cli.invocation import Invocation, as_json, print_json
 from hearth.cli.learning.learn_commands import Bars, folder_of, open_encoder, opened_state, opened_store, state_option
+from hearth.cli.option_sets import command_with
 from hearth.terminal import clean, short
 
 if TYPE_CHECKING:
@@ -23,7 +24,35 @@ if TYPE_CHECKING:
 _N_SHOWN = 8
 
 
-@click.command()
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is to be forgotten, as it was asked for."""
+
+    kind: str | None
+    ids: tuple[str, ...]
+    matching: str
+    source: str
+    episode: str
+    person: str
+    since: dt.datetime | None
+    until: dt.datetime | None
+    topic: str
+    keep_record: bool
+
+    def of_memory(self, folder: Path) -> Wanted | None:
+        """Return what of memory is meant; days are those of the owner's time zone."""
+        from hearth import config
+        from hearth.protocols import Wanted
+
+        zone: dt.tzinfo = dt.UTC
+        if (self.since or self.until) and (folder / "hearth.toml").exists():
+            zone = config.read_settings(folder / "hearth.toml").zone()
+        first, last = (moment and moment.replace(tzinfo=zone) for moment in (self.since, self.until))
+        wanted = Wanted(self.person.strip(), first, last, self.topic.strip())
+        return None if wanted.is_empty else wanted
+
+
+@click.command(cls=command_with({"asked": _Asked}))
 @click.argument("kind", type=click.Choice(["demonstration", "event"]), required=False)
 @click.argument("ids", nargs=-1)
 @click.option("--matching", default="", metavar="TEXT", help="All that holds TEXT: examples, memories, requests.")
@@ -38,22 +67,7 @@ _N_SHOWN = 8
 @click.option("--yes", is_flag=True, help="Forget without asking.")
 @as_json
 @click.pass_obj
-def forget(
-    invocation: Invocation,
-    kind: str | None,
-    ids: tuple[str, ...],
-    matching: str,
-    source: str,
-    episode: str,
-    person: str,
-    since: dt.datetime | None,
-    until: dt.datetime | None,
-    topic: str,
-    keep_record: bool,
-    state_folder: Path | None,
-    yes: bool,
-    as_json: bool,
-) -> int:
+def forget(invocation: Invocation, asked: _Asked, state_folder: Path | None, yes: bool, as_json: bool) -> int:
     """Forget demonstrations or memories for good.
 
     Of --person, --since, --until and --topic, all that are given must hold. What is forgotten is shown first. It is
@@ -64,26 +78,26 @@ def forget(
     from hearth.learning.unlearning import Sought, find
     from hearth.learning.unlearning import forget as forget_found
 
-    if kind is not None and not ids:
-        raise click.UsageError(f"say which: hearth forget {kind} ID…")
+    if asked.kind is not None and not asked.ids:
+        raise click.UsageError(f"say which: hearth forget {asked.kind} ID…")
     folder = folder_of(invocation, state_folder)
-    wanted = _wanted(folder, person, since, until, topic)
-    if kind is None and not (matching or source or episode) and wanted is None:
+    wanted = asked.of_memory(folder)
+    if asked.kind is None and not (asked.matching or asked.source or asked.episode) and wanted is None:
         raise click.UsageError(
             "say what: demonstration ID…, event ID…, --matching, --person, --since, --until, --topic, --source or "
             "--from-episode"
         )
     with opened_store(folder) as store:
         sought = Sought(
-            demonstrations=ids if kind == "demonstration" else (),
-            events=ids if kind == "event" else (),
-            matching=matching,
-            source=source,
-            episode=episode,
-            with_record=not keep_record,
+            demonstrations=asked.ids if asked.kind == "demonstration" else (),
+            events=asked.ids if asked.kind == "event" else (),
+            matching=asked.matching,
+            source=asked.source,
+            episode=asked.episode,
+            with_record=not asked.keep_record,
             wanted=wanted,
         )
-        found = find(store, sought, open_encoder() if topic else None)
+        found = find(store, sought, open_encoder() if asked.topic else None)
     if found.is_empty:
         raise errors.NotFound("nothing of that is held; there is nothing to forget")
     if not yes:
@@ -105,21 +119,6 @@ def forget(
     else:
         _say(receipt)
     return 6 if receipt.found_in or receipt.failed else 0
-
-
-def _wanted(
-    folder: Path, person: str, since: dt.datetime | None, until: dt.datetime | None, topic: str
-) -> Wanted | None:
-    """Days are those of the owner's time zone."""
-    from hearth import config
-    from hearth.protocols import Wanted
-
-    zone: dt.tzinfo = dt.UTC
-    if (since or until) and (folder / "hearth.toml").exists():
-        zone = config.read_settings(folder / "hearth.toml").zone()
-    first, last = (moment and moment.replace(tzinfo=zone) for moment in (since, until))
-    wanted = Wanted(person.strip(), first, last, topic.strip())
-    return None if wanted.is_empty else wanted
 
 
 def _agreed() -> bool:

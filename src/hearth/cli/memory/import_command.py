@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections import Counter
 from pathlib import Path
@@ -44,10 +45,11 @@ def import_(invocation: Invocation, path: Path, dry_run: bool, as_json: bool) ->
         owner = at.settings.owner
         intake = Intake(at.home / "owner", EventMemory(at.store), at.store, source, owner.email)
         shown = Progress(sys.stderr if sys.stderr.isatty() else None)
-        with shown.stage("Importing", sum(piece.n_bytes for piece in pieces if piece.kind), counts=False) as done:
+        n_bytes = sum(piece.n_bytes for piece in pieces if piece.kind)
+        with contextlib.closing(intake), shown.stage("Importing", n_bytes, counts=False) as done:
             for piece in pieces:
-                for n_bytes in intake.take(piece):
-                    done(n_bytes)
+                for n_more in intake.take(piece):
+                    done(n_more)
     taken = intake.taken
     if as_json:
         print_json({name: dict(getattr(taken, name)) for name in ("new", "known", "left_out")} | {"bad": taken.faults})

@@ -8,6 +8,7 @@ import datetime as dt
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,12 +31,14 @@ from hearth.cli.memory.opened_memory import (
     told_in_line,
     width,
 )
+from hearth.cli.option_sets import command_with
 from hearth.terminal import clean, short
 
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
 
     from hearth.memory.answers.recollection import Recollection
+    from hearth.memory.event_memory import Filter
     from hearth.memory.facts.fact_store import Fact
 
 
@@ -153,7 +156,27 @@ def import_(invocation: Invocation, path: Path, kind: str | None, with_facts: bo
 # ── Looking ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@memory.command()
+@dataclass(frozen=True, slots=True)
+class _Where:
+    """Where and when something was said or done, and by whom."""
+
+    people: tuple[str, ...]
+    kinds: tuple[str, ...]
+    places: tuple[str, ...]
+    since: str
+    until: str
+
+    def filter(self, at: Opened) -> Filter | None:
+        """Return it as events are filtered by it; None where nothing was said of it."""
+        from hearth.memory.event_memory import Filter
+
+        if not (self.people or self.kinds or self.places or self.since or self.until):
+            return None
+        end = period(self.until, at)[1] if self.until else None
+        return Filter(period(self.since, at)[0] if self.since else None, end, self.kinds, self.people, self.places)
+
+
+@memory.command(cls=command_with({"where": _Where}))
 @click.argument("query", nargs=-1, required=True)
 @click.option(
     "--person", "people", multiple=True, metavar="NAME", help="Only what this person said or did; repeatable."
@@ -167,26 +190,10 @@ def import_(invocation: Invocation, path: Path, kind: str | None, with_facts: bo
 @click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True)
 @as_json
 @click.pass_obj
-def search(
-    invocation: Invocation,
-    query: tuple[str, ...],
-    people: tuple[str, ...],
-    kinds: tuple[str, ...],
-    places: tuple[str, ...],
-    since: str,
-    until: str,
-    limit: int,
-    as_json: bool,
-) -> int:
+def search(invocation: Invocation, query: tuple[str, ...], where: _Where, limit: int, as_json: bool) -> int:
     """Find what is held true and what happened, best first."""
-    from hearth.memory.event_memory import Filter
-
     with opened(invocation.home) as at:
-        where = None
-        if people or kinds or places or since or until:
-            end = period(until, at)[1] if until else None
-            where = Filter(period(since, at)[0] if since else None, end, kinds, people, places)
-        hits = _recollection(at).search(" ".join(query), limit=limit, now=at.now, where=where)
+        hits = _recollection(at).search(" ".join(query), limit=limit, now=at.now, where=where.filter(at))
         if as_json:
             print_json([{"id": h.id, "kind": h.kind, "at": h.at, "score": h.score, "text": h.text} for h in hits])
             return 0 if hits else 4
@@ -211,7 +218,7 @@ def ask(invocation: Invocation, question: tuple[str, ...], as_json: bool) -> int
     asked = " ".join(question)
     with opened(invocation.home) as at:
         found = _recollection(at).answer(asked, now=at.now)
-        told = [(e.at.astimezone(at.zone), e.person or "you", e.text, e.id) for e in found.evidence if e.kind != "fact"]
+        told = [(e.at.astimezone(at.zone), e.speaker, e.text, e.id) for e in found.evidence if e.kind != "fact"]
         fact = next((e.id for e in found.evidence if e.kind == "fact"), None)
     is_known = found.kind != "unknown"
     if as_json:

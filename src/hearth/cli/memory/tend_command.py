@@ -111,7 +111,7 @@ def _propose(at: Opened) -> Reading:
             stack.callback(model.close)
         reader = InjectionReader.of(MiniLMEncoder.open(config.cache_folder(os.environ)))
         is_away = leaves_device(chosen)
-        for done in read_facts(at.store, at.facts, model, known, leaves_device=is_away, reader=reader):
+        for done in read_facts(at.store, model, known, leaves_device=is_away, reader=reader):
             if bar is not None:
                 bar.update(done.n_events - bar.pos)
     return done

@@ -94,12 +94,12 @@ class AskingHere:
         return self._agent.egress.refusals(episode.id)
 
     def teach(self, episode: Episode) -> bool:
-        from hearth.learning.learned_state import State
+        from hearth.learning.learned_state import Offer, State
         from hearth.learning.teaching.corrections import learn_revision
 
         agent = self._agent
         before = agent.trace.episode(episode.request.revises)
-        state = State.open(agent.home, agent.encoder, tools=agent.tools.specs, store=agent.store)
+        state = State.open(agent.home, agent.encoder, Offer(agent.tools.specs), store=agent.store)
         return bool(learn_revision(state, agent.recall, before, episode))
 
     def undo(self, id: str | None) -> UndoReport:

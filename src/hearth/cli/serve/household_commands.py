@@ -99,6 +99,8 @@ def up(invocation: Invocation, host: str, port: int) -> int:
         click.echo(f"Who signs in there: {names}. Ctrl-C ends it.", err=True)
         for reason in homes.unshared:
             click.echo(f"Not shared: {clean(reason)}.", err=True)
+        for reason in homes.closed:
+            click.echo(f"Not open: {clean(reason)}.", err=True)
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended by a service manager, it ends as by Ctrl-C
         with contextlib.suppress(KeyboardInterrupt):
             homes.serve()

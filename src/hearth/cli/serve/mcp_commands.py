@@ -6,11 +6,13 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import click
 
 from hearth.cli.invocation import Invocation, as_json, print_json, yes_option
+from hearth.cli.option_sets import command_with
 from hearth.cli.serve.asking import link_to
 from hearth.errors import ConfigError, MissingExtraError, NotFound
 from hearth.terminal import clean
@@ -79,7 +81,18 @@ def _line(home: Path) -> Iterator[tuple[Line, bool]]:
 # ── Other programs' servers ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-@mcp.command()
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """A server of tools, as its table in the settings holds it."""
+
+    command: tuple[str, ...]
+    url: str
+    token_env: str
+    env: tuple[str, ...]
+    reads: tuple[str, ...]
+
+
+@mcp.command(cls=command_with({"wanted": _Server}))
 @click.argument("name")
 @click.argument("command", nargs=-1)
 @click.option("--url", default="", help="Address of a server that runs elsewhere, in place of a command.")
@@ -90,16 +103,7 @@ def _line(home: Path) -> Iterator[tuple[Line, bool]]:
 @click.option("--reads", multiple=True, metavar="TOOL", help="A tool that only reads: it runs without asking.")
 @yes_option
 @click.pass_obj
-def add(
-    invocation: Invocation,
-    name: str,
-    command: tuple[str, ...],
-    url: str,
-    token_env: str,
-    env: tuple[str, ...],
-    reads: tuple[str, ...],
-    yes: bool,
-) -> int:
+def add(invocation: Invocation, name: str, wanted: _Server, yes: bool) -> int:
     """Use the tools of an MCP server: hearth mcp add NAME -- COMMAND ARGUMENTS.
 
     Shows the tools, and keeps them once you accept them. They are called NAME__tool and ask before each call; name
@@ -108,11 +112,9 @@ def add(
     from hearth.tools.foreign.server_settings import with_server, write
 
     path = invocation.home / "hearth.toml"
-    values: dict[str, str | tuple[str, ...]] = {"command": command, "url": url, "token_env": token_env}
-    values |= {"env": env, "reads": reads}
-    text, server = with_server(path, name, {key: value for key, value in values.items() if value})
+    text, server = with_server(path, name, {key: value for key, value in asdict(wanted).items() if value})
     tools = _offered(invocation.home, name, server)
-    if missing := [one for one in reads if one not in {tool.name for tool in tools}]:
+    if missing := [one for one in wanted.reads if one not in {tool.name for tool in tools}]:
         raise NotFound(f"{name!r} has no tool {missing[0]!r} for --reads; it has {', '.join(t.name for t in tools)}")
     if not _is_accepted(name, server, tools, yes=yes):
         return 5

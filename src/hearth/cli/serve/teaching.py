@@ -49,12 +49,12 @@ class TeachingHere:
         return self._agent.trace.episode(id)
 
     def teach(self, episode: Episode, say: str | None, plan: Plan | None) -> tuple[str, Plan]:
-        from hearth.learning.learned_state import State
+        from hearth.learning.learned_state import Offer, State
         from hearth.learning.teaching.corrections import correct as teach
 
         agent = self._agent
         right = plan if say is None else _said(agent, episode, say)
-        state = State.open(agent.home, agent.encoder, tools=agent.tools.specs, store=agent.store)
+        state = State.open(agent.home, agent.encoder, Offer(agent.tools.specs), store=agent.store)
         entry = teach(state, agent.recall, episode, right, agent.tools.specs)
         return entry.id, entry.demonstration.plan
 

@@ -57,7 +57,7 @@ def up(invocation: Invocation, host: str, port: int | None, opens: bool, form: s
     while True:
         try:
             with contextlib.redirect_stdout(sys.stderr):  # a plug-in may print
-                running = house.opened(invocation.home, os.environ, host=host, port=port)
+                running = house.opened(invocation.home, os.environ, house.Address(host, port))
             with running as serving:
                 good = settings_file.read_bytes()
                 _tell(serving)

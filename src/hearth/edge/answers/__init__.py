@@ -3,5 +3,5 @@
 In: a question, the owner's facts and calendar. Out: one answer with its sources; what left the device.
 Here: `ask_cloud` (the tool), `redaction` (takes out what must not leave), `personalise` (filters, ranks and joins),
 `food_ontology` (what foods hold, for allergies and diets).
-Not here: when a question goes to the cloud at all (`planning.dialogue.cloud_fallback`); masking (`guard.deidentify`).
+Not here: when a question goes to the cloud at all (`planning.dialogue.fallbacks`); masking (`guard.deidentify`).
 """

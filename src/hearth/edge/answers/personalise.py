@@ -256,18 +256,24 @@ def _refusals(read: _Read, private: Private) -> Iterator[tuple[RuleName, str, st
                 yield "avoided", f"{why}, and {fact}", fact
 
 
+def _note_unsaid(one: _Weighed, who: Eater, used: dict[str, None]) -> None:
+    """Note what matters to somebody's health or diet and nobody said of a dish."""
+    of_health = [*who.allergies, *(c for c in who.conditions if folded(c) in CONDITIONS)]
+    asked = [*of_health, *(diet for diet in who.diets if left_out_by(diet))]
+    unsaid = [matter for matter in asked if not _is_said_free(one.read, matter)]
+    if unsaid and not one.read.is_declared:
+        one.is_undeclared = True
+    if not one.read.is_told:
+        for matter in unsaid:
+            one.unsure.append(f"nobody said whether it suits {_suits(who, matter)}")
+            used[f"{who.being} {'allergic to ' if matter in who.allergies else ''}{matter}"] = None
+
+
 def _weigh(one: _Weighed, private: Private, used: dict[str, None], *, is_food: bool) -> None:
     """Score a thing by preference, place and time, and note what nobody said of it."""
     for who in private.eaters:
-        of_health = [*who.allergies, *(c for c in who.conditions if folded(c) in CONDITIONS)]
-        asked = [*of_health, *(diet for diet in who.diets if left_out_by(diet))]
-        if is_food and not one.read.is_declared and not all(_is_said_free(one.read, matter) for matter in asked):
-            one.is_undeclared = True
-        if is_food and not one.read.is_told:
-            for matter in asked:
-                if not _is_said_free(one.read, matter):
-                    one.unsure.append(f"nobody said whether it suits {_suits(who, matter)}")
-                    used[f"{who.being} {'allergic to ' if matter in who.allergies else ''}{matter}"] = None
+        if is_food:
+            _note_unsaid(one, who, used)
         for things, score, verb in ((who.dislikes, DISLIKED, "dislike"), (who.likes, LIKED, "like")):
             for thing in things:
                 if _holds(one.read, family_of(thing), with_usual=False):

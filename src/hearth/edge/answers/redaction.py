@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from hearth.edge.answers.food_ontology import CONDITIONS, DIETS, family_of, is_adjective, stems_of, terms_of
 from hearth.language.text.normalize import folded
@@ -71,23 +72,38 @@ def stated(question: str) -> tuple[tuple[str, str, str], ...]:
     return tuple(found)
 
 
+@dataclass(frozen=True, slots=True)
+class _Hidden:
+    """The words that would tell somebody's secrets."""
+
+    terms: Sequence[str]
+    kin: Sequence[str]
+    """Kinds of the secrets, which tell of them only where they are to be left out."""
+
+    @classmethod
+    def of(cls, secrets: Sequence[str]) -> _Hidden:
+        hidden = [" ".join(stems_of(secret)) for secret in secrets if stems_of(secret)]
+        hidden += [term for secret in secrets if (term := family_of(secret))]
+        return cls(hidden, [term for secret in secrets for term in terms_of(family_of(secret))])
+
+    def is_left_out_of(self, text: str) -> bool:
+        """Return whether a text tells none of them, and nothing of anybody's health."""
+        words = f" {' '.join(stems_of(text))} "
+        left_out = f" {' '.join(stem for match in _WITHOUT.finditer(text) for stem in stems_of(match.group()))} "
+        if any(f" {term} " in left_out for term in self.kin):
+            return False  # "without walnuts" tells of an allergy to nuts
+        if any(f" {term} " in words for term in self.terms):
+            return False
+        return not (_HEALTH.search(text) and _OWN.search(text))
+
+
 def outgoing(question: str, secrets: Sequence[str]) -> str:
     """Return the part of a question that may leave: without facts of health or conviction; empty when nothing may.
 
     Args:
         secrets: Values that must not leave, in any form (`nuts` is `Nut`, too): allergies, diets, conditions.
     """
-    hidden = [" ".join(stems_of(secret)) for secret in secrets if stems_of(secret)]
-    hidden += [term for secret in secrets if (term := family_of(secret))]
-    kin = [term for secret in secrets for term in terms_of(family_of(secret))]
-
-    def is_fine(text: str) -> bool:
-        words = f" {' '.join(stems_of(text))} "
-        left_out = f" {' '.join(stem for match in _WITHOUT.finditer(text) for stem in stems_of(match.group()))} "
-        if any(f" {term} " in left_out for term in kin):
-            return False  # "without walnuts" tells of an allergy to nuts
-        return not any(f" {term} " in words for term in hidden) and not (_HEALTH.search(text) and _OWN.search(text))
-
+    is_fine = _Hidden.of(secrets).is_left_out_of
     if is_fine(question):
         return question.strip()
     question = _STATED.sub(lambda match: match.group() if is_fine(match.group()) else " ", question)

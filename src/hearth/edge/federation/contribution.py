@@ -22,7 +22,7 @@ import datetime as dt
 import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hearth.edge.cloud_link import Link
 from hearth.edge.federation.secure_aggregation import Keys, Participant
@@ -82,22 +82,29 @@ def learn_masked(student: Student, store: Store, sharer: Sharer, *, is_fresh: bo
     return learnt
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How a device waits for the others of a round."""
+
+    clock: Callable[[], dt.datetime]
+    wait: Callable[[float], None]
+    """Sleeps for that many seconds."""
+    give_up_s: float = 7_200.0
+    """How long a round may take in all."""
+
+
 def give(
     link: Link,
     store: Store,
     student: Student,
     sharer: Sharer,
     profile: edge_protocol.Profile,
-    clock: Callable[[], dt.datetime],
-    wait: Callable[[float], None],
-    give_up_s: float = 7_200.0,
+    pace: Pace,
 ) -> Given:
     """Give what was learnt here, as the service asks for it.
 
     Args:
         student: Blank, of this device's profile and the home's encoder.
-        wait: Sleeps for that many seconds.
-        give_up_s: How long a round may take in all.
     Raises:
         LinkError: The service was not reached, or refused. StatisticsError: A round was not as it should be.
     """
@@ -122,7 +129,7 @@ def give(
     if layout is None:
         return _plainly(link, found)
     given = [learnt[id] for id in chosen]
-    return _Turn(link, store, layout, found, given, profile, clock).run(wait, give_up_s)
+    return _Turn(link, store, layout, found, given, profile, pace).run()
 
 
 def _chosen(student: Student, allowed: frozenset[str], layout: Layout | None, most: int) -> list[str]:
@@ -140,29 +147,26 @@ def _plainly(link: Link, found: Statistics) -> Given:
     return Given(0, 0, f"the service did not take it: {refused}") if refused else Given(found.n_demonstrations, 1)
 
 
+@dataclass(eq=False)
 class _Turn:
     """The part of one edge in one round."""
 
-    def __init__(
-        self,
-        link: Link,
-        store: Store,
-        layout: Layout,
-        found: Statistics,
-        given: Sequence[tuple[str, str]],
-        profile: edge_protocol.Profile,
-        clock: Callable[[], dt.datetime],
-    ) -> None:
-        self._link, self._store, self._layout, self._found = link, store, layout, found
-        self._given, self._profile, self._clock = given, profile, clock
-        self._edge = Participant(least=LEAST_EDGES)
-        self._n_edges = 0
+    link: Link
+    store: Store
+    layout: Layout
+    found: Statistics
+    given: Sequence[tuple[str, str]]
+    """Ids and digests of what the sums are over."""
+    profile: edge_protocol.Profile
+    pace: Pace
+    _edge: Participant = field(default_factory=lambda: Participant(least=LEAST_EDGES), init=False)
+    _n_edges: int = field(default=0, init=False)
 
-    def run(self, wait: Callable[[float], None], give_up_s: float) -> Given:
+    def run(self) -> Given:
         """Take turn after turn until the round is over or time runs out."""
-        keys = self._edge.keys
+        keys, give_up_s = self._edge.keys, self.pace.give_up_s
         asked = edge_protocol.RoundAsked(
-            id=_id(), profile=self._profile, sealing=_text(keys.sealing), masking=_text(keys.masking)
+            id=_id(), profile=self.profile, sealing=_text(keys.sealing), masking=_text(keys.masking)
         )
         told = self._post("", asked)
         done: set[str] = set()
@@ -175,12 +179,12 @@ class _Turn:
             if waited_s >= give_up_s:
                 return Given(0, 0, f"the round was not over after {waited_s:.0f} s; nothing was seen of this device")
             pause_s = max(min(told.retry_after_s, give_up_s - waited_s), 0.1)
-            wait(pause_s)
+            self.pace.wait(pause_s)
             waited_s += pause_s
-            told = self._link.ask("GET", _ROUNDS, edge_protocol.RoundTold, reason="statistics")
+            told = self.link.ask("GET", _ROUNDS, edge_protocol.RoundTold, reason="statistics")
         if told.state != "done":
             return Given(0, 0, told.reason or "the service has ended the round; nothing was seen")
-        return Given(self._found.n_demonstrations, self._n_edges)
+        return Given(self.found.n_demonstrations, self._n_edges)
 
     def _step(self, told: edge_protocol.RoundTold) -> edge_protocol.RoundTold:
         edge = self._edge
@@ -190,11 +194,11 @@ class _Turn:
             boxes = edge.share(everyone, told.threshold)
             return self._post(f"/{told.round}/shares", edge_protocol.SharesSent(id=_id(), boxes=_texts(boxes)))
         if told.state == "rows":
-            hidden = edge.hide(self._layout.row(self._found), {name: _raw(box) for name, box in told.boxes.items()})
+            hidden = edge.hide(self.layout.row(self.found), {name: _raw(box) for name, box in told.boxes.items()})
             self._note()
             body = hidden.astype("<u8").tobytes()
             path = f"{_ROUNDS}/{told.round}/row"
-            return self._link.ask("POST", path, edge_protocol.RoundTold, reason="statistics", body=body)
+            return self.link.ask("POST", path, edge_protocol.RoundTold, reason="statistics", body=body)
         seeds, keys = edge.open(told.arrived)
         self._n_edges = len(told.arrived)
         return self._post(
@@ -202,16 +206,16 @@ class _Turn:
         )
 
     def _note(self) -> None:
-        at = self._clock().isoformat(timespec="seconds")
-        with self._store.transaction() as cursor:
+        at = self.pace.clock().isoformat(timespec="seconds")
+        with self.store.transaction() as cursor:
             cursor.executemany(
                 "INSERT OR REPLACE INTO statistics_given (id, digest, at) VALUES (?, ?, ?)",
-                [(id, sha256, at) for id, sha256 in sorted(self._given)],
+                [(id, sha256, at) for id, sha256 in sorted(self.given)],
             )
 
     def _post(self, path: str, message: edge_protocol.Message) -> edge_protocol.RoundTold:
         body = message.model_dump_json().encode()
-        return self._link.ask("POST", f"{_ROUNDS}{path}", edge_protocol.RoundTold, reason="statistics", body=body)
+        return self.link.ask("POST", f"{_ROUNDS}{path}", edge_protocol.RoundTold, reason="statistics", body=body)
 
 
 def withdraw(link: Link) -> bool:

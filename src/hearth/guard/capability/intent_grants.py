@@ -188,17 +188,10 @@ def _is_quoted(token: str) -> bool:
 
 
 def _is_wish(low: Sequence[str], k: int) -> bool:
-    word = low[k]
-    if word not in _DEEDS:
+    if not _is_deed(low, k):
         return False
-    before = low[k - 1] if k else ""
+    word, before = low[k], low[k - 1] if k else ""
     after = low[k + 1] if k + 1 < len(low) else ""
-    if word in _PARTICLED and not _PARTICLED[word] & set(low[k + 1 : k + 10]):
-        return False
-    if word in _TO_OWNER and after in ("me", "us"):
-        return False
-    if before == "to" and k >= 3 and low[k - 2] in ("me", "us") and low[k - 3] in _REPORTED:
-        return False
     if word in ("need", "want", "like"):
         return before in _WISHING and after in ("a", "an", "another")
     if not k or (k == 1 and (before.rstrip(".)").isdigit() or before in ("-", "*", "•"))):
@@ -207,14 +200,29 @@ def _is_wish(low: Sequence[str], k: int) -> bool:
         return False
     if k > 2 and low[k - 2] in ("each", "every", "all") and low[k - 3] in ("to", "for"):
         return True  # "to each user write the message"
-    is_joined = before in _OPENERS or before in (",", ":", "(", "") or before in _NEGATIONS
-    if before == "me" and (k < 2 or low[k - 2] != "let"):
-        is_joined = False
-    if not is_joined:
+    if not _is_joined(low, k):
         return False
     if word not in _NOUNISH or before in ("to", "please", "you") or after in _OBJECTS:
         return True
     return after not in ("", ",", "and", "or", *_NOT_VERBS_BEFORE)
+
+
+def _is_joined(low: Sequence[str], k: int) -> bool:
+    """Return whether the word before another is one that a wish may follow."""
+    before = low[k - 1]
+    if before == "me" and (k < 2 or low[k - 2] != "let"):
+        return False
+    return before in _OPENERS or before in _NEGATIONS or before in (",", ":", "(", "")
+
+
+def _is_deed(low: Sequence[str], k: int) -> bool:
+    """Return whether a word names a deed, of the owner's wish, that is more than an answer."""
+    word, after = low[k], low[k + 1 : k + 10]
+    if word not in _DEEDS or (word in _PARTICLED and _PARTICLED[word].isdisjoint(after)):
+        return False
+    if word in _TO_OWNER and after[:1] in (["me"], ["us"]):
+        return False
+    return not (k >= 3 and low[k - 1] == "to" and low[k - 2] in ("me", "us") and low[k - 3] in _REPORTED)
 
 
 def _is_denied(low: Sequence[str], place: int) -> bool:
@@ -269,16 +277,7 @@ class KnownTools:
             for name in self._names
         }
         """Types of ids that a tool finishes: sending a draft goes with the tool that made the draft."""
-        sent_ids = _id_types(
-            p.type for spec in self.specs.values() if spec.effect == "send" for p in spec.parameters if p.is_sink
-        )
-        self.outgoing = frozenset(
-            name
-            for name in self._names
-            if self.specs[name].effect == "send"
-            or any(p.is_sink for p in self.specs[name].parameters)
-            or self._makes[name] & sent_ids
-        )
+        self.outgoing = self._reaching_others()
         """Tools whose texts reach somebody else, at once or as a draft that another tool sends."""
         self._messengers = frozenset(
             name
@@ -288,6 +287,18 @@ class KnownTools:
         self._verbs = {name: _verb_of(self.specs[name]) for name in self._names}
         texts = [f"{name.replace('_', ' ')}: {_first_sentence(self.specs[name])}" for name in self._names]
         self._vectors = encoder.encode(texts) if encoder is not None and texts else None
+
+    def _reaching_others(self) -> frozenset[str]:
+        sent_ids = _id_types(
+            p.type for spec in self.specs.values() if spec.effect == "send" for p in spec.parameters if p.is_sink
+        )
+        return frozenset(
+            name
+            for name in self._names
+            if self.specs[name].effect == "send"
+            or any(p.is_sink for p in self.specs[name].parameters)
+            or self._makes[name] & sent_ids
+        )
 
     def licence(self, text: str) -> Licence:
         """Work out which tools `text` licenses, and how often."""
@@ -315,7 +326,7 @@ class KnownTools:
         deeds = _DEEDS[wish.verb]
         if wish.verb in ("make", "do"):  # "make a copy" is to copy
             verbs |= {word for word in words(wish.text)[:6] if word in _NOUNISH}
-            deeds = deeds.union(*(_DEEDS[word] for word in verbs))
+            deeds = deeds.union(*(_DEEDS.get(word, frozenset()) for word in verbs))
         if "instead" in words(wish.text):
             deeds |= {"change"}
         if _GIVES_TO.search(wish.text):

@@ -11,7 +11,7 @@ Not covered: what a free text means; switches and choices from a list (read or w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -44,6 +44,12 @@ AMOUNT_WORDS = frozenset({"amount", "price", "sum", "total"})
 _ADDRESS_WORDS = frozenset({"address", "street", "city"})
 _REPEAT_WORDS = frozenset({"repeat", "recurring", "recurrence", "frequency"})
 _SECRET_WORDS = frozenset({"password", "passcode", "pin", "secret", "token", "passphrase"})
+_ROLES_BY_TYPE: Mapping[str, Role] = {
+    "Secret": "secret",
+    "Money": "amount",
+    "FilePath": "place",
+    **dict.fromkeys(ADDRESS_TYPES, "recipient"),
+}
 _FREE_TYPES = frozenset({"integer", "number", "boolean", "date", "time", "datetime", "duration"})
 _PLACE_WORDS = frozenset({"place", "location", "venue"})
 _AUTHOR_WORDS = frozenset({"sender", "owner", "organizer", "organiser", "from", "author", "creator", "shared_by"})
@@ -75,14 +81,12 @@ def _role(name: str, type_name: str, is_sink: bool, effect: str, source: str) ->
         return "link"
     if effect == "none":
         return "query" if source == "web" and kind not in _FREE_TYPES else "free"
-    if low in _SECRET_WORDS or kind == "Secret":
+    if low in _SECRET_WORDS:
         return "secret"
-    if kind == "Money" or (low in AMOUNT_WORDS and kind in ("number", "integer")):
+    if low in AMOUNT_WORDS and kind in ("number", "integer"):
         return "amount"
-    if kind in ADDRESS_TYPES:
-        return "recipient"
-    if kind == "FilePath":
-        return "place"
+    if kind in _ROLES_BY_TYPE:
+        return _ROLES_BY_TYPE[kind]
     if kind not in TYPE_NAMES and kind.endswith("Id"):
         return "target"
     if is_sink or (kind == "text" and low in _ADDRESS_WORDS):
@@ -93,13 +97,19 @@ def _role(name: str, type_name: str, is_sink: bool, effect: str, source: str) ->
         return "when"
     if kind in _FREE_TYPES:
         return "free"
-    if kind == "PersonName" or (kind == "text" and low in _NAME_WORDS):
+    if kind == "PersonName":
         return "name"
-    if kind == "text" and (type_name.strip().startswith("list[") or low in _THING_WORDS):
+    if kind == "text":
+        return _text_role(low, is_list=type_name.strip().startswith("list["))
+    return "content" if kind in ("any", "list[any]") else "target"
+
+
+def _text_role(name: str, *, is_list: bool) -> Role:
+    if name in _NAME_WORDS:
+        return "name"
+    if is_list or name in _THING_WORDS:
         return "items"
-    if kind == "text" and low in _PLACE_WORDS:
-        return "venue"
-    return "content" if kind in ("text", "any", "list[any]") else "target"
+    return "venue" if name in _PLACE_WORDS else "content"
 
 
 def sensitive_values(spec: ToolSpec, arguments: dict[str, Plain]) -> Iterator[Sensitive]:

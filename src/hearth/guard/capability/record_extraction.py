@@ -169,8 +169,7 @@ class Result:
 
 def _record(spec: ToolSpec, item: Plain, result: Value, owner: Owner) -> Record:
     fields: Mapping[str, Plain] = item if isinstance(item, dict) else {"": item}
-    author = next((folded(str(v)) for k, v in fields.items() if is_author(k) and v is not None), None)
-    is_incoming = author is not None and not owner.knows(author)
+    is_incoming = _is_incoming(fields, owner)
     named_by = _named_by(spec)
     atoms: list[Atom] = []
     labels: set[str] = set()
@@ -191,18 +190,18 @@ def _record(spec: ToolSpec, item: Plain, result: Value, owner: Owner) -> Record:
                 dates[name] = folded(scalar)
             if field.is_place:
                 places |= content_words(str(scalar))
-            if not field.is_structured and not field.is_label:
-                prose.append(str(scalar))
-            if not field.is_structured and name not in named_by:
-                continue
-            text = folded(str(scalar))
             if field.is_structured:
-                is_own_field = first_party and (not is_incoming or field.is_minted)
-                text = identity(str(scalar)) if field.kind in ADDRESS_TYPES else text
-                trusted = is_own_field or (field.kind in ADDRESS_TYPES and owner.knows(text))
+                is_own = first_party and (not is_incoming or field.is_minted)
+                atoms.append(_atom(name, field, str(scalar), owner, is_own=is_own))
+                text = atoms[-1].value
                 if field.is_author:
                     labels |= frozenset().union(*owner.called(text))
-                atoms.append(Atom(name, field.kind, text, trusted and not has_invisible(text), field.is_author))
+            else:
+                if not field.is_label:
+                    prose.append(str(scalar))
+                if name not in named_by:
+                    continue
+                text = folded(str(scalar))
             if name in named_by and isinstance(scalar, str):
                 labels |= content_words(text.partition("@")[0] if field.kind == "EmailAddress" else text)
                 titles.append(text)
@@ -218,6 +217,20 @@ def _record(spec: ToolSpec, item: Plain, result: Value, owner: Owner) -> Record:
         is_incoming,
         _key_of(element_type(spec.returns), atoms, titles),
     )
+
+
+def _is_incoming(fields: Mapping[str, Plain], owner: Owner) -> bool:
+    """Return whether somebody else made a record."""
+    author = next((folded(str(v)) for k, v in fields.items() if is_author(k) and v is not None), None)
+    return author is not None and not owner.knows(author)
+
+
+def _atom(name: str, field: _Field, text: str, owner: Owner, *, is_own: bool) -> Atom:
+    """Make the structured value of a field; `is_own`: only this device, or a service that vouches for it, wrote it."""
+    is_address = field.kind in ADDRESS_TYPES
+    value = identity(text) if is_address else folded(text)
+    is_trusted = is_own or (is_address and owner.knows(value))
+    return Atom(name, field.kind, value, is_trusted and not has_invisible(value), field.is_author)
 
 
 def _named_by(spec: ToolSpec) -> frozenset[str]:

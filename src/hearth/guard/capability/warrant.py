@@ -38,7 +38,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hearth.guard.capability.evidence import Evidence
 from hearth.guard.capability.intent_grants import KnownTools, Licence, is_thing
@@ -138,7 +138,7 @@ class Warrant:
             for step in plan.steps
             if (spec := tools.specs.get(step.tool)) is not None and spec.effect != "none"
         )
-        return cls(request, tools, owner or Owner(), Licence(dict(limits)), plan)
+        return cls(_with_names(request), tools, owner or Owner(), Licence(dict(limits)), plan)
 
     # ── Judging ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -539,3 +539,18 @@ def _literals(argument: Argument) -> list[Argument]:
     if isinstance(argument, dict):
         return [item for part in argument.values() for item in _literals(part)]
     return [argument]
+
+
+_NAME_WORD = r"(?:(?:[^\W\d_a-z][^\W\d_]*['’.-]?)+|von|van|de|der|den|da|di|le|la|el|al|bin|and|&)"
+_NAME = re.compile(rf"{_NAME_WORD}(?: {_NAME_WORD}){{0,4}}")
+
+
+def _with_names(request: Request) -> Request:
+    """Return the request with the names that the owner picked in the place of what they fit ("Anna"): what a planner
+    makes of them is what the owner said. One that is more than a name lends nothing."""
+    text = request.text
+    for one in request.records:
+        if one.is_name and one.words and _NAME.fullmatch(one.id):
+            said = re.search(rf"(?<!\w){re.escape(one.words)}(?!\w)", text, re.IGNORECASE)
+            text = f"{text[: said.start()]}{one.id}{text[said.end() :]}" if said is not None else text
+    return replace(request, text=text)

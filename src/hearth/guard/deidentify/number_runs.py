@@ -83,6 +83,27 @@ _AFTER_PHONE = re.compile(
 )
 
 
+_COUNTING = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_SPOKEN_WORDS = frozenset((*_COUNTING, "zero", "oh", "o", "nought", "double", "triple"))
+_SPOKEN_LEAST = 7
+"""Fewest digits in words that are a number of somebody's: fewer are counted."""
+_SPOKEN_GAP = re.compile(r"[ ,.\-–]{1,3}")
+
+
+def find_spoken(text: str, words: Words) -> Iterator[Found]:
+    """Find telephone and card numbers that are spelled out: "oh one five one, two three four five"."""
+    first = n = 0
+    for place, word in enumerate(words.folded):
+        if word not in _SPOKEN_WORDS:
+            n = 0
+            continue
+        is_next = n and _SPOKEN_GAP.fullmatch(text, words.ends[place - 1], words.starts[place])
+        first, n = (first, n + 1) if is_next else (place, 1)
+        is_last = place + 1 == len(words.folded) or words.folded[place + 1] not in _SPOKEN_WORDS
+        if is_last and n >= _SPOKEN_LEAST and tuple(words.folded[first : place + 1]) != _COUNTING[:n]:
+            yield Found(words.starts[first], words.ends[place], "account")
+
+
 def find_numbers(text: str, cues: Cues, country: str) -> Iterator[Found]:
     """Find the meaning of runs of digits: IP addresses, coordinates, phones, cards, national numbers."""
     certain = [
@@ -162,20 +183,9 @@ def _number(text: str, start: int, end: int, cues: Cues, country: str) -> Iterat
     n = n_digits(run)
     cue = _cue_before(text, start, cues)
     is_international = run[0] == "+" or (run[:2] == "(+") or (run[:2] == "00" and n >= 10)
-    if not is_international:
-        for pattern in _NATIONAL:
-            if pattern.fullmatch(run) and not (cue in ("phone", "number") and n in (10, 11)):
-                yield Found(start, end, "national_id")
-                return
-        if n == 12 and (cue == "card" or (run.isdigit() and run[0] != "0" and not _is_counted(text, start, cue))):
-            yield Found(start, end, "card")
-            return
-        if n >= 13:
-            long = [m for m in _LONG_RUN.finditer(run) if 13 <= n_digits(m[0]) <= 23]
-            if long:
-                for match in long:
-                    yield Found(start + match.start(), start + match.end(), "card")
-                return
+    if not is_international and (found := _by_form(text, start, end, cue)):
+        yield from found
+        return
     if n < 6 or n > 18 or _AMOUNT_BEFORE.search(text, max(0, start - 5), start) or _AMOUNT_AFTER.match(text, end):
         return
     if _is_counted(text, start, cue):
@@ -185,6 +195,18 @@ def _number(text: str, start: int, end: int, cues: Cues, country: str) -> Iterat
         return
     if is_phone(run, country, is_cued=is_cued, is_international=is_international):
         yield Found(start, end, "phone")
+
+
+def _by_form(text: str, start: int, end: int, cue: str) -> list[Found]:
+    """National numbers and cards, as far as the form of a run tells them."""
+    run = text[start:end]
+    n = n_digits(run)
+    if not (cue in ("phone", "number") and n in (10, 11)) and any(form.fullmatch(run) for form in _NATIONAL):
+        return [Found(start, end, "national_id")]
+    if n == 12 and (cue == "card" or (run.isdigit() and run[0] != "0" and not _is_counted(text, start, cue))):
+        return [Found(start, end, "card")]
+    long = [m for m in _LONG_RUN.finditer(run) if 13 <= n_digits(m[0]) <= 23] if n >= 13 else []
+    return [Found(start + match.start(), start + match.end(), "card") for match in long]
 
 
 def _is_counted(text: str, start: int, cue: str) -> bool:

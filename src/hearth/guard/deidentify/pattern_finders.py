@@ -17,7 +17,7 @@ import re
 
 from hearth.guard.deidentify.alphanumeric_ids import find_lettered
 from hearth.guard.deidentify.names.cue_words import find_announced, find_cues, find_keys
-from hearth.guard.deidentify.number_runs import find_dates, find_numbers
+from hearth.guard.deidentify.number_runs import find_dates, find_numbers, find_spoken
 from hearth.guard.deidentify.said_secrets import find_said_secrets
 from hearth.language.text.confusables import Words
 from hearth.language.text.span import Found
@@ -37,6 +37,7 @@ def find_identifiers(text: str, words: Words, country: str = "", *, dates: bool 
     if cues:
         found += find_announced(text, cues)
     found += find_said_secrets(text, words)
+    found += find_spoken(text, words)
     if max(map(len, text.split()), default=0) >= 20:
         found += find_keys(text)
     if _DIGIT.search(text):

@@ -62,6 +62,10 @@ _NOT_GLUED = frozenset(
     "irrigate "
     "litigate alternate surrogate floodgate tailgate alle parallel weg wegen tn walle valle halle".split()
 )
+_FIRST = frozenset("st the saint san la le el van von".split())
+"""Small words that the name of a street may begin with."""
+_GAPS = frozenset({" ", "-", "'", ". ", "’", "  "})
+"""What may stand between the words of a street."""
 _SHORT = frozenset("st str ave av rd ln dr ct sq pl blvd ter cres gdns pkwy hwy cir trl".split())
 _STOP = frozenset(
     "at in on to from for with near by is are was my our your his her their this that next i we he she it they and "
@@ -189,28 +193,8 @@ def _gap(text: str, words: Words, index: int) -> str:
 
 def _street_after(text: str, words: Words, index: int) -> Iterator[Found]:
     """Match `12 Main Street`, `221B Baker St.`, `Main Street` with capitals, `12 main street`."""
-    first, n_names = index, 0
-    while first > 0 and index - first < 5 and _gap(text, words, first - 1) in (" ", "-", "'", ". ", "’", "  "):
-        word = words.folded[first - 1]
-        if word[0].isdigit() and not (len(word) > 2 and word[-2:] in ("st", "nd", "rd", "th")):
-            break
-        if word in _STOP:
-            break
-        n_names += word not in _SMALL
-        first -= 1
-    while first < index and words.folded[first] in _SMALL - {
-        "st",
-        "the",
-        "saint",
-        "san",
-        "la",
-        "le",
-        "el",
-        "van",
-        "von",
-    }:
-        first += 1
-    if n_names == 0:
+    first = _name_before(text, words, index)
+    if first is None:
         return
     start, end = words.starts[first], words.ends[index]
     if words.folded[index] in _SHORT and text[end : end + 1] == ".":
@@ -230,21 +214,25 @@ def _street_after(text: str, words: Words, index: int) -> Iterator[Found]:
     yield Found(words.starts[first], after.end() if after is not None else end, "address")
 
 
-def _street_before(text: str, words: Words, index: int) -> Iterator[Found]:
-    """Match `Rue de la Paix 5`, `5, rue de la Paix`, `Calle Mayor 3`, `Avenue Foch`: with a number or capitals."""
-    last, n_names = index, 0
-    while (
-        last + 1 < len(words.folded)
-        and last - index < 6
-        and _gap(text, words, last) in (" ", "-", "'", "’", ". ", "  ")
-    ):
-        word = words.folded[last + 1]
-        if not (word in _SMALL or _is_capital(text, words, last + 1)) or word[0].isdigit() or word in _STOP - _SMALL:
+def _name_before(text: str, words: Words, index: int) -> int | None:
+    """Find the first word of the name that a word for a street stands behind; None without a name."""
+    first, n_names = index, 0
+    while first > 0 and index - first < 5 and _gap(text, words, first - 1) in _GAPS:
+        word = words.folded[first - 1]
+        is_ordinal = len(word) > 2 and word[-2:] in ("st", "nd", "rd", "th")
+        if word in _STOP or (word[0].isdigit() and not is_ordinal):
             break
         n_names += word not in _SMALL
-        last += 1
-    while last > index and words.folded[last] in _SMALL:
-        last -= 1
+        first -= 1
+    while first < index and words.folded[first] in _SMALL - _FIRST:
+        first += 1
+    return first if n_names else None
+
+
+def _street_before(text: str, words: Words, index: int) -> Iterator[Found]:
+    """Match `Rue de la Paix 5`, `5, rue de la Paix`, `Calle Mayor 3`, `Avenue Foch`: with a number or capitals."""
+    last = _name_after(text, words, index)
+    is_named = last > index and _is_capital(text, words, index) and words.folded[index] not in _ORDINARY
     start = words.starts[index]
     number = _NUMBER_BEFORE.search(text, max(0, start - 16), start)
     if last == index:
@@ -255,10 +243,22 @@ def _street_before(text: str, words: Words, index: int) -> Iterator[Found]:
             last -= 1
     end = words.ends[last]
     after = _NUMBER_AFTER.match(text, end)
-    is_named = n_names and _is_capital(text, words, index) and words.folded[index] not in _ORDINARY
     if number is None and after is None and not is_named:
         return
     yield Found(number.start() if number is not None else start, after.end() if after is not None else end, "address")
+
+
+def _name_after(text: str, words: Words, index: int) -> int:
+    """Find the last word of the name that a word for a street stands before; `index` without a name."""
+    last = index
+    while last + 1 < len(words.folded) and last - index < 6 and _gap(text, words, last) in _GAPS:
+        word = words.folded[last + 1]
+        if not (word in _SMALL or _is_capital(text, words, last + 1)) or word[0].isdigit() or word in _STOP - _SMALL:
+            break
+        last += 1
+    while last > index and words.folded[last] in _SMALL:
+        last -= 1
+    return last
 
 
 def _street_glued(text: str, words: Words, index: int) -> Iterator[Found]:

@@ -41,7 +41,24 @@ _IS = (
     r"(?:[ \t]{1,2}(?:now|still|currently|just|simply|actually|set to|"
     r"changed to))?[ \t]{0,2}[:=]?)[ \t]{0,3}\n?[ \t]{0,3}"
 )
-_SAID = re.compile(_OF + _IS, re.IGNORECASE)
+_CHOSEN = (
+    r"(?:[ \t]{1,2}(?:that[ \t]{1,2})?(?:i|we|he|she|they|you)(?:['’](?:ve|m|re|d))?(?:[ \t]{1,2}[\w'’]{1,12}){0,2}?"
+    r"[ \t]{1,2}(?:use|uses|used|chose|set|picked|made|have|has|got|gave|wrote|took|keep|want|wanted))?"
+)
+"""Who has the secret: "the pass phrase I use"."""
+_SAID = re.compile(_OF + _CHOSEN + _IS, re.IGNORECASE)
+_MIXED = r"(?=[^\s\d]{0,40}\d)(?=[^\sA-Za-z]{0,40}[A-Za-z])[^\s,;:?!]{5,40}"
+"""A run of letters and digits, as passwords are."""
+_BARE = re.compile(rf"{_OF}[ \t]{{1,2}}(?P<secret>{_MIXED})", re.IGNORECASE)
+_FROM_TO = re.compile(
+    rf"[ \t]{{1,2}}from[ \t]{{1,2}}(?P<old>\S{{1,40}})[ \t]{{1,2}}to[ \t]{{1,2}}(?P<new>{_MIXED})", re.IGNORECASE
+)
+_AS_PASSWORD = re.compile(
+    r"\b(?:us(?:e|es|ed|ing)|set|take|try|put|choose|chose|pick)[ \t]{1,2}(?P<secret>[^\s,;:?!]{4,40})[ \t]{1,2}as"
+    r"[ \t]{1,2}(?:the|my|our|a|your|his|her)[ \t]{1,2}(?:[\w-]{1,15}[ \t]{1,2}){0,2}?"
+    r"(?:pass[ -]?(?:word|phrase|code)|pin|pwd)\b",
+    re.IGNORECASE,
+)
 _SET_TO = re.compile(r"[ \t]{1,2}to[ \t]{1,2}(?!(?:the|a|an|be|my|our|your)\b)", re.IGNORECASE)
 _SETTING = re.compile(
     r"\b(?:chang(?:e|es|ed|ing)|(?:re)?set(?:s|ting)?|updat(?:e|es|ed|ing)|make|switch)\b", re.IGNORECASE
@@ -93,11 +110,29 @@ def _phrases(text: str) -> Iterator[Found]:
     for cue in _WORD_CUE.finditer(text):
         said = _SAID.match(text, cue.end())
         if said is None:
-            said = _SET_TO.match(text, cue.end())
-            if said is None or not _SETTING.search(text, max(0, cue.start() - 40), cue.start()):
-                continue
+            yield from _unsaid(text, cue)
+        elif found := _phrase(text, said.end()):
+            yield found
+    for match in _AS_PASSWORD.finditer(text):
+        if fold(match["secret"]) not in _GRAMMAR | _DETERMINERS:
+            yield Found(match.start("secret"), match.end("secret"), "secret")
+
+
+def _unsaid(text: str, cue: re.Match[str]) -> Iterator[Found]:
+    """Find a secret that no "is" leads to: "my password's Tr0mb", "the password for netflix hunter22", a new one."""
+    if cue[0][-2:].casefold() in ("'s", "’s") and (blank := _BLANK.match(text, cue.end())) is not None:
+        mixed = _MIXED_RUN.match(text, blank.end())
+        if mixed is not None:
+            yield Found(mixed.start(), mixed.end(), "secret")
+        return
+    is_setting = _SETTING.search(text, max(0, cue.start() - 40), cue.start()) is not None
+    if is_setting and (changed := _FROM_TO.match(text, cue.end())) is not None:
+        yield from (Found(changed.start(name), changed.end(name), "secret") for name in ("old", "new"))
+    elif is_setting and (said := _SET_TO.match(text, cue.end())) is not None:
         if found := _phrase(text, said.end()):
             yield found
+    elif (bare := _BARE.match(text, cue.end())) is not None:
+        yield Found(bare.start("secret"), bare.end("secret"), "secret")
 
 
 def _phrase(text: str, start: int) -> Found | None:
@@ -121,13 +156,10 @@ def _clause(text: str, start: int) -> list[tuple[int, int]]:
         if token is None:
             break
         bare = token[0].rstrip(_ENDING) or token[0]
-        word = fold(bare)
         if tokens and (bare in "-–—|" or bare[0] in "([{<" or token[0][-1] == ":"):
             break
-        following = _next_word(text, token.end())
-        if tokens and word in _TURNS and (word in _SURE_TURNS or following in _AFTER_A_TURN):
-            break
-        if tokens and (word in _OTHER_CUES or (word in _REQUESTS and following in _ADDRESSEES)):
+        word, following = fold(bare), _next_word(text, token.end())
+        if tokens and _begins_another(word, following):
             break
         if len(tokens) == 1 and _is_whole(text[slice(*tokens[0])], word, following):
             break
@@ -143,6 +175,13 @@ def _clause(text: str, start: int) -> list[tuple[int, int]]:
     return tokens
 
 
+def _begins_another(word: str, following: str) -> bool:
+    """Return whether a word within a clause begins another one: "… but call me", "… login nora"."""
+    if word in _TURNS and (word in _SURE_TURNS or following in _AFTER_A_TURN):
+        return True
+    return word in _OTHER_CUES or (word in _REQUESTS and following in _ADDRESSEES)
+
+
 def _is_whole(run: str, word: str, following: str) -> bool:
     """Return whether a run is all of a secret: "hunter2 for guests", "swordfish for the guests"."""
     if word == "and" or (word not in _GRAMMAR and word not in FUNCTION_WORDS):
@@ -153,6 +192,7 @@ def _is_whole(run: str, word: str, following: str) -> bool:
 
 
 _BLANK = re.compile(r"[ \t]{1,3}(?=\S)")
+_MIXED_RUN = re.compile(_MIXED)
 _NEXT_WORD = re.compile(r"[ \t]{1,3}(\w{1,30})[,.]?(?!\w)")
 
 
@@ -236,11 +276,22 @@ _OPENS_BY_WORD = re.compile(
     r"(?:pass[ -]?)?(?:word|phrase|code)[ \t]{1,2}",
     re.IGNORECASE,
 )
+_CODE_FOR = re.compile(
+    rf"\b(?:{_CODE})[ \t]{{1,2}}{_DIGITS}"
+    r"(?=[ \t]{1,2}for[ \t]{1,2}(?:(?:the|my|our|your|his|her|their)[ \t]{1,2})?"
+    rf"(?:[\w-]{{1,20}}[ \t]{{1,2}}){{0,2}}?(?:{_LOCK})\b)",
+    re.IGNORECASE,
+)
+_CHANGED_TO = re.compile(
+    rf"\b(?:{_CODE})\b(?:[ \t]{{1,2}}[\w'’-]{{1,20}}){{0,5}}?[ \t]{{1,2}}(?:to|into)[ \t]{{1,2}}{_DIGITS}{_ENDS}",
+    re.IGNORECASE,
+)
+_KEYED_IN = re.compile(rf"\b(?:key|punch|tap)(?:s|ed|ing)? in[ \t]{{1,2}}{_DIGITS}{_ENDS}", re.IGNORECASE)
 _USED_TO = re.compile(
     rf"\b(?:us(?:e|ing)|enter|type(?: in)?|key in|punch in|tap in|put in|"
     rf"try)[ \t]{{1,2}}(?:(?:the[ \t])?(?:{_CODE})[ \t])?"
-    rf"{_DIGITS}(?=[ \t]{{1,2}}(?:to|at|on|for|in|as|when)\b[^.!?\n]{{0,50}}?\b(?:log|login|logging|sign|signing|"
-    rf"unlock|"
+    rf"{_DIGITS}(?=[ \t]{{1,2}}(?:to|at|on|onto|for|in|into|as|when)\b[^.!?\n]{{0,50}}?\b"
+    r"(?:log|login|logging|sign|signing|unlock|"
     r"unlocking|open|opening|enter|entering|door|gate|garage|keypad|alarm|disarm|verify|verification|confirm|get in|"
     r"access|"
     r"code|pin|password|safe|lock|authenticate)\b)",
@@ -253,11 +304,19 @@ _IS_THE_CODE = re.compile(
 )
 
 
+_CODE_FORMS = (
+    *(_CODES, _CODE_OF, _SPACED_PIN, _COMBINATION, _OPENS_WITH, _USED_TO, _IS_THE_CODE),
+    *(_CODE_FOR, _CHANGED_TO, _KEYED_IN),
+)
+
+
 def _codes(text: str) -> Iterator[Found]:
     """Find the digits that open something."""
-    for form in (_CODES, _CODE_OF, _SPACED_PIN, _COMBINATION, _OPENS_WITH, _USED_TO, _IS_THE_CODE):
+    for form in _CODE_FORMS:
         for match in form.finditer(text):
             said = match["code"]
+            if form is _CHANGED_TO and not _SETTING.search(text, max(0, match.start() - 40), match.start("code")):
+                continue
             if n_digits(said) >= _LEAST_DIGITS or (said[:1].isalpha() and not n_digits(said)):
                 yield Found(match.start("code"), match.end("code"), "secret")
     for match in _OPENS_BY_WORD.finditer(text):

@@ -28,7 +28,7 @@ from hearth.config import Host, Network, Settings, host_and_port
 from hearth.errors import ConfigError, EgressError, StoreError
 from hearth.guard.egress.address_policy import as_address, is_local_name, is_public
 from hearth.guard.egress.audit_hook import Permit, look_up, normal, permitted, permitted_port
-from hearth.guard.egress.hash_chain import Draft, Kind
+from hearth.guard.egress.hash_chain import Draft
 from hearth.guard.egress.ledger import Ledger
 from hearth.guard.egress.way import Way
 from hearth.protocols import Cause
@@ -171,20 +171,18 @@ class Egress:
 
     # ── What the seam rests on ────────────────────────────────────────────────────────────────────────────
 
-    def way(
-        self, host: str, port: int, reason: str, cause: Cause, *, scheme: str = "https", is_web: bool = False
-    ) -> Way:
-        """Check a host, its budget and who may read the data; nothing is looked up yet.
+    def way(self, wanted: Way) -> Way:
+        """Check a way: its host, the budget and who may read the data; nothing is looked up yet.
 
         Raises:
             EgressError: Refused, and why; nothing was sent.
         """
-        with self._refusals_noted(host, port, cause):
-            name = self._checked(host, port, cause)
-            is_private_fine = not is_web and self._is_private_fine(name)
-            if scheme == "http" and not is_private_fine:
+        with self._refusals_noted(wanted.host, wanted.port, wanted.cause):
+            name = self._checked(wanted.host, wanted.port, wanted.cause)
+            is_private_fine = not wanted.is_web and self._is_private_fine(name)
+            if not wanted.is_tls and not is_private_fine:
                 raise _readable_by_all(name)
-        return Way(name, port, scheme == "https", is_web, is_private_fine, reason, cause)
+        return replace(wanted, host=name, is_private_fine=is_private_fine)
 
     @contextlib.contextmanager
     def opened(self, way: Way) -> Iterator[tuple[str, ...]]:
@@ -195,7 +193,7 @@ class Egress:
         Raises:
             EgressError: It leads where it may not. StoreError: It could not be recorded; nothing was sent.
         """
-        self._write(way.host, b"", 0, way.reason, way.cause, kind="opened", port=way.port)
+        self._write(Draft("opened", way.host, way.reason, port=way.port), way.cause)
         with self._refusals_noted(way.host, way.port, way.cause):
             addresses = self._checked_addresses(way)
         with permitted(Permit(way.host, way.port, True, frozenset(addresses))):
@@ -242,13 +240,14 @@ class Egress:
             EgressError: It is over the budget. StoreError: It could not be recorded. Nothing may be sent.
         """
         with self._refusals_noted(way.host, way.port, way.cause):
-            self._write(way.host, payload, n_bytes, way.reason, way.cause, port=way.port, address=address, tls=tls)
+            draft = Draft("sent", way.host, way.reason, payload, n_bytes, port=way.port, address=address, tls=tls)
+            self._write(draft, way.cause)
 
     @contextlib.contextmanager
     def _permitted(self, host: str, port: int, reason: str, cause: Cause) -> Iterator[None]:
         with self._refusals_noted(host, port, cause):
             name = self._checked(host, port, cause)
-        self._write(name, b"", 0, reason, cause, kind="permitted", port=port)
+        self._write(Draft("permitted", name, reason, port=port), cause)
         with permitted(Permit(name, port, self._is_private_fine(name))):
             yield
 
@@ -257,7 +256,7 @@ class Egress:
         port = permitted_port(name)
         with self._refusals_noted(name, port, cause):
             self._check_readers(name, cause)
-            self._write(name, payload, len(payload), reason, cause, port=port, tls=tls)
+            self._write(Draft("sent", name, reason, payload, len(payload), port=port, tls=tls), cause)
 
     def _spent(self, host: str, n_tokens: int, reason: str, cause: Cause) -> None:
         name, n_tokens = normal(host), min(n_tokens, MAX_COUNTED_TOKENS)
@@ -326,38 +325,14 @@ class Egress:
                         "for tomorrow or raise it in hearth.toml"
                     )
 
-    def _write(
-        self,
-        host: str,
-        payload: bytes,
-        n_bytes: int,
-        reason: str,
-        cause: Cause,
-        *,
-        kind: Kind = "sent",
-        port: int = 0,
-        address: str = "",
-        tls: str = "",
-    ) -> None:
+    def _write(self, draft: Draft, cause: Cause) -> None:
         stand_ins = _stand_ins.get() or {}
+        stands_for = {name: value for name, value in stand_ins.items() if _holds(draft.payload, name)}
         with self._lock:  # two threads must not both take the last of the budget
-            if n_bytes:
-                self._check_budget(host, n_bytes)
+            if draft.n_bytes:
+                self._check_budget(draft.host, draft.n_bytes)
             self.ledger.append(
-                Draft(
-                    kind=kind,
-                    host=host,
-                    reason=reason,
-                    payload=payload,
-                    n_bytes=n_bytes,
-                    stands_for={name: value for name, value in stand_ins.items() if _holds(payload, name)},
-                    port=port,
-                    address=address,
-                    tls=tls,
-                    rule=cause.rule,
-                    episode=self.purpose,
-                    step=cause.step,
-                )
+                replace(draft, stands_for=stands_for, rule=cause.rule, episode=self.purpose, step=cause.step)
             )
 
     def _particulars(self, host: str) -> Host:

@@ -75,7 +75,7 @@ class CheckedTransport(httpx.BaseTransport):
             raise EgressError(f"an address of {url.host!r} {what}, nothing was sent; expected https://host/…")
         host, port = url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80)
         origin = httpcore.Origin(url.scheme.encode(), url.raw_host, port)
-        way = self._egress.way(host, port, self._reason, self._cause, scheme=url.scheme, is_web=self._is_web)
+        way = self._egress.way(Way(host, port, url.scheme == "https", self._is_web, self._reason, self._cause))
         head = self._head(request, origin)
         body = request.read()
         sent_body = _packed(body) if request.extensions.get(PACK) else body

@@ -1,4 +1,4 @@
-"""A checked way to a host, and what the transport asks of the gateway that checked it."""
+"""A way to a host, and what the transport asks of the gateway that checked it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A checked way to a host, and on whose behalf it is used."""
+    """A way to a host, and on whose behalf it is used."""
 
     host: str
     port: int
     is_tls: bool
     is_web: bool
-    is_private_fine: bool
     reason: str
     cause: Cause
+    is_private_fine: bool = False
+    """Whether it may lead to an address that is not out in the internet; the gateway says so when it checks the way."""
 
 
 class Gateway(Protocol):
@@ -31,9 +32,7 @@ class Gateway(Protocol):
 
     limits: Network
 
-    def way(
-        self, host: str, port: int, reason: str, cause: Cause, *, scheme: str = "https", is_web: bool = False
-    ) -> Way: ...
+    def way(self, wanted: Way) -> Way: ...
 
     def opened(self, way: Way) -> AbstractContextManager[tuple[str, ...]]: ...
 

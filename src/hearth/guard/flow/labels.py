@@ -64,6 +64,28 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedStep:
+    """One step of a plan, with the tools the plan is made of."""
+
+    plan: Plan
+    index: int
+    tools: Mapping[str, ToolSpec]
+
+    @property
+    def step(self) -> Step:
+        return self.plan.steps[self.index]
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self.tools[self.step.tool]
+
+    def is_sink(self, name: str) -> bool:
+        """Return whether an argument decides where data goes."""
+        parameter = self.spec.parameter(name)
+        return parameter is not None and parameter.is_sink
+
+
+@dataclass(frozen=True, slots=True)
 class StepLabels:
     """The labels a step will have at worst."""
 
@@ -230,14 +252,17 @@ def label_at(ref: Ref, results: Mapping[int, ResultLabels]) -> Label:
 
 
 def argument_label(step: Step, name: str, results: Mapping[int, ResultLabels]) -> Label:
-    """Compute the label of one argument, given the labels of the results it may refer to.
-
-    Anything but a reference was read in the owner's request: planners see nothing a stranger wrote.
-    """
+    """Compute the label of one argument, given the labels of the results it may refer to."""
     value = step.arguments[name]
     if isinstance(value, Ref):
         return label_at(value, results)
-    return reduce(Label.join, (label_at(ref, results) for ref in refs_in(value)), OWNER)
+    return reduce(Label.join, (label_at(ref, results) for ref in refs_in(value)), literal_label(step, name))
+
+
+def literal_label(step: Step, name: str) -> Label:
+    """Return the label of the literals in one argument: read in the owner's request, as planners see nothing a stranger
+    wrote, or made up by a planner that is not this device's."""
+    return label_of(step.unsaid[name]) if name in step.unsaid else OWNER
 
 
 def predict(plan: Plan, tools: Mapping[str, ToolSpec]) -> tuple[StepLabels, ...]:
@@ -316,18 +341,18 @@ def run_order(plan: Plan) -> tuple[int, ...]:
     return tuple(order)
 
 
-def origins(plan: Plan, index: int, name: str, tools: Mapping[str, ToolSpec]) -> tuple[str, ...]:
+def origins(planned: PlannedStep, name: str) -> tuple[str, ...]:
     """Name an argument's untrusted sources and the steps they enter by, in words: `sender of find_mail (message)`."""
     seen: set[tuple[int, str]] = set()
-    waiting = [(ref.step, field_of(ref)) for ref in refs_in(plan.steps[index].arguments[name])]
-    found: list[str] = []
+    waiting = [(ref.step, field_of(ref)) for ref in refs_in(planned.step.arguments[name])]
+    found = [f"the plan ({source})" for given, source in planned.step.unsaid.items() if given == name]
     while waiting:
         k, part = waiting.pop(0)
         if (k, part) in seen:
             continue
         seen.add((k, part))
-        step = plan.steps[k]
-        spec = tools[step.tool]
+        step = planned.plan.steps[k]
+        spec = planned.tools[step.tool]
         declared = spec.origins.get(_followed(spec, part)) if part else None
         sources = _own_sources(spec, declared, is_whole=not part)
         if strangers := sorted(sources - TRUSTED_SOURCES):
@@ -336,6 +361,8 @@ def origins(plan: Plan, index: int, name: str, tools: Mapping[str, ToolSpec]) ->
         parts = declared.made_of if declared is not None else None
         for parameter, value in step.arguments.items():
             if parts is None or parameter in parts:
+                if parameter in step.unsaid:
+                    found.append(f"{parameter} of {step.tool} ({step.unsaid[parameter]})")
                 waiting.extend((ref.step, field_of(ref)) for ref in refs_in(value))
     return tuple(dict.fromkeys(found))
 

@@ -2,10 +2,11 @@
 
 A note made from a stranger's mail is still a stranger's when it is found again a week later; one made from the owner's
 own words is the owner's. Records made, and their sources, are stored by domain (a tool's) and id; cards of the contact
-book also with a digest of their addresses, so that one that was changed elsewhere counts as new.
+book also with digests of their addresses, notes of what Hearth wrote there, so that one that was changed elsewhere, or
+took the place of one that was deleted, counts as another program's.
 
 Covered: records with an `id`, a `path` or a `name`, made or changed through Hearth.
-Not covered: what another program writes into a record that Hearth made (notes and files on the same disk).
+Not covered: what another program writes into an event or a reminder that Hearth made, or into a document.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class Origin:
 
     sources: frozenset[str]
     digest: str = ""
-    """Digest of its addresses when that was noted; empty if it has none."""
+    """Of a card, digests of what is confirmed of it; of a note, of what Hearth wrote there; empty where neither is
+    known."""
 
 
 class Provenance:

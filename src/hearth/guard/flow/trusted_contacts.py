@@ -1,12 +1,13 @@
 """Decides which addresses and numbers belong to people the owner knows: the one reason to trust a stranger's value.
 
-A card vouches for its address and number when the owner made it through Hearth, confirmed it, or had it when Hearth
-first looked. A card that turns up later (an import, a synchronisation, an attachment) or whose address was changed
-elsewhere does not, until it is confirmed (`hearth policy contacts`). Addresses are compared exactly except for case:
-look-alike letters are different letters.
+A card vouches for its address, its number and its groups, each by itself, when the owner gave it through Hearth,
+confirmed it, or had it when Hearth first looked. A card that turns up later (an import, a synchronisation, an
+attachment) does not, nor does what was changed on one elsewhere, until it is confirmed (`hearth policy contacts`).
+Addresses are compared exactly except for case: look-alike letters are different letters.
 
-Covered: cards added or changed by others after the first look; look-alikes of known addresses.
-Not covered: a card that was poisoned before Hearth first looked; a known person whose mailbox was taken over.
+Covered: cards added or changed by others after the first look, field by field; look-alikes of known addresses.
+Not covered: a card that was poisoned before Hearth first looked; a known person whose mailbox was taken over; what a
+card calls its person, which is believed as it stands.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hearth.guard.flow.labels import Value, label_of
@@ -31,12 +32,56 @@ CONFIRMED = frozenset({"contacts"})
 
 @dataclass(frozen=True, slots=True)
 class Unconfirmed:
-    """A card that does not vouch, with what it claims."""
+    """What a card claims and does not vouch for."""
 
     id: str
     name: str
-    email: str
-    phone: str
+    email: str = ""
+    phone: str = ""
+    groups: tuple[str, ...] = ()
+
+
+_UNKNOWN = "?"
+"""Stands for an address that was not confirmed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """What of a card is confirmed: digests of its address, its number and its groups."""
+
+    email: str = _UNKNOWN
+    phone: str = _UNKNOWN
+    groups: frozenset[str] = frozenset()
+    has_groups: bool = True
+    """False for what was noted before groups were."""
+
+    @classmethod
+    def of(cls, email: object, phone: object, groups: Iterable[str] = ()) -> Confirmed:
+        """Confirm these values."""
+        return cls(digest_of((email,)), digest_of((phone,)), frozenset(map(_group_digest, groups)))
+
+    @classmethod
+    def read(cls, text: str, email: object, phone: object) -> Confirmed:
+        """Read what was noted of a card, which now has this address and number: before each was noted by itself, one
+        digest stood for both."""
+        parts = text.split(".")
+        if len(parts) == 3:
+            return cls(parts[0], parts[1], frozenset(parts[2].split()))
+        if text == digest_of((email, phone)):
+            return replace(cls.of(email, phone), has_groups=False)
+        return cls(has_groups=False)
+
+    def __str__(self) -> str:
+        return f"{self.email}.{self.phone}.{' '.join(sorted(self.groups))}"
+
+    def has_both(self, email: object, phone: object) -> bool:
+        """Return whether this address and this number are confirmed."""
+        return (self.email, self.phone) == (digest_of((email,)), digest_of((phone,)))
+
+    def after(self, email: object, phone: object, given: Collection[str]) -> Confirmed:
+        """Return what is confirmed once the owner gave the card this address or number; what was not given stays."""
+        now = Confirmed.of(email, phone)
+        return replace(self, **{name: getattr(now, name) for name in ("email", "phone") if name in given})
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,28 +161,43 @@ class AddressBook:
     def read(self, workspace: Workspace, now: dt.datetime) -> KnownAddresses:
         """Read the confirmed addresses; the first cards ever seen count as confirmed. Raises: StoreError."""
         cards = list(_cards(workspace))
-        if cards and self._provenance.of(DOMAIN, FIRST_LOOK) is None:
-            first = {id: Origin(CONFIRMED, card_digest(card)) for id, card in cards if not self._is_made(id)}
-            self._provenance.note(DOMAIN, {**first, FIRST_LOOK: Origin(CONFIRMED)}, now)
+        self._look_first(cards, now)
         groups: dict[str, frozenset[str]] = {}
         names: dict[str, str] = {}
         roles: dict[str, tuple[str, ...]] = {}
         unconfirmed: list[Unconfirmed] = []
         for id, card in cards:
-            addresses = [address for address in (card.email, card.phone) if address]
-            if not self._is_confirmed(id, card):
-                if addresses:
-                    unconfirmed.append(Unconfirmed(id, card.name, card.email, card.phone))
-                continue
-            for address in addresses:
-                if has_lookalike_letters(address):
-                    unconfirmed.append(Unconfirmed(id, card.name, card.email, card.phone))
-                    continue
+            known = self._confirmed(id, card)
+            addresses = {"email": card.email, "phone": card.phone}
+            vouched = {name: one for name, one in addresses.items() if one and _vouches(known, name, one)}
+            open_groups = tuple(one for one in card.categories if _group_digest(one) not in known.groups)
+            left = {name: one for name, one in addresses.items() if one and name not in vouched}
+            if left or (vouched and open_groups):
+                unconfirmed.append(Unconfirmed(id, card.name, **left, groups=open_groups))
+            for address in vouched.values():
                 key = normalised(address)
-                groups[key] = groups.get(key, frozenset()) | {c.casefold() for c in card.categories}
+                confirmed = {one.casefold() for one in card.categories if one not in open_groups}
+                groups[key] = groups.get(key, frozenset()) | confirmed
                 names.setdefault(key, card.name)
                 roles.setdefault(key, (*card.nicknames, *labels_of(card)))
-        return KnownAddresses(groups, names, roles, tuple(dict.fromkeys(unconfirmed)))
+        return KnownAddresses(groups, names, roles, tuple(unconfirmed))
+
+    def _look_first(self, cards: Sequence[tuple[str, Card]], now: dt.datetime) -> None:
+        """Confirm the first cards that are ever seen; of those confirmed before groups were noted, their groups."""
+        if not cards:
+            return
+        noted: dict[str, Origin] = {}
+        if self._provenance.of(DOMAIN, FIRST_LOOK) is None:
+            noted = {id: Origin(CONFIRMED, card_digest(card)) for id, card in cards if not self._is_made(id)}
+            noted[FIRST_LOOK] = Origin(CONFIRMED)
+        for id, card in cards:
+            before = self._provenance.of(DOMAIN, id)
+            if before is None or id in noted:
+                continue
+            known = Confirmed.read(before.digest, card.email, card.phone)
+            if not known.has_groups and known.has_both(card.email, card.phone):
+                noted[id] = Origin(before.sources, card_digest(card))
+        self._provenance.note(DOMAIN, noted, now)
 
     def confirm(self, workspace: Workspace, ids: Iterable[str], now: dt.datetime) -> tuple[str, ...]:
         """Let cards vouch as they are now; return the names of those that exist. Raises: StoreError."""
@@ -150,14 +210,26 @@ class AddressBook:
         """Return whether the card was made through Hearth, so that its sources are known already."""
         return self._provenance.of(DOMAIN, id) is not None
 
-    def _is_confirmed(self, id: str, card: Card) -> bool:
+    def _confirmed(self, id: str, card: Card) -> Confirmed:
+        """Return what of a card is confirmed: nothing of one that a stranger's words went into."""
         origin = self._provenance.of(DOMAIN, id)
-        return origin is not None and origin.sources <= TRUSTED_SOURCES and origin.digest == card_digest(card)
+        if origin is None or not origin.sources <= TRUSTED_SOURCES:
+            return Confirmed()
+        return Confirmed.read(origin.digest, card.email, card.phone)
 
 
 def card_digest(card: Card) -> str:
-    """Digest of the part of a card that is confirmed: its address and its number."""
-    return digest_of((card.email, card.phone))
+    """What is noted of a card that is confirmed as it is."""
+    return str(Confirmed.of(card.email, card.phone, card.categories))
+
+
+def _group_digest(group: str) -> str:
+    return digest_of((group.casefold(),))
+
+
+def _vouches(known: Confirmed, name: str, address: str) -> bool:
+    is_same = (known.email if name == "email" else known.phone) == digest_of((address,))
+    return is_same and not has_lookalike_letters(address)
 
 
 def _cards(workspace: Workspace) -> Iterator[tuple[str, Card]]:

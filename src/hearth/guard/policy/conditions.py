@@ -249,13 +249,13 @@ def is_wider(one: Condition, other: Condition) -> bool:
     if one == other:
         return True
     return (
-        (one.one_of is None or (other.one_of is not None and _within(other.one_of, one.one_of)))
-        and (one.low is None or (other.low is not None and _compare(one.low, other.low)))
-        and (one.high is None or (other.high is not None and _compare(other.high, one.high)))
-        and (one.pattern is None or (other.pattern is not None and one.pattern.text == other.pattern.text))
-        and (one.max_chars is None or (other.max_chars is not None and other.max_chars <= one.max_chars))
-        and (one.max_items is None or (other.max_items is not None and other.max_items <= one.max_items))
-        and (one.only_from is None or (other.only_from is not None and other.only_from <= one.only_from))
+        _lets_through(one.one_of, other.one_of, _within)
+        and _lets_through(one.low, other.low, lambda theirs, ours: _up_to(ours, theirs))
+        and _lets_through(one.high, other.high, _up_to)
+        and _lets_through(one.pattern, other.pattern, lambda theirs, ours: bool(theirs.text == ours.text))
+        and _lets_through(one.max_chars, other.max_chars, _up_to)
+        and _lets_through(one.max_items, other.max_items, _up_to)
+        and _lets_through(one.only_from, other.only_from, _up_to)
         and one.not_from <= other.not_from
         and (one.contact is None or one.contact == other.contact or (one.contact is True and bool(other.group)))
         and (not one.group or one.group == other.group)
@@ -263,11 +263,16 @@ def is_wider(one: Condition, other: Condition) -> bool:
     )
 
 
+def _lets_through(limit: Any, other: Any, is_within: Callable[[Any, Any], bool]) -> bool:
+    """Return whether a limit lets through all that another does; None limits nothing."""
+    return limit is None or (other is not None and is_within(other, limit))
+
+
 def _within(values: Sequence[Plain], others: Sequence[Plain]) -> bool:
     return all(any(type(v) is type(o) and v == o for o in others) for v in values)
 
 
-def _compare(low: Any, high: Any) -> bool:
+def _up_to(low: Any, high: Any) -> bool:
     try:
         return bool(low <= high)
     except TypeError:

@@ -26,11 +26,11 @@ from typing import Literal, Protocol
 
 from hearth.config import OrderedRule, Settings
 from hearth.errors import ConfigError, PlanError
-from hearth.guard.flow.labels import StepLabels, Value, origins, predict, refs_in
+from hearth.guard.flow.labels import PlannedStep, StepLabels, Value, origins, predict, refs_in
 from hearth.guard.policy.conditions import Circumstances, Given
 from hearth.guard.policy.rules import Compiled, ToolRule, compiled, unknown_name
 from hearth.registry import COMPANION_TOOLS
-from hearth.types import Argument, Plain, Plan, Ruling, Step, ToolSpec
+from hearth.types import Argument, Label, Plain, Plan, Ruling, Step, ToolSpec
 
 Verdict = Literal["allow", "ask", "deny"]
 SEVERITY: Mapping[str, int] = {"allow": 0, "ask": 1, "deny": 2}
@@ -254,23 +254,17 @@ class Policy:
                 decisions.append(Decision(Ruling("allow", "agreed to before", "consent")))
             else:
                 at_step = Circumstances(known.now, known.book, known.n_calls, n_before)
-                decisions.append(self._judge_step(plan, index, tools, labels[index], at_step, things.get(index, {})))
+                planned = PlannedStep(plan, index, tools)
+                decisions.append(self._judge_step(planned, labels[index], at_step, things.get(index, {})))
         if not decisions:
             return Judgement(Ruling("deny", "the plan has no steps", "plan"))
         steps = tuple(decision.ruling for decision in decisions)
         return Judgement(strictest(steps), steps, labels, tuple(decisions), things)
 
     def _judge_step(
-        self,
-        plan: Plan,
-        index: int,
-        tools: Mapping[str, ToolSpec],
-        labels: StepLabels,
-        circumstances: Circumstances,
-        things: Mapping[str, Value],
+        self, planned: PlannedStep, labels: StepLabels, circumstances: Circumstances, things: Mapping[str, Value]
     ) -> Decision:
-        step = plan.steps[index]
-        spec = tools[step.tool]
+        step, spec = planned.step, planned.spec
         if spec.name in self._ordered:
             given = {name: _given(spec, value, name, labels, things) for name, value in step.arguments.items()}
             given |= {name: Given.known(value) for name, value in things.items() if name not in given}
@@ -282,24 +276,17 @@ class Policy:
         if step.replaces is not None and spec.effect != "none":
             asks = Ruling("ask", f"{spec.name} would act on something else than you first asked for", "repair")
             return Decision(asks, decision.possible, decision.tried)
-        return self._with_sinks(plan, step, index, tools, labels, decision)
+        return self._with_sinks(planned, labels, decision)
 
     @staticmethod
-    def _with_sinks(
-        plan: Plan,
-        step: Step,
-        index: int,
-        tools: Mapping[str, ToolSpec],
-        labels: StepLabels,
-        decision: Decision,
-    ) -> Decision:
+    def _with_sinks(planned: PlannedStep, labels: StepLabels, decision: Decision) -> Decision:
         """Revise the decision by the sources of the values that decide where data goes."""
-        for parameter in tools[step.tool].parameters:
+        for parameter in planned.spec.parameters:
             label = labels.arguments.get(parameter.name)
             if not parameter.is_sink or label is None or label.is_trusted:
                 continue
-            where = " and ".join(origins(plan, index, parameter.name, tools))
-            asks = Ruling("ask", stranger_reason(parameter.name, step.tool, where), "label")
+            where = " and ".join(origins(planned, parameter.name))
+            asks = Ruling("ask", stranger_reason(parameter.name, planned.spec.name, where), "label")
             if not labels.may_turn_out_trusted(parameter.name):
                 return Decision(asks, decision.possible, decision.tried)
             decision = Decision(decision.ruling, (*decision.possible, asks), decision.tried)
@@ -324,6 +311,11 @@ def _given(spec: ToolSpec, value: Argument, name: str, labels: StepLabels, thing
     if refs_in(value) or is_unresolved or (name in things and things[name].is_open):
         return Given(None, labels.arguments[name], labels.best.get(name))
     return Given.known(things[name] if name in things else Value(literal(value), labels.arguments[name]))
+
+
+def literals(step: Step, labels: Mapping[str, Label]) -> dict[str, Value]:
+    """Return the arguments of a step that are known before it runs, with their labels."""
+    return {name: Value(literal(one), labels[name]) for name, one in step.arguments.items() if not refs_in(one)}
 
 
 def literal(value: Argument) -> Plain:

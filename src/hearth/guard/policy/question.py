@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from hearth.formats.addresses import in_letters
 from hearth.formats.plan_text import moment_text
 from hearth.guard.deidentify.pattern_finders import find_identifiers
-from hearth.guard.flow.labels import StepLabels, Value, effect_on, origins, refs_in
+from hearth.guard.flow.labels import PlannedStep, StepLabels, Value, effect_on, origins, refs_in
 from hearth.guard.flow.trusted_contacts import KnownAddresses, has_lookalike_letters, standing_for
 from hearth.guard.policy.policy import Judgement
 from hearth.language.text.confusables import plain, words
@@ -101,10 +101,7 @@ def question(
     asked = [index for index in range(len(plan.steps)) if judgement.steps[index].rule != "consent"]
     deeds = []
     for group in _grouped(plan, asked):
-        details = [
-            _details(plan, index, tools, judgement.labels[index], judgement.things.get(index, {}), behind or {}, book)
-            for index in group
-        ]
+        details = [_details(PlannedStep(plan, index, tools), judgement, behind or {}, book) for index in group]
         spec = tools[plan.steps[group[0]].tool]
         effects = {effect_on(spec, judgement.things.get(index, {})) for index in group}
         consequence = _CONSEQUENCE["send" if "send" in effects else spec.effect]
@@ -115,9 +112,7 @@ def question(
 
 
 def difference(
-    plan: Plan,
-    index: int,
-    tools: Mapping[str, ToolSpec],
+    planned: PlannedStep,
     arguments: Mapping[str, Value],
     ruling: Ruling,
     book: KnownAddresses | None = None,
@@ -132,25 +127,21 @@ def difference(
         book: Gives the name to whom an address belongs.
         is_seen: The owner saw the plan; for a step that nobody was asked about so far, every value is shown.
     """
-    step = plan.steps[index]
-    spec = tools[step.tool]
+    spec = planned.spec
     details = []
     for name, value in arguments.items():
-        parameter = spec.parameter(name)
-        is_sink = parameter is not None and parameter.is_sink
-        planned = step.arguments.get(name)
-        if is_seen and not is_sink and not refs_in(planned) and not value.things:
+        is_sink, given = planned.is_sink(name), planned.step.arguments.get(name)
+        if is_seen and not is_sink and not refs_in(given) and not value.things:
             continue  # it is as planned, and nothing depends on it
         said = _said_value(value, name, book)
         if is_sink and any(one.addressed for one in value.things):  # an id stands for its recipients
-            said = f"to {_said_plain(value.data, name, book)}{_said_files(value)}, {said}"
+            said = f"{_said_recipients(value, name, book)}, {said}"
         else:
-            said += _said_files(value)
-        line = f"{name}{' (decides where it goes)' if is_sink else ''}: {said}"
-        if refs_in(planned):
-            line += f", as {_said(planned, plan)}"
-        details.append(f"{line} [from {source_words(value.label)}]")
-    heading = f"Before I go on with {index + 1}. {spec.name} ({_CONSEQUENCE[effect_on(spec, arguments)]}):"
+            said += _said_files(value) + ("" if is_sink else _said_answered(value, book))
+        if refs_in(given):
+            said += f", as {_said(given, planned.plan)}"
+        details.append(f"{_called(planned, name)}: {said} [from {source_words(value.label)}]")
+    heading = f"Before I go on with {planned.index + 1}. {spec.name} ({_CONSEQUENCE[effect_on(spec, arguments)]}):"
     return Question("", (Deed(heading, tuple(details)),), ruling.reason)
 
 
@@ -191,50 +182,54 @@ def _merged(details: Sequence[Mapping[str, str]]) -> Iterator[str]:
 
 
 def _details(
-    plan: Plan,
-    index: int,
-    tools: Mapping[str, ToolSpec],
-    labels: StepLabels,
-    things: Mapping[str, Value],
-    behind: Mapping[str, Value],
-    book: KnownAddresses | None,
+    planned: PlannedStep, judgement: Judgement, behind: Mapping[str, Value], book: KnownAddresses | None
 ) -> dict[str, str]:
     """What is shown of each argument of one step."""
-    step = plan.steps[index]
-    spec = tools[step.tool]
+    things, labels = judgement.things.get(planned.index, {}), judgement.labels[planned.index]
     found: dict[str, str] = {}
-    for name in dict.fromkeys((*step.arguments, *things)):
-        parameter = spec.parameter(name)
-        is_sink = parameter is not None and parameter.is_sink
-        value = step.arguments.get(name)
-        thing = things.get(name)
+    for name in dict.fromkeys((*planned.step.arguments, *things)):
+        value, thing, is_sink = planned.step.arguments.get(name), things.get(name), planned.is_sink(name)
         known = behind.get(value) if is_sink and isinstance(value, str) else None
         if known is not None:
+            also = ""
             if thing is not None and thing.things:
-                known = standing_for(thing, known)
-            said = f"to {_said_plain(known.data, name, book)}{_said_files(known)}"
-            said += f", {_said_value(thing, name, book)}" if thing is not None and thing.things else ""
+                known, also = standing_for(thing, known), f", {_said_value(thing, name, book)}"
+            said = _said_recipients(known, name, book) + also
         elif thing is not None:
-            said = _said_value(thing, name, book)
+            said = _said_value(thing, name, book) + ("" if is_sink else _said_answered(thing, book))
         else:
-            said = _said(value, plan, name, book)
-        line = f"{name}{' (decides where it goes)' if is_sink else ''}: {said}"
-        label = labels.arguments.get(name)
-        if thing is not None and refs_in(value):
-            line += f" [from {source_words(thing.label)}]"  # looked up before the question
-        elif label is None:
-            pass  # left out in the request: the tool's own default
-        elif known is not None:
-            line += f" [from {source_words(known.label)}]"
-        elif is_sink and labels.expected(name).is_trusted and not label.is_trusted:
-            line += f" [from {source_words(labels.expected(name))}; if it turns out otherwise, I ask again]"
-        elif is_sink and (strangers := origins(plan, index, name, tools)):
-            unless = ", unless it is a contact of yours" if labels.may_turn_out_trusted(name) else ""
-            line += f" [a stranger may have written this: {', '.join(strangers)}{unless}]"
-        elif value is not None and refs_in(value) and spec.effect != "none":
-            line += f" [from {source_words(label)}]"
-        found[name] = line
+            said = _said(value, planned.plan, name, book)
+        source = _source(planned, name, labels, thing, known)
+        found[name] = f"{_called(planned, name)}: {said}" + (f" [{source}]" if source else "")
     return found
+
+
+def _called(planned: PlannedStep, name: str) -> str:
+    return f"{name} (decides where it goes)" if planned.is_sink(name) else name
+
+
+def _source(planned: PlannedStep, name: str, labels: StepLabels, thing: Value | None, known: Value | None) -> str:
+    """Say where an argument comes from; empty where it is the owner's own word, or the tool's default.
+
+    Args:
+        thing: What the argument names, if that was looked up.
+        known: The recipients that it stands for.
+    """
+    value, label = planned.step.arguments.get(name), labels.arguments.get(name)
+    if thing is not None and refs_in(value):
+        return f"from {source_words(thing.label)}"  # looked up before the question
+    if label is None:
+        return ""  # left out in the request: the tool's own default
+    if known is not None:
+        return f"from {source_words(known.label)}"
+    is_sink = planned.is_sink(name)
+    if is_sink and labels.expected(name).is_trusted and not label.is_trusted:
+        return f"from {source_words(labels.expected(name))}; if it turns out otherwise, I ask again"
+    if is_sink and (strangers := origins(planned, name)):
+        unless = ", unless it is a contact of yours" if labels.may_turn_out_trusted(name) else ""
+        return f"a stranger may have written this: {', '.join(strangers)}{unless}"
+    is_brought = value is not None and (bool(refs_in(value)) or name in planned.step.unsaid)
+    return f"from {source_words(label)}" if is_brought and planned.spec.effect != "none" else ""
 
 
 # ── Values ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -246,8 +241,20 @@ def source_words(label: Label) -> str:
     return ", ".join(dict.fromkeys(_SOURCES.get(name, name) for name in names)) or "nowhere in particular"
 
 
+def _said_recipients(value: Value, name: str, book: KnownAddresses | None) -> str:
+    return f"to {_said_plain(value.data, name, book)}{_said_files(value)}"
+
+
 def _said_files(value: Value) -> str:
     return f", with the files {', '.join(map(quoted, value.files))}" if value.files else ""
+
+
+def _said_answered(value: Value, book: KnownAddresses | None) -> str:
+    """Say whom something goes to that is written to a thing: an answer to a mail, which says itself whom to."""
+    to = list(dict.fromkeys(address for one in value.things for address in one.addressed))
+    n_more = len(to) - MAX_NAMED
+    more = f" and {n_more} more" if n_more > 0 else ""
+    return f"; it goes to {', '.join(said_address(one, book) for one in to[:MAX_NAMED])}{more}" if to else ""
 
 
 def _said_value(value: Value, name: str, book: KnownAddresses | None) -> str:
@@ -261,15 +268,19 @@ def _said_value(value: Value, name: str, book: KnownAddresses | None) -> str:
 def _said_thing(thing: Referent, book: KnownAddresses | None) -> str:
     if "@" in thing.id and thing.said == in_letters(thing.id):
         return said_address(thing.id, book)
-    said = thing.said
-    if len(said) > MAX_NAME_CHARS:  # what tells it from others, a time or a place, stands behind its title
-        said = f"{said[: MAX_NAME_CHARS // 2]} … {said[-MAX_NAME_CHARS // 2 :]}"
+    said, half = thing.said, MAX_NAME_CHARS // 2
+    if len(said) <= MAX_NAME_CHARS:
+        name = quoted(said)
+    elif said == thing.id:  # it names no record: the words are all there is
+        name = _whole(said)
+    else:  # what tells it from others, a time or a place, stands behind its title
+        name = f"{quoted(f'{said[:half]} … {said[-half:]}')} (between them {_left_out(said[half:-half])})"
     carried = f": {_whole(thing.text)}" if thing.text else ""
     n_more = len(thing.told) - MAX_NAMED
     if thing.told:
         addresses = ", ".join(said_address(one, book) for one in thing.told[:MAX_NAMED])
         carried += f"; the calendar server may write to {addresses}" + (f" and {n_more} more" if n_more > 0 else "")
-    return quoted(said) + carried
+    return name + carried
 
 
 def _said_plain(value: Plain, name: str, book: KnownAddresses | None) -> str:
@@ -366,11 +377,16 @@ def _notes(text: str) -> str:
         notes.append(f"WARNING, letters that look like others; in ASCII {named}{more}")
     rest = text[MAX_TEXT_CHARS:]
     if rest:
-        lifted = list(_identifiers(rest))
-        more = f" and {len(lifted) - MAX_LIFTED} more" if len(lifted) > MAX_LIFTED else ""
-        named = f", with {', '.join(lifted[:MAX_LIFTED])}{more} in them" if lifted else ""
-        notes.append(f"and {len(rest)} more characters{named}")
+        notes.append(f"and {_left_out(rest)}")
     return f" ({'; '.join(notes)})" if notes else ""
+
+
+def _left_out(rest: str) -> str:
+    """Say how much of a text is not shown, and what in it tells where money and readers go."""
+    lifted = list(_identifiers(rest))
+    more = f" and {len(lifted) - MAX_LIFTED} more" if len(lifted) > MAX_LIFTED else ""
+    named = f", with {', '.join(lifted[:MAX_LIFTED])}{more} in them" if lifted else ""
+    return f"{len(rest)} more characters{named}"
 
 
 _WORD = re.compile(r"\S+")

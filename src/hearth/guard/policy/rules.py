@@ -262,16 +262,7 @@ def _tool_rule(rule: OrderedRule, said: str, spec: ToolSpec, line: int, patterns
 def _condition(when: When, parameter: Parameter, tool: str, patterns: dict[str, Pattern | str]) -> Condition:
     kind = item_type(parameter.type)
     what = f"{parameter.name!r} of {tool}, which is a {parameter.type}"
-    if (when.min is not None or when.max is not None) and kind not in ORDERED_TYPES:
-        raise ValueError(f"gives a range for {what}; ranges are for {', '.join(sorted(ORDERED_TYPES))}")
-    is_text = kind in _TEXT_TYPES or parameter.is_resolved  # a thing is matched by its names
-    if (when.matches is not None or when.max_chars is not None) and not is_text:
-        raise ValueError(f"asks for a text in {what}; use `one_of`, `min` or `max`")
-    stands_for_people = parameter.is_sink and kind not in TYPE_NAMES  # the id of a draft, say
-    if (when.contact is not None or when.group) and kind not in _TEXT_TYPES and not stands_for_people:
-        raise ValueError(f"looks for a contact in {what}; contacts have addresses and numbers")
-    if when.max_items is not None and not parameter.type.startswith("list[") and parameter.type != "any":
-        raise ValueError(f"counts the items of {what}; only lists have items")
+    _check_fits(when, parameter, kind, what)
     for name in (*(when.only_from or ()), *when.not_from):
         if name not in TRUSTED_SOURCES | UNTRUSTED_SOURCES and not name.startswith("tool:"):
             raise ValueError(unknown_name(name, sorted(TRUSTED_SOURCES | UNTRUSTED_SOURCES), "source", "policy.md"))
@@ -290,6 +281,20 @@ def _condition(when: When, parameter: Parameter, tool: str, patterns: dict[str, 
         group=when.group,
         given=when.given,
     )
+
+
+def _check_fits(when: When, parameter: Parameter, kind: str, what: str) -> None:
+    """Raises: ValueError: An argument of this type can never meet the condition."""
+    if (when.min is not None or when.max is not None) and kind not in ORDERED_TYPES:
+        raise ValueError(f"gives a range for {what}; ranges are for {', '.join(sorted(ORDERED_TYPES))}")
+    is_text = kind in _TEXT_TYPES or parameter.is_resolved  # a thing is matched by its names
+    if (when.matches is not None or when.max_chars is not None) and not is_text:
+        raise ValueError(f"asks for a text in {what}; use `one_of`, `min` or `max`")
+    stands_for_people = parameter.is_sink and kind not in TYPE_NAMES  # the id of a draft, say
+    if (when.contact is not None or when.group) and kind not in _TEXT_TYPES and not stands_for_people:
+        raise ValueError(f"looks for a contact in {what}; contacts have addresses and numbers")
+    if when.max_items is not None and not parameter.type.startswith("list[") and parameter.type != "any":
+        raise ValueError(f"counts the items of {what}; only lists have items")
 
 
 def _decodable(value: Plain, kind: str, what: str) -> Plain:

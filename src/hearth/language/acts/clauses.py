@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from hearth.language.text.tokens import Clause, Slot, Token, listed, tokens
 
-_VERBS = frozenset(
+VERBS = frozenset(
     listed(
         "add remind send show find search tell give create make delete remove cancel move reschedule reply forward "
         "read open write save attach convert calculate compute remember forget play turn switch start stop pause "
@@ -47,6 +47,7 @@ _OBJECTS = frozenset(
 )
 _JOINING = frozenset(listed("and & , but plus"))
 _STRONG = frozenset(listed("then also afterwards afterward finally lastly additionally"))
+_STRONG_OR_AFTER = _STRONG | {"after"}
 _ASIDES = tuple(
     tuple(phrase.split())
     for phrase in (
@@ -132,17 +133,10 @@ def _cuts(text: str, said: Sequence[Token], in_slot: Sequence[Slot | None]) -> l
     begin = index = 0
     has_request = is_content = False
     while index < len(said):
+        cut = _end_of_sentence(text, said, in_slot, (begin, index))
         low = said[index].low
-        if index > begin and _is_new_line(text, said, index) and not _inside(in_slot, index):
-            cut: tuple[int, int] | None = (index, index if in_slot[index] is not None else _past_bullet(said, index))
-        elif index > begin and _ends_with_dot(text, said, in_slot, index):
-            cut = (index, _past_joining(said, index))
-        elif in_slot[index] is None and low in _ENDS and (index == 0 or said[index - 1].low not in _ENDS):
-            cut = _sentence_end(text, said, index)
-        elif in_slot[index] is None and (low in _JOINING or low in _STRONG or low == "after"):
+        if cut is None and in_slot[index] is None and (low in _JOINING or low in _STRONG or low == "after"):
             cut = _joint(said, in_slot, (begin, index), has_request=has_request, is_content=is_content)
-        else:
-            cut = None
         if cut is None or cut[0] <= begin:
             has_request = has_request or _is_request(said, in_slot, index)
             is_content = is_content or _begins_content(said, in_slot, begin, index)
@@ -154,6 +148,21 @@ def _cuts(text: str, said: Sequence[Token], in_slot: Sequence[Slot | None]) -> l
         index = max(index, begin)
         has_request = is_content = False
     return cuts
+
+
+def _end_of_sentence(
+    text: str, said: Sequence[Token], in_slot: Sequence[Slot | None], places: tuple[int, int]
+) -> tuple[int, int] | None:
+    """Find a cut at a new line, at the dot of a slot or at a mark that ends a sentence."""
+    begin, index = places
+    if index > begin and _is_new_line(text, said, index) and not _inside(in_slot, index):
+        return index, index if in_slot[index] is not None else _past_bullet(said, index)
+    if index > begin and _ends_with_dot(text, said, in_slot, index):
+        return index, _past_joining(said, index)
+    is_mark = in_slot[index] is None and said[index].low in _ENDS
+    if is_mark and (index == 0 or said[index - 1].low not in _ENDS):
+        return _sentence_end(text, said, index)
+    return None
 
 
 def _is_new_line(text: str, said: Sequence[Token], index: int) -> bool:
@@ -250,34 +259,57 @@ def _joint(
     begin, index = places
     if not has_request and said[index].low not in (",", "and", "plus"):
         return None
-    after = _past_joining(said, index)
-    if after == index or any(slot is not None for slot in in_slot[index:after]):
+    after = _past_connectors(said, in_slot, index)
+    if after == index:
         return None
     connectors = {token.low for token in said[index:after]}
+    if _joins_no_clauses(said, begin, index, connectors):
+        return None
     has_aside = any(_aside(said, place) for place in range(index, after))
-    is_strong = bool(connectors & _STRONG) or "after" in connectors or has_aside
-    if index == begin + 1 and said[begin].low in _QUESTIONS:
-        return None  # "when and where is it"
-    if said[index].low == "then" and index and said[index - 1].low in _NOT_THEN:
-        return None
-    if connectors == {","} and said[begin].low in _OPENERS:
-        return None
-    place = after
-    while place < len(said) and said[place].low in ("please", "just", "kindly", "maybe"):
-        place += 1
+    is_strong = bool(connectors & _STRONG_OR_AFTER) or has_aside
+    place = _past_manner(said, after)
     if place >= len(said):
         return None
     is_listed = _is_listed_time(in_slot, begin, index, place)
     if not (has_request or has_aside or is_listed):
         return None
-    is_noun = is_listed or _is_wish(said, in_slot, (begin, index, place), is_strong or "plus" in connectors)
-    if not is_noun and (in_slot[place] is not None or not _begins_request(said, in_slot, place, is_strong)):
+    is_verb = in_slot[place] is None and _begins_request(said, in_slot, place, is_strong)
+    is_sure = is_strong or "plus" in connectors
+    if not (is_listed or is_verb or _is_wish(said, in_slot, (begin, index, place), is_sure)):
         return None
-    if is_content and not is_strong and said[place].low not in _BREAKS_CONTENT and not _is_for_list(said, place):
-        slot = in_slot[index - 1]
-        if slot is None or slot.kind != "time":
-            return None
+    if is_content and not is_strong and not _breaks_content(said, in_slot, index, place):
+        return None
     return index, after
+
+
+def _past_connectors(said: Sequence[Token], in_slot: Sequence[Slot | None], index: int) -> int:
+    """Return the index after the connecting words; `index` itself where there are none, or a value holds one."""
+    after = _past_joining(said, index)
+    return index if any(slot is not None for slot in in_slot[index:after]) else after
+
+
+def _past_manner(said: Sequence[Token], place: int) -> int:
+    """Return the index after "please", "just" …"""
+    while place < len(said) and said[place].low in ("please", "just", "kindly", "maybe"):
+        place += 1
+    return place
+
+
+def _joins_no_clauses(said: Sequence[Token], begin: int, index: int, connectors: set[str]) -> bool:
+    """Return whether connecting words belong inside a clause: "when and where is it", "since then", "on Monday, …"."""
+    if index == begin + 1 and said[begin].low in _QUESTIONS:
+        return True
+    if said[index].low == "then" and index and said[index - 1].low in _NOT_THEN:
+        return True
+    return connectors == {","} and said[begin].low in _OPENERS
+
+
+def _breaks_content(said: Sequence[Token], in_slot: Sequence[Slot | None], index: int, place: int) -> bool:
+    """Return whether what is said to others ends here: before certain verbs, and after a time."""
+    if said[place].low in _BREAKS_CONTENT or _is_for_list(said, place):
+        return True
+    slot = in_slot[index - 1]
+    return slot is not None and slot.kind == "time"
 
 
 def _is_for_list(said: Sequence[Token], place: int) -> bool:
@@ -323,7 +355,7 @@ def _begins_request(said: Sequence[Token], in_slot: Sequence[Slot | None], place
     following = said[place + 1].low if place + 1 < len(said) else ""
     if low in ("phone", "email", "mail") and _is_detail(said, in_slot, place):
         return False
-    if low in _VERBS:
+    if low in VERBS:
         return True
     if low in _NOUN_VERBS:
         has_object = place + 1 < len(in_slot) and in_slot[place + 1] is not None
@@ -343,7 +375,7 @@ def _is_request(said: Sequence[Token], in_slot: Sequence[Slot | None], index: in
     if low in _WISHES and index and said[index - 1].low in ("a", "an", "any", "another"):
         return in_slot[index] is None
     return in_slot[index] is None and (
-        low in _VERBS or low in _NOUN_VERBS or low in _QUESTIONS or low in _AUXILIARIES or low in ("i", "i'd", "i'm")
+        low in VERBS or low in _NOUN_VERBS or low in _QUESTIONS or low in _AUXILIARIES or low in ("i", "i'd", "i'm")
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hearth.language.temporal.moments import Clock, Said
-from hearth.language.temporal.time_words import COUNTING, MOVED, MOVING, SHORT_UNITS, UNITS, WEEKDAYS
+from hearth.language.temporal.time_words import COUNTING, MONTHS, MOVED, MOVING, SHORT_UNITS, UNITS, WEEKDAYS
 from hearth.language.text.tokens import NUMBER_WORDS, ONES, Token, listed, spoken_number
 from hearth.language.text.unit_words import is_unit_word
 
@@ -60,6 +60,7 @@ class Line:
         self.is_moving = any(
             word in MOVING and (word != "shift" or _is_verb(before[k + 1 :])) for k, word in enumerate(before)
         )
+        self.is_moving = self.is_moving or ("put" in before and not _PUT_OFF.isdisjoint(before))
         self.is_snoozing = "snooze" in before or (
             self.word(index) == "for" and any(word in ("postpone", "delay", "snoozed") for word in before)
         )
@@ -68,6 +69,7 @@ class Line:
             self.is_moving = any(word in MOVED for word in before)
 
 
+_PUT_OFF = frozenset(("back", "off", "forward"))
 _BEFORE_VERBS = frozenset(listed("please pls can could would will you to and then just now kindly i we let's , :"))
 
 
@@ -87,6 +89,19 @@ AFTER_HOUR = frozenset(["", ".", ",", "?", "!", ";", "with", "for", "in", "at", 
 """Words that may follow a bare hour; after any other word it is a count."""
 _DAYS_AFTER = frozenset({"today", "tomorrow", "tonight", *WEEKDAYS})
 _AFTER_DIGITS = frozenset(listed("today tomorrow tonight every this sharp each"))
+_PARTS_OF_DAY = frozenset(listed("morning afternoon evening"))
+_COUNTED = frozenset(
+    listed(
+        "page pages chapter chapters room rooms number numbers aged age ages year years score won lost beat item items "
+        "level levels episode episodes season seasons ticket tickets task tasks line lines row rows plot plots size "
+        "sizes step steps volume exercise exercises question questions from between by to of x won drew verse verses"
+    )
+)
+"""Words after which two numbers are no hours."""
+_NEAR_DAY = 30
+"""So many words before hours their day is looked for."""
+_LATE_END = 6
+"""The last hour at which what begins late in the day ends: "8 to 1", "11 to 3"."""
 _GLUED_BEFORE = frozenset("$€£¥#*/+=.,_%&")
 
 
@@ -101,7 +116,7 @@ def clock(line: Line, index: int, cue: str, *, is_joined: bool = False) -> tuple
     is_cued = _is_cued(line, index, cue)
     first = _one(line, index, is_cued, cue)
     if first is None:
-        return None if is_cued else _range_of_bare(line, index, is_joined)
+        return None if is_cued else _range_of_bare(line, index, is_joined) or _range_beside_day(line, index)
     said, place = Said(clock=first[0]), first[1]
     second = _range_end(line, place, cue, is_cued)
     if second is None and cue == "between":  # "split 1850 between 3" has no second time
@@ -152,6 +167,31 @@ def _range_of_bare(line: Line, index: int, is_joined: bool) -> tuple[Said, int] 
     return Said(clock=_bare(line.words[index]), to_clock=second[0]), second[1]
 
 
+def _range_beside_day(line: Line, index: int) -> tuple[Said, int] | None:
+    """Read hours without a cue that end what is said of a day named before: "block Friday for the van 8 to 9.30"."""
+    if line.is_counting or line.is_moving or line.word(index - 1) in _COUNTED or not _is_after_day(line, index):
+        return None
+    first = _one(line, index, True, "from")
+    if first is None or not (line.word(first[1]) in RANGE_MARKS or line.word(first[1]) in ("to", "until")):
+        return None
+    second = _one(line, first[1] + 1, True, "until")
+    if second is None or line.word(second[1]) not in AFTER_HOUR:
+        return None
+    one, other = first[0].hour, second[0].hour
+    is_later = other > one or (other <= _LATE_END and one > _LATE_END)
+    return (Said(clock=first[0], to_clock=second[0]), second[1]) if is_later else None
+
+
+def _is_after_day(line: Line, index: int) -> bool:
+    """Return whether the sentence names a day, or a part of one, before a place."""
+    for word in reversed(line.words[max(0, index - _NEAR_DAY) : index]):
+        if word in ".!?;":
+            return False
+        if word in _DAYS_AFTER or word in MONTHS or word in _PARTS_OF_DAY:
+            return True
+    return False
+
+
 def _one(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, int] | None:
     if index >= len(line.tokens):
         return None
@@ -189,34 +229,57 @@ def _digital(line: Line, index: int, word: str) -> tuple[Clock, int] | None:
 
 
 def _numeric(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, int] | None:
-    """Read 5pm, 5.30pm, 7 o'clock, 17, 0830, 530."""
+    """Read 5pm, 5.30pm, 7 o'clock, 17, 0830, 530, 6 45."""
     word = line.words[index]
     if glued(line, index):
         return None
-    half = _half(line, index + 1)
-    if half:
-        whole, _, fraction = word.partition(".")
-        if len(whole) <= 2 and whole.isdecimal() and len(fraction) in (0, 2):
-            return _halved(int(whole), int(fraction or 0), 0, half, index + 2)
-        if word.isdecimal() and len(word) in (3, 4):
-            return _halved(int(word[:-2]), int(word[-2:]), 0, half, index + 2)
-        return None
+    if half := _half(line, index + 1):
+        return _numeric_half(word, half, index + 2)
     if line.word(index + 1) in ("o'clock", "oclock", "o’clock") and _is_hour(word):
         return _bare(word), index + 2
     if not is_cued or (line.touches(index + 1) and line.tokens[index + 1].kind == "word"):
         return None
-    is_written_so = cue in ("at", "@") or (cue == "for" and word[:2] != "20")  # "a meeting for 2027"
-    if is_written_so and word.isdecimal() and len(word) == 4 and int(word[:2]) < 24 and int(word[2:]) < 60:
-        return Clock(int(word[:2]), int(word[2:])), index + 1
-    is_followed_so = line.word(index + 1) in AFTER_HOUR or line.word(index + 1) in _AFTER_DIGITS  # no "at 350 Elm Road"
-    if is_written_so and is_followed_so and _is_clock_of_three(word):
-        return Clock(int(word[0]), int(word[1:]), 0, False), index + 1
+    if (undivided := _undivided(line, index, cue)) is not None:
+        return undivided, index + 1
     whole, _, fraction = word.partition(".")
     if len(fraction) == 2 and _is_hour(whole) and int(fraction) < 60 and not is_unit_word(line.word(index + 1)):
         return Clock(int(whole), int(fraction), 0, int(whole) > 12), index + 1
+    if _is_hour(word) and _is_minutes(line, index + 1):  # "at 6 45"
+        minute = int(line.words[index + 1])
+        if half := _half(line, index + 2):
+            return _halved(int(word), minute, 0, half, index + 3)
+        return Clock(int(word), minute, 0, int(word) > 12), index + 2
     if _is_hour(word) and not _counts_something(line, index + 1):
         return _bare(word), index + 1
     return None
+
+
+def _is_minutes(line: Line, index: int) -> bool:
+    """Return whether a number after an hour says its minutes, and is no count: "6 45", not "for 6 45 minute films"."""
+    word = line.word(index)
+    is_written_so = len(word) == 2 and word.isdecimal() and int(word) in range(0, 60, 5) and not line.touches(index)
+    return is_written_so and not _counts_something(line, index + 1)
+
+
+def _numeric_half(word: str, half: str, place: int) -> tuple[Clock, int] | None:
+    """Read the digits of 5pm, 5.30pm, 530pm; `place` is after the "pm"."""
+    whole, _, fraction = word.partition(".")
+    if len(whole) <= 2 and whole.isdecimal() and len(fraction) in (0, 2):
+        return _halved(int(whole), int(fraction or 0), 0, half, place)
+    if word.isdecimal() and len(word) in (3, 4):
+        return _halved(int(word[:-2]), int(word[-2:]), 0, half, place)
+    return None
+
+
+def _undivided(line: Line, index: int, cue: str) -> Clock | None:
+    """Read 0830, 530 where the words around it show that it is no other number."""
+    word = line.words[index]
+    if cue not in ("at", "@") and (cue != "for" or word[:2] == "20"):  # "a meeting for 2027"
+        return None
+    if word.isdecimal() and len(word) == 4 and int(word[:2]) < 24 and int(word[2:]) < 60:
+        return Clock(int(word[:2]), int(word[2:]))
+    is_followed_so = line.word(index + 1) in AFTER_HOUR or line.word(index + 1) in _AFTER_DIGITS  # no "at 350 Elm Road"
+    return Clock(int(word[0]), int(word[1:]), 0, False) if is_followed_so and _is_clock_of_three(word) else None
 
 
 def _in_words(line: Line, index: int, is_cued: bool) -> tuple[Clock, int] | None:
@@ -240,34 +303,35 @@ def _in_words(line: Line, index: int, is_cued: bool) -> tuple[Clock, int] | None
 
 def _relative(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, int] | None:
     """Read "half past seven", "a quarter to nine", "ten to five", "20 minutes past 6"; British "half seven"."""
-    place = index + 1 if line.words[index] == "a" and line.word(index + 1) == "quarter" else index
-    word = line.word(place)
-    minutes = _FRACTIONS.get(word, 0)
-    if minutes == 20 and line.word(place + 1) == "five":
-        minutes, place = 25, place + 1
-    elif minutes == 20 and line.word(place + 1) == "-" and line.word(place + 2) == "five":
-        minutes, place = 25, place + 2
-    elif line.tokens[place].kind == "number" and word in ("5", "10", "15", "20", "25"):
-        minutes = int(word)
+    index += line.words[index] == "a" and line.word(index + 1) == "quarter"
+    word = line.word(index)
+    minutes, place = _minutes_beside(line, index)
     if not minutes:
         return None
-    place += 1
     if line.word(place) == "-" and word == "half":
         place += 1
     has_unit = line.word(place) in ("minutes", "mins", "min")
     place += has_unit
     direction = line.word(place)
     if direction in ("past", "after") and (direction == "past" or word == "quarter" or (has_unit and is_cued)):
-        hour = _hour_at(line, place + 1)
-        return _shifted(hour, minutes) if hour else None
+        return _shifted(_hour_at(line, place + 1), minutes)
     certain = word == "quarter" or (is_cued and cue not in ("from", "between", "until"))
     if direction in ("to", "before", "of") and word != "half" and certain and (direction == "to" or word == "quarter"):
-        hour = _hour_at(line, place + 1)
-        return _shifted(hour, -minutes) if hour else None
-    if word == "half" and is_cued and not has_unit:
-        hour = _hour_at(line, place)
-        return _shifted(hour, 30) if hour else None
-    return None
+        return _shifted(_hour_at(line, place + 1), -minutes)
+    return _shifted(_hour_at(line, place), 30) if word == "half" and is_cued and not has_unit else None
+
+
+def _minutes_beside(line: Line, place: int) -> tuple[int, int]:
+    """Read how far from the hour it is: the minutes of "half", "twenty-five", "20", and the index after; 0 for none."""
+    word = line.word(place)
+    minutes = _FRACTIONS.get(word, 0)
+    if minutes == 20 and line.word(place + 1) == "five":
+        return 25, place + 2
+    if minutes == 20 and line.word(place + 1) == "-" and line.word(place + 2) == "five":
+        return 25, place + 3
+    if line.tokens[place].kind == "number" and word in ("5", "10", "15", "20", "25"):
+        return int(word), place + 1
+    return minutes, place + 1
 
 
 def _hour_at(line: Line, index: int) -> tuple[Clock, int] | None:
@@ -286,7 +350,9 @@ def _hour_at(line: Line, index: int) -> tuple[Clock, int] | None:
     return Clock(hour, 0, 0, hour > 12 or hour == 0), place
 
 
-def _shifted(hour: tuple[Clock, int], minutes: int) -> tuple[Clock, int] | None:
+def _shifted(hour: tuple[Clock, int] | None, minutes: int) -> tuple[Clock, int] | None:
+    if hour is None:
+        return None
     clock_, place = hour
     total = (clock_.hour * 60 + minutes) % (24 * 60)
     if not clock_.is_exact:

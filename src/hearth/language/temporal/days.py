@@ -8,6 +8,7 @@ Rules where English is ambiguous: a weekday alone is the next one after today (i
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 
 from hearth.language.temporal.clock_times import RANGE_MARKS, Line
 from hearth.language.temporal.dates import (
@@ -55,6 +56,7 @@ _THIS = frozenset(["this", "current"])
 _NEXT = frozenset(["next", "following", "coming", "upcoming"])
 _LAST = frozenset(["last", "past", "previous"])
 MODIFIERS = _THIS | _NEXT | _LAST
+_SIGNS = dict.fromkeys(_THIS, 0) | dict.fromkeys(_NEXT, 1) | dict.fromkeys(_LAST, -1)
 _EDGES = {"end": "end", "beginning": "start", "start": "start", "middle": "middle"}
 _AFTER_OWN = frozenset(["", *".,?!;:", *listed("look looks looking like and ahead shaping going is full busy packed")])
 DAY_STARTS = frozenset(
@@ -174,7 +176,7 @@ def _weekday(line: Line, text: str, index: int, cue: str, is_joined: bool) -> Re
     place = index + 1
     if word in ("mon", "tue", "wed", "thu", "fri", "sat", "sun") and line.word(place) == "." and line.touches(place):
         place += 1 if line.words[place + 1 : place + 2] and cue else 0
-    if line.word(place) == "week" and cue in ("on", "until", "by", "") and not is_joined:
+    if line.word(place) == "week" and cue in ("on", "until", "by", "to", "for", "") and not is_joined:
         return Said(first=plain_weekday(line, weekday) + 7 * DAY), place + 1
     if line.words[place : place + 2] == ["after", "next"]:
         return Said(first=_in_week(line, weekday, 2)), place + 2
@@ -217,30 +219,11 @@ def _after_the(line: Line, text: str, index: int, cue: str) -> Reading:
             line, place, "the" if cue in ("in", "by", "until", "during", "before", "after", "since") else "", False
         )
     if word in ORDINALS or word in ("first", "twenty", "thirty"):
-        counted = _counted(line, text, place)
-        if counted is not None:
-            return counted
-        if word == "first" and line.word(place + 1) == "thing":
-            return None
-        number = day_number(line, place)
-        if number is not None and (
-            cue in ("on", "by", "until", "since", "joined") or _is_new_day(line, number[1], cue)
-        ):
-            after = number[1] + 1
-            is_list = line.word(after - 1) == "and" and (
-                line.word(after) == "the" or day_number(line, after) is not None
-            )
-            alone = ordinal_first(line, place, cue) or (None if is_list else lone_ordinal(line, number, cue))
-            if alone is not None:
-                return alone
-        return ordinal_first(line, place, cue)
+        return _ordinal(line, text, place, cue)
     if word in ("end", "beginning", "start", "middle"):
         return _edge(line, text, place)
     if word in ("rest", "remainder"):
         return _rest(line, text, place)
-    counted = _counted(line, text, place)
-    if counted is not None:
-        return counted
     if word in ("early", "late"):
         return _early_or_late(line, text, place, cue)
     if place < len(line.tokens) and line.tokens[place].kind == "number":
@@ -248,6 +231,24 @@ def _after_the(line: Line, text: str, index: int, cue: str) -> Reading:
     if word in HOLIDAY_STARTS and word != "new":
         return holiday_day(line, place, 0)
     return _special_weekday(line, place)
+
+
+def _ordinal(line: Line, text: str, place: int, cue: str) -> Reading:
+    """Read what follows "the": "first Monday of April", "3rd of May", and "3rd" alone where a day is told."""
+    counted = _counted(line, text, place)
+    if counted is not None:
+        return counted
+    if line.word(place) == "first" and line.word(place + 1) == "thing":
+        return None
+    dated_ = ordinal_first(line, place, cue)
+    number = day_number(line, place)
+    if dated_ is not None or number is None:
+        return dated_
+    if cue not in ("on", "by", "until", "since", "joined") and not _is_new_day(line, number[1], cue):
+        return None
+    after = number[1] + 1
+    is_list = line.word(after - 1) == "and" and (line.word(after) == "the" or day_number(line, after) is not None)
+    return None if is_list else lone_ordinal(line, number, cue)
 
 
 def _is_new_day(line: Line, after: int, cue: str) -> bool:
@@ -263,42 +264,45 @@ def _special_weekday(line: Line, place: int) -> Reading:
 
 
 def _unit_after_the(line: Line, text: str, place: int) -> Reading:
-    unit, relation = line.words[place], line.word(place + 1)
-    if relation in ("after", "before") and line.word(place + 2) != "that":
-        if line.word(place + 2) == "next" and relation == "after":
-            return period(line, unit, 2, place + 3)
-        if line.word(place + 2) == "last" and relation == "before":
-            return period(line, unit, -2, place + 3)
-        anchor = day(line, text, place + 2, "on")
-        if anchor is not None and anchor[0].first is not None and unit in ("day", "night", "evening", "morning"):
-            sign = 1 if relation == "after" else -1
-            last = (anchor[0].after or anchor[0].first + DAY) - DAY
-            first = (last if sign > 0 else anchor[0].first) + sign * DAY
-            return Said(first=first, part=PARTS.get(unit)), anchor[1]
-        if anchor is not None and anchor[0].first is not None and unit == "week":
-            monday = anchor[0].first - DAY * anchor[0].first.weekday() + (7 if relation == "after" else -7) * DAY
-            return Said(first=monday, after=monday + 7 * DAY), anchor[1]
-    if unit == "week" and relation == "of":
-        anchor = day(line, text, place + 2, "on")
-        if anchor is not None and anchor[0].first is not None:
-            monday = anchor[0].first - DAY * anchor[0].first.weekday()
-            return Said(first=monday, after=monday + 7 * DAY), anchor[1]
+    unit, relation, following = line.words[place], line.word(place + 1), line.word(place + 2)
+    if (relation, following) == ("after", "next"):
+        return period(line, unit, 2, place + 3)
+    if (relation, following) == ("before", "last"):
+        return period(line, unit, -2, place + 3)
+    if (relation in ("after", "before") and following != "that") or (unit, relation) == ("week", "of"):
+        found = _beside_day(line, text, place)
+        if found is not None:
+            return found
     if unit == "weekend":
         return period(line, unit, -1 if line.is_past else 0, place + 1)
     return None
 
 
+def _beside_day(line: Line, text: str, place: int) -> Reading:
+    """Read "day after the 3rd", "evening before Christmas", "week of the 3rd"."""
+    unit, sign = line.words[place], {"after": 1, "of": 0, "before": -1}[line.words[place + 1]]
+    anchor = day(line, text, place + 2, "on")
+    if anchor is None or anchor[0].first is None:
+        return None
+    said, end = anchor
+    begins = anchor[0].first
+    if unit == "week":
+        monday = begins - DAY * begins.weekday() + sign * 7 * DAY
+        return Said(first=monday, after=monday + 7 * DAY), end
+    if unit not in ("day", "night", "evening", "morning"):
+        return None
+    last = (said.after or begins + DAY) - DAY
+    return Said(first=(last if sign > 0 else begins) + sign * DAY, part=PARTS.get(unit)), end
+
+
 def _modified(line: Line, index: int, *, has_the: bool) -> Reading:
     """Read "this", "next" or "last" and the word after it."""
     word, place = line.words[index], index + 1
-    if word in ("this", "same") and line.word(place) == "time" and not (word == "same" and line.is_moving):
-        now = line.now
-        return Said(clock=Clock(now.hour, now.minute)), place + 1
-    if word == "same":
-        return None
+    if word == "same" or (word == "this" and line.word(place) == "time"):
+        return _this_time(line, index)
     if word in ("this", "the") and line.word(place) in _NEXT | _LAST:
         word, place = line.word(place), place + 1
-    sign = 0 if word in _THIS else 1 if word in _NEXT else -1
+    sign = _SIGNS[word]
     target = line.word(place)
     if target in ("early", "late"):
         return None
@@ -320,6 +324,13 @@ def _modified(line: Line, index: int, *, has_the: bool) -> Reading:
     if target in ("week", "weekend", "month", "year", "quarter"):
         return period(line, target, sign, place + 1)
     return None
+
+
+def _this_time(line: Line, index: int) -> Reading:
+    """Read "this time", "the same time"; where something is moved, "same" is its own time, which is not known here."""
+    if line.word(index + 1) != "time" or (line.words[index] == "same" and line.is_moving):
+        return None
+    return Said(clock=Clock(line.now.hour, line.now.minute)), index + 2
 
 
 def _modified_weekday(line: Line, word: str, sign: int, place: int) -> Reading:
@@ -432,11 +443,7 @@ def _early_or_late(line: Line, text: str, index: int, cue: str) -> Reading:
     """Read "early tomorrow morning", "late afternoon", "early next week", "mid-March", "later today"."""
     word, place = line.words[index], index + 1
     if word == "later":
-        found = day(line, text, place, "on") if line.word(place) in ("today", "tonight", "this") else None
-        if found is not None and (found[0].first is not None):
-            found[0].is_rest = True
-            return found
-        return None
+        return _later(line, text, place)
     if line.word(place) == "-":
         place += 1
     if word == "early" and line.words[place : place + 2] == ["in", "the"]:
@@ -456,8 +463,20 @@ def _early_or_late(line: Line, text: str, index: int, cue: str) -> Reading:
         return None
     if said.after is not None:
         return third_of(said, word), after
-    if word == "mid":
+    return _narrowed(line, said, after, table) if word != "mid" else None
+
+
+def _later(line: Line, text: str, place: int) -> Reading:
+    """Read the day after "later": what is left of it."""
+    found = day(line, text, place, "on") if line.word(place) in ("today", "tonight", "this") else None
+    if found is None or found[0].first is None:
         return None
+    found[0].is_rest = True
+    return found
+
+
+def _narrowed(line: Line, said: Said, after: int, table: Mapping[str, Part]) -> Reading:
+    """Narrow a day to the early or late hours of its part, said before or after it: "early tomorrow morning"."""
     name = next((n for n, part in PARTS.items() if part is said.part), "")
     if name == "" and line.word(after) and line.word(after) in table:
         name, after = line.word(after), after + 1
@@ -475,11 +494,8 @@ def _edge(line: Line, text: str, index: int) -> Reading:
     place += has_the
     unit = line.word(place)
     if unit in ("day", "business", "play", "today"):
-        is_end = edge == "end"
-        first = line.today if unit == "today" else None
-        if unit == "day" and line.words[place + 1 : place + 2] == ["today"]:
-            first, place = line.today, place + 1
-        return (Said(first=first or line.today, part=END_OF_DAY), place + 1) if is_end else None
+        place += unit == "day" and line.word(place + 1) == "today"
+        return (Said(first=line.today, part=END_OF_DAY), place + 1) if edge == "end" else None
     if unit in ("week", "month", "year", "quarter") and (has_the or edge == "end"):
         found = period(line, unit, 0, place + 1)
     else:

@@ -22,6 +22,25 @@ _KINDS = OPEN_WORDS | set(
     )
 )
 """Words that may stand between a number and its unit."""
+_AMOUNTS = {
+    tuple(phrase.split()): amount
+    for phrase, amount in (
+        ("three quarters of an", 0.75),
+        ("three quarter of an", 0.75),
+        ("a quarter of an", 0.25),
+        ("a quarter of a", 0.25),
+        ("quarter of an", 0.25),
+        ("half a", 0.5),
+        ("half an", 0.5),
+        ("a couple of", 2.0),
+        ("a couple", 2.0),
+        ("couple of", 2.0),
+        ("couple", 2.0),
+        ("a few", 3.0),
+        ("few", 3.0),
+    )
+}
+"""What is said before a unit in the place of a number; of two that begin alike, the longer first."""
 _AFTER_MINUTES = frozenset(
     ["", ".", ",", "?", "!", ";", *listed("for to please and on before until with starting from timer countdown")]
 )
@@ -132,40 +151,13 @@ def _compact(line: Line, index: int) -> tuple[Length, int] | None:
 
 def _amount_and_unit(line: Line, index: int, found: Length) -> int | None:
     """Add one amount with its unit to `found` and return the index after it."""
-    amount, place = 1.0, index
-    words = line.words[index : index + 5]
-    if words[:1] in (["a"], ["an"]) and words[1:2] != ["half"] and _is_open(line, index + 1):
-        amount, place = 1.0, index + 1
-    elif words[:1] and _is_open(line, index):
-        amount, place = 1.0, index
-    elif words[:2] == ["a", "quarter"] and words[2:4] in (["of", "an"], ["of", "a"]):
-        amount, place = 0.25, index + 4
-    elif words[:1] in (["a"], ["an"]) and line.word(index + 1) in UNITS:
-        found.is_article, place = True, index + 1
-    elif words[:2] in (["half", "a"], ["half", "an"], ["half", "hour"]) and line.word(index + 2 - (words[1] == "hour")):
-        amount, place = 0.5, index + 2 - (words[1] == "hour")
-    elif words[:3] == ["a", "half", "hour"]:
-        amount, place = 0.5, index + 2
-    elif words[:1] == ["quarter"] and words[1:3] == ["of", "an"]:
-        amount, place = 0.25, index + 3
-    elif words[:1] == ["three"] and words[1:4] in (["quarters", "of", "an"], ["quarter", "of", "an"]):
-        amount, place = 0.75, index + 4
-    elif words[:2] == ["a", "couple"]:
-        amount, place = 2.0, index + 2 + (words[2:3] == ["of"])
-    elif words[:1] == ["couple"]:
-        amount, place = 2.0, index + 1 + (words[1:2] == ["of"])
-    elif words[:2] == ["a", "few"]:
-        amount, place = 3.0, index + 2
-    elif words[:1] == ["few"]:
-        amount, place = 3.0, index + 1
-    else:
-        said = spoken_number(line.tokens, index)
-        if said is None or glued(line, index):
-            return None
-        amount, place = said
-        share = _share(line, place + 1) if line.word(place) == "and" else None
-        if share is not None:
-            amount, place = amount + share[0], share[1]
+    read = _amount_in_words(line, index)
+    if read is None and line.word(index) in ("a", "an") and line.word(index + 1) in UNITS:
+        found.is_article, read = True, (1.0, index + 1)
+    read = read or _number(line, index)
+    if read is None:
+        return None
+    amount, place = read
     if line.word(place) == "-" and line.touches(place) and line.touches(place + 1):
         place += 1
     place += line.word(place) in _KINDS
@@ -176,6 +168,29 @@ def _amount_and_unit(line: Line, index: int, found: Length) -> int | None:
         return None  # "the 1960s"
     found.add(amount, unit)
     return place + 1
+
+
+def _amount_in_words(line: Line, index: int) -> tuple[float, int] | None:
+    """Read the "half an" of "half an hour", the "a couple of" of "a couple of days"; of "a free hour", the article."""
+    opening = index + (line.word(index) in ("a", "an"))
+    if _is_open(line, opening):
+        return 1.0, opening
+    words = tuple(line.words[index : index + 4])
+    for phrase, amount in _AMOUNTS.items():
+        if words[: len(phrase)] == phrase:
+            return amount, index + len(phrase)
+    half = index + (line.word(index) == "a")
+    return (0.5, half + 1) if line.words[half : half + 2] == ["half", "hour"] else None
+
+
+def _number(line: Line, index: int) -> tuple[float, int] | None:
+    """Read "45", "two", "two and a half"; no number that belongs to something else."""
+    said = spoken_number(line.tokens, index)
+    if said is None or glued(line, index):
+        return None
+    amount, place = said
+    share = _share(line, place + 1) if line.word(place) == "and" else None
+    return (amount + share[0], share[1]) if share is not None else (amount, place)
 
 
 def _is_open(line: Line, index: int) -> bool:

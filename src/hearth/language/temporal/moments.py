@@ -253,15 +253,16 @@ def _range_readings(clock: Clock, to_clock: Clock, part: Part | None, leaning: L
     if part is not None:
         middle = (part.start + part.end) * 1800
         return [min(pairs, key=lambda pair: (abs(pair[0] - middle), pair[1]))]
-    wanted = starts[0] if clock.hour in (7, 8, 9, 10, 11) else starts[-1]
-    if leaning == "am" and clock.hour != 12:
-        wanted = starts[0]
-    elif leaning == "pm" and clock.hour != 12:
-        wanted = starts[-1]
+    wanted = starts[0] if _is_morning(clock, leaning) else starts[-1]
     likely = [pair for pair in pairs if pair[0] == wanted]
     first = min(likely) if likely else (starts[-1], ends[0] + 86_400)
     others = [] if leaning else [p for p in pairs if p[0] > first[0] and p[1] - p[0] == first[1] - first[0]]
     return [first, *others]
+
+
+def _is_morning(clock: Clock, leaning: Leaning) -> bool:
+    """Return whether the first of a range's two readings is the likelier, where nothing of it says am or pm."""
+    return leaning == "am" if leaning and clock.hour != 12 else clock.hour in (7, 8, 9, 10, 11)
 
 
 # ── Bounds and repeats ────────────────────────────────────────────────────────────────────────────────────

@@ -56,17 +56,20 @@ def every(line: Line, text: str, place: int) -> Reading:
     if word in UNITS and UNITS[word][0] in _REPEAT_OF_UNIT:
         name, factor = UNITS[word]
         return _repeated(line, _REPEAT_OF_UNIT[name], int(count * factor)), place + 1
-    if place != start:
+    return _on_date(line, text, place) if place == start else None
+
+
+def _on_date(line: Line, text: str, place: int) -> Reading:
+    """Read a date that comes back each year, or each month: "every 3 May", "every 3rd of the month"."""
+    read = day(line, text, place, "every")
+    if read is None or read[0].first is None or read[0].repeat:
         return None
-    yearly = day(line, text, place, "every")
-    if yearly is None or yearly[0].first is None or yearly[0].repeat:
-        return None
-    said = yearly[0]
-    is_monthly = line.tokens[place].kind == "number" or ordinal_of(word)
-    if line.words[yearly[1] : yearly[1] + 3] == ["of", "the", "month"]:
-        return Said(first=said.first, repeat="monthly"), yearly[1] + 3
-    names_month = any(w in MONTHS for w in line.words[place : yearly[1]])
-    return Said(first=said.first, repeat="monthly" if is_monthly and not names_month else "yearly"), yearly[1]
+    said, after = read
+    is_monthly = line.tokens[place].kind == "number" or ordinal_of(line.word(place))
+    if line.words[after : after + 3] == ["of", "the", "month"]:
+        return Said(first=said.first, repeat="monthly"), after + 3
+    names_month = any(w in MONTHS for w in line.words[place:after])
+    return Said(first=said.first, repeat="monthly" if is_monthly and not names_month else "yearly"), after
 
 
 def _repeated(line: Line, repeat: str, count: int) -> Said:

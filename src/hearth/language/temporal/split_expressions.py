@@ -34,6 +34,12 @@ def joined(text: str, found: Sequence[TimeSaid], now: dt.datetime, before: Said 
     Args:
         before: A day that the sentence named before the clause; used for clock times when the clause names no day.
     """
+    changed = _clocks_with_days(found, now, before) | _days_with_clocks(text, found, now)
+    return [_rebuilt(item, changed.get(place), now) for place, item in enumerate(found)]
+
+
+def _clocks_with_days(found: Sequence[TimeSaid], now: dt.datetime, before: Said | None) -> dict[int, Said]:
+    """Give each clock time without a day the last day named before it, else the one after it, by its place."""
     day: Said | None = None
     changed: dict[int, Said] = {}
     for place, (slot, said, _) in enumerate(found):
@@ -47,15 +53,24 @@ def joined(text: str, found: Sequence[TimeSaid], now: dt.datetime, before: Said 
         names_day = is_to_come and not said.bound and slot.cue not in _TARGETS
         if names_day or (said.repeat and said.clock is not None):
             day = said
-    for place, (slot, said, _) in enumerate(found):
+    return changed
+
+
+def _days_with_clocks(text: str, found: Sequence[TimeSaid], now: dt.datetime) -> dict[int, Said]:
+    """Let each day without a clock time stand for the moment that a time said elsewhere makes of it, by its place."""
+    changed: dict[int, Said] = {}
+    for place, (slot, said, clues) in enumerate(found):
         if said is None or said.clock is not None or said.first is None or said.after is not None or said.repeat:
             continue
-        hours = _hours_for(found, place, is_target=slot.cue in _TARGETS and not said.bound) or _hours_of_list(
-            text, found, place
-        )
-        if hours is not None:
-            changed[place] = replace(said, stands_at=_moment(replace(hours, first=said.first), found[place].clues, now))
-    return [_rebuilt(item, changed.get(place), now) for place, item in enumerate(found)]
+        is_target = slot.cue in _TARGETS and not said.bound
+        hours = _hours_for(found, place, is_target=is_target) or _hours_of_list(text, found, place)
+        if hours is not None and said.part is not None and hours.to_clock is not None and not is_target:
+            changed[place] = replace(hours, first=said.first, part=said.part)  # "Friday morning for the van 8 to 9.30"
+        elif hours is not None:
+            changed[place] = replace(
+                said, stands_at=_moment(replace(hours, first=said.first, part=hours.part or said.part), clues, now)
+            )
+    return changed
 
 
 def carried(found: Sequence[TimeSaid], now: dt.datetime) -> Said | None:

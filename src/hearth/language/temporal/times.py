@@ -148,7 +148,13 @@ def _cues_at(line: Line, index: int) -> list[tuple[int, str]]:
             if line.word(index + n_words) in APPROXIMATE:
                 found.append((n_words + 1, meaning))
             found.append((n_words, meaning))
-    return [*found, (0, "")]
+    return [*found, (0, "at" if _is_waking(line, index) else "")]
+
+
+def _is_waking(line: Line, index: int) -> bool:
+    """Return whether the number at a place says when to wake somebody: "alarm 7", "wake me up 6 30"."""
+    before = line.words[max(0, index - 3) : index]
+    return before[-1:] == ["alarm"] or before[-2:-1] == ["wake"] or (before[:1] == ["wake"] and before[-1] == "up")
 
 
 def _time_slot(
@@ -278,15 +284,7 @@ def _past_same_time(line: Line, place: int) -> int:
 
 def _join(said: Said, more: Said, cue: str) -> Said | None:
     """Merge two readings, or return None when they cannot be of one expression."""
-    if said.moment or more.moment or said.stretch or more.stretch:
-        return None
-    if (said.clock and more.clock) or (said.repeat and more.repeat) or (said.part and more.part):
-        return None
-    if cue in ("until", "before", "after", "by", "from", "between", "around", "about") and more.clock is None:
-        return None
-    if cue in ("until", "before", "after", "by") and (said.bound or said.clock or more.to_clock):
-        return None
-    days = _joined_days(said, more)
+    days = _joined_days(said, more) if not _are_apart(said, more, cue) else None
     if days is None:
         return None
     first, after, weekday, weekdays = days
@@ -307,6 +305,17 @@ def _join(said: Said, more: Said, cue: str) -> Said | None:
         every=max(said.every, more.every),
         weekdays=weekdays,
     )
+
+
+def _are_apart(said: Said, more: Said, cue: str) -> bool:
+    """Return whether two readings say one thing twice, or the word between them begins an expression of its own."""
+    if said.moment or more.moment or said.stretch or more.stretch:
+        return True
+    if (said.clock and more.clock) or (said.repeat and more.repeat) or (said.part and more.part):
+        return True
+    if cue in ("until", "before", "after", "by", "from", "between", "around", "about") and more.clock is None:
+        return True
+    return cue in ("until", "before", "after", "by") and bool(said.bound or said.clock or more.to_clock)
 
 
 def _joined_days(said: Said, more: Said) -> tuple[dt.date | None, dt.date | None, int | None, tuple[int, ...]] | None:
@@ -332,21 +341,15 @@ def _to_another(line: Line, text: str, first: tuple[Said, int], cue: str) -> Rea
     """Read "from Monday to Wednesday", "from Friday 5pm to Monday 9am"."""
     said, place = first
     mark = line.word(place)
-    is_and = mark == "and" and cue == "between"
-    if said.first is None or said.to_clock or said.repeat or said.bound or not (mark in _RANGE_WORDS or is_and):
+    is_range = mark in _RANGE_WORDS or (mark, cue) == ("and", "between")
+    if said.first is None or said.to_clock or said.repeat or said.bound or not is_range:
         return None
     if mark == "to" and (line.is_moving or cue == "to"):
         return None
-    last_day = _element(line, text, place + 1, "until")
-    second = _composed(line, text, last_day)
-    if second is not None and (second[0].to_clock or (second[0].clock and mark in RANGE_MARKS and not said.clock)):
-        second = last_day  # "Monday-Friday 9-5": the hours apply to every day
-    if second is None or second[0].first is None or second[0].repeat or second[0].to_clock:
+    second = _end_of_range(line, text, place, said)
+    if second is None:
         return None
-    last, after = second
-    last_first = last.first
-    if last_first is None or last.bound:
-        return None
+    last, last_first, after = second
     if last.weekday is not None:
         last_first = said.first + DAY * ((last.weekday - said.first.weekday() - 1) % 7 + 1)
     if said.clock is None and last.clock is None and said.part is None and last.part is None:
@@ -355,17 +358,34 @@ def _to_another(line: Line, text: str, first: tuple[Said, int], cue: str) -> Rea
         return Said(
             first=said.first, after=last.after if last.weekday is None and last.after else last_first + DAY
         ), after
+    stretch = _stretch(line, said, Said(first=last_first, clock=last.clock, part=last.part))
+    return (Said(stretch=stretch), after) if stretch is not None else None
+
+
+def _end_of_range(line: Line, text: str, place: int, said: Said) -> tuple[Said, dt.date, int] | None:
+    """Read the end of a range after its mark, with its day and the index after it."""
+    last_day = _element(line, text, place + 1, "until")
+    read = _composed(line, text, last_day)
+    has_own_hours = said.clock is not None or line.word(place) not in RANGE_MARKS
+    if read is not None and (read[0].to_clock or (read[0].clock and not has_own_hours)):
+        read = last_day  # "Monday-Friday 9-5": the hours apply to every day
+    if read is None:
+        return None
+    last, after = read
+    if last.first is None or last.repeat or last.to_clock or last.bound:
+        return None
+    return last, last.first, after
+
+
+def _stretch(line: Line, said: Said, last: Said) -> tuple[dt.datetime, dt.datetime] | None:
+    """Return the moments from which and to which a range goes whose ends are no whole days."""
     clues = Clues(line.is_past, "")
-    start = moments.views(said, line.now, clues)
-    end = moments.views(Said(first=last_first, clock=last.clock, part=last.part), line.now, clues)
+    start, end = moments.views(said, line.now, clues), moments.views(last, line.now, clues)
     if start is None or end is None:
         return None
-    begins, ends = str(start[0]["start"]), str(end[0]["end" if last.clock is None else "start"])
-    if dt.datetime.fromisoformat(begins) > dt.datetime.fromisoformat(ends):
-        return None
-    zone = line.now.tzinfo
-    stretch = (dt.datetime.fromisoformat(begins).astimezone(zone), dt.datetime.fromisoformat(ends).astimezone(zone))
-    return Said(stretch=stretch), after
+    begins = dt.datetime.fromisoformat(str(start[0]["start"]))
+    ends = dt.datetime.fromisoformat(str(end[0]["end" if last.clock is None else "start"]))
+    return (begins.astimezone(line.now.tzinfo), ends.astimezone(line.now.tzinfo)) if begins <= ends else None
 
 
 def _from_now(line: Line, text: str, place: int, cue: str) -> Reading:

@@ -291,7 +291,12 @@ def concepts(words: Sequence[str]) -> set[str]:
     first = next((w for w in words if w not in POLITE and not w.startswith("<")), "")
     if first in QUESTIONS or (words and words[0] in QUESTIONS):
         found.add("lead:ask")
-    found.update("has:" + mark for mark in MARKS if mark in words)
+    return found | _contents(words)
+
+
+def _contents(words: Sequence[str]) -> set[str]:
+    """Return the marks and the kinds of values that a request holds."""
+    found = {"has:" + mark for mark in MARKS if mark in words}
     for kind in {w for w in words if w.startswith("<")}:
         found.add("has:" + kind)
         if sum(w == kind for w in words) > 1:

@@ -136,8 +136,11 @@ def spoken_number(said: Sequence[Token], index: int) -> tuple[float, int] | None
         return _digits(said, index)
     if token.low in ("a", "half", "an") and token.kind == "word":
         return _dozen(said, index)
-    if token.low not in ONES and token.low not in TENS:
-        return None
+    return _in_words(said, index) if token.low in ONES or token.low in TENS else None
+
+
+def _in_words(said: Sequence[Token], index: int) -> tuple[float, int]:
+    """Add up "two hundred and five", "twenty-five", "three million"."""
     total, current, place, scale = 0.0, 0.0, index, 1_000_000_000_000
     level = 1_000_000_000_000  # what a following word must stay below to belong to the same number
     while place < len(said):

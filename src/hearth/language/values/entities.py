@@ -56,6 +56,13 @@ _NOT_A_NAME = frozenset(
     )
 )
 _TITLES = frozenset({"dr", "mr", "mrs", "ms", "miss", "prof", "herr", "frau"})
+_OWN = frozenset(
+    listed(
+        "number numbers phone mobile cell email e-mail mail mails emails message address birthday "
+        "bday reply party house"
+    )
+)
+_KINDS_OF_OWN = frozenset(listed("new old last latest next first phone mobile home work email other"))
 _POSSESSIVES = frozenset({"'s", "'"})
 _AUXILIARIES = frozenset(listed("you i we they he she it the there my this that be not"))
 
@@ -82,7 +89,8 @@ def find_names(text: str, said: Sequence[Token], context: Context) -> list[Slot]
     while index < len(said):
         token = said[index]
         if token.kind == "word":
-            found = _known(text, said, index, names) or _titled(text, said, index, names)
+            is_beside = bool(slots) and slots[-1].kind == "person" and _is_joined(said, index, slots[-1].end)
+            found = _known(text, said, index, names, is_beside=is_beside) or _titled(text, said, index, names)
             found = found or _unknown(text, said, index)
             if found is not None:
                 slots.append(found[0])
@@ -108,24 +116,16 @@ def _indexed(entities: tuple[Entity, ...]) -> _Names:
     names = _Names()
     meant: dict[tuple[str, ...], tuple[dict[Entity, None], bool]] = {}
     for entity in entities:
-        full = tuple(token.low for token in tokens(entity.name))
-        forms = {full: True}
-        while entity.kind == "person" and len(full) > 1 and full[0] in {*_TITLES, "."}:
-            full = full[1:]
-            forms.setdefault(full, True)
-        if entity.kind == "person" and len(full) > 1:
-            names.last.setdefault(full[-1], []).append(entity)
-        for alias in entity.aliases:
-            forms.setdefault(tuple(token.low for token in tokens(alias)), True)
-        if entity.kind == "person" and len(full) > 1:
-            forms.setdefault(full[:1], False)
-        for words, is_full in forms.items():
+        bare = _without_titles(entity)
+        if entity.kind == "person" and len(bare) > 1:
+            names.last.setdefault(bare[-1], []).append(entity)
+        for words, is_full in _forms(entity, bare).items():
             if words and (len(words) > 1 or len(words[0]) > 1):
                 people, was_full = meant.setdefault(words, ({}, False))
                 people.setdefault(entity)
                 meant[words] = (people, was_full or is_full)
     for words, (people, is_full) in list(meant.items()):
-        if _may_own(words[-1], tuple(people)):  # "dexs number", as people type it
+        if _may_own(words[-1], tuple(people)):  # "dexs number", as people type it; see `_counts` for "pats number"
             meant.setdefault((*words[:-1], f"{words[-1]}s"), (people, is_full))
     for words, (people, is_full) in meant.items():
         names.starts.setdefault(words[0], []).append((words, tuple(people), is_full))
@@ -134,18 +134,39 @@ def _indexed(entities: tuple[Entity, ...]) -> _Names:
     return names
 
 
+def _without_titles(entity: Entity) -> tuple[str, ...]:
+    full = tuple(token.low for token in tokens(entity.name))
+    while entity.kind == "person" and len(full) > 1 and full[0] in {*_TITLES, "."}:
+        full = full[1:]
+    return full
+
+
+def _forms(entity: Entity, bare: tuple[str, ...]) -> dict[tuple[str, ...], bool]:
+    """Return the ways in which an entity is called, and whether each is a full name; `bare`: without titles."""
+    full = tuple(token.low for token in tokens(entity.name))
+    forms = {full[n:]: True for n in range(len(full) - len(bare) + 1)}
+    for alias in entity.aliases:
+        forms.setdefault(tuple(token.low for token in tokens(alias)), True)
+    if entity.kind == "person" and len(bare) > 1:
+        forms.setdefault(bare[:1], False)
+    return forms
+
+
 def _may_own(name: str, people: Sequence[Entity]) -> bool:
     """Return whether a name with an "s" and no apostrophe is taken for its possessive."""
-    is_word = name in WORDS_THAT_ARE_NAMES or name in MONTHS or name in HOLIDAY_STARTS
-    return len(name) > 2 and name.isalpha() and name[-1] != "s" and not is_word and people[0].kind == "person"
+    is_date = name in MONTHS or name in HOLIDAY_STARTS
+    return len(name) > 2 and name.isalpha() and name[-1] != "s" and not is_date and people[0].kind == "person"
 
 
-def _known(text: str, said: Sequence[Token], index: int, names: _Names) -> tuple[Slot, int] | None:
+def _known(
+    text: str, said: Sequence[Token], index: int, names: _Names, *, is_beside: bool = False
+) -> tuple[Slot, int] | None:
+    """Find a known name at a place; `is_beside`: another one stands before it, "clare and mark"."""
     for words, people, is_full in names.starts.get(said[index].low, ()):
         after = index + len(words)
         if tuple(token.low for token in said[index:after]) != words:
             continue
-        if len(words) == 1 and not _counts(text, said, index, people[0]):
+        if len(words) == 1 and not (is_beside or _counts(text, said, index, people[0])):
             continue
         exact = tuple(p for p in people if p.name.lower() == " ".join(words)) if is_full else ()
         meant = exact if len(exact) == 1 else people
@@ -164,6 +185,8 @@ def _known(text: str, said: Sequence[Token], index: int, names: _Names) -> tuple
 def _counts(text: str, said: Sequence[Token], index: int, entity: Entity) -> bool:
     """Return whether one word that may be a name is meant as a name here."""
     word = said[index].low
+    if word.endswith("s") and word[:-1] in WORDS_THAT_ARE_NAMES and entity.kind == "person":
+        return _owns_something(said, index)
     if entity.kind != "person" or (
         word not in WORDS_THAT_ARE_NAMES and word not in MONTHS and word not in WEEKDAYS and word not in HOLIDAY_STARTS
     ):
@@ -176,6 +199,19 @@ def _counts(text: str, said: Sequence[Token], index: int, entity: Entity) -> boo
         return after not in _AUXILIARIES
     starts_sentence = before in (".", "!", "?", ";", ":", '"') or index == 0
     return text[said[index].start].isupper() and not starts_sentence and after not in _AUXILIARIES
+
+
+def _is_joined(said: Sequence[Token], index: int, end: int) -> bool:
+    """Return whether only "and" or a comma stands between `end` and a place."""
+    return index > 1 and said[index - 1].low in ("and", "&", ",") and said[index - 2].end >= end > said[index - 2].start
+
+
+def _owns_something(said: Sequence[Token], index: int) -> bool:
+    """Return whether what people have follows a word: "pats new number"."""
+    following = [token.low for token in said[index + 1 : index + 4]]
+    while following and following[0] in _KINDS_OF_OWN:
+        following = following[1:]
+    return bool(following) and following[0] in _OWN
 
 
 def _titled(text: str, said: Sequence[Token], index: int, names: _Names) -> tuple[Slot, int] | None:
@@ -198,17 +234,7 @@ def _titled(text: str, said: Sequence[Token], index: int, names: _Names) -> tupl
 
 def _unknown(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | None:
     """Find capitalised words right after "call", "with", "to" …, that are no name of the context."""
-    if index == 0 or not _is_capital(text, said[index]):
-        return None
-    before = said[index - 1].low
-    if before not in _BEFORE_AN_UNKNOWN:
-        if not (before in ("and", "&", ",") and index > 1 and _is_capital(text, said[index - 2])):
-            return None
-        if not any(token.low in _BEFORE_AN_UNKNOWN for token in said[max(0, index - 6) : index - 1]):
-            return None
-    if before in ("to", "from", "for", "and", ",", "&") and not any(
-        token.low in _WRITING or token.low in _BEFORE_A_PERSON for token in said[max(0, index - 12) : index]
-    ):
+    if index == 0 or not _is_capital(text, said[index]) or not _is_place_of_person(text, said, index):
         return None
     after = index
     if said[index].low in _TITLES and index + 2 < len(said) and said[index + 1].low == ".":
@@ -219,6 +245,19 @@ def _unknown(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] |
         after += 1
     start, end = said[index].start, said[after - 1].end
     return Slot("unknown_person", start, end, text[start:end], {"name": text[start:end]}, "", start), after
+
+
+def _is_place_of_person(text: str, said: Sequence[Token], index: int) -> bool:
+    """Return whether a person is likely at a place: right after "call", "with" … or after another one there."""
+    before = said[index - 1].low
+    if before not in _BEFORE_AN_UNKNOWN:
+        if not (before in ("and", "&", ",") and index > 1 and _is_capital(text, said[index - 2])):
+            return False
+        if not any(token.low in _BEFORE_AN_UNKNOWN for token in said[max(0, index - 6) : index - 1]):
+            return False
+    return before not in ("to", "from", "for", "and", ",", "&") or any(
+        token.low in _WRITING or token.low in _BEFORE_A_PERSON for token in said[max(0, index - 12) : index]
+    )
 
 
 def _is_capital(text: str, token: Token) -> bool:

@@ -57,6 +57,9 @@ _EXTENSION = "(?:" + "|".join(sorted(_EXTENSIONS, key=len, reverse=True)) + ")"
 _FILE_NAME = re.compile(rf"[^\\/:*?\"<>|\n]{{0,120}}[\w)\]-]\.{_EXTENSION}", re.IGNORECASE)
 _FILE = re.compile(rf"(?:[\w.~+@-]+/){{0,30}}[\w][\w.+@()-]*\.{_EXTENSION}(?!\w)", re.IGNORECASE)
 _PATH = re.compile(r"(?:~|\.{1,2})?/(?:[\w.~+@%-]+/)*[\w.~+@%-]*|[A-Za-z]:\\[^\s\"<>|?*]+")
+_NAMED = re.compile(r"\b(?:called|named)\s+(?P<name>(?:[\w()'’-]+ ){1,5})\Z")
+"""Words of a file's name before its last one: "a file called tyre prices.txt"."""
+_LONGEST_NAME = 120
 _FOLDER = re.compile(r"(?:[\w-]+/){1,30}")
 _EMAIL = re.compile(
     r"[A-Za-z0-9](?:[\w.+-]{0,62}[\w+-])?@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}"
@@ -85,6 +88,20 @@ def find_addresses(text: str) -> list[Slot]:
             found = _address(piece)
             if found is not None:
                 kind, first, last, views = found
+                named = (
+                    _NAMED.search(text, max(0, start - _LONGEST_NAME), start) if kind == "file" and not offset else None
+                )
+                if named is not None and "/" not in str(views["path"]):
+                    slots.append(
+                        _slot(
+                            "file",
+                            text,
+                            named.start("name"),
+                            start + last,
+                            _file_views(text[named.start("name") : start + last]),
+                        )
+                    )
+                    continue
                 slots.append(_slot(kind, text, start + offset + first, start + offset + last, views))
     return slots
 

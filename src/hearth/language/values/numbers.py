@@ -6,8 +6,10 @@ named as pint names them, money by ISO 4217; nothing is converted here.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from hearth.language.temporal.time_words import UNITS
 from hearth.language.text.tokens import NUMBER_WORDS, Slot, Token, spoken_number
@@ -36,13 +38,20 @@ _SHARES = {
     "tenths": 10,
 }  # fmt: skip
 _OF_LISTS = {"average": "average", "mean": "average", "median": "median", "sum": "sum", "product": "product"}
-_STARTS = frozenset(["minus", *_OF_LISTS, *LONG_STARTS])
+_SHARING = frozenset(["split", "divide", "share"])
+_SHARED_BY = frozenset(["between", "among", "amongst", "by", "into", "over"])
+_STARTS = frozenset(["minus", *_SHARING, *_OF_LISTS, *LONG_STARTS])
 _LONGEST_LIST = 40
 _FUNCTIONS = frozenset({"sqrt", "sin", "cos", "tan", "log", "ln", "exp", "abs"})
 _SUM_WORDS = re.compile(
     r"\b(?:calculate|compute|what(?:'s|’s|s| is)|how much|work out|solve|evaluate|add up|maths?|sums?|split)\b",
     re.IGNORECASE,
 )
+_ASKED_FOR = re.compile(
+    r"\b(?:what(?:'s|’s|s| is| are)|how much (?:is|are|for|would)|calculate|compute|work out|add up)\s*$", re.IGNORECASE
+)
+"""Ends what stands before a sum that is asked for itself."""
+_SURCHARGES = frozenset(["tip", "vat", "tax", "discount", "service", "deposit", "interest"])
 
 
 def find_numbers(text: str, said: Sequence[Token]) -> list[Slot]:
@@ -56,7 +65,7 @@ def find_numbers(text: str, said: Sequence[Token]) -> list[Slot]:
     letters = _letter_units(said)
     while index < len(said):
         token = said[index]
-        is_name = token.kind == "word" and token.low not in NUMBER_WORDS and token.low not in ("a", "half")
+        is_name = token.kind == "word" and token.low not in NUMBER_WORDS and token.low not in ("a", "an", "half")
         if (
             index in codes
             or _is_list_number(text, said, index)
@@ -72,7 +81,7 @@ def find_numbers(text: str, said: Sequence[Token]) -> list[Slot]:
             if is_name:
                 found = _asked_unit(text, said, index, has_measure, letters)
             else:
-                found = _measure(text, said, index, letters)
+                found = _measure(text, said, index, letters) or _one_measure(text, said, index)
         if found is None:
             index += 1
             continue
@@ -188,26 +197,18 @@ def _is_code(said: Sequence[Token], run: Sequence[int], n_digits: int) -> bool:
 
 
 def _measure(text: str, said: Sequence[Token], index: int, letters: frozenset[str]) -> tuple[Slot, int] | None:
-    sign = CURRENCY_SIGNS.get(said[index].low)
-    first = index
-    if sign and index + 1 < len(said):
-        index += 1
+    if said[index].low in CURRENCY_SIGNS:
+        return _money(text, said, index)
     read = _number(text, said, index)
     if read is None:
         return None
     value, place, start = read
-    if sign:
-        if start - said[first].end > 1:
-            return None
-        scale = {"k": 1e3, "m": 1e6, "bn": 1e9}.get(_touching(said, place), 1.0)
-        place += scale != 1.0
-        return _quantity(text, said[first].start, said[place - 1].end, value * scale, sign), place
     end = said[place - 1].end
-    word = said[place].low if place < len(said) else ""
-    if word == "%" or word == "percent" or [t.low for t in said[place : place + 2]] == ["per", "cent"]:
-        after = place + (2 if word == "per" else 1)
+    after_percent = _past_percent(said, place)
+    if after_percent:
         views = _number_views(value) | {"unit": "percent", "fraction": value / 100}
-        return _made("number", text, start, said[after - 1].end, views), after
+        return _made("number", text, start, said[after_percent - 1].end, views), after_percent
+    word = said[place].low if place < len(said) else ""
     if word in UNITS and word not in ("s", "m", "h", "d"):
         return _made("number", text, start, end, _number_views(value)), place
     unit = _unit_at(said, place, letters if said[index].kind == "number" else frozenset())
@@ -223,6 +224,26 @@ def _measure(text: str, said: Sequence[Token], index: int, letters: frozenset[st
     if said[index].kind == "day_month" or (_touching(said, place) and said[index].kind == "number"):
         return None  # 3rd, 5x, 3/4 without a unit
     return _made("number", text, start, end, _number_views(value)), place
+
+
+def _money(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | None:
+    """Read the amount after a currency's sign: "$5", "£ 12.50", "€3k"."""
+    read = _number(text, said, index + 1) if index + 1 < len(said) else None
+    if read is None or read[2] - said[index].end > 1:
+        return None
+    value, place, _ = read
+    scale = {"k": 1e3, "m": 1e6, "bn": 1e9}.get(_touching(said, place), 1.0)
+    place += scale != 1.0
+    sign = CURRENCY_SIGNS[said[index].low]
+    return _quantity(text, said[index].start, said[place - 1].end, value * scale, sign), place
+
+
+def _past_percent(said: Sequence[Token], place: int) -> int:
+    """Return the index after "%", "percent" or "per cent"; 0 when something else stands there."""
+    words = [token.low for token in said[place : place + 2]]
+    if words == ["per", "cent"]:
+        return place + 2
+    return place + 1 if words[:1] in (["%"], ["percent"]) else 0
 
 
 def _made(kind: str, text: str, start: int, end: int, views: dict[str, Plain]) -> Slot:
@@ -276,11 +297,18 @@ def _number(text: str, said: Sequence[Token], index: int) -> tuple[float, int, i
     read = spoken_number(said, index)
     if read is None:
         return None
+    if token.kind == "number":
+        return _in_digits(text, said, index, read)
     value, place = read
-    if token.kind != "number":
-        if [t.low for t in said[place : place + 3]] == ["and", "a", "half"]:
-            return value + 0.5, place + 3, start
-        return value, place, start
+    if [t.low for t in said[place : place + 3]] == ["and", "a", "half"]:
+        return value + 0.5, place + 3, start
+    return value, place, start
+
+
+def _in_digits(text: str, said: Sequence[Token], index: int, read: tuple[float, int]) -> tuple[float, int, int] | None:
+    """Complete a number in digits by its sign and decimal comma; None when its neighbours make a name of it."""
+    value, place = read
+    token, start = said[index], said[index].start
     before = text[start - 1] if start else " "
     end = said[place - 1].end
     if before.isalnum() or before in "_#@\\:" or (before in "./-" and start > 1 and text[start - 2].isalnum()):
@@ -308,6 +336,24 @@ def _asked_unit(
     return _made("unit", text, said[index].start, said[unit[1] - 1].end, {"unit": unit[0]}), unit[1]
 
 
+def _one_measure(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | None:
+    """Read "a pint" as one where another unit is asked for: "how many ml in a pint", "convert an inch to cm"."""
+    unit = _unit_at(said, index + 1) if said[index].low in ("a", "an", "one") else None
+    if unit is None:
+        return None
+    before = [token.low for token in said[max(0, index - 8) : index]]
+    asks_how_many = ("how", "many") in itertools.pairwise(before)
+    is_converted = before[-1:] == ["convert"] or _ASKED_FOR.search(
+        text[max(0, said[index].start - 40) : said[index].start]
+    )
+    joint = said[unit[1]].low if unit[1] + 1 < len(said) else ""
+    if not asks_how_many and not (
+        is_converted and joint in ("to", "into", "in") and _wanted_unit(said, unit[1] + 1, frozenset())
+    ):
+        return None
+    return _quantity(text, said[index].start, said[unit[1] - 1].end, 1.0, unit[0]), unit[1]
+
+
 def _wanted_unit(said: Sequence[Token], index: int, letters: frozenset[str]) -> tuple[str, int] | None:
     unit = _unit_at(said, index, letters) if index < len(said) else None
     if unit is None and index < len(said) and said[index].low in UNITS and said[index].low.endswith("s"):
@@ -332,62 +378,132 @@ def _sum(text: str, said: Sequence[Token], index: int, asks_for_sum: bool) -> tu
         return _square_root(text, said, index), index
     if said[index].low in _OF_LISTS:
         return _of_list(text, said, index), index
-    parts: list[str] = []
-    place, n_numbers, has_sign, depth = index, 0, False, 0
-    start = said[index].start
+    if said[index].low in _SHARING:
+        return _shared(text, said, index), index
+    is_itself_asked = _ASKED_FOR.search(text[max(0, said[index].start - 40) : said[index].start]) is not None
+    place, terms = index, _Terms([], is_itself_asked)
     if said[index].low in ("-", "−") and _is_lone_minus(text, said, index):
-        place, parts = index + 1, ["-"]
-    last = index  # after the last number or closing bracket
-    n_parts = 0
+        place, terms = index + 1, _Terms(["-"], is_itself_asked)
     while place < len(said) and place - index < _LONGEST_SUM:
-        token = said[place]
-        wants_number = not parts or parts[-1] in _SIGNS or parts[-1] in _FUNCTIONS
-        if wants_number:
-            read = _operand(text, said, place, parts)
-            if read is None:
-                break
-            depth += parts[-1] == "("
-            n_numbers += parts[-1][-1:].isdecimal()
-            place = read
-            if parts[-1][-1:].isdecimal() and depth == 0:
-                last, n_parts = place, len(parts)
-            continue
-        if token.low == ")" and depth:
-            depth, place = depth - 1, place + 1
-            parts.append(")")
-            if depth == 0:
-                last, n_parts = place, len(parts)
-            continue
-        operator = _operator(text, said, place, parts)
-        if operator is None and place + 2 < len(said) and token.kind == "word" and token.low.endswith("s"):
-            operator = _of_counted(said, place)
-        if operator is None:
+        after = terms.read(text, said, place)
+        if after is None:
             break
-        has_sign = (
-            has_sign or operator[0] not in "-/" or said[place].kind == "word" or (parts[0] == "(" and ")" in parts)
-        )
-        sign, place = operator
-        parts.append(sign)
-    parts = parts[:n_parts]
-    is_function = bool(parts) and parts[0] in _FUNCTIONS and n_numbers >= 1
-    if not is_function and (n_numbers < 2 or len(parts) < 3 or not (has_sign or asks_for_sum)):
+        place = after
+    expression = terms.expression(asks_for_sum)
+    if not expression:
         return None, place
-    expression = " ".join(parts).replace("( ", "(").replace(" )", ")").replace(" %", "%")
-    if parts[0] == "-":
-        expression = "-" + expression[2:]
-    for name in _FUNCTIONS:
-        expression = expression.replace(f"{name} (", f"{name}(")
-    return (_made("expression", text, start, said[last - 1].end, {"expression": expression}), last), last
+    slot = _made("expression", text, said[index].start, said[terms.last - 1].end, {"expression": expression})
+    return (slot, terms.last), terms.last
 
 
-def _of_counted(said: Sequence[Token], place: int) -> tuple[str, int] | None:
-    """Return the sign behind a noun that was counted, where a number follows: "31 hours times 28"."""
-    words = [token.low for token in said[place + 1 : place + 3]]
+@dataclass(slots=True)
+class _Terms:
+    """The numbers, signs and brackets of a sum, as far as it is read."""
+
+    parts: list[str]
+    is_asked: bool
+    """Whether the sum is what is asked for: "what is 17 plots at 52"."""
+    n_numbers: int = 0
+    depth: int = 0
+    has_sign: bool = False
+    """Whether one of its signs is hardly ever that of a date or a range."""
+    last: int = 0
+    """Index of the token after the last number or closing bracket outside of brackets."""
+    n_parts: int = 0
+    """Number of parts up to there."""
+
+    def read(self, text: str, said: Sequence[Token], place: int) -> int | None:
+        """Read one more part and return the index after it."""
+        if not self.parts or self.parts[-1] in _SIGNS or self.parts[-1] in _FUNCTIONS:
+            return self._read_operand(text, said, place)
+        token = said[place]
+        if token.low == ")" and self.depth:
+            self.depth -= 1
+            self.parts.append(")")
+            self._may_end(place + 1)
+            return place + 1
+        operator = _operator(text, said, place, self.parts)
+        if operator is None and place + 2 < len(said) and token.kind == "word":
+            operator = _of_counted(said, place, self.is_asked)
+        if operator is None:
+            return None
+        sign, after = operator
+        is_bracketed = self.parts[0] == "(" and ")" in self.parts
+        self.has_sign = self.has_sign or sign not in "-/" or token.kind == "word" or is_bracketed
+        self.parts.append(sign)
+        return after
+
+    def _read_operand(self, text: str, said: Sequence[Token], place: int) -> int | None:
+        operand = _operand(text, said, place, is_first=not self.parts)
+        if operand is None:
+            return None
+        part, after = operand
+        if self.parts and self.parts[-1] in ("+", "-") and (after_percent := _past_percent(said, after)):
+            part, after = f"{part}%", after_percent
+            after += after < len(said) and said[after].low in _SURCHARGES
+        self.parts.append(part)
+        self.depth += part == "("
+        if part[-1:].isdecimal() or part[-1:] == "%":
+            self.n_numbers += 1
+            self._may_end(after)
+        return after
+
+    def _may_end(self, place: int) -> None:
+        if self.depth == 0:
+            self.last, self.n_parts = place, len(self.parts)
+
+    def expression(self, asks_for_sum: bool) -> str:
+        """Return what was read with signs for the words; "" when it is no sum."""
+        parts = self.parts[: self.n_parts]
+        is_function = bool(parts) and parts[0] in _FUNCTIONS and self.n_numbers >= 1
+        if not is_function and (self.n_numbers < 2 or len(parts) < 3 or not (self.has_sign or asks_for_sum)):
+            return ""
+        written = " ".join(parts).replace("( ", "(").replace(" )", ")").replace(" %", "%")
+        if parts[0] == "-":
+            written = "-" + written[2:]
+        for name in _FUNCTIONS:
+            written = written.replace(f"{name} (", f"{name}(")
+        return written
+
+
+def _of_counted(said: Sequence[Token], place: int, is_asked: bool) -> tuple[str, int] | None:
+    """Return the sign behind what was counted, where a number follows: "31 hours times 28", "17 plots at £52"."""
+    if not said[place].low.endswith("s") and [t.low for t in said[place : place + 2]] != ["of", "them"]:
+        return None
+    place += 2 if said[place].low == "of" else 1
+    words = [token.low for token in said[place : place + 2]]
     for long, sign in ((("times",), "*"), (("multiplied", "by"), "*"), (("divided", "by"), "/")):
-        after = place + 1 + len(long)
+        after = place + len(long)
         if tuple(words[: len(long)]) == long and after < len(said) and spoken_number(said, after) is not None:
             return sign, after
-    return None
+    return ("*", place + 1) if words[:1] == ["at"] and _is_price(said, place + 1, is_asked) else None
+
+
+def _is_price(said: Sequence[Token], place: int, is_asked: bool) -> bool:
+    """Return whether a number is what each of several things costs; without currency or "each" it may be a time."""
+    if place + 1 < len(said) and said[place].low in CURRENCY_SIGNS:
+        return spoken_number(said, place + 1) is not None
+    read = spoken_number(said, place) if place < len(said) else None
+    following = said[read[1]].low if read is not None and read[1] < len(said) else ""
+    return read is not None and (is_asked or following in ("each", "apiece") or UNIT_WORDS.get(following, "").isupper())
+
+
+def _shared(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | None:
+    """Read "split 287 by 3", "divide £120 between four", "share 90 euros three ways"."""
+    place = index + 1 + (index + 1 < len(said) and said[index + 1].low == "the")
+    place += place < len(said) and said[place].low in CURRENCY_SIGNS
+    whole = spoken_number(said, place) if place < len(said) else None
+    if whole is None:
+        return None
+    for place in range(whole[1], min(whole[1] + 2, len(said) - 1)):  # "split 240 euros between three"
+        is_said_so = said[place].low in _SHARED_BY
+        parts = spoken_number(said, place + is_said_so)
+        if parts is not None and (is_said_so or (parts[1] < len(said) and said[parts[1]].low == "ways")):
+            break
+    else:
+        return None
+    views: dict[str, Plain] = {"expression": f"{_plain_number(whole[0])} / {_plain_number(parts[0])}"}
+    return _made("expression", text, said[index].start, said[parts[1] - 1].end, views), parts[1]
 
 
 def _square_root(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | None:
@@ -442,36 +558,36 @@ def _share(said: Sequence[Token], place: int) -> tuple[str, int] | None:
     return (f"{top}/{_SHARES[words[0]]}", following + 1) if words[1:] == ["of"] and words[0] in _SHARES else None
 
 
-def _operand(text: str, said: Sequence[Token], place: int, parts: list[str]) -> int | None:
-    """Add a number, an opening bracket or a function to `parts` and return the index after it."""
+def _operand(text: str, said: Sequence[Token], place: int, *, is_first: bool) -> tuple[str, int] | None:
+    """Read a number, an opening bracket or a function, and return the index after it."""
     token = said[place]
-    if token.low == "(" or token.low in _FUNCTIONS:
-        if token.low in _FUNCTIONS and [t.low for t in said[place + 1 : place + 2]] != ["("]:
-            return None
-        parts.append(token.low)
-        return place + 1
-    if token.low == "minus" and not parts and place + 1 < len(said):
-        read = spoken_number(said, place + 1)
-        if read is None or (place and said[place - 1].kind == "number") or _touching(said, read[1]):
-            return None
-        parts.append("-" + _plain_number(read[0]))
-        return read[1]
+    if token.low in _FUNCTIONS:
+        return (token.low, place + 1) if [t.low for t in said[place + 1 : place + 2]] == ["("] else None
+    if token.low == "(":
+        return token.low, place + 1
+    if token.low == "minus" and is_first and place + 1 < len(said):
+        return _negative(said, place)
     share = _share(said, place)
     if share is not None:
-        parts.append(share[0])
-        return share[1]
+        return share
     if token.low in CURRENCY_SIGNS:
         place += 1
     if place < len(said) and said[place].kind == "day_month" and "/" in said[place].low:
-        parts.append(said[place].low)
-        return place + 1
+        return said[place].low, place + 1
     read = spoken_number(said, place)
     if read is None or (said[place].kind == "number" and said[place].start and text[said[place].start - 1].isalnum()):
         return None
     if _touching(said, read[1]) and _touching(said, read[1]) != "x":
         return None
-    parts.append(_plain_number(read[0]))
-    return read[1]
+    return _plain_number(read[0]), read[1]
+
+
+def _negative(said: Sequence[Token], place: int) -> tuple[str, int] | None:
+    """Read "minus five" at the beginning of a sum."""
+    read = spoken_number(said, place + 1)
+    if read is None or (place and said[place - 1].kind == "number") or _touching(said, read[1]):
+        return None
+    return "-" + _plain_number(read[0]), read[1]
 
 
 def _plain_number(value: float) -> str:
@@ -484,6 +600,10 @@ def _operator(text: str, said: Sequence[Token], place: int, parts: Sequence[str]
         return "% of", place + 2
     if words[:2] in (["%", "off"], ["percent", "off"]):
         return "% off", place + 2
+    after = _past_percent(said, place)
+    after += bool(after) and after < len(said) and said[after].low in _SURCHARGES
+    if after and after < len(said) and said[after].low == "on":
+        return "% of", after + 1
     if words[:1] == ["of"] and "/" in parts[-1] and len(parts[-1]) > 1:
         return "of", place + 1
     for long, sign in _LONG_OPERATORS.items():

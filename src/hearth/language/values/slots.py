@@ -29,6 +29,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from hearth.language.acts.clauses import clauses, without
+from hearth.language.temporal.recurrence import REPEATS
 from hearth.language.temporal.split_expressions import TimeSaid, carried, joined
 from hearth.language.temporal.times import find_times
 from hearth.language.text.tokens import Clause, Slot, Token, listed, tokens
@@ -91,6 +92,15 @@ def find_slots(text: str, now: dt.datetime, context: Context) -> tuple[Slot, ...
 
 
 _HOLIDAYS = frozenset(listed("christmas xmas easter halloween thanksgiving birthday"))
+_OF_A_HOLIDAY = frozenset(
+    listed(
+        "card cards present presents gift gifts shopping tree trees decorations crackers pudding egg eggs jumper "
+        "jumpers songs carols list"
+    )
+)
+"""What is called by a holiday and names no day: "buy Easter eggs"."""
+_NAMING = frozenset(listed("called named titled list lists"))
+_MAILS = frozenset(listed("mail mails email emails e-mail e-mails message newsletter newsletters magazine post digest"))
 _NO_NOUNS = _CUE_WORDS | frozenset(
     listed(
         "and or but please pls is are was will we i you he she they it what when who how do does did have has that so"
@@ -99,19 +109,40 @@ _NO_NOUNS = _CUE_WORDS | frozenset(
 
 
 def _without_attributes(times: Sequence[TimeSaid], said: Sequence[Token]) -> list[TimeSaid]:
-    """Drop holidays that say what kind a thing is, beside another time or an article: "the Christmas card list"."""
+    """Drop holidays that say what kind a thing is, beside another time or an article ("the Christmas card list"), or in
+    a name ("a list called Easter eggs"); and rhythms that are a name's, too ("the Gardening Weekly email")."""
     kept: list[TimeSaid] = []
     starts = [token.start for token in said]
     for time in times:
         words = time.slot.text.lower().split()
         place = bisect_left(starts, time.slot.end)
         after = said[place] if place < len(said) else None
+        if time.slot.kind == "time" and _names_a_paper(said, place, words):
+            continue
+        if words[-1] in _HOLIDAYS and len(words) == 1 and _is_in_name(said, place):
+            continue
         is_before_noun = after is not None and after.kind == "word" and after.low not in _NO_NOUNS
         is_kind = words[0] in ("the", "my", "our", "a") or len(times) > 1
         if words[-1] in _HOLIDAYS and len(words) <= 2 and is_before_noun and is_kind:
             continue
         kept.append(time)
     return kept
+
+
+def _is_in_name(said: Sequence[Token], after: int) -> bool:
+    """Return whether a holiday before place `after` is part of what something is called."""
+    before = said[after - 2].low if after > 1 else ""
+    following = said[after].low if after < len(said) else ""
+    return following in _OF_A_HOLIDAY or (before in _NAMING and following != "")
+
+
+def _names_a_paper(said: Sequence[Token], after: int, words: Sequence[str]) -> bool:
+    """Return whether a rhythm is in the name of what writes mails: "from Gardening Weekly"."""
+    if len(words) != 1 or words[0] not in REPEATS:
+        return False
+    near = [token.low for token in said[after : after + 3]]
+    is_sender = "from" in [token.low for token in said[max(0, after - 4) : max(0, after - 1)]]
+    return is_sender or any(word in _MAILS for word in near)
 
 
 def _times_joined(text: str, kept: list[Slot], times: Sequence[TimeSaid], now: dt.datetime) -> list[Slot]:

@@ -80,7 +80,8 @@ _WORDS: Mapping[str, str] = {
     "republicans socialist socialists spd tories tory ukip",
     "sexuality": "asexual bisexual bisexuality cisgender gay gays hetero heterosexual homosexual homosexuality "
     "intersex lesbian lesbians lgbt lgbtq nonbinary pansexual polyamorous queer transgender transsexual",
-    "union": "union strike picketing shop-steward strike-fund unionised unionist unionized unison usdaw verdi",
+    "union": "union strike picketing shop-steward strike-fund unionise unionised unionising unionist unionists "
+    "unionize unionized unionizing unison usdaw verdi",
     "finance": "alimony arrears bailiff bankrupt bankruptcy benefits bursary creditor creditors creditworthiness "
     "debt debts dividend dividends earnings evicted eviction foreclosure garnished garnishment inheritance "
     "inherited insolvency insolvent jobseeker lender loan loans mortgage mortgages overdraft overdrawn payday payslip "
@@ -108,7 +109,13 @@ _WORDS: Mapping[str, str] = {
     "tutsi uyghur zulu",
 }
 _PHRASES: Mapping[str, str] = {
-    "health": r"blood pressure|blood sugar|blood clot|panic attacks?|heart (?:attack|disease|failure|condition)|"
+    "health": r"(?:blood pressure|blood sugar|cholesterol)(?: \w{2,7}){0,2}? \d{2,3}(?:(?: over |/)\d{2,3})?|"
+    r"blood (?:group|type) (?:\w+ )??(?-i:AB|A|B|O)(?: ?(?:rh )?(?:pos(?:itive)?|neg(?:ative)?|[+-]))?|"
+    r"(?:(?:going|go|goes|went|gone|back|been|send|sent) to|in|start(?:s|ed|ing)?|need(?:s|ed)?) (?:couples )?therapy|"
+    r"(?:my|his|her|their|our) therapy|smok(?:e|es|ed|ing) (?:weed|pot|crack|meth|dope|joints?)|"
+    r"(?:transition(?:ing)?|gender) (?:appointment|clinic|surgery)|gender transition|(?:on|taking|starting) hormones|"
+    r"lost (?:the|our|her|my|their) baby|blood pressure|blood sugar|blood clot|panic attacks?|heart (?:attack|"
+    r"disease|failure|condition)|"
     r"multiple sclerosis|eating disorder|nervous breakdown|mental (?:illness|breakdown)|"
     r"morning sickness|sleep apn(?:o)?ea|urinary infection|yeast infection|cystic fibrosis|"
     r"down syndrome|burn(?:ed)? out|in labou?r|birth control|morning-after pill|c-section|hot flushes|"
@@ -166,7 +173,9 @@ _PHRASES: Mapping[str, str] = {
     r"stone)\b)|"
     r"\d{1,3} ?(?:kg|kilos?|pounds?|lbs?|stone) (?:overweight|too heavy|underweight)|weight[- ]loss (?:clinic|jabs?|"
     r"injections?)",
-    "religion": r"(?:go|goes|went|going) to (?:mass|church|synagogue|temple)|(?:sunday|midnight|holy) mass|"
+    "religion": r"communion|(?:for|during|until|observ(?:e|ing)|gave up .{2,30} for|fast(?:s|ing)? (?:in|"
+    r"for)) (?-i:Lent)|"
+    r"(?:go|goes|went|going) to (?:mass|church|synagogue|temple)|(?:sunday|midnight|holy) mass|"
     r"bar mitzvah|bat mitzvah|holy communion|first communion|jehovah'?s witness(?:es)?|born[- ]again|"
     r"yom kippur|rosh hashanah|(?:friday|morning|evening) prayers?|"
     r"eid al-\w+|sunday school|bible (?:study|group)|prayer (?:group|meeting)",
@@ -204,8 +213,14 @@ _PHRASES: Mapping[str, str] = {
     r"made redundant)|made redundant|unemployed|jobless|out of work|wrongful dismissal|unfair dismissal|"
     r"severance (?:pay|package)|"
     r"(?:gave|given|handed|got) (?:me |him |her |us |them |my |his |her |their )(?:notice|the sack|the boot)|"
-    r"in my will|tax debts?",
-    "law": r"rapes?(?![- ]?(?:seed|oil|field))|(?:on|violated|broke) probation|probation officer|(?:sexual(?:ly)?|"
+    r"in my will|tax debts?|(?:weeks?|months?|days?|fallen|falling|fell|get|getting|am|are|is|be) behind (?:on|with) "
+    r"(?:the |my |our |his |her |their )?(?:rent|mortgage|bills|payments?|instal+ments?|maintenance)|"
+    r"left (?:me|us|him|her|them) (?:about |over )?[€$£]? ?\d[\d.,]*(?: ?(?:k|grand|thousand|million|euros?|"
+    r"pounds?|dollars?))?",
+    "law": r"sex offenders?|(?:get(?:s|ting)?|got|am|are|is|being|be|been|were|we['’]re|i['’]m) divorced|"
+    r"(?:my|our|his|her|their|the) divorce|divorc(?:e|ing) (?:him|her|me|papers|lawyer|settlement|proceedings|hearing)|"
+    r"filed? for divorce|rapes?(?![- ]?(?:seed|oil|field))|(?:on|violated|broke) probation|probation officer|"
+    r"(?:sexual(?:ly)?|"
     r"domestic|physical(?:ly)?|child) (?:abus(?:e|ed|es|ing)|assault(?:s|ed|ing)?|violence|harass(?:ed|ment)|"
     r"offences?|offenders?)|sexual offences?|hate crimes?|date[- ]rape|"
     r"battered (?:wife|wives|women|woman)|women['’]s (?:shelter|refuge)|(?:restraining|non-molestation|protection|"
@@ -240,7 +255,9 @@ _PHRASES: Mapping[str, str] = {
     r"))(?:\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)[- ]years?[- ]olds?|"
     r"(?:\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)[- ]years?[- ]old "
     r"(?=son|daughter|boy|girl)",
-    "ethnicity": r"(?:ethnic|racial) (?:minority|origin|group)|native american|african[- ]american|mixed race|"
+    "ethnicity": r"half[- ](?-i:[A-Z][a-z]+(?:ian|ean|ese|ish|can|man|nch|tch|eek|qi|li|ni))|"
+    r"(?:ethnic|racial) (?:minority|origin|group)|"
+    r"native american|african[- ]american|mixed race|"
     r"jewish descent",
 }
 _FAMILY = "mum|mom|dad|husband|wife|son|daughter|brother|sister|mother|father|gran|grandma|grandpa"
@@ -325,6 +342,13 @@ _OFTEN_ELSE = frozenset(
     "collateral orphan defaulted probation stalking felony".split()
 )
 """Words that mean something else as often; they count beside another word of their field only."""
+_IDIOM = re.compile(
+    r"\b(?:depressions? in the (?:lawn|road|ground|floor|grass|mattress|seat)|debts? of gratitude|fever pitch|"
+    r"cancer (?:zodiac|star ?sign|horoscope)|(?:zodiac|star) ?sign (?:is )?cancer|kindergarten cop|"
+    r"addicted to (?:this|that|the) (?:\w+ )?(?:series|show|song|podcast|book|novel|game|band|soap))\b",
+    re.IGNORECASE,
+)
+"""Turns of speech that hold a word of a field and tell nothing of anybody."""
 _AMOUNT = re.compile(
     r"(?:[€$£¥]|\b(?:EUR|USD|GBP|CHF)) ?\d(?:[\d.,' ]*\d)?k?\b|\b\d{1,3}(?:[.,' ]\d{3})+(?:[.,]\d\d)?\b|"
     r"\b\d+(?:[.,]\d+)?k?(?= ?(?:[€$£¥]|euros?|dollars?|pounds?|francs?|quid|grand|EUR|USD|GBP|CHF)(?!\w))|"
@@ -361,6 +385,8 @@ def find_special(text: str, words: Words) -> list[Found]:
     sure = {one.kind for one in found}
     n_unsure = Counter(one.kind for one in unsure)
     found += [one for one in unsure if one.kind in sure or n_unsure[one.kind] > 1]
+    if found and (idioms := [idiom.span() for idiom in _IDIOM.finditer(text)]):
+        found = [one for one in found if not any(start <= one.start and one.end <= end for start, end in idioms)]
     found += _sums(text, found)
     return sorted(found, key=lambda one: one.start)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -126,22 +126,30 @@ class Trained:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Input of a run; made by `train`."""
+    """Input of a training."""
 
-    lessons: tuple[Lesson, ...]
+    lessons: Sequence[Demonstration | Lesson]
+    """Skipped when the first plan is empty, uses a tool twice or one that is not on offer. Further plans and candidates
+    of a ranking with such faults are left out."""
     tools: Mapping[str, ToolSpec]
     encoder: Encoder
+    """For texts of tools."""
     folder: Path
-    options: AdapterOptions
-    seed: int
+    """Must not exist; appears whole at the end."""
+    options: AdapterOptions = field(default_factory=AdapterOptions)
+    seed: int = 0
     start_from: Path | None = None
+    """Folder of an earlier training to go on from."""
+    replay: Sequence[Demonstration | Lesson] = ()
+    """Earlier lessons mixed in, so that going on does not forget. Leave them out only to measure forgetting."""
     graph: frozenset[tuple[str, str]] | None = None
-    command: tuple[str, ...] = field(default=())
+    """Links that are possible, for the held proposals."""
+    command: tuple[str, ...] = ()
 
-    def sha256(self) -> str:
-        """Hash the lessons, whatever their order."""
-        lines = sorted(
-            json.dumps([one.id, one.request, one.plans, one.steps, one.ranking, sorted(one.wrong)])
-            for one in self.lessons
-        )
-        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+def lessons_sha256(lessons: Iterable[Lesson]) -> str:
+    """Hash lessons, whatever their order."""
+    lines = sorted(
+        json.dumps([one.id, one.request, one.plans, one.steps, one.ranking, sorted(one.wrong)]) for one in lessons
+    )
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hearth.learning.finetune.augmentation import Synthesis, Text
-from hearth.learning.finetune.lessons import Epoch, Lesson, Task, Trained
+from hearth.learning.finetune.lessons import Epoch, Lesson, Task, Trained, lessons_sha256
 from hearth.learning.finetune.torch_model import Net, Out, Weights, fresh_weights
 from hearth.models.encoder.transformer_layers import N_LAYERS, WIDTH, Shape
 from hearth.models.pointer import (
@@ -65,12 +65,12 @@ class _Sample:
     """The lesson of a taught text; None for a made one."""
 
 
-def run(task: Task) -> Iterator[Epoch | Trained]:
-    """Train; see `learning.finetune.trainer.train`."""
+def run(task: Task, lessons: Sequence[Lesson]) -> Iterator[Epoch | Trained]:
+    """Train on the usable lessons of a task; see `learning.finetune.trainer.train`."""
     n_threads = torch.get_num_threads()
     torch.set_num_threads(task.options.n_threads)
     try:
-        yield from _Training(task).run()
+        yield from _Training(task, lessons).run()
     finally:
         torch.set_num_threads(n_threads)
 
@@ -78,8 +78,9 @@ def run(task: Task) -> Iterator[Epoch | Trained]:
 class _Training:
     """One training run."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, lessons: Sequence[Lesson]) -> None:
         self._task = task
+        self._lessons = lessons
         self._options = o = task.options
         self._started = time.process_time()
         self._random = random.Random(task.seed)  # noqa: S311  nothing secret
@@ -97,7 +98,7 @@ class _Training:
 
     def run(self) -> Iterator[Epoch | Trained]:
         o = self._options
-        lessons = list(self._task.lessons)
+        lessons = list(self._lessons)
         states = {one.id: self._states(one.request) for one in lessons}
         order = sorted(lessons, key=lambda one: hashlib.sha256(f"{self._task.seed} {one.id}".encode()).digest())
         held = order[: round(o.held_share * len(order))]
@@ -279,9 +280,9 @@ class _Training:
                 "fingerprint": hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()[:16],
                 "files": hashes,
                 "parent": self._parent,
-                "lessons_sha256": task.sha256(),
-                "n_lessons": len(task.lessons),
-                "ids": [one.id for one in task.lessons],
+                "lessons_sha256": lessons_sha256(self._lessons),
+                "n_lessons": len(self._lessons),
+                "ids": [one.id for one in self._lessons],
                 "n_tools": len(task.tools),
                 "seed": task.seed,
                 "command": list(task.command),

@@ -1,4 +1,4 @@
-"""Train and use tier two of a state: a model trained on all that was learnt and promoted only through the gate.
+"""Train tier two of what drafts: a model trained on all that was learnt and promoted only through the gate.
 
 The model lies in a folder of its own below `learned/`, beside its proposals for demonstrations that were held back from
 it: it is judged, and trusted, by those alone. Without torch nothing is trained, but an earlier model still plans.
@@ -10,18 +10,17 @@ import json
 import secrets
 import shutil
 import time
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from hearth.errors import HearthError
 from hearth.formats.plan_json import plan_from_json
 from hearth.learning.demonstration_store import Entry
-from hearth.learning.finetune.lessons import Lesson, Trained, lesson_of, reflected
-from hearth.learning.tasks import grouped
+from hearth.learning.drafting import Drafts, adopt, compared, solved
+from hearth.learning.finetune.lessons import Lesson, Task, Trained, lesson_of, reflected
+from hearth.learning.learned_state import Promotion
 from hearth.learning.tier_files import fault, write_held
-from hearth.learning.versions import promotion_gate
-from hearth.learning.versions.promotion_gate import Verdict, node_f1
-from hearth.protocols import Proposal
+from hearth.learning.versions.promotion_gate import Verdict
+from hearth.learning.versions.version_report import scored
 from hearth.types import Demonstration
 
 if TYPE_CHECKING:
@@ -32,17 +31,10 @@ LEAST_TAUGHT = 200
 _DUE_SHARE = 0.1
 
 
-def lost(state: State) -> str:
-    """Tell a person why the trained model in use takes no part any more; empty when it does, or there is none."""
-    current = state.lineage.current()
-    what = fault(state.path(current.adapter)) if current is not None and current.adapter else ""
-    return f"tier two takes no part: its files are {what}; `hearth learn --tier two` trains another" if what else ""
-
-
 def is_due(state: State) -> bool:
     """Say whether training pays now: enough was learnt, and a tenth of it since the model in use was trained."""
     current = state.lineage.current()
-    if current is None or len(state.student) < LEAST_TAUGHT:
+    if current is None or len(state.buffer) < LEAST_TAUGHT:
         return False
     if not current.adapter or fault(state.path(current.adapter)):
         return True
@@ -64,8 +56,8 @@ def train(state: State, progress: Progress) -> tuple[int | None, Verdict]:
     from hearth.learning.finetune.trainer import train as train_adapter
 
     current = state.lineage.current()
-    if current is None or len(state.student) < LEAST_TAUGHT:
-        raise HearthError(f"tier two is trained from {LEAST_TAUGHT} demonstrations on; there are {len(state.student)}")
+    if current is None or len(state.buffer) < LEAST_TAUGHT:
+        raise HearthError(f"tier two is trained from {LEAST_TAUGHT} demonstrations on; there are {len(state.buffer)}")
     started_s = time.process_time()
     members = state.lineage.members(current.number)
     shown = [_lesson(state, entry) for entry in state.buffer.of(members).values()]
@@ -74,14 +66,14 @@ def train(state: State, progress: Progress) -> tuple[int | None, Verdict]:
     folder.parent.mkdir(exist_ok=True)
     try:
         made: Trained | None = None
-        for part in train_adapter(shown, state.tools, folder, graph=state.graph, encoder=state.encoder):
+        for part in train_adapter(Task(shown, state.tools, state.encoder, folder, graph=state.graph)):
             if isinstance(part, Trained):
                 made = part
             else:
                 progress("tier two", part.number, part.n_epochs)
         assert made is not None
         write_held(folder, made.held)
-        return _judged(state, name, made.held, made.record, members, progress, started_s)
+        return _judged(state, name, made, progress, started_s)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -104,46 +96,20 @@ def _lesson(state: State, entry: Entry) -> Demonstration | Lesson:
     return lesson if lesson.wrong and set(failed) <= set(state.tools) else given
 
 
-def _judged(
-    state: State,
-    name: str,
-    proposals: Mapping[str, Proposal],
-    made: Mapping[str, object],
-    members: Mapping[str, str],
-    progress: Progress,
-    started_s: float,
-) -> tuple[int | None, Verdict]:
-    """Compare plans for the held-back demonstrations, with the model and without."""
+def _judged(state: State, name: str, made: Trained, progress: Progress, started_s: float) -> tuple[int | None, Verdict]:
+    """Compare drafts for the held-back demonstrations, with the model and without."""
     current = state.lineage.current()
     assert current is not None
-    student = state.student
-    ids = sorted(proposals.keys() & set(student.ids))
-    gold = {id: student.taught(id).sequence for id in ids}
-
-    def scores() -> dict[str, float]:
-        found = student.rank_left_out(ids)
-        return {id: node_f1(r.candidates[0].tools if r.candidates else (), gold[id]) for id, r in zip(ids, found)}
-
-    before = scores()
-    state.adopt(student, name)
+    student = solved(state)
+    ids = sorted(made.held.keys() & set(student.ids))
+    before = scored(Drafts(student), ids)
+    adopt(state, student, name)
     student.renew()
-    after = scores()
-    groups = grouped(state.lineage.tasks(current.number), ids, promotion_gate.LEAST_SAMPLES)
-    verdict = promotion_gate.judge(before, after, groups, taught_new=False)
+    verdict = compared(state, before, scored(Drafts(student), ids))
     if not verdict.is_promoted:
-        state.refresh()
+        state.sweep()
         return None, verdict
-    described = state.describe(student, members, state.lineage.samples(current.number), progress)
-    number = state.promote(
-        student,
-        members,
-        described,
-        (),
-        parent=current.number,
-        reason="tier two trained",
-        verdict=verdict,
-        cpu_s=time.process_time() - started_s,
-        adapter=name,
-        tier_two=made,
-    )
-    return number, verdict
+    prior = str(current.record.get("prior", ""))
+    cpu_s = time.process_time() - started_s
+    why = Promotion(current.number, "tier two trained", verdict, cpu_s, name, prior, made.record)
+    return state.promote_with(why, progress), verdict

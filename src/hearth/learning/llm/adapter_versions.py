@@ -20,7 +20,15 @@ from pathlib import Path
 
 from hearth.errors import ConfigError, NotFound, PlannerError, RequestError, StoreError
 from hearth.learning.llm import adapter_archive
-from hearth.learning.llm.distillation import LanguageRecord, distill, folder_sha256, move, read_record, write_record
+from hearth.learning.llm.distillation import (
+    LanguageRecord,
+    Lessons,
+    distill,
+    folder_sha256,
+    move,
+    read_record,
+    write_record,
+)
 from hearth.learning.llm.prompts import LanguageOptions
 from hearth.learning.versions import promotion_gate
 from hearth.models.llm.huggingface import CURRENT, HuggingFaceModel, check_speaks_alike
@@ -83,12 +91,9 @@ class Adapters:
     def distil(
         self,
         base: str | Path,
-        demonstrations: Sequence[Demonstration],
-        tools: Mapping[str, ToolSpec],
+        lessons: Lessons,
         *,
-        replay: Sequence[Demonstration] = (),
         options: LanguageOptions | None = None,
-        seed: int = 0,
         progress: Callable[[int, int], object] | None = None,
     ) -> Distilled:
         """Teach a new version, going on from the current one when its base is the same, and judge it.
@@ -98,22 +103,20 @@ class Adapters:
         """
         now = self.current()
         goes_on = now is not None and now.record.base == str(base) and now.record.method == "lora"
-        known = _by_id([*replay, *demonstrations])
-        tasks = tasks_of(known.values(), tools)
-        held = _held(demonstrations, known, tasks, now.record if goes_on and now is not None else None)
+        known = _by_id([*lessons.replay, *lessons.new])
+        tasks = tasks_of(known.values(), lessons.tools)
+        held = _held(lessons.new, known, tasks, now.record if goes_on and now is not None else None)
+        new, replay = ([d for d in some if d.id not in held] for some in (lessons.new, lessons.replay))
         number = self._next()
         distill(
             base,
-            [d for d in demonstrations if d.id not in held],
-            tools,
+            replace(lessons, new=new, replay=replay),
             self._of(number),
             options=options,
-            replay=[d for d in replay if d.id not in held],
             start_from=now.folder if goes_on and now is not None else None,
-            seed=seed,
             progress=progress,
         )
-        return self._judged(number, [known[id] for id in sorted(held)], tasks, tools, now, base)
+        return self._judged(number, [known[id] for id in sorted(held)], tasks, lessons.tools, base)
 
     def move(
         self,
@@ -138,7 +141,7 @@ class Adapters:
         held = [known[id] for id in sorted(known.keys() - old.record.seen)[:N_HELD]]
         made = self._next()
         move(old.folder, base, buffer, tools, self._of(made), progress=progress)
-        return self._judged(made, held, tasks, tools, self.current(), base)
+        return self._judged(made, held, tasks, tools, base)
 
     def take(self, file: Path, base: Path, buffer: Sequence[Demonstration], tools: Mapping[str, ToolSpec]) -> Distilled:
         """Make a version of a packed adapter that was made elsewhere on the same model, and judge it by `buffer`.
@@ -163,7 +166,7 @@ class Adapters:
         adapter_archive.unpack(file, self._of(number), str(base))
         try:
             check_speaks_alike(self._of(number), base)
-            return self._judged(number, held, tasks, tools, now, base)
+            return self._judged(number, held, tasks, tools, base)
         except BaseException:
             shutil.rmtree(self._of(number))
             raise
@@ -174,10 +177,10 @@ class Adapters:
         held: Sequence[Demonstration],
         tasks: Mapping[str, Sequence[str]],
         tools: Mapping[str, ToolSpec],
-        before: AdapterVersion | None,
         base: str | Path,
     ) -> Distilled:
-        made = self.version(number)
+        """Judge a version beside the one that plans; if the gate lets it, it plans from now on."""
+        made, before = self.version(number), self.current()
         after = scores(_opened(made), held, tools)
         old = scores(_opened(before) if before else HuggingFaceModel.open(base), held, tools, may_fail=True)
         verdict = promotion_gate.judge(old, after, tasks, taught_new=True)

@@ -70,24 +70,31 @@ class LanguageRecord:
         return frozenset((*self.ids, *self.replayed))
 
 
+@dataclass(frozen=True, slots=True)
+class Lessons:
+    """Demonstrations that a model is taught."""
+
+    new: Sequence[Demonstration]
+    tools: Mapping[str, ToolSpec]
+    replay: Sequence[Demonstration] = ()
+    """Those learnt before; `LanguageOptions.replay` says how many of them are seen beside the new ones."""
+    seed: int = 0
+    """Decides in which order and in which words they are seen, and from which weights an adapter begins."""
+
+
 def distill(
     base: str | Path,
-    demonstrations: Sequence[Demonstration],
-    tools: Mapping[str, ToolSpec],
+    lessons: Lessons,
     folder: Path,
     *,
     options: LanguageOptions | None = None,
-    replay: Sequence[Demonstration] = (),
     start_from: Path | None = None,
-    seed: int = 0,
     progress: Callable[[int, int], object] | None = None,
 ) -> LanguageRecord:
     """Teach a model and write what it learnt to `folder`: an adapter, or the whole model.
 
     Args:
         base: As `HuggingFaceModel.open` takes it.
-        demonstrations: The new ones.
-        replay: Demonstrations learnt before; `options.replay` says how many of them are seen beside the new ones.
         start_from: An adapter on the same base to go on from.
         progress: Called with updates done and in all.
     Raises:
@@ -96,26 +103,26 @@ def distill(
         RequestError: No demonstration, one of an unknown tool, or none short enough. Nothing was written.
     """
     options = options or LanguageOptions()
-    _check(demonstrations, replay, tools, folder)
+    _check(lessons, folder)
     started = time.process_time()
     model, tokenizer = load(base)
     import torch  # after `load`, which says what to install
 
-    torch.manual_seed(seed)
-    known = [*demonstrations, *replay]
+    torch.manual_seed(lessons.seed)
+    known = [*lessons.new, *lessons.replay]
     n_before = len(tokenizer)
     if options.tool_tokens:
         _add_tool_tokens(model, tokenizer, known, start_from)
     learner = _learner(model, tokenizer, n_before, options, start_from)
     before = frozenset(read_record(start_from).ids if start_from else ())
-    samples = Samples(tokenizer, tools, options, random.Random(seed), before)  # noqa: S311  nothing secret
+    samples = Samples(tokenizer, lessons.tools, options, random.Random(lessons.seed), before)  # noqa: S311  nothing secret
     left_out = [d for d in known if samples.tokens(d) is None]
     kept = set(map(id, known)) - set(map(id, left_out))
-    new, old = [d for d in demonstrations if id(d) in kept], [d for d in replay if id(d) in kept]
+    new, old = [d for d in lessons.new if id(d) in kept], [d for d in lessons.replay if id(d) in kept]
     if not new:
         raise RequestError(f"no demonstration has at most {options.max_tokens} tokens; raise max_tokens")
     taught = {d.id for d in new} | before
-    losses = _train(learner, model, samples, new, old, options, progress)
+    losses = _train(learner, model, samples, new, old, progress)
     record = LanguageRecord(
         method=options.method,
         base=str(base),
@@ -123,7 +130,7 @@ def distill(
         data_sha256=data_sha256([*new, *old]),
         ids=tuple(sorted(taught)),
         replayed=tuple(sorted({d.id for d in old} - taught)),
-        seed=seed,
+        seed=lessons.seed,
         parent=start_from.name if start_from else "",
         options=asdict(options),
         n_parameters=sum(p.numel() for p in learner.parameters()),
@@ -157,7 +164,7 @@ def move(
     record = read_record(adapter)
     known, old = ([d for d in buffer if d.id in ids] for ids in map(frozenset, (record.ids, record.replayed)))
     options = LanguageOptions(**record.options)  # type: ignore[arg-type]  # checked by `read_record`
-    made = distill(base, known, tools, folder, options=options, replay=old, seed=record.seed, progress=progress)
+    made = distill(base, Lessons(known, tools, old, record.seed), folder, options=options, progress=progress)
     moved = replace(made, parent=adapter.name)
     write_record(folder, moved)
     return moved
@@ -205,17 +212,12 @@ def folder_sha256(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _check(
-    demonstrations: Sequence[Demonstration],
-    replay: Sequence[Demonstration],
-    tools: Mapping[str, ToolSpec],
-    folder: Path,
-) -> None:
-    if not demonstrations:
+def _check(lessons: Lessons, folder: Path) -> None:
+    if not lessons.new:
         raise RequestError("there is no demonstration to learn from; give at least one")
-    for d in (*demonstrations, *replay):
+    for d in (*lessons.new, *lessons.replay):
         for step in d.plan.steps:
-            if step.tool not in tools:
+            if step.tool not in lessons.tools:
                 raise RequestError(
                     f"demonstration {d.id!r} uses the unknown tool {step.tool!r}; add it to the tools or leave it out"
                 )
@@ -322,12 +324,12 @@ def _train(
     samples: Samples,
     new: Sequence[Demonstration],
     old: Sequence[Demonstration],
-    options: LanguageOptions,
     progress: Callable[[int, int], object] | None,
 ) -> list[float]:
     """Train and return the loss of each update, nats per token of a plan."""
     import torch  # as in `distill`
 
+    options = samples.options
     n_updates = max(1, round(options.n_epochs * samples.n_batches(new, old)))
     trained = [p for p in learner.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=options.lr, weight_decay=options.weight_decay, betas=(0.9, 0.98))

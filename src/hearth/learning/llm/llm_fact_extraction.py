@@ -101,7 +101,6 @@ class Reading:
 
 def read_facts(
     store: Store,
-    facts: FactStore,
     model: LanguageModel,
     known: Known,
     *,
@@ -117,7 +116,7 @@ def read_facts(
     Raises:
         StoreError: What was yielded is kept.
     """
-    total = Reading()
+    total, facts = Reading(), FactStore(store)
     while total.n_events < limit:
         upto, batch = _waiting(store, min(EVENTS_AT_ONCE, limit - total.n_events), leaves_device, reader)
         if upto is None:

@@ -64,7 +64,7 @@ class Samples:
         self._own = own
         self._tokenizer = tokenizer
         self._tools = tools
-        self._options = options
+        self.options = options
         self.drawn = drawn
         self._reads_tools = reads_tools(tokenizer)
 
@@ -80,14 +80,14 @@ class Samples:
         prompt = self._prompt(request, self._offered(demonstration))
         line = self._tokenizer.encode(plan_line(demonstration.plan), add_special_tokens=False)
         line.append(self._tokenizer.eos_token_id)
-        return None if len(prompt) + len(line) > self._options.max_tokens else (prompt, line)
+        return None if len(prompt) + len(line) > self.options.max_tokens else (prompt, line)
 
     def _offered(self, demonstration: Demonstration) -> list[str]:
         if not self._reads_tools:
             return []
         used = [step.tool for step in demonstration.plan.steps]
         others = [name for name in demonstration.tools or self._tools if name in self._tools and name not in used]
-        n = max(0, self._options.n_offered - len(set(used)))
+        n = max(0, self.options.n_offered - len(set(used)))
         offered = [*dict.fromkeys(used), *self.drawn.sample(others, min(n, len(others)))]
         self.drawn.shuffle(offered)
         return offered
@@ -96,7 +96,7 @@ class Samples:
         self, new: Sequence[Demonstration], old: Sequence[Demonstration]
     ) -> Iterator[list[tuple[list[int], list[int]]]]:
         """Yield the batches of one epoch: all new, some old, variants; samples of similar length together."""
-        options = self._options
+        options = self.options
         chosen = [*new, *self._replayed(old, self._n_old(new, old))]
         for d in self.drawn.choices(chosen, k=round(options.step_texts * len(chosen))) if options.step_texts else []:
             chosen.append(self._from_steps(d))
@@ -111,9 +111,9 @@ class Samples:
         yield from batches
 
     def _n_old(self, new: Sequence[Demonstration], old: Sequence[Demonstration]) -> int:
-        if not self._options.replay:
+        if not self.options.replay:
             return 0
-        return min(len(old), max(LEAST_REPLAYED, round(self._options.replay * len(new))))
+        return min(len(old), max(LEAST_REPLAYED, round(self.options.replay * len(new))))
 
     def _replayed(self, old: Sequence[Demonstration], n: int) -> list[Demonstration]:
         """Draw half of them from what the adapter itself was taught, which only it holds, the others from before it."""
@@ -124,7 +124,7 @@ class Samples:
 
     def n_batches(self, new: Sequence[Demonstration], old: Sequence[Demonstration]) -> int:
         n = len(new) + self._n_old(new, old)
-        return math.ceil((n + round(self._options.step_texts * n)) / self._options.batch)
+        return math.ceil((n + round(self.options.step_texts * n)) / self.options.batch)
 
     def _from_steps(self, demonstration: Demonstration) -> Demonstration:
         """Make a request from the words of the plan's steps, of all of them or of some that stand together."""

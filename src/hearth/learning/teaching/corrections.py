@@ -1,4 +1,4 @@
-"""Learn the owner's corrections: they count from the next request on, for retrieval and for the student.
+"""Learn the owner's corrections: they count from the next request on.
 
 A correction replaces what was learnt from the same request before. Covered: plans that cannot be run, requests that
 hold secrets, a process killed in the middle (the correction counts or does not). Not covered: undoing what the wrong
@@ -18,7 +18,7 @@ from hearth.learning.demonstration_store import Entry, why_not
 from hearth.learning.learned_state import State
 from hearth.learning.teaching import harvest
 from hearth.learning.teaching.harvest import secret_in
-from hearth.learning.teaching.teacher import entry_from, words_of
+from hearth.learning.teaching.teacher import Origin, entry_from, words_of
 from hearth.planning.deferral.agreement_log import comparison
 from hearth.planning.deferral.agreement_log import note as note_agreement
 from hearth.planning.retrieval.recall_planner import RecallPlanner
@@ -41,17 +41,16 @@ def correct(
         RequestError: It may not be learnt from; nothing was learnt.
         StoreError: Nothing was learnt.
     """
+    if episode.request.is_pressed:
+        raise RequestError(f"{episode.id!r} was the press of a button, not said in words; nothing was learnt from it")
     steps = check_plan(plan, tools) if plan is not None else Plan(())
-    entry = entry_from(
-        episode.request, replace(steps, unserved=()), OWNER,
-        id=f"{OWNER}:{episode.id}", source=OWNER, episode=episode.id, tools=tools,
-    )  # fmt: skip
+    origin = Origin(f"{OWNER}:{episode.id}", OWNER, episode.id)
+    entry = entry_from(episode.request, replace(steps, unserved=()), OWNER, origin, tools)
     if secret := secret_in(episode.request.text):
         raise RequestError(f"the request of {episode.id!r} holds what looks like {secret}; nothing was learnt from it")
     if plan is not None and (fault := why_not(entry, tools)):
         raise RequestError(f"{fault}; nothing was learnt")
     former = _former(state, episode, entry.id)
-    student = state.student  # made before anything is written: what is written then is taught below
     with state.store.transaction() as cursor:
         rows.take_out(cursor, former, "replaced", f"the owner corrected {episode.id}")
         cursor.execute("UPDATE set_aside SET why='replaced' WHERE why='waiting' AND episode=?", (episode.id,))
@@ -59,12 +58,10 @@ def correct(
         harvest.note(cursor, episode.id, "corrected")
         if episode.plan is not None:
             answer = steps if plan is not None else Refusal("out_of_scope", "nothing should have been done")
-            note_agreement(cursor, comparison(episode.request, episode.plan, OWNER, answer, tools, episode=episode.id))
+            made = comparison(episode.request, episode.plan, OWNER, answer, tools)
+            note_agreement(cursor, replace(made, episode=episode.id))
     recall.remove(*former)
     recall.add([entry.demonstration])
-    student.remove(*former, entry.id)
-    if plan is not None:
-        student.learn([entry.demonstration])
     return entry
 
 

@@ -24,10 +24,11 @@ from typing import Literal
 from hearth.errors import PlanError
 from hearth.formats.plan_json import plan_to_json
 from hearth.formats.plan_validation import only_reads
-from hearth.guard.flow.labels import origins, predict
+from hearth.guard.capability.unsaid import source_of
+from hearth.guard.flow.labels import PlannedStep, origins, predict
 from hearth.guard.flow.spotlighting import INJECTION
 from hearth.learning.demonstration_store import Entry
-from hearth.learning.teaching.teacher import entry_from, words_of
+from hearth.learning.teaching.teacher import Origin, entry_from, words_of
 from hearth.storage.database import Store
 from hearth.storage.trace import CallRecord, Trace
 from hearth.types import UNTRUSTED_SOURCES, Episode, Label, Plan, ToolSpec
@@ -81,7 +82,7 @@ def harvest(
         settled_after: Time a finished request must stand.
     """
     trace = Trace(store)
-    episodes = trace.episodes(N_LOOKED_THROUGH)[::-1]
+    episodes = trace.episodes(N_LOOKED_THROUGH, is_owners=True)[::-1]
     judged = {row[0] for row in store.query("SELECT episode FROM looked_at WHERE outcome NOT LIKE 'unanswered%'")}
     corrected = {row[0] for row in store.query("SELECT episode FROM demonstration WHERE source = 'owner'")}
     corrected |= {row[0] for row in store.query("SELECT episode FROM set_aside WHERE source = 'owner'")}
@@ -95,10 +96,8 @@ def harvest(
             verdict = judge(episode, trace.calls(episode.id), tools, now, settled_after, episodes[place + 1 :])
         verdicts.append(verdict)
         if verdict.kind == "no" and episode.plan is not None and (sources := _strange_sources(episode, tools)):
-            entry = entry_from(
-                episode.request, episode.plan, "success",
-                id=f"no:{episode.id}", source="success", episode=episode.id, tools=tools,
-            )  # fmt: skip
+            origin = Origin(f"no:{episode.id}", "success", episode.id)
+            entry = entry_from(episode.request, episode.plan, "success", origin, tools)
             touched.append(replace(entry, label=Label(entry.label.sources | sources, frozenset())))
         if verdict.kind == "question":
             questions.append(episode)
@@ -106,18 +105,38 @@ def harvest(
             assert episode.plan is not None
             settled.append(episode)
             by = episode.plan.planner if verdict.kind == "teacher" else "success"
-            entries.append(
-                entry_from(
-                    episode.request,
-                    episode.plan,
-                    by,
-                    id=f"{verdict.kind}:{episode.id}",
-                    source=verdict.kind,
-                    episode=episode.id,
-                    tools=tools,
-                )
-            )
+            origin = Origin(f"{verdict.kind}:{episode.id}", verdict.kind, episode.id)
+            entries.append(entry_from(episode.request, episode.plan, by, origin, tools))
     return Harvest(tuple(entries), tuple(settled), tuple(questions), tuple(touched), tuple(verdicts))
+
+
+def _barred(episode: Episode) -> str:
+    """Return why a request must never be learnt, whatever came of it."""
+    if episode.refusal is not None and episode.refusal.kind == "unreadable":
+        return "it could not be read"
+    if episode.request.is_pressed:
+        return "a button was pressed"
+    if secret := secret_in(_said(episode)):
+        return f"it holds what looks like {secret}"
+    is_denied = episode.ruling is not None and episode.ruling.verdict != "allow"
+    return "it was not allowed" if is_denied else ""
+
+
+def _doubt(episode: Episode, plan: Plan, calls: Sequence[CallRecord]) -> str:
+    """Return why it is doubtful that the plan was right, from what came of it."""
+    if episode.rounds or any(step.replaces is not None for step in plan.steps):
+        return "it was mended after a step had failed"
+    if any(call.is_undone for call in calls):
+        return "it was taken back"
+    if plan.unserved:
+        return "a part of it was not served"
+    is_done = episode.answer.status == "done" and all(result.status == "done" for result in episode.results)
+    return "" if is_done else "it did not end well"
+
+
+def _is_planned_otherwise(episode: Episode, plan: Plan, later: Iterable[Episode]) -> bool:
+    again = next((e for e in later if words_of(e.request.text) == words_of(episode.request.text)), None)
+    return again is not None and again.plan is not None and _nodes(again.plan) != _nodes(plan)
 
 
 def judge(
@@ -133,34 +152,22 @@ def judge(
     def verdict(kind: Literal["success", "teacher", "waiting", "question", "no"], reason: str) -> Verdict:
         return Verdict(episode.id, kind, reason)
 
-    plan, refusal = episode.plan, episode.refusal
-    if refusal is not None and refusal.kind == "unreadable":
-        return verdict("no", "it could not be read")
-    if secret := secret_in(_said(episode)):
-        return verdict("no", f"it holds what looks like {secret}")
-    if episode.ruling is not None and episode.ruling.verdict != "allow":
-        return verdict("no", "it was not allowed")
+    plan = episode.plan
+    if fault := _barred(episode):
+        return verdict("no", fault)
     if plan is None:
         return verdict("question", "it was not planned")
     if fault := _strange(plan, tools) or _suspected(episode, tools):
         return verdict("no", fault)
-    if episode.rounds or any(step.replaces is not None for step in plan.steps):
-        return verdict("question", "it was mended after a step had failed")
-    if any(call.is_undone for call in calls):
-        return verdict("question", "it was taken back")
-    if plan.unserved:
-        return verdict("question", "a part of it was not served")
-    if episode.answer.status != "done" or any(result.status != "done" for result in episode.results):
-        return verdict("question", "it did not end well")
+    if doubt := _doubt(episode, plan, calls):
+        return verdict("question", doubt)
     if only_reads(plan, tools):
         return verdict("question", ONLY_READ)
-    again = next((e for e in later if words_of(e.request.text) == words_of(episode.request.text)), None)
-    if again is not None and again.plan is not None and _nodes(again.plan) != _nodes(plan):
+    if _is_planned_otherwise(episode, plan, later):
         return verdict("question", "it was asked again and planned otherwise")
     if now - episode.request.now < settled_after:
         return verdict("waiting", "it may still be taken back or corrected")
-    is_taught = plan.planner.startswith(("language:", "compact:", "cloud:"))
-    return verdict("teacher" if is_taught else "success", "it was done and stood")
+    return verdict("teacher" if source_of(plan.planner) else "success", "it was done and stood")
 
 
 def _strange(plan: Plan, tools: Mapping[str, ToolSpec]) -> str:
@@ -173,7 +180,7 @@ def _strange(plan: Plan, tools: Mapping[str, ToolSpec]) -> str:
         for name, of_argument in label.arguments.items():
             parameter = tools[step.tool].parameter(name)
             if parameter is not None and parameter.is_sink and of_argument.sources & UNTRUSTED_SOURCES:
-                by = ", ".join(origins(plan, index, name, tools))
+                by = ", ".join(origins(PlannedStep(plan, index, tools), name))
                 return f"who gets what was taken from a stranger's text: {by}"
     return ""
 

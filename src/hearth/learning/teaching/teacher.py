@@ -418,12 +418,21 @@ class FirstOf:
             yield answer
 
 
-def entry_from(
-    request: Request, plan: Plan, teacher: str, *, id: str, source: str, episode: str = "", tools: Iterable[str] = ()
-) -> Entry:
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a demonstration comes from."""
+
+    id: str
+    """Its own id."""
+    source: str
+    episode: str = ""
+    """The request it was learnt from."""
+
+
+def entry_from(request: Request, plan: Plan, teacher: str, origin: Origin, tools: Iterable[str] = ()) -> Entry:
     """Make an entry from a teacher's plan."""
     bare = replace(plan, confidence=0.0, expected_f1=None, planner="", rests_on=(), offer=None, considered=())
-    demonstration = Demonstration(id, request.text, bare, tuple(tools), source, request.now)
-    label = Label(frozenset({"owner", "teacher"} if source == "teacher" else {"owner"}))
+    demonstration = Demonstration(origin.id, request.text, bare, tuple(tools), origin.source, request.now)
+    label = Label(frozenset({"owner", "teacher"} if origin.source == "teacher" else {"owner"}))
     candidates: Plain = [{"tools": list(names), "share": round(share, 4)} for names, share in plan.considered]
-    return Entry(demonstration, label, teacher, candidates or None, episode)
+    return Entry(demonstration, label, teacher, candidates or None, origin.episode)

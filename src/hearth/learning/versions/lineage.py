@@ -1,7 +1,7 @@
 """Keep the versions of what was learnt: which demonstrations, which parent, which scores, when and why.
 
 A version is the set of demonstrations it was made from. Because learning is exact, that set suffices to rebuild its
-weights to the last bit; only the current version has files. Each version records what it added to and removed from its
+weights to the last bit; no version has files of them. Each version records what it added to and removed from its
 parent, so a long life costs a few dozen bytes a demonstration.
 """
 
@@ -35,8 +35,6 @@ class Version:
     """Reason why it was made, for a person."""
     n_added: int
     n_removed: int
-    folder: str = ""
-    """Folder of its files, below `learned/`; empty unless it is the current one."""
     adapter: str = ""
     """Folder name of its tier two; empty without one."""
     record: Mapping[str, Plain] = field(default_factory=dict)
@@ -56,6 +54,21 @@ class Comparison:
     """Ids that both know with another content."""
     scores: Mapping[str, tuple[float | None, float | None]]
     """Scores by task, in `a` and in `b`; None where a version has no such task."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewVersion:
+    """A version that is to be recorded."""
+
+    parent: int | None
+    at: dt.datetime
+    reason: str
+    adapter: str
+    """Name of its second tier; empty without one."""
+    record: Mapping[str, object]
+    samples: Mapping[str, float]
+    """Id → score of the demonstrations it was judged on."""
+    tasks: Sequence[Task]
 
 
 class Lineage:
@@ -129,32 +142,20 @@ class Lineage:
 
     # ── Writing, inside the transaction that makes the version the current one ────────────────────────────
 
-    def add(
-        self,
-        cursor: sqlite3.Cursor,
-        members: Mapping[str, str],
-        *,
-        parent: int | None,
-        at: dt.datetime,
-        reason: str,
-        adapter: str,
-        record: Mapping[str, object],
-        samples: Mapping[str, float],
-        tasks: Sequence[Task],
-    ) -> int:
+    def add(self, cursor: sqlite3.Cursor, members: Mapping[str, str], new: NewVersion) -> int:
         """Record a version, not yet the current one; return its number."""
-        before = self.members(parent)
+        before = self.members(new.parent)
         cursor.execute(
             "INSERT INTO version (parent, at, reason, adapter, record_json, samples_json, tasks_json)"
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
             (
-                parent,
-                at.isoformat(timespec="seconds"),
-                reason,
-                adapter,
-                json.dumps(dict(record)),
-                json.dumps({id: round(score, 6) for id, score in sorted(samples.items())}),
-                json.dumps([task.to_json() for task in tasks], ensure_ascii=False),
+                new.parent,
+                new.at.isoformat(timespec="seconds"),
+                new.reason,
+                new.adapter,
+                json.dumps(dict(new.record)),
+                json.dumps({id: round(score, 6) for id, score in sorted(new.samples.items())}),
+                json.dumps([task.to_json() for task in new.tasks], ensure_ascii=False),
             ),
         )
         number = int(cursor.lastrowid or 0)
@@ -165,15 +166,13 @@ class Lineage:
         )
         return number
 
-    def make_current(self, cursor: sqlite3.Cursor, number: int, folder: str) -> None:
-        """Make version `number` the one that plans, with the files in `folder`, from the commit on."""
-        cursor.execute("UPDATE version SET folder='' WHERE folder<>''")
-        cursor.execute("UPDATE version SET folder=? WHERE number=?", (folder, number))
+    def make_current(self, cursor: sqlite3.Cursor, number: int) -> None:
+        """Make version `number` the one that plans, from the commit on."""
         cursor.execute("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", (_CURRENT, str(number)))
 
 
 _SELECT = (
-    "SELECT version.number, parent, at, reason, folder, adapter, record_json,"
+    "SELECT version.number, parent, at, reason, adapter, record_json,"
     " (SELECT count(*) FROM version_change c WHERE c.version=version.number AND is_added=1) AS n_added,"
     " (SELECT count(*) FROM version_change c WHERE c.version=version.number AND is_added=0) AS n_removed FROM version"
 )
@@ -188,7 +187,6 @@ def _version(row: sqlite3.Row) -> Version:
         row["reason"],
         row["n_added"],
         row["n_removed"],
-        row["folder"],
         row["adapter"],
         record,
     )

@@ -4,9 +4,9 @@ Both versions are judged on the same demonstrations, each as if it alone had not
 judged on, and some of the new ones. A task got worse when its mean score fell by more than one point and by more than
 chance explains (two standard errors of the paired differences); tasks with few samples are judged together. New plans
 must be consistent with each other and with what is known: with each left out, the others find it at least a third as
-well as known ones are found; random labels and plans that contradict what is known do not pass this. A version is of
-use when the mean over all improved, or when something new was taught. The owner's own demonstrations need not be
-consistent with anything.
+well as known ones are found, and no more than half of them may be others than plans the old version was sure of; random
+labels and plans that contradict what is known do not pass this. A version is of use when the mean over all improved, or
+when something new was taught. The owner's own demonstrations need not be consistent with anything.
 
 Covered: batches that are wrong as a whole, or for one task. Not covered: a few wrong plans in a good batch (they cost
 little), wrong plans that agree with each other about what was unknown, and harm that no sample shows.
@@ -90,13 +90,16 @@ def judge(
     *,
     taught_new: bool,
     fresh: Collection[str] = (),
+    denied: Collection[str] = (),
 ) -> Verdict:
     """Compare two versions by their scores of the same samples (id → score in [0, 1]).
 
     Args:
         tasks: Name → ids of its samples, each id in one task.
-        taught_new: Whether something new was taught: then the mean need not improve, only not fall.
+        taught_new: Whether something new was taught: then the mean need not improve, only not get worse as a task may
+            not.
         fresh: Ids of new samples that must follow from one another; not those the owner taught.
+        denied: Ids of new samples that the old version surely plans otherwise.
     """
     ids = sorted(before.keys() & after.keys())
     if not ids:
@@ -118,10 +121,12 @@ def judge(
         )
     changes.sort(key=lambda c: (c.after - c.before, c.task))
     old, new = (float(np.mean([scores[id] for id in ids])) for scores in (before, after))
-    is_good, reason = _ruling(old, new, changes, taught_new)
+    fell = is_worse(np.array([after[id] - before[id] for id in ids]))
+    is_good, reason = _ruling(old, new, changes, is_enough=taught_new and not fell)
     strange = _disagreement([after[id] for id in fresh if id in after], [after[id] for id in ids if id not in fresh])
-    if is_good and strange:
-        is_good, reason = False, strange
+    objection = strange or _denial([id for id in fresh if id in after], denied)
+    if is_good and objection:
+        is_good, reason = False, objection
     return Verdict(is_good, reason, old, new, len(ids), tuple(changes))
 
 
@@ -135,7 +140,7 @@ def is_worse(differences: np.ndarray) -> bool:
     return mean < -ALLOWED_LOSS and mean + _N_ERRORS * error < 0
 
 
-def _ruling(old: float, new: float, changes: Sequence[TaskChange], taught_new: bool) -> tuple[bool, str]:
+def _ruling(old: float, new: float, changes: Sequence[TaskChange], *, is_enough: bool) -> tuple[bool, str]:
     worse = [c for c in changes if c.is_worse]
     points = f"{100 * old:.1f} → {100 * new:.1f}"
     if worse:
@@ -144,7 +149,7 @@ def _ruling(old: float, new: float, changes: Sequence[TaskChange], taught_new: b
         return False, f"it would make {len(worse)} task{'s' * (len(worse) > 1)} worse: {named}{more}"
     if new > old:
         return True, f"no task got worse, and the whole improved ({points} points)"
-    if taught_new and new >= old - ALLOWED_LOSS:
+    if is_enough:
         return True, f"no task got worse ({points} points), and it is new"
     return False, f"nothing would improve ({points} points)"
 
@@ -160,6 +165,14 @@ def _disagreement(fresh: Sequence[float], known: Sequence[float]) -> str:
         f"its plans do not follow from one another or from what is known: {100 * mine:.1f} points with each left out, "
         f"where known ones have {100 * theirs:.1f}"
     )
+
+
+def _denial(fresh: Sequence[str], denied: Collection[str]) -> str:
+    """Return an objection where most new samples deny what was sure; their own scores say nothing of who is right."""
+    n = sum(id in denied for id in fresh)
+    if n < _N_AGREEING or n <= len(fresh) / 2:
+        return ""
+    return f"{n} of {len(fresh)} of its plans are others than those that were sure before"
 
 
 def choose(tasks: Mapping[str, Sequence[str]], n: int) -> list[str]:

@@ -7,17 +7,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hearth.learning.tasks import Frontier, Task, by_sample, find_frontier, find_tasks, with_scores
 from hearth.learning.versions import promotion_gate
 from hearth.learning.versions.promotion_gate import node_f1
-from hearth.planning.ranking.ranker import Ranking, Student
-from hearth.types import Demonstration
 
 _N_AT_ONCE = 32
 """Samples judged at once: few enough that progress moves."""
-_N_JUDGED = 600
-"""Number of samples on which versions are compared."""
 _N_FRONTIER = 300
 _N_FAR = 200
 """Number of nearest samples among which one of another task is looked for."""
@@ -57,42 +54,59 @@ class Described:
         return record
 
 
-def describe(student: Student, taught: Sequence[str], also: Iterable[str], progress: Progress) -> Described:
-    """Judge a student by its own demonstrations, each as if it had not been taught.
+class Learner(Protocol):
+    """Something that was taught demonstrations and is judged by them."""
+
+    def left_out(self, ids: Sequence[str]) -> Sequence[Sequence[str]]:
+        """Return the tools planned for each demonstration, as if it alone had not been taught."""
+        ...
+
+    def tools_of(self, id: str) -> Sequence[str]:
+        """Return the tools of a demonstration's plan, in order."""
+        ...
+
+    def vector(self, id: str) -> NDArray[np.float64]:
+        """Return the vector of a demonstration's request."""
+        ...
+
+    def nearest(self, ids: Sequence[str], n: int) -> Sequence[Sequence[tuple[str, float]]]:
+        """Return for each demonstration the `n` others most similar to it, with their likeness, nearest first."""
+        ...
+
+
+def tasks_of(learner: Learner, taught: Sequence[str]) -> tuple[Task, ...]:
+    """Group demonstrations that a learner was taught into tasks. Args: taught: Their ids."""
+    return find_tasks({id: learner.tools_of(id) for id in taught}, {id: learner.vector(id) for id in taught})
+
+
+def describe(learner: Learner, tasks: Sequence[Task], judged: Iterable[str], progress: Progress) -> Described:
+    """Judge a learner by its own demonstrations, each as if it had not been taught.
 
     Args:
-        also: Ids to be judged in any case.
+        tasks: All it was taught.
+        judged: Ids of those that are judged; others than the tasks' are passed over.
     """
-    sequences = {id: student.taught(id).sequence for id in taught}
-    tasks = find_tasks(sequences, {id: student.taught(id).reading.pooled.astype(np.float64) for id in taught})
-    by_task = {task.name: task.members for task in tasks}
-    chosen = sorted({*promotion_gate.choose(by_task, _N_JUDGED), *(id for id in also if id in sequences)})
+    known = by_sample(tasks)
+    scores = scored(learner, sorted(known.keys() & set(judged)), progress)
+    return Described(with_scores(tasks, scores), scores, _frontier(learner, tasks))
+
+
+def scored(learner: Learner, ids: Sequence[str], progress: Progress = silent) -> dict[str, float]:
+    """Return the Node-F1 of the plans for demonstrations, each as if it alone had not been taught."""
     scores: dict[str, float] = {}
-    for start in range(0, len(chosen), _N_AT_ONCE):
-        part = chosen[start : start + _N_AT_ONCE]
-        for id, ranking in zip(part, student.rank_left_out(part)):
-            planned = ranking.candidates[0].tools if ranking.candidates else ()
-            scores[id] = node_f1(planned, sequences[id])
-        progress("judging", start + len(part), len(chosen))
-    frontier = _frontier(student, tasks, promotion_gate.drawn(taught, _N_FRONTIER))
-    return Described(with_scores(tasks, scores), scores, frontier)
-
-
-def scores_of(ids: Sequence[str], rankings: Sequence[Ranking], gold: Mapping[str, Demonstration]) -> dict[str, float]:
-    """Return the Node-F1 of the plan for each of `ids`."""
-    scores = {}
-    for id, ranking in zip(ids, rankings):
-        planned = ranking.candidates[0].tools if ranking.candidates else ()
-        scores[id] = node_f1(planned, [step.tool for step in gold[id].plan.steps])
+    for start in range(0, len(ids), _N_AT_ONCE):
+        part = ids[start : start + _N_AT_ONCE]
+        scores |= {id: node_f1(tools, learner.tools_of(id)) for id, tools in zip(part, learner.left_out(part))}
+        progress("judging", start + len(part), len(ids))
     return scores
 
 
-def _frontier(student: Student, tasks: Sequence[Task], ids: Sequence[str]) -> Frontier | None:
+def _frontier(learner: Learner, tasks: Sequence[Task]) -> Frontier | None:
     """Find where unseen tasks begin: compare each sample with all others, and with those of other tasks alone."""
     owner = by_sample(tasks)
     seen, unseen = [], []
-    for id in ids:
-        found = student.nearest(student.taught(id).reading, _N_FAR, id)
+    ids = promotion_gate.drawn((id for id in owner if learner.tools_of(id)), _N_FRONTIER)
+    for id, found in zip(ids, learner.nearest(ids, _N_FAR), strict=True):
         seen += [likeness for _, likeness in found[:1]]
-        unseen += [likeness for other, likeness in found if owner[other] != owner[id]][:1]
+        unseen += [likeness for other, likeness in found if owner.get(other) != owner[id]][:1]
     return find_frontier(seen, unseen)

@@ -123,6 +123,8 @@ class MemoryAnswer:
     """Best first."""
     period: Period | None = None
     """For kind `time`: the period that `text` states."""
+    n_resting: int = 1
+    """How many of the evidence, from the best on, the words of `text` are from."""
 
 
 def answer_from(
@@ -151,12 +153,17 @@ def answer_from(
     if not is_forced and (is_other or not chances.is_enough):
         return MemoryAnswer("unknown", NOT_SAID, chances.both, tuple(found[:N_EVIDENCE]))
     found = _in_time(memory, question, found, now)
-    best, evidence, chance = found[0], tuple(found[:N_EVIDENCE]), chances.both
+    if not asks_for_time(question):
+        return _told(question, found, chances.both, reader)
+    period, evidence = time_in(memory, found[0], question), tuple(found[:N_EVIDENCE])
     if _AGO.match(question):
-        return MemoryAnswer("ago", ago(time_in(memory, best, question).start, now), chance, evidence)
-    if _WHEN.match(question):
-        period = time_in(memory, best, question)
-        return MemoryAnswer("time", said_period(period), chance, evidence, period)
+        return MemoryAnswer("ago", ago(period.start, now), chances.both, evidence)
+    return MemoryAnswer("time", said_period(period), chances.both, evidence, period)
+
+
+def _told(question: str, found: Sequence[Found], chance: float, reader: WordReader | None) -> MemoryAnswer:
+    """Answer in words of the best event: those that are asked for, else the sentence that tells it."""
+    best, evidence = found[0], tuple(found[:N_EVIDENCE])
     sentence = telling_sentence(question, best.text)
     for asks, says in ((_LASTS, _LENGTH), (_MUCH, _AMOUNT), (_COUNTS, _COUNT)):
         if asks.match(question) and (said := says.search(sentence) or says.search(best.text)):
@@ -166,9 +173,10 @@ def answer_from(
     if is_asked_for(question):
         picked = spans_for(question, found if best.person else found[:1], reader)
         if picked:
-            first = found[picked[0].event]
-            evidence = (first, *(one for one in evidence if one is not first))[:N_EVIDENCE]
-            return MemoryAnswer("said", ", ".join(told(span, found) for span in picked), chance, evidence)
+            used = tuple(found[event] for event in dict.fromkeys(span.event for span in picked))
+            evidence = (*used, *(one for one in evidence if one not in used))[: max(N_EVIDENCE, len(used))]
+            words = ", ".join(told(span, found) for span in picked)
+            return MemoryAnswer("said", words, chance, evidence, n_resting=len(used))
     if not best.person:
         sentence = to_owner(sentence)
     return MemoryAnswer("said", sentence, chance, evidence)
@@ -419,10 +427,10 @@ def _order(memory: EventMemory, question: str, now: dt.datetime) -> MemoryAnswer
     evidence = (both[0][0], both[1][0])
     dates = f"{first}: {said_period(times[0])}; {second}: {said_period(times[1])}"
     if times[0].start < times[1].end and times[1].start < times[0].end:
-        return MemoryAnswer("order", f"About the same time ({dates}).", chance, evidence)
+        return MemoryAnswer("order", f"About the same time ({dates}).", chance, evidence, n_resting=2)
     is_first = times[0].start < times[1].start
     if word in ("before", "after"):
         said = "Yes" if is_first == (word == "before") else "No"
     else:
         said = first if is_first == (word in ("first", "earlier")) else second
-    return MemoryAnswer("order", f"{said} ({dates}).", chance, evidence)
+    return MemoryAnswer("order", f"{said} ({dates}).", chance, evidence, n_resting=2)

@@ -40,7 +40,7 @@ _ASIDE = re.compile(
     re.IGNORECASE,
 )
 _QUESTION = re.compile(
-    r"\s*(?:(?:in|at|on|to|for|from|with|of|since|until|by) )?"
+    r"\s*(?:(?:in|at|on|to|for|from|with|of|since|until|till|til|by) )?"
     r"(?:who|whom|whose|what|where|when|why|how|which)(?:'s|’s|'re|'d)?\b"
     r"|\s*(?:do|does|did|is|are|am|was|were|can|could|will|would|should|has|have|had|may|might)(?:n't)? \w",
     re.IGNORECASE,
@@ -51,7 +51,7 @@ _ORDERS = re.compile(
     r"|cancel|delete|remove|move|book|buy|open|close|turn|start|stop|schedule|draft|send|plan|write|mark|list|check|order"
     r"|update|change|wake|email|e-mail|mail|text|message|tell|ask|reply|forward|read|give|get|go|let|help|translate|convert"
     r"|count|calculate|save|store|note|rename|copy|share|print|undo|forget|postpone|invite|say|answer|switch|scan|clear"
-    r"|archive)\b"
+    r"|archive|pay|transfer|unsubscribe|block|renew|repair|fix|collect|deliver|return|book|reserve|rent)\b"
     r"|(?:i|we) (?:want|need|would like|'d like) (?:you )?to\b",
     re.IGNORECASE,
 )
@@ -142,6 +142,11 @@ def said_by(words: str) -> SaidBy | None:
     if found is None or found["name"].casefold() in _NOBODY:
         return None
     return SaidBy(found["name"], (found["when"] or "").strip(), found["chat"] is not None)
+
+
+def gives_order(text: str) -> bool:
+    """Return whether a text begins as an order does: "change the wifi password"."""
+    return _ORDERS.match(text.strip()) is not None
 
 
 def declares(text: str) -> bool:

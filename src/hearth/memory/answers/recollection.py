@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 
 from hearth.errors import NotFound
 from hearth.memory.answers.answer_spans import WordReader
@@ -25,13 +26,13 @@ from hearth.memory.facts.fact_extraction import NEVER_FOUND
 from hearth.memory.facts.fact_store import ME, Fact, FactStore
 from hearth.memory.facts.relations import KIN, listed, said_of
 from hearth.memory.facts.statements import statements
-from hearth.memory.inquiry.answer_reading import covered, lacks_kind
 from hearth.memory.inquiry.home_answers import HomeAnswers
+from hearth.memory.inquiry.reading.answer_reading import covered, lacks_kind
 from hearth.memory.retention import SUMMARY
 from hearth.memory.search.recency import N_COMPARED, latest_first
 from hearth.memory.search.terms import STOP_WORDS, telling_words
 from hearth.protocols import CallContext, HomeAnswer, MemoryHit, Recalled, Witness
-from hearth.types import Label
+from hearth.types import PUBLIC, Label
 
 FACT = "fact:"
 """Prefix of facts' ids among those of events."""
@@ -142,12 +143,12 @@ class Recollection:
         if (by := said_by(asked.text)) is not None:
             periods = self._events.times_in(by.when, now)
             if theirs := self._events.said_by(by.name, N_MAX_FACTS, periods):
-                return Recalled("listed", "", theirs)
+                return _listed(theirs)
             if periods and self._events.said_by(by.name, 1):
                 return Recalled("unknown", NOTHING, chance=0.0)
         if not asked.is_question:
             hits = self.search(asked.text, now=now)
-            return Recalled("listed", "", hits) if hits else Recalled("unknown", NOTHING, chance=0.0)
+            return _listed(hits)
         if (held := self._held(asked.text, now)) is not None:
             return held
         found = self._kept(self._events.look_closely(asked.text, limit=N_WEIGHED + N_PASSED_OVER, now=now), asked.text)
@@ -156,25 +157,30 @@ class Recollection:
         found = sorted(found[:N_WEIGHED], key=lambda one: places[one.id])
         said = answer_from(self._events, asked.text, found, now, reader=self._reader)
         evidence = () if said.kind == "unknown" else tuple(map(_hit, said.evidence))
-        return Recalled(said.kind, said.text, evidence, round(said.chance, 4))
+        return Recalled(said.kind, said.text, evidence, round(said.chance, 4), _joined(evidence[: said.n_resting]))
 
     def find_answer(self, question: str, call: CallContext) -> HomeAnswer:
         """Answer from what is held true, else from the owner's folder, else from what was said and remembered."""
         asked = asked_of(question).text
-        said = self._held(asked, call.now)
-        at_home = self._home.find_answer(asked, call) if said is None and self._home is not None else None
-        if said is None and (at_home is None or at_home.chance < 1):  # what is worked out is sure
-            said = self.answer(question, now=call.now)
-            if at_home is not None and at_home.kind != "unknown" and not _speaks_nearer(asked, said, at_home):
-                return at_home
-        elif said is None:
-            return at_home or HomeAnswer("unknown", "")
-        if said is None or said.kind in ("unknown", "listed"):
-            return at_home or HomeAnswer("unknown", "", "what you told me", chance=said.chance if said else 0.0)
+        if (held := self._held(asked, call.now)) is not None:
+            return self._as_at_home(asked, held)
+        at_home = self._home.find_answer(asked, call) if self._home is not None else None
+        if at_home is not None and at_home.chance >= 1:  # what is worked out is sure
+            return at_home
+        said = self.answer(question, now=call.now)
+        if at_home is not None and at_home.kind != "unknown" and not _speaks_nearer(asked, said, at_home):
+            return at_home
+        if said.kind in ("unknown", "listed"):
+            return at_home or HomeAnswer("unknown", "", "what you told me", chance=said.chance)
+        return self._as_at_home(asked, said)
+
+    def _as_at_home(self, asked: str, said: Recalled) -> HomeAnswer:
+        """Put what memory says in the form in which the owner's folder answers. What it does not rest on is told beside
+        it where no others may have written it than what it rests on."""
         witnesses = tuple(
-            Witness(hit.id, f"what {hit.person or 'you'} said, {_day(hit.at)}", hit.text, "memory", hit.at)
+            Witness(hit.id, f"what {hit.speaker} said, {_day(hit.at)}", hit.text, "memory", hit.at, "", said.label)
             for hit in said.evidence
-            if hit.kind != "fact" or len(said.evidence) == 1
+            if (hit.kind != "fact" or len(said.evidence) == 1) and hit.label.sources <= said.label.sources
         )
         value, chance = said.text, said.chance
         if self._home is not None and said.kind in ("said", "time"):
@@ -199,8 +205,9 @@ class Recollection:
         first = facts[0]
         alike = [fact for fact in facts if _is_current(fact) and _alike(fact, first)][:N_LISTED] or [first]
         events = tuple(dict.fromkeys(event for fact in alike for event in fact.events))
-        hit = _as_hit(first, 1.0, now.tzinfo)
-        return Recalled("fact", _together(alike, now.tzinfo), (hit, *self._events.told(events)[:N_EVIDENCE]))
+        evidence = (_as_hit(first, 1.0, now.tzinfo), *self._events.told(events)[:N_EVIDENCE])
+        label = reduce(Label.join, (fact.label for fact in alike), _joined(evidence))
+        return Recalled("fact", _together(alike, now.tzinfo), evidence, label=label)
 
     def _believed(self, whom: str, then: dt.datetime, now: dt.datetime) -> Recalled:
         """List the facts believed at a moment, about everyone or about somebody, the latest learnt first."""
@@ -211,7 +218,7 @@ class Recollection:
             kin = self._kin(held)
             held = tuple(fact for fact in held if _covered(_asked(whom) or [whom.casefold()], fact, kin) > 0)
         hits = tuple(_as_hit(fact, 1.0, now.tzinfo) for fact in sorted(held, key=lambda fact: -fact.id))
-        return Recalled("listed", "", hits[:N_LISTED]) if hits else Recalled("unknown", NOTHING, chance=0.0)
+        return _listed(hits[:N_LISTED])
 
     def _kept(self, found: Sequence[Found], question: str) -> list[Found]:
         """Filter out events that repeat memory itself or another, that only ask or order, or that are outdated."""
@@ -228,7 +235,7 @@ class Recollection:
     def _latest_first(self, query: str, hits: tuple[MemoryHit, ...]) -> tuple[MemoryHit, ...]:
         """Put the latest of the owner's statements on one matter before the earlier ones."""
         compared = hits[:N_COMPARED]
-        moments = [hit.at if hit.kind in _OWN and _states(hit) else None for hit in compared]
+        moments = [hit.at if hit.kind in _OWN and hit.is_owners and _states(hit) else None for hit in compared]
         if sum(moment is not None for moment in moments) < 2 or _PAST.search(query):
             return hits
         texts = [hit.text for hit in compared]
@@ -295,7 +302,7 @@ def _asked(query: str) -> list[str]:
 
 
 _OWN = frozenset({"fact", "request", "remembered"})
-"""Kinds of events and facts that the owner said."""
+"""Kinds of events and facts that the owner said, where no stranger may have written them."""
 
 
 def _states(hit: MemoryHit) -> bool:
@@ -333,7 +340,16 @@ def _speaks_nearer(question: str, said: Recalled, at_home: HomeAnswer) -> bool:
 
 
 def _hit(found: Found) -> MemoryHit:
-    return MemoryHit(found.id, found.text, found.kind, found.at, found.total, found.person)
+    return MemoryHit(found.id, found.text, found.kind, found.at, found.total, found.person, found.label)
+
+
+def _listed(hits: tuple[MemoryHit, ...]) -> Recalled:
+    """List what there is on a matter; `unknown` where there is nothing."""
+    return Recalled("listed", "", hits, label=_joined(hits)) if hits else Recalled("unknown", NOTHING, chance=0.0)
+
+
+def _joined(hits: Iterable[MemoryHit]) -> Label:
+    return reduce(Label.join, (hit.label for hit in hits), PUBLIC)
 
 
 _LINE = re.compile(r"(?:\d{1,2} \w+ )?\d\d:\d\d (?:(?P<person>[A-Z][\w.'’-]+(?: [A-Z][\w.'’-]+){0,3}): )?(?P<text>.+)")
@@ -399,7 +415,8 @@ def _meets(word: str, words: set[str] | frozenset[str]) -> bool:
 
 
 def _as_hit(fact: Fact, score: float, zone: dt.tzinfo | None) -> MemoryHit:
-    return MemoryHit(f"{FACT}{fact.id}", sentence(fact, zone), "fact", fact.learnt.astimezone(zone), score)
+    id, at = f"{FACT}{fact.id}", fact.learnt.astimezone(zone)
+    return MemoryHit(id, sentence(fact, zone), "fact", at, score, label=fact.label)
 
 
 def sentence(fact: Fact, zone: dt.tzinfo | None = None) -> str:

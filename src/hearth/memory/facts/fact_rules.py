@@ -383,19 +383,24 @@ def is_thing(words: str) -> bool:
     return last not in _NO_THING and last.removesuffix("s") not in _NO_THING and last not in KIN and last not in PETS
 
 
+def _ended(rest: str) -> tuple[str, bool]:
+    """Return what held before: of "no longer works here", "works here"; and whether it was said to be over."""
+    if rest.lower().startswith("no longer "):
+        return rest[10:], True
+    if _LONGER.search(rest) and (negated := re.match(r"(?:do|does|am|is|are) not ", rest)):
+        verb = negated.group().split()[0]
+        held = rest[negated.end() :] if verb in ("do", "does") else f"{verb} {rest[negated.end() :]}"
+        return _LONGER.sub("", held), True
+    return rest, False
+
+
 def predicates(subject: Subject, rest: str, now: dt.datetime, known: Known) -> Iterator[Read]:
     """Read the facts that the rest of a clause, from its verb on, states of its subject."""
-    is_over = False
     since = since_said(rest, now)
     if (stopped := _STOPPED.fullmatch(rest)) is not None:
         yield from _stopped(subject, stopped["what"])
         return
-    if rest.lower().startswith("no longer "):
-        rest, is_over = rest[10:], True
-    elif _LONGER.search(rest) and (negated := re.match(r"(?:do|does|am|is|are) not ", rest)):
-        verb = negated.group().split()[0]
-        rest = rest[negated.end() :] if verb in ("do", "does") else f"{verb} {rest[negated.end() :]}"
-        rest, is_over = _LONGER.sub("", rest), True
+    rest, is_over = _ended(rest)
     if subject.name == ME and not is_over:
         if (put := _PUT.match(rest)) is not None:
             if is_thing(put["what"]) and (where := place_of(put["where"])):

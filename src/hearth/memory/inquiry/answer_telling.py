@@ -13,13 +13,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hearth.memory.inquiry.answer_reading import Reading, asks_yes_or_no, covered, least_chance
 from hearth.memory.inquiry.money import money_in
-from hearth.memory.passages.collecting import where_of
-from hearth.memory.passages.passage_cutting import sentence_at
+from hearth.memory.inquiry.reading.answer_reading import Reading, asks_yes_or_no, covered, least_chance
+from hearth.memory.passages.collecting import made_here, where_of
+from hearth.memory.passages.passage_cutting import sentence_at, sentences_of
 from hearth.memory.passages.passage_store import Passage
 from hearth.memory.search.memory_ranking import Period
 from hearth.memory.search.time_mentions import times_named
+from hearth.memory.search.word_forms import keys_of
 from hearth.protocols import HomeAnswer, ValueKind, Witness
 
 N_WITNESSES = 3
@@ -32,17 +33,40 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"[+-]?\d[\d.,]*(?:\s?[\w%°]+)?")
-_OF_ONE = re.compile(
-    r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b|\d+", re.IGNORECASE
+_MONTH = re.compile(
+    r"\b(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)\b",
+    re.IGNORECASE,
 )
+_FOR_MONTH = re.compile(rf"\bfor {_MONTH.pattern}", re.IGNORECASE)
+_OF_ONE = re.compile(rf"{_MONTH.pattern}|\d+", re.IGNORECASE)
+_LEAST_NAMED = dt.timedelta(hours=20)
+"""A shorter time names no record: "this time"."""
+_MOST_MONTH = dt.timedelta(days=32)
+_WRITTEN = frozenset({"mail", "document"})
+SAID_ABOUT = re.compile(
+    r"\s*what (?:did|does|do|has|have) .+? (?:say|said|write|written|tell|told|think|reply|replied)\b"
+    r"[^?]*? (?:about|on|of|regarding) (?P<what>[^?]+)",
+    re.IGNORECASE,
+)
+_N_TOLD = 3
+_LEANS = 5
+"""A sentence of so few words is told with the one before."""
 _LONG_AGO = dt.datetime.min.replace(tzinfo=dt.UTC)
 
 
 def answer_of(question: str, readings: Sequence[Reading], now: dt.datetime) -> HomeAnswer:
     """Make the answer of readings, the likeliest first, of which the first is likely enough."""
     best = readings[0]
-    named = times_named(question, now)  # "the bill of September" names one of them
-    best = _within(named[0], best, readings) if named else _newest_like(best, readings)
+    # "The bill of September" names one of them.
+    named = [period for period in times_named(question, now) if period.end - period.start >= _LEAST_NAMED]
+    if named:
+        is_written = best.candidate.passage.kind in _WRITTEN
+        best = _within(past_of(named[0], now) if is_written else named[0], best, readings)
+    else:
+        best = _newest_like(best, readings)
+    if (said := _last_said(question, best, readings)) is not None:
+        return said
     if asks_yes_or_no(question):
         # Whether it is yes or no is left to the owner: the reader is right about it hardly more often than by chance.
         quote = sentence_of(best)
@@ -50,7 +74,7 @@ def answer_of(question: str, readings: Sequence[Reading], now: dt.datetime) -> H
     others = _others(question, best, readings)
     told = [best, *others]
     rivals = [one for one in others if _contradicts(_value(best), _value(one), now)]
-    if rivals and not times_named(question, now):
+    if rivals and not named:
         told = sorted((best, *rivals), key=_at, reverse=True)
     value = _value(told[0])
     witnesses = [
@@ -60,6 +84,34 @@ def answer_of(question: str, readings: Sequence[Reading], now: dt.datetime) -> H
     return HomeAnswer(kind_of(value), value, "", tuple(witnesses), round(best.chance, 4))
 
 
+def _last_said(question: str, best: Reading, readings: Sequence[Reading]) -> HomeAnswer | None:
+    """Tell what somebody said of a matter in the newest of their mails that speaks of it; None where the likeliest
+    passage is it, or nothing such is asked."""
+    asked = SAID_ABOUT.match(question)
+    passage = best.candidate.passage
+    if asked is None or passage.kind != "mail" or times_named(question[: asked.start("what")], _at(best)):
+        return None
+    matter = keys_of(asked["what"])
+    like = [
+        one
+        for one in readings
+        if one.candidate.passage.person == passage.person
+        and matter <= keys_of(f"{one.candidate.passage.title} {one.candidate.passage.text}")
+    ]
+    chosen = max(like, key=_at, default=best)
+    newest, told = chosen.candidate.passage, sentence_of(chosen)
+    sentences = sentences_of(newest.text)
+    place = max(range(len(sentences)), key=lambda k: len(matter & keys_of(sentences[k])), default=0)
+    if not sentences or (newest == passage and matter & keys_of(told)):
+        return None
+    # "Can't do tyres without." leans on the sentence before.
+    is_short = place > 0 and len(sentences[place].split()) <= _LEANS
+    quote = " ".join(sentences[place - is_short : place + 1])
+    if not matter & keys_of(sentences[place]):  # only its title names the matter
+        quote = " ".join(sentences[:_N_TOLD])
+    return HomeAnswer("text", quote, "", (witness_of(newest, quote),), round(best.chance, 4))
+
+
 def sentence_of(one: Reading) -> str:
     """Return the sentence of the passage in which the answer stands."""
     return sentence_at(one.candidate.passage.read, one.start) or " ".join(one.text.split())
@@ -67,7 +119,7 @@ def sentence_of(one: Reading) -> str:
 
 def witness_of(passage: Passage, quote: str) -> Witness:
     """Return the place of an answer."""
-    return Witness(passage.record, where_of(passage), quote, passage.source, passage.at)
+    return Witness(passage.record, where_of(passage), quote, passage.source, passage.at, kind=made_here(passage))
 
 
 def kind_of(value: str) -> ValueKind:
@@ -87,21 +139,50 @@ def _newest_like(best: Reading, readings: Sequence[Reading]) -> Reading:
 
 def _within(named: Period, best: Reading, readings: Sequence[Reading]) -> Reading:
     """Of records of one series, choose the one of the time that the question names; `best` where none is."""
-    if named.start <= _at(best) < named.end:
+    if is_of(best.candidate.passage, _at(best), named):
         return best
-    like = [one for one in _series_of(best, readings) if named.start <= _at(one) < named.end]
+    like = [one for one in _series_of(best, readings) if is_of(one.candidate.passage, _at(one), named)]
     return replace(max(like, key=lambda one: one.chance), chance=best.chance) if like else best
 
 
+def past_of(period: Period, now: dt.datetime) -> Period:
+    """Return the period of the year before where it is still to come: what was written of October is of the last."""
+    if period.start <= now:
+        return period
+    try:
+        return Period(*(at.replace(year=at.year - 1) for at in (period.start, period.end)))
+    except ValueError:  # 29 February
+        return period
+
+
+def is_of(passage: Passage, at: dt.datetime, named: Period) -> bool:
+    """Return whether a record is of a named time: the October bill says so in its title or text, and comes in November.
+
+    Args:
+        at: The record's time, or that of a row in it.
+    """
+    is_month = dt.timedelta(days=27) <= named.end - named.start <= _MOST_MONTH
+    if is_month and at == passage.at and passage.kind in _WRITTEN:
+        for form, text in ((_MONTH, passage.title), (_FOR_MONTH, passage.text)):
+            if months := {month.casefold().split()[-1][:3] for month in form.findall(text)}:
+                is_near = -_MOST_MONTH < at - named.start < 3 * _MOST_MONTH
+                return f"{named.start:%b}".casefold() in months and is_near
+    return named.start <= at < named.end
+
+
 def _series_of(best: Reading, readings: Sequence[Reading]) -> list[Reading]:
-    """Return the readings of the records of one series that answer as well, or say the same with other numbers."""
-    said = _OF_ONE.sub("", sentence_of(best))
+    """Return the readings of the records of one series that answer as well, or say the like: another amount."""
+    said, kind = _OF_ONE.sub("", sentence_of(best)), kind_of(_value(best))
     return [
         one
         for one in readings
         if _is_like(one, best)
         and one.candidate.passage.at
-        and (one.chance >= least_chance() or (one.text and _OF_ONE.sub("", sentence_of(one)) == said))
+        and (
+            one.chance >= least_chance()
+            or (one.text and _OF_ONE.sub("", sentence_of(one)) == said)
+            or (kind != "text" and kind_of(_value(one)) == kind)
+        )
     ]
 
 

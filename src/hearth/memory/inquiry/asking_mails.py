@@ -29,13 +29,17 @@ N_ROWS = 12
 LOOKED_BACK = dt.timedelta(days=60)
 """How long a mail waits for an answer before it is taken for given up."""
 _REFERS = re.compile(r"\b(?:them|it|this|that|these|those)\b", re.I)
-_NOBODY = re.compile(r"(?:no-?reply|do-?not-?reply|noreply|mailer-daemon|newsletter|notifications?)\b", re.I)
+_NOBODY = re.compile(r"(?:no-?reply|do-?not-?reply|noreply|mailer-daemon|news(?:letters?)?|notifications?)\b", re.I)
 _NEEDS_NONE = re.compile(
     r"\bno (?:answer|reply|response) (?:is |was )?(?:needed|necessary|required|expected)\b"
     r"|\b(?:no need|you needn['’]t|you don['’]t (?:need|have) to) (?:to )?(?:answer|reply|respond)\b",
     re.I,
 )
 """Says that a mail waits for no answer, whatever it asks."""
+_SENT_OUT = re.compile(
+    r"\bunsubscribe\b|\b(?:view|read) (?:this|it) (?:\w+ )?(?:in|on) (?:your|a|the) (?:browser|web)", re.I
+)
+"""Says that a mail went to all who take it: what it asks is asked of nobody."""
 _TO_ALL = re.compile(
     r"\s*(?:(?:dear|hi|hello|hey|good (?:morning|afternoon|evening)),? )?(?:(?:all|both|valued|our) )?"
     r"(?:all|everyone|everybody|parents?|carers?|families|tenants?|residents|neighbours|customers?|users?|members?|team"
@@ -116,7 +120,7 @@ def asking_mails(call: CallContext, passages: PassageStore) -> list[AskingMail]:
         if address.casefold() == owner or _NOBODY.search(address):
             continue
         text = unquoted(seen.body(call).text)
-        if _NEEDS_NONE.search(text):
+        if _NEEDS_NONE.search(text) or _SENT_OUT.search(text):
             continue
         said = sentences_of(text)
         if asks := asking.asks(said):

@@ -27,14 +27,15 @@ _YEARS_BACK = dt.timedelta(days=3660)
 _YEAR = dt.timedelta(days=366)
 _FORMS: Mapping[DateOperation, str] = {
     "age": r"\s*how old (?:is|are|will|did|does|do) (?P<matter>.+)",
-    "until": r"\s*how (?:many (?:days|weeks|nights)|long)(?: (?:is|are|do|does|have|it|there|i|we|left|to go))*"
+    "until": r"\s*how (?:many (?:days|weeks|nights)|long)"
+    r"(?: (?:is|are|do|does|have|has|it|there|i|we|got|still|now|left|to go))*"
     r" (?:until|till|til|before|to) (?P<matter>.+)",
     "next birthday": r"\s*(?:who|whose)\b.*\bbirthday\b.*",
     "next": r"\s*what(?:'s|’s| is) (?:my|our|the) next (?P<matter>event|appointment|meeting)\b.*",
     "last": r".*\bwhen (?:was|were|did) (?P<matter>.*\b(?:last|latest|most recent(?:ly)?|previous)\b.*)",
     "first": r".*\bwhen (?:was|were|did) (?P<matter>.*\b(?:first|earliest)\b.*)",
 }
-_TO_COME = re.compile(r"\b(?:will|next birthday)\b", re.IGNORECASE)
+_TO_COME = re.compile(r"\b(?:will|next birthday|turn(?:s|ing)?|(?:going to|gonna) be)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,10 @@ def _age(question: str, matter: str, call: CallContext) -> HomeAnswer | None:
     today = call.now.date()
     named = times_named(question, call.now)
     if named:
-        today = named[0].start.date()
+        # "In March" is on the birthday, where that is in March.
+        birthdays = [card.birth.in_year(year) for year in (named[0].start.year, named[0].end.year)]
+        start, end = named[0].start.date(), named[0].end.date()
+        today = next((day for day in birthdays if start <= day < end), start)
     age = today.year - born.year - (card.birth.in_year(today.year) > today)
     if _TO_COME.search(question) and not named:
         age += card.birth.in_year(today.year) != today

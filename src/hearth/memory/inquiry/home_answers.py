@@ -20,17 +20,20 @@ from typing import Literal, TypeAlias
 
 from hearth.errors import NotFound, StoreError, ToolError
 from hearth.language.text.tokens import listed
-from hearth.memory.inquiry.answer_reading import (
+from hearth.memory.inquiry.answer_telling import SAID_ABOUT, answer_of, sentence_of, witness_of
+from hearth.memory.inquiry.date_answers import answer_from_dates
+from hearth.memory.inquiry.joint_amounts import joint_answer
+from hearth.memory.inquiry.reading.answer_reading import (
     AnswerReader,
     Reading,
     least_chance,
     read_passages,
 )
-from hearth.memory.inquiry.answer_telling import answer_of, sentence_of, witness_of
-from hearth.memory.inquiry.date_answers import answer_from_dates
+from hearth.memory.inquiry.reading.value_owners import People, people_of, with_apostrophes
 from hearth.memory.inquiry.record_answers import answer_from_records
 from hearth.memory.inquiry.summaries import asked_for_summary, decision_of, summary_of
 from hearth.memory.inquiry.table_counts import counted
+from hearth.memory.inquiry.two_questions import two_questions
 from hearth.memory.passages.collecting import FOLDERS, is_indexed, passages_in
 from hearth.memory.passages.passage_store import Candidate, Passage, PassageStore
 from hearth.memory.search.terms import STOP_WORDS, telling_words
@@ -58,11 +61,6 @@ _DECIDED = re.compile(
     r"\s*(?:what|which(?: \w+){1,2}) (?:did|have|has|was|were|is)(?P<by> .*)"
     r"\b(?:decid|agree|discuss|conclud|settle|resolv|choos|chose|pick|vote|elect)\w*"
     r"(?: (?:in|at|on|about|during|with|for))*(?: (?:the|our|my|that|last))*(?P<of> .*|)",
-    re.IGNORECASE,
-)
-_TWO = re.compile(
-    r"\s*(?P<first>(?:what|when|where|who|how|which)\b[^?]*?\b(?:is|are|was|were)\s+(?P<thing>(?:the|my|our)\s+[^?,]+?)),?"
-    r" and (?P<second>(?:what|when|where|who|how|which)\b[^?]+\b(?:it|they)\b[^?]*)[?.\s]*",
     re.IGNORECASE,
 )
 _PLURALS = {"mail": "mails", "note": "notes", "document": "documents", "event": "events", "contact": "cards"}
@@ -155,21 +153,41 @@ class HomeAnswers:
         if (wanted := asked_for_summary(question)) is not None:
             summed = summary_of(wanted, self.passages, call, self._is_instruction)
             return summed or HomeAnswer("unknown", "", self.looked_at(), chance=0.0)
-        if (parts := _two_questions(question)) is not None:
-            both = [self.find_answer(part, call) for part in parts]
-            known = [one for one in both if one.kind != "unknown"]
-            if len(known) == len(both):
-                witnesses = tuple(witness for one in known for witness in one.witnesses)
-                return HomeAnswer(
-                    "text", "; ".join(o.value for o in known), "", witnesses, min(o.chance for o in known)
-                )
+        if (both := self._answer_both(question, call)) is not None:
+            return both
         computed = answer_from_dates(question, call) or answer_from_records(question, self.passages, call)
-        if computed is not None:
-            return computed
+        return computed or self._read_answer(question, call)
+
+    def _people(self, call: CallContext) -> People:
+        names = [one.title for one in self.passages.all(("contact",))]
+        return people_of(str(call.settings.get("owner", {}).get("name") or ""), names)
+
+    def _answer_both(self, question: str, call: CallContext) -> HomeAnswer | None:
+        """Answer two questions that are asked as one, and say which of them nothing answers."""
+        parts = two_questions(question)
+        if parts is None:
+            return None
+        found = [self.find_answer(part, call) for part in parts]
+        known = [one for one in found if one.kind != "unknown"]
+        if not known:
+            return None
+        said = [
+            f"nothing says “{part}”" if one.kind == "unknown" else one.value
+            for part, one in zip(parts, found, strict=True)
+        ]
+        witnesses = tuple(witness for one in known for witness in one.witnesses)
+        return HomeAnswer("text", "; ".join(said), "", witnesses, min(one.chance for one in known))
+
+    def _read_answer(self, question: str, call: CallContext) -> HomeAnswer:
+        """Answer a question from the passages that speak of it."""
+        people = self._people(call)
+        question = with_apostrophes(question, people)
         found = self.passages.find(question)
-        if _DECIDED.match(question):  # the record of an event says when and where, and nothing of what was said there
+        if _DECIDED.match(question) or SAID_ABOUT.match(
+            question
+        ):  # the record of an event says when and where, and nothing of what was said there
             found = [one for one in found if one.passage.kind != "event"]
-        readings = self._telling(read_passages(question, found, self._reader))
+        readings = self._telling(read_passages(question, found, self._reader, people))
         best = readings[0] if readings else None
         if (best is None or best.chance < least_chance()) and (matter := _DECIDED.match(question)) is not None:
             told = decision_of(matter["by"], matter["of"].strip(" ?."), self.passages, call, self._is_instruction)
@@ -178,6 +196,8 @@ class HomeAnswers:
         if best is None or best.chance < least_chance():
             chance = best.chance if best is not None else 0.0
             return HomeAnswer("unknown", "", self.looked_at(), chance=round(chance, 4))
+        if (joint := joint_answer(question, readings)) is not None:
+            return joint
         passage = best.candidate.passage
         if "|" in passage.text:
             table = "\n".join(one.text for one in self.passages.of_record(passage.record))
@@ -210,14 +230,6 @@ class HomeAnswers:
         if self._detector is None:
             self._detector = Detector.open(self._encoder)
         return any(map(self._detector.is_flagged, self._detector.judge([text])))
-
-
-def _two_questions(question: str) -> tuple[str, str] | None:
-    """Split "when is the MOT and what does it cost" into two questions, each of which stands alone."""
-    found = _TWO.fullmatch(question)
-    if found is None:
-        return None
-    return found["first"], re.sub(r"\b(?:it|they)\b", found["thing"], found["second"], count=1)
 
 
 def things_text(counts: Mapping[str, int]) -> str:

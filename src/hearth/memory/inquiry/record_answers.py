@@ -17,14 +17,18 @@ import datetime as dt
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
+from hearth.language.temporal.time_words import MONTHS
 from hearth.language.text.normalize import Query, stems
+from hearth.memory.inquiry.answer_telling import is_of, past_of
 from hearth.memory.inquiry.asking_mails import due_answer, waiting_answer, wanted_answer
 from hearth.memory.inquiry.money import WHOLE, money_in, money_text
-from hearth.memory.passages.collecting import said_date, where_of
+from hearth.memory.inquiry.table_sums import answer_from_tables, asked_of_table
+from hearth.memory.passages.collecting import made_here, said_date, where_of
 from hearth.memory.passages.passage_cutting import SENTENCE
 from hearth.memory.passages.passage_store import Passage, PassageStore
 from hearth.memory.search.memory_ranking import Period
@@ -34,7 +38,9 @@ from hearth.tools.mail.maildir import SENT
 from hearth.tools.pim.calendar_events import Event, Events, Search
 from hearth.tools.pim.cards import read_cards
 
-Operation = Literal["clash", "sum", "mean", "most", "least", "count", "held", "undone", "waiting", "wanted", "due"]
+Operation = Literal[
+    "clash", "sum", "mean", "most", "least", "count", "column", "held", "undone", "waiting", "wanted", "due", "table"
+]
 N_ROWS = 12
 """Most rows that an answer shows."""
 LOOKED_AHEAD = dt.timedelta(days=14)
@@ -61,13 +67,19 @@ _HELD = re.compile(
     re.I,
 )
 """Asks for the number of times of something that may stand in the calendar: "how many shows am I doing in October"."""
+_COLUMN = re.compile(
+    r"\s*how many (?P<what>[^\W\d_]+) (?:has|have|had|did) (?P<rest>.+)",
+    re.I,
+)
+"""Asks for what a table may have a column of: "how many hours has Ana had since May"."""
+_PASSED = re.compile(r"(?:been|passed|gone|elapsed|left|till|until|til|since|before|after|ago)\b", re.I)
 _DOING = frozenset(
     """do doing did done have having had play playing go going went work working worked attend attending get got still
     planned booked left scheduled there this that""".split()  # noqa: SIM905 - a list of words
 )
 _WANTING = re.compile(
-    r"\s*what (?:does|did|do|is|has) (?P<who>[^?]{2,40}?) (?:need|want|ask|expect|require)(?:ing|ed)?"
-    r"(?: (?:from|of|for from) (?:me|us)| (?:me|us)(?: (?:to|for)\b.*)?)\s*[?.!]*\s*\Z",
+    r"\s*what (?:does|did|do|is|has) (?P<who>[^?]{2,40}?) (?:need|want|ask|expect|require)(?:ing|ed|s)?"
+    r"(?: (?:from|of|for from) (?:me|us)| (?:me|us)(?: (?:to|for)\b.*)?)?\s*[?.!]*\s*\Z",
     re.I,
 )
 _SPENT = re.compile(
@@ -80,9 +92,11 @@ _MONEY_ASKED = re.compile(
     r"|how much|which|what)\b",
     re.I,
 )
+_MONTHS_TOGETHER = re.compile(rf"\b(?:{'|'.join(MONTHS)}) (?:and|&|plus) (?:{'|'.join(MONTHS)})\b", re.I)
 _SUMS = re.compile(
     r"\b(?:did (?:i|we) (?:spend|pay|earn)|have (?:i|we) (?:spent|paid|earned)|(?:do|did) (?:i|we) .*\bspend"
-    r"|total|altogether|in all|so far|sum of|all together)\b",
+    r"|total|altogether|in all|so far|sum of|(?:all|put|taken) together|combined)\b"
+    rf"|{_MONTHS_TOGETHER.pattern}",
     re.I,
 )
 _MEAN = re.compile(r"\b(?:average|mean|on average|typical(?:ly)?)\b", re.I)
@@ -102,9 +116,18 @@ _SMALL = frozenset(
     december monday tuesday wednesday thursday friday saturday sunday today yesterday tomorrow ago mail mails
     email emails message messages event events meeting meetings appointment appointments birthday birthdays note
     notes contact contacts card cards document documents reminder reminders about with any come coming up
-    received receive me us you it's his her their him them already all still""".split()  # noqa: SIM905 - a list of words
+    received receive put taken together combined plus charge charged charges
+    me us you it's his her their him them already all still""".split()  # noqa: SIM905 - a list of words
 )
 _TOTAL = re.compile(r"\b(?:total|due|amount|to pay|payable|is|was|for|costs?|price|over)\b", re.I)
+_OF_TABLES = frozenset({"table", "undone", "column"})
+"""Operations that the rows of one table may answer."""
+_OFFERED = re.compile(
+    r"\binstead of\b|\d ?% off\b|\b(?:from|only|save|was) [€£$]|\b(?:excess|deductible|own risk|insured|sum assured)\b"
+    r"|\b(?:per|each|every) claim\b|\bcover(?:s|ed)? (?:up )?to\b|\bup to [€£$]",
+    re.I,
+)
+"""Praises a price, or says what an insurance bears: nobody paid it."""
 _PRICED = re.compile(
     r"\b(?:amount|cost|price|sum|total|paid|spent|earned|earnings|income|takings|fee|usd|eur|gbp|cad|aud|euros?|pounds?"
     r"|dollars?|kroner)\b|[€£$]",
@@ -115,6 +138,8 @@ _INCLUDED = re.compile(
 )
 _LONGEST_QUESTION = 1000
 """Most characters of a question that is worked out."""
+_PLAIN = re.compile(r"\d+(?:\.\d+)?")
+_LEAST_COLUMNS = 2
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
 
@@ -158,6 +183,8 @@ def asked_of_records(question: str) -> Asked | None:
         return Asked("count", matter, counted["what"].casefold())
     if undone := _UNDONE.match(question):
         return Asked("undone", matter_of(undone["what"]), undone["done"].casefold())
+    if (column := _column_asked(question)) is not None:
+        return column
     if held := _HELD.match(question):
         return Asked(
             "held", " ".join(w for w in matter_of(held["rest"]).split() if w.casefold() not in _DOING), held["what"]
@@ -166,7 +193,16 @@ def asked_of_records(question: str) -> Asked | None:
         for form, operation in ((_MEAN, "mean"), (_MOST, "most"), (_LEAST, "least"), (_SUMS, "sum")):
             if form.search(question):
                 return Asked(operation, matter)  # type: ignore[arg-type]
-    return None
+    return Asked("table", matter) if asked_of_table(question) is not None else None
+
+
+def _column_asked(question: str) -> Asked | None:
+    """Parse a question for the whole of what somebody did or had; None where it asks how long ago something was."""
+    found = _COLUMN.match(question)
+    if found is None or re.match(r"(?:i|we)\b", found["rest"], re.I):
+        return None
+    before = matter_of(_PASSED.split(found["rest"])[0])
+    return Asked("column", before, found["what"].casefold()) if before else None
 
 
 def matter_of(text: str) -> str:
@@ -180,9 +216,14 @@ def answer_from_records(question: str, passages: PassageStore, call: CallContext
     asked = asked_of_records(question)
     if asked is None:
         return None
+    if asked.operation in _OF_TABLES and (told := answer_from_tables(question, passages, call)) is not None:
+        return told
+    if asked.operation == "table":
+        return None
     country = str(call.settings.get("owner", {}).get("country") or "")
     named = times_named(question, call.now, country)
-    period = _meant(named[0], asked, question, call.now) if named else None
+    periods = [_meant(one, asked, question, call.now) for one in named]
+    period = periods[0] if periods else None
     if asked.operation == "clash":
         return _clashes(period or Period(call.now, call.now + LOOKED_AHEAD), call)
     if asked.operation == "waiting":
@@ -193,25 +234,27 @@ def answer_from_records(question: str, passages: PassageStore, call: CallContext
         return due_answer(asked.matter, call, passages)
     if asked.operation == "undone":
         return _undone(asked, passages)
+    if asked.operation in ("column", "held"):
+        # "How many hours have I worked": a table's, if one has a column of hours.
+        summed = _column_sum(asked, period, passages)
+        if summed is not None or asked.operation == "column":
+            return summed
     if asked.operation == "held":
         return _held(asked, period, call)
     if asked.operation == "count":
         return _count(asked, period, passages, call)
-    return _money(asked, period, passages)
+    return _money(asked, periods if _MONTHS_TOGETHER.search(question) else periods[:1], passages)
 
 
 def _meant(period: Period, asked: Asked, question: str, now: dt.datetime) -> Period:
     """Return the period of last year where a month without its year is meant so: amounts and mails are of the past,
     events of the nearest."""
-    is_past = asked.operation in ("sum", "mean", "most", "least")
+    is_past = asked.operation in ("sum", "mean", "most", "least", "column")
     is_far = period.start - now > dt.timedelta(days=183)
     is_meant = is_past or (is_far and asked.operation in ("held", "count"))
-    if not is_meant or period.start <= now or re.search(r"\b(?:\d{4}|next|coming)\b", question):
+    if not is_meant or re.search(r"\b(?:\d{4}|next|coming)\b", question):
         return period
-    try:
-        return Period(*(at.replace(year=at.year - 1) for at in (period.start, period.end)))
-    except ValueError:  # 29 February
-        return period
+    return past_of(period, now)
 
 
 # ── Events ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -283,6 +326,27 @@ def _held(asked: Asked, period: Period | None, call: CallContext) -> HomeAnswer 
     return _counted(list(map(witness_of_event, events)), asked.things if named else "events") if events else None
 
 
+def _column_sum(asked: Asked, period: Period | None, passages: PassageStore) -> HomeAnswer | None:
+    """Sum the column that is called as what is asked for, over the rows that hold the matter; None where no table has
+    one."""
+    wanted, what = stems(asked.matter), stems(asked.things)
+    found: list[tuple[float, Witness]] = []
+    for one in passages.all(("document", "note")):
+        head, *lines = [[cell.strip() for cell in line.split("|")] for line in one.text.split("\n")]
+        column = next((k for k, cell in enumerate(head) if what <= stems(cell)), None)
+        if column is None or len(head) < _LEAST_COLUMNS:
+            continue
+        for cells in lines:
+            row = " | ".join(cells)
+            at = _row_at(row, one)
+            is_meant = len(cells) == len(head) and wanted <= stems(row)
+            if is_meant and _PLAIN.fullmatch(cells[column]) and (period is None or (at and is_of(one, at, period))):
+                found.append((float(cells[column]), Witness(one.record, where_of(one), row, one.source, at)))
+    if not found:
+        return None
+    return HomeAnswer("number", f"{sum(n for n, _ in found):g} {asked.things}", "", tuple(w for _, w in found[:N_ROWS]))
+
+
 def _undone(asked: Asked, passages: PassageStore) -> HomeAnswer | None:
     """List the lines that say of something that a thing is not done; None where no line does."""
     done = re.escape(asked.things)
@@ -322,10 +386,10 @@ def birthdays_in(period: Period, call: CallContext) -> list[Witness]:
 # ── Money ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _money(asked: Asked, period: Period | None, passages: PassageStore) -> HomeAnswer | None:
+def _money(asked: Asked, periods: Sequence[Period], passages: PassageStore) -> HomeAnswer | None:
     rows = list(_amounts(asked.matter, passages))
-    if period is not None:
-        rows = [row for row in rows if row.at is not None and period.start <= row.at < period.end]
+    if periods:
+        rows = [row for row in rows if row.at and any(is_of(row.passage, row.at, one) for one in periods)]
     if not rows:
         return None
     by_currency: dict[str, list[Amount]] = defaultdict(list)
@@ -368,15 +432,17 @@ def _in_table(one: Passage, wanted: frozenset[str]) -> Iterable[Amount]:
         # What all rows are about stands above them: "repairs" for "what did I earn from repairs for Ravi".
         said = stems(line)
         if wanted <= said | stems(one.title) and (not said.isdisjoint(wanted) or wanted <= stems(one.title)) and found:
-            iso = _ISO.search(line)
-            at = one.at
-            if iso is not None and one.at is not None:
-                try:
-                    at = dt.datetime(int(iso[1]), int(iso[2]), int(iso[3]), tzinfo=one.at.tzinfo)
-                except ValueError:
-                    at = one.at
             value, currency, _ = found[-1]
-            yield Amount(value, currency, one, line, at)
+            yield Amount(value, currency, one, line, _row_at(line, one))
+
+
+def _row_at(line: str, one: Passage) -> dt.datetime | None:
+    """Return the day that a row names; the record's time where it names none."""
+    iso = _ISO.search(line)
+    with suppress(ValueError):
+        if iso is not None and one.at is not None:
+            return dt.datetime(int(iso[1]), int(iso[2]), int(iso[3]), tzinfo=one.at.tzinfo)
+    return one.at
 
 
 def _begins_cell(line: str, wanted: frozenset[str]) -> bool:
@@ -396,9 +462,16 @@ def _in_text(one: Passage, wanted: frozenset[str]) -> Iterable[Amount]:
         return
     is_titled = bool(wanted & stems(f"{one.person} {one.title}"))
     stated = [
-        (value, currency, found.group(), _wholeness(found.group()), wanted <= stems(found.group()))
+        (
+            value,
+            currency,
+            found.group(),
+            _wholeness(_line_to(one.text, found.start() + place)),
+            wanted <= stems(found.group()),
+        )
         for found in SENTENCE.finditer(one.text)
-        for value, currency, _ in money_in(found.group())
+        for value, currency, place in money_in(found.group())
+        if not _OFFERED.search(found.group())
     ]
     # "$425 incl. gas" is not what was paid for gas.
     stated = [row for row in stated if (is_titled or row[4]) and not _is_aside(row[2], wanted)]
@@ -412,17 +485,25 @@ def _is_aside(sentence: str, wanted: frozenset[str]) -> bool:
     return any(wanted == stems(found["what"]) for found in _INCLUDED.finditer(sentence))
 
 
-def _wholeness(sentence: str) -> int:
-    """Say how surely a sentence's amount is what was to be paid: 2 for a total."""
-    return 2 if WHOLE.search(sentence) else int(_TOTAL.search(sentence) is not None)
+def _line_to(text: str, place: int) -> str:
+    """Return a line up to a place."""
+    return text[text.rfind("\n", 0, place) + 1 : place]
+
+
+def _wholeness(said: str) -> int:
+    """Say how surely an amount is what was to be paid, from what its line says before it: 3 for what it is reckoned to
+    be, 2 for a total."""
+    if said.rstrip().endswith("="):
+        return 3
+    return 2 if WHOLE.search(said) else int(_TOTAL.search(said) is not None)
 
 
 def _stated(row: Amount) -> Witness:
     when = f" ({said_date(row.at)})" if row.at is not None and "|" in row.quote else ""
-    return Witness(
-        row.passage.record, where_of(row.passage), " ".join(row.quote.split()) + when, row.passage.source, row.at
-    )
+    one, quote = row.passage, " ".join(row.quote.split()) + when
+    return Witness(one.record, where_of(one), quote, one.source, row.at, kind=made_here(one))
 
 
 def _of(passage: Passage) -> Witness:
-    return Witness(passage.record, where_of(passage), " ".join(passage.text.split())[:160], passage.source, passage.at)
+    quote = " ".join(passage.text.split())[:160]
+    return Witness(passage.record, where_of(passage), quote, passage.source, passage.at, kind=made_here(passage))

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hearth.memory.inquiry.answer_reading import covered, ranked
 from hearth.memory.inquiry.asking_mails import waiting_for
+from hearth.memory.inquiry.reading.answer_reading import covered, ranked
 from hearth.memory.inquiry.record_answers import birthdays_in, events_in, hours_of, witness_of_event
-from hearth.memory.passages.collecting import said_date, where_of
+from hearth.memory.passages.collecting import made_here, said_date, where_of
 from hearth.memory.passages.passage_cutting import sentences_of
 from hearth.memory.passages.passage_store import Passage, PassageStore
 from hearth.memory.search.memory_ranking import Period
@@ -122,7 +122,7 @@ def summary_of(
     if wanted.kind == "thread":
         return _of_thread(_thread_of(first, passages), told)
     value = " ".join(told(first, N_TOLD))
-    witness = Witness(first.record, where_of(first), "", first.source, first.at)
+    witness = Witness(first.record, where_of(first), "", first.source, first.at, kind=made_here(first))
     return HomeAnswer("text", value.rstrip("."), "", (witness,)) if value else None
 
 
@@ -156,7 +156,7 @@ def decision_of(
         return None
     vectors = passages.encoder.encode([matter, *(sentence for _, sentence in said)])
     passage, sentence = said[int(np.argmax(vectors[1:] @ vectors[0]))]
-    witness = Witness(passage.record, where_of(passage), sentence, passage.source, passage.at)
+    witness = Witness(passage.record, where_of(passage), sentence, passage.source, passage.at, kind=made_here(passage))
     return HomeAnswer("text", sentence.strip("-*•· ").rstrip("."), "", (witness,))
 
 

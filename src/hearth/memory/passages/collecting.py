@@ -26,7 +26,7 @@ from hearth.tools.mail.mime import Attachment, read_head
 from hearth.tools.pim import ical
 from hearth.tools.pim.calendar_events import Entry, entry_of
 from hearth.tools.pim.cards import Card, card_of
-from hearth.tools.pim.subscriptions import is_subscribed
+from hearth.tools.pim.servers.subscriptions import is_subscribed
 
 MAX_FILE_BYTES = 25_000_000
 MAX_PASSAGES = 400
@@ -144,8 +144,7 @@ def _events(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage
         if entry.is_cancelled:
             continue
         at = _moment(entry.start, modified.tzinfo)
-        source = "message" if entry.organiser else "file" if "#" in entry.uid else "device"
-        source = "web" if is_subscribed(path) else source
+        source = "web" if is_subscribed(path) else "message" if entry.organiser else "file"
         record = entry.uid or f"{path}#{entry.index}"
         yield NewPassage(record, "event", source, entry.title, entry.organiser, at, event_text(entry, modified.tzinfo))
 
@@ -200,7 +199,7 @@ def _reminders(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPass
         is_done = todo.text("STATUS").upper() in ("COMPLETED", "CANCELLED")
         due = f": {said_date(at)} at {at:%H:%M}" if at is not None else ""
         record = todo.text("UID").strip() or f"{path}#{index}"
-        yield NewPassage(record, "reminder", "device", text[:120], "", at, f"{text}{due}{' (done)' if is_done else ''}")
+        yield NewPassage(record, "reminder", "file", text[:120], "", at, f"{text}{due}{' (done)' if is_done else ''}")
 
 
 def _components(raw: bytes, name: str) -> Iterator[tuple[int, Component, Component]]:
@@ -237,6 +236,14 @@ def where_of(passage: Passage) -> str:
     when = f", {said_date(passage.at)}" if passage.at is not None and passage.kind == "mail" else ""
     name = {"contact": "card", "event": "calendar"}.get(passage.kind, passage.kind)
     return f"{name} “{passage.title}”{by}{when}"
+
+
+def made_here(passage: Passage) -> str:
+    """Return the kind of record that a passage is of, where Hearth may have made it; empty for any other.
+
+    An id with the mark of an occurrence could pass for a time of another event.
+    """
+    return passage.kind if passage.kind in ("event", "reminder") and "#" not in passage.record else ""
 
 
 _READERS: Mapping[str, Callable[[str, bytes, dt.datetime], Iterator[NewPassage]]] = {

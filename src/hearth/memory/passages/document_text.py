@@ -1,7 +1,7 @@
 """Reads the text of a document, whatever its format says it is; formats of others only in a process of their own.
 
 Text, Markdown, CSV and HTML are read here, as no more than bytes. PDF, Word, OpenDocument and Excel files are read in
-the process for strangers' bytes (`formats.bounded_reading`) by `office_documents`; their readers are the extra
+the process for strangers' bytes (`formats.untrusted`) by `office_documents`; their readers are the extra
 `documents`. What breaks that process is a file that cannot be read, and nothing else.
 
 Covered: wrong endings (the first bytes decide), archives within archives and documents that unpack to far more than
@@ -15,7 +15,7 @@ import csv
 import io
 
 from hearth.errors import Unreadable
-from hearth.formats.bounded_reading import Bounds, read_bounded
+from hearth.formats.untrusted.bounded_reading import Bounds, read_bounded
 from hearth.tools.files import decoded
 from hearth.tools.mail.html_text import looks_like_html, text_of_html
 

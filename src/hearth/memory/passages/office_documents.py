@@ -1,6 +1,6 @@
 """Reads the text of PDF, Word, OpenDocument and Excel files, in the process for strangers' bytes alone.
 
-Not covered: bounds on processor time and memory; `formats.bounded_reading` sets those around the whole process.
+Not covered: bounds on processor time and memory; `formats.untrusted` sets those around the whole process.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from hearth.storage.database import Store
 from hearth.storage.trace import parse_moment
 
 NAME = "passages"
-_STAYS = "the files in the owner's folder that held it: delete them yourself"
+_STAYS = "the files in the owner's folder that held it, and their names: delete or rename them yourself"
 
 
 class PassageHolder:

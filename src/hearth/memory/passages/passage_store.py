@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from hearth.memory.search.memory_index import DIM, FloatArray, packed
 from hearth.memory.search.terms import STOP_WORDS, telling_words
-from hearth.memory.search.word_forms import forms_of
+from hearth.memory.search.word_forms import forms_of, in_single_words
 from hearth.protocols import Encoder
 from hearth.storage.database import Store
 from hearth.storage.trace import moment_text, parse_moment
@@ -269,7 +269,7 @@ def _small(vector: FloatArray) -> bytes:
 
 def _match(question: str, join: str = " OR ") -> str:
     """Write a full-text query of a question's content words; empty if it has none."""
-    words = [word for word in dict.fromkeys(telling_words(question)) if word not in STOP_WORDS]
+    words = [word for word in dict.fromkeys(telling_words(in_single_words(question))) if word not in STOP_WORDS]
     return join.join(map(_any_form, words[:_MOST_ASKED_WORDS]))
 
 

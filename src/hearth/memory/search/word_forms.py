@@ -1,10 +1,13 @@
 """Compares words of questions with words of passages: by their beginnings, and by forms that begin otherwise.
 
-Covered: irregular verbs ("what did I lend Greta" and "lent to Greta"), what is abbreviated in notes ("pw: …").
-Not covered: words of like meaning; those are found by their vectors.
+Covered: irregular verbs ("what did I lend Greta" and "lent to Greta"), what is abbreviated in notes ("pw: …"), common
+words for the same thing of a household ("house insurance" and "home insurance", "run out" and "expire").
+Not covered: other words of like meaning; those are found by their vectors.
 """
 
 from __future__ import annotations
+
+import re
 
 from hearth.memory.search.terms import telling_words
 
@@ -32,7 +35,16 @@ _ALIKE = tuple(
         "eat ate eaten eats",
         "drive drove driven drives",
         "drink drank drunk",
-        "begin began begun",
+        "begin began begun begins beginning start starts started starting",
+        "expire expires expired expiry expiring expiration",
+        "close closes closed closing shut shuts",
+        "home house",
+        "tip dump",
+        "holiday holidays vacation",
+        "flat apartment",
+        "mum mom mam mother",
+        "dad father",
+        "child children kid kids",
         "send sent sends",
         "teach taught",
         "sing sang sung",
@@ -42,20 +54,41 @@ _ALIKE = tuple(
         "phone tel telephone phones",
         "licence license",
         "tyre tire tyres tires",
+        "reference ref refs references",
+        "electricity leccy electric",
+        "doctor dr doctors",
+        "news",
     )
 )
+_ENDING_ES = re.compile(r"(?:(?<=[xz])|(?<=sh)|(?<=ch)|(?<=ss))es\Z")
+"""Of "mixes" and "boxes"."""
+_PHRASES = (
+    (re.compile(r"\brun out\b(?! of\b)", re.IGNORECASE), "expire"),
+    (re.compile(r"\b(?:runs|running|ran) out\b(?! of\b)", re.IGNORECASE), "expires"),
+)
+"""What several words say that one says, too."""
+_ENDING_S = re.compile(r"(?<=[^\W\d_]{2}[^\W\d_siu])s\Z")
+"""Of several, or of somebody where the apostrophe is left out; not of "boss", "bus" or "this"."""
 _FIRST = {word: group[0] for group in _ALIKE for word in group}
+_FIRST |= {f"{word.removesuffix('e')}ing": first for word, first in _FIRST.items() if word == first}
 _FORMS = {word: tuple(group) for group in _ALIKE for word in group}
 
 
 def keys_of(text: str) -> set[str]:
     """Return what the content words of a text are compared by."""
-    return {key_of(word) for word in telling_words(text)}
+    return {key_of(word) for word in telling_words(in_single_words(text))}
+
+
+def in_single_words(text: str) -> str:
+    """Return a text in which single words stand for phrases: "expires" for "runs out"."""
+    for phrase, word in _PHRASES:
+        text = phrase.sub(word, text)
+    return text
 
 
 def key_of(word: str) -> str:
-    """Return what one word in lower case is compared by."""
-    return _FIRST.get(word, word)[:N_BEGINNING]
+    """Return what one word in lower case is compared by: "tests" and "dads" as "test" and "dad"."""
+    return _FIRST.get(word, _ENDING_S.sub("", _ENDING_ES.sub("", word)))[:N_BEGINNING]
 
 
 def forms_of(word: str) -> tuple[str, ...]:

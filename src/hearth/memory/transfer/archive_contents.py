@@ -48,6 +48,27 @@ _ID = re.compile(r"[ _-][0-9a-f]{32}(?=\.\w+$)")
 """What Notion puts behind each title."""
 
 
+class Archives:
+    """Opens the archives that pieces lie in. The last one stays open: to read the list of its members takes as long as
+    there are members, and would be done for each of them."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Path, zipfile.ZipFile] | None = None
+
+    def of(self, path: Path) -> zipfile.ZipFile:
+        """Return an archive, open. Raises: OSError, zipfile.BadZipFile."""
+        if self._last is None or self._last[0] != path:
+            self.close()
+            self._last = path, zipfile.ZipFile(path)
+        return self._last[1]
+
+    def close(self) -> None:
+        """Close what is open."""
+        if self._last is not None:
+            self._last[1].close()
+            self._last = None
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """One file of what was handed over."""
@@ -63,16 +84,13 @@ class Piece:
     why: str = ""
     """Why it is left out."""
 
-    def open(self) -> IO[bytes]:
+    def open(self, archives: Archives) -> IO[bytes]:
         """Open the file to read. Raises: OSError, zipfile.BadZipFile."""
-        if not self.member:
-            return self.path.open("rb")
-        with zipfile.ZipFile(self.path) as archive:
-            return archive.open(self.member)
+        return archives.of(self.path).open(self.member) if self.member else self.path.open("rb")
 
-    def read(self) -> bytes:
+    def read(self, archives: Archives) -> bytes:
         """Read at most `MAX_FILE_BYTES`. Raises: OSError, zipfile.BadZipFile."""
-        with self.open() as file:
+        with self.open(archives) as file:
             return file.read(MAX_FILE_BYTES)
 
     @property

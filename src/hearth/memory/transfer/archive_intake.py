@@ -24,7 +24,7 @@ from typing import IO
 from hearth.atomic_files import replacing
 from hearth.formats.content_lines import Component, parse
 from hearth.memory.event_memory import EventMemory
-from hearth.memory.transfer.archive_contents import MAX_FILE_BYTES, Piece, keep_note
+from hearth.memory.transfer.archive_contents import MAX_FILE_BYTES, Archives, Piece, keep_note
 from hearth.memory.transfer.import_sources import Source
 from hearth.memory.transfer.importers import Report, detect, imported, mbox_messages
 from hearth.storage.database import Store
@@ -74,6 +74,7 @@ class Intake:
         self.taken = Taken()
         self._root, self._memory, self._store = owner_folder, memory, store
         self._source, self._email = source, email.casefold()
+        self._archives = Archives()
         self._mails = set(self._known_mails())
         self._uids = set(self._known_uids())
 
@@ -94,10 +95,14 @@ class Intake:
         except (OSError, ValueError, EOFError, RecursionError, NotImplementedError, zipfile.BadZipFile) as error:
             self.taken.faults.append(f"{piece.name}: {str(error) or type(error).__name__}")
 
+    def close(self) -> None:
+        """Close the archive that is open."""
+        self._archives.close()
+
     # ── Mail ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def mbox(self, piece: Piece) -> Iterator[int]:
-        with piece.open() as file:
+        with piece.open(self._archives) as file:
             for n_bytes, raw, n_line in mbox_messages(file, MAX_FILE_BYTES):
                 if len(raw) >= MAX_FILE_BYTES:
                     self.taken.faults.append(f"{piece.name}, line {n_line}: a mail over {MAX_FILE_BYTES // 10**6} MB")
@@ -108,7 +113,7 @@ class Intake:
                 yield n_bytes
 
     def mail(self, piece: Piece) -> None:
-        raw = piece.read()
+        raw = piece.read(self._archives)
         length, _, rest = raw.partition(b"\n")
         if piece.name.lower().endswith(".emlx") and length.strip().isdigit():  # Apple Mail: how long it is, then it
             raw = rest[: int(length)]
@@ -142,7 +147,7 @@ class Intake:
 
     def calendar(self, piece: Piece) -> None:
         """Put in each event and task with its overrides and zones as a file of its own."""
-        document = parse(piece.read())
+        document = parse(piece.read(self._archives))
         for calendar in document.components("VCALENDAR"):
             zones = [one.render() for one in calendar.components("VTIMEZONE")]
             for name, kind, folder in (("VEVENT", "event", "calendar"), ("VTODO", "reminder", "reminders")):
@@ -151,7 +156,7 @@ class Intake:
                     self._record(kind, uid, self._root / folder / f"{uid_name(uid)}.ics", data)
 
     def contacts(self, piece: Piece) -> None:
-        for card in parse(piece.read()).components("VCARD"):
+        for card in parse(piece.read(self._archives)).components("VCARD"):
             data = card.render()
             uid = card.text("UID").strip() or hashlib.sha256(data).hexdigest()
             self._record("card", uid, self._root / "contacts" / f"{uid_name(uid)}.vcf", data)
@@ -172,7 +177,7 @@ class Intake:
     # ── Notes, documents, chats ───────────────────────────────────────────────────────────────────────────
 
     def note(self, piece: Piece) -> None:
-        data, title = piece.read(), piece.title
+        data, title = piece.read(self._archives), piece.title
         if piece.name.lower().endswith(".json"):
             named, text = keep_note(data)
             title, data = named or title, (f"# {named}\n\n{text}\n" if named else f"{text}\n").encode()
@@ -180,7 +185,7 @@ class Intake:
 
     def document(self, piece: Piece) -> None:
         parts = [safe_name(part) for part in PurePosixPath(piece.name).parts if part not in ("..", ".", "/")]
-        self._text("document", self._root.joinpath("documents", *parts[:-1]), parts[-1], piece.read())
+        self._text("document", self._root.joinpath("documents", *parts[:-1]), parts[-1], piece.read(self._archives))
 
     def _text(self, kind: str, folder: Path, name: str, data: bytes) -> None:
         stem, dot, ending = name.rpartition(".")
@@ -197,7 +202,7 @@ class Intake:
     def chat(self, piece: Piece) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / safe_name(PurePosixPath(piece.name).name)
-            with piece.open() as source, path.open("wb") as target:
+            with piece.open(self._archives) as source, path.open("wb") as target:
                 _copy(source, target)
             report = Report()
             known = Source(path, detect(path), self._source.zone, self._source.is_month_first)

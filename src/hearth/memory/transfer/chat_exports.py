@@ -11,6 +11,7 @@ import datetime as dt
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def plain(line: str) -> str:
 
 def whatsapp(source: Source) -> Iterator[Item]:
     for path in files_of(source.path, "notes"):
-        order = _order(path, source.is_month_first)
+        chat = _Chat(path, _order(path, source.is_month_first), source.zone)
         said: re.Match[str] | None = None
         more: list[str] = []
         n_said_at = n_read = n_characters = 0
@@ -63,13 +64,13 @@ def whatsapp(source: Source) -> Iterator[Item]:
                         n_characters += len(line)
                     continue
                 if said is not None:
-                    yield from _chat_event(said, more, order, source, path, n_said_at, seen, n_read)
+                    yield from chat.event(said, more, n_said_at, seen, n_read)
                     n_read = 0
                 said, more, n_said_at, n_characters = found, [], n_line, len(line)
                 if (now := found.group(0)[:17]) != minute:
                     seen, minute = {}, now
             if said is not None:
-                yield from _chat_event(said, more, order, source, path, n_said_at, seen, n_read)
+                yield from chat.event(said, more, n_said_at, seen, n_read)
 
 
 def _order(path: Path, is_month_first: bool) -> str:
@@ -86,35 +87,42 @@ def _order(path: Path, is_month_first: bool) -> str:
     return "mdy" if is_month_first else "dmy"
 
 
-def _chat_event(
-    said: re.Match[str],
-    more: list[str],
-    order: str,
-    source: Source,
-    path: Path,
-    n_line: int,
-    seen: dict[tuple[str, str], int],
-    n_bytes: int,
-) -> Iterator[Item]:
-    spoken = _SAYS.match(said["rest"])
-    if spoken is None:
-        return  # the service's own notices: "Messages are end-to-end encrypted"
-    try:
-        numbers = dict(zip(order, (int(said[name]) for name in "abc"), strict=True))
+@dataclass(frozen=True, slots=True)
+class _Chat:
+    """An exported chat."""
+
+    path: Path
+    order: str
+    """The order of a date's parts: `dmy`, `mdy` or `ymd`."""
+    zone: dt.tzinfo
+
+    def event(
+        self, said: re.Match[str], more: list[str], n_line: int, seen: dict[tuple[str, str], int], n_bytes: int
+    ) -> Iterator[Item]:
+        """Yield the message that begins on a line and goes on with `more`; `seen`: how often each was said before."""
+        spoken = _SAYS.match(said["rest"])
+        if spoken is None:
+            return  # the service's own notices: "Messages are end-to-end encrypted"
+        try:
+            at = self._at(said)
+        except ValueError as error:
+            yield n_bytes, Bad(f"{self.path}, line {n_line}", f"{said.group(0)[:30]!r}: {error}")
+            return
+        text = "\n".join([spoken["text"], *more]).strip()[:MAX_TEXT_CHARACTERS]
+        if text:
+            who = spoken["who"].strip()
+            n_same = seen[who, text] = seen.get((who, text), 0) + 1
+            key = key_of("whatsapp", self.path.stem, at.isoformat(), who, text, n_same)
+            yield n_bytes, NewEvent(key, text, "message", at, MESSAGE, who, thread=f"chat {self.path.stem}"[:200])
+
+    def _at(self, said: re.Match[str]) -> dt.datetime:
+        """Raises: ValueError: There is no such moment."""
+        numbers = dict(zip(self.order, (int(said[name]) for name in "abc"), strict=True))
         hour = int(said["h"]) % 12 + 12 * (said["half"] in ("p", "P")) if said["half"] else int(said["h"])
         year = numbers["y"] + 2000 if numbers["y"] < 100 else numbers["y"]
-        at = dt.datetime(
-            *(year, numbers["m"], numbers["d"], hour, int(said["m"]), int(said["s"] or 0)), tzinfo=source.zone
+        return dt.datetime(
+            *(year, numbers["m"], numbers["d"], hour, int(said["m"]), int(said["s"] or 0)), tzinfo=self.zone
         )
-    except ValueError as error:
-        yield n_bytes, Bad(f"{path}, line {n_line}", f"{said.group(0)[:30]!r}: {error}")
-        return
-    text = "\n".join([spoken["text"], *more]).strip()[:MAX_TEXT_CHARACTERS]
-    if text:
-        who = spoken["who"].strip()
-        n_same = seen[who, text] = seen.get((who, text), 0) + 1
-        key = key_of("whatsapp", path.stem, at.isoformat(), who, text, n_same)
-        yield n_bytes, NewEvent(key, text, "message", at, MESSAGE, who, thread=f"chat {path.stem}"[:200])
 
 
 _MESSAGES = re.compile(r'(?<!\\)"messages"\s*:\s*\[')

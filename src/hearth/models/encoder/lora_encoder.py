@@ -19,7 +19,7 @@ import tokenizers
 from numpy.typing import NDArray
 
 from hearth.models.encoder import minilm
-from hearth.models.encoder.onnx_session import onnxruntime
+from hearth.models.encoder.onnx_session import onnxruntime, session_options
 
 if TYPE_CHECKING:
     import onnx
@@ -146,14 +146,7 @@ def _graph_bytes(weights: Mapping[str, Array], adapter: Mapping[str, Array], pat
 
 
 def _start_session(graph: bytes, n_threads: int) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = n_threads or min(minilm.n_cores(), 4)
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    # As for the sentence encoder: a waiting agent keeps neither cores nor freed buffers.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.enable_cpu_mem_arena = False
-    options.enable_mem_pattern = False
+    options = session_options(n_threads or min(minilm.n_cores(), 4))
     return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
 

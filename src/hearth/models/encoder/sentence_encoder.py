@@ -33,7 +33,7 @@ from hearth.models.encoder.minilm import (
     release_pages,
     verify_weights,
 )
-from hearth.models.encoder.onnx_session import onnxruntime
+from hearth.models.encoder.onnx_session import onnxruntime, session_options
 
 if TYPE_CHECKING:
     import onnx
@@ -76,6 +76,15 @@ class TokenVectors:
     """0 for the commonest words, about 7 for the rarest, shape [n_tokens]."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Embeddings:
+    """Tables of what a word and a place in the text add; their file stays mapped."""
+
+    words: NDArray[np.float32]
+    places: NDArray[np.float32]
+    mapping: mmap.mmap
+
+
 class MiniLMEncoder:
     """A frozen sentence encoder; satisfies `protocols.Encoder`. May be used from several threads at once."""
 
@@ -86,9 +95,7 @@ class MiniLMEncoder:
         self,
         session: onnxruntime.InferenceSession,
         tokenizer: tokenizers.Tokenizer,
-        words: NDArray[np.float32],
-        places: NDArray[np.float32],
-        mapping: mmap.mmap,
+        embeddings: _Embeddings,
         quick: Callable[[range], bytes],
         n_threads: int,
     ) -> None:
@@ -99,9 +106,7 @@ class MiniLMEncoder:
         self._opening = threading.Lock()
         self._session = session
         self._tokenizer = tokenizer
-        self._words = words
-        self._places = places
-        self._mapping = mapping
+        self._embeddings = embeddings
 
     @classmethod
     def open(cls, cache_dir: Path | None = None, *, n_threads: int = 0) -> MiniLMEncoder:
@@ -134,7 +139,7 @@ class MiniLMEncoder:
 
             return _graph_bytes(cache, f"quick-{layers.start}-{layers.stop}", build)
 
-        return cls(session, tokenizer, weights[_WORDS], places, mapping, quick, n_threads)
+        return cls(session, tokenizer, _Embeddings(weights[_WORDS], places, mapping), quick, n_threads)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed `texts`; an empty text has a vector too.
@@ -153,7 +158,7 @@ class MiniLMEncoder:
             for first, last in _packs([len(i) for i in ids]):
                 vectors[start + first : start + last] = self._run(ids[first:last])
         if len(texts) > _CHUNK_TEXTS:
-            release_pages(self._mapping)
+            release_pages(self._embeddings.mapping)
         return vectors
 
     def encode_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
@@ -172,7 +177,7 @@ class MiniLMEncoder:
             return [one for some in _chunked(encodings) for one in run(some)]
         with ThreadPoolExecutor(self._n_threads) as pool:
             found = [one for some in pool.map(run, _chunked(encodings)) for one in some]
-        release_pages(self._mapping)
+        release_pages(self._embeddings.mapping)
         return found
 
     def _split(self, texts: list[str], is_alone: bool) -> list[tokenizers.Encoding]:
@@ -187,7 +192,7 @@ class MiniLMEncoder:
             if not self._quick:
                 self._quick = [
                     onnxruntime.InferenceSession(
-                        self._open_quick(layers), _session_options(1), providers=["CPUExecutionProvider"]
+                        self._open_quick(layers), session_options(1), providers=["CPUExecutionProvider"]
                     )
                     for layers in _QUICK_PARTS
                 ]
@@ -198,7 +203,7 @@ class MiniLMEncoder:
     ) -> list[TokenVectors]:
         """Run each text by itself through each part, all of them through one part before the next."""
         ids = [np.array(encoding.ids, dtype=np.int64) for encoding in encodings]
-        embedded = [self._words[mine] + self._places[: len(mine)] for mine in ids]
+        embedded = [self._embeddings.words[mine] + self._embeddings.places[: len(mine)] for mine in ids]
         # One row takes the mean over all tokens, the rows of single tokens give them one by one.
         pools = [np.vstack([np.full(len(mine), 1 / len(mine)), np.eye(len(mine))]).astype(np.float32) for mine in ids]
         *before, last = parts
@@ -212,7 +217,7 @@ class MiniLMEncoder:
         """Return the vectors of a few token sequences, concatenated."""
         lengths = [len(i) for i in ids]
         flat = np.fromiter((token for i in ids for token in i), dtype=np.int64, count=sum(lengths))
-        embedded = self._words[flat] + np.concatenate([self._places[:n] for n in lengths])
+        embedded = self._embeddings.words[flat] + np.concatenate([self._embeddings.places[:n] for n in lengths])
         pool = np.zeros((len(ids), len(flat)), dtype=np.float32)
         end = 0
         for row, n in enumerate(lengths):
@@ -281,25 +286,12 @@ def _load_tokenizer(path: Path) -> tokenizers.Tokenizer:
 def _start_session(
     graph: bytes, weights: dict[str, NDArray[np.float32]], n_threads: int
 ) -> onnxruntime.InferenceSession:
-    options = _session_options(n_threads)
+    options = session_options(n_threads)
     names = [name for name in weights if name.startswith(("encoder.", "embeddings.LayerNorm."))]
     options.add_external_initializers(
         names, [onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(weights[name], 1) for name in names]
     )
     return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-
-
-def _session_options(n_threads: int) -> onnxruntime.SessionOptions:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = n_threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    # A waiting agent keeps neither cores nor freed buffers: worker threads sleep at once, no arena, and no allocation
-    # plan is kept for every text length met.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.enable_cpu_mem_arena = False
-    options.enable_mem_pattern = False
-    return options
 
 
 # ── Graph ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hearth import config
 from hearth.config import LanguageModelSettings
+from hearth.models.llm.openai_endpoint import Endpoint, Patience
 from hearth.protocols import Egress, LanguageModel
 
 ADAPTERS = "learned/adapters"
@@ -46,9 +47,8 @@ def open_language_model(
     elif chosen.api_key_file:
         key = config.secret("api_key_file", chosen.api_key_file, where, environ)
     transport = egress.transport(reason)
-    return RemoteModel(
-        chosen.base_url, chosen.model, key, transport, timeout_s=chosen.timeout_s, egress=egress, table=where
-    )
+    endpoint = Endpoint(chosen.base_url, chosen.model, key, where)
+    return RemoteModel(endpoint, transport, Patience(chosen.timeout_s), egress)
 
 
 def _local(chosen: LanguageModelSettings, home: Path) -> LanguageModel:

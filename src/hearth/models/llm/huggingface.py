@@ -39,6 +39,15 @@ CURRENT = "current.json"
 _LIKELY_PATH = ("/", ".", "~")
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerLimits:
+    """How long one answer may take and be."""
+
+    timeout_s: float = 60.0
+    max_tokens: int = MAX_TOKENS
+    """Longer ones are refused as endless."""
+
+
 class HuggingFaceModel:
     """Satisfies `protocols.LanguageModel` and `protocols.GrammarModel`. Make it with `HuggingFaceModel.open`."""
 
@@ -47,19 +56,15 @@ class HuggingFaceModel:
         model: Any,
         tokenizer: Any,
         name: str,
+        limits: AnswerLimits,
         *,
         writes_plans: bool = False,
-        timeout_s: float = 60.0,
-        max_tokens: int = MAX_TOKENS,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Wrap a loaded model; `open` is the usual way.
 
         Args:
             model: A causal language model in evaluation mode.
             tokenizer: Its fast tokenizer.
-            timeout_s: For one answer.
-            max_tokens: Of one answer; longer ones are refused as endless.
         """
         self.name = name
         self.model = model
@@ -68,9 +73,8 @@ class HuggingFaceModel:
         """True when it has learnt to write plans as lines (`planning.llm.line_planner`) and nothing else."""
         self.reads_tools = reads_tools(tokenizer)
         """True when its chat template shows it the tools described to it."""
-        self._timeout_s = timeout_s
-        self._max_tokens = max_tokens
-        self._clock = clock
+        self._limits = limits
+        self._clock: Callable[[], float] = time.monotonic
         self._ends = _end_tokens(model, tokenizer)
         self._vocabulary: Any = None
         self._matchers: dict[str, Any] = {}
@@ -94,7 +98,7 @@ class HuggingFaceModel:
         model, tokenizer = load(where, adapter)
         name = Path(where).name if adapter is None else f"{Path(where).name}+{adapter.name}"
         is_taught = (Path(where).expanduser() / RECORD).exists() or adapter is not None
-        return cls(model, tokenizer, name, writes_plans=is_taught, timeout_s=timeout_s, max_tokens=max_tokens)
+        return cls(model, tokenizer, name, AnswerLimits(timeout_s, max_tokens), writes_plans=is_taught)
 
     def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None = None) -> str:
         """Answer `messages`, constrained to `schema` as far as a grammar can; the text is not checked against it.
@@ -127,12 +131,12 @@ class HuggingFaceModel:
         import torch  # seconds to import: only when a model of this kind is used
 
         self._check_room(len(prompt))
-        deadline = self._clock() + self._timeout_s
+        deadline = self._clock() + self._limits.timeout_s
         beams = [_Beam([], 0.0, self._matcher(grammar))]
         done: dict[str, float] = {}
         with torch.inference_mode():
             logits, cache = self._forward([prompt], None)
-            for _ in range(self._max_tokens):
+            for _ in range(self._limits.max_tokens):
                 if self._clock() > deadline:
                     break
                 beams, parents = self._grown(beams, logits, n_best, done)
@@ -219,13 +223,13 @@ class HuggingFaceModel:
             )
 
     def _unfinished(self, n_tokens: int) -> PlannerError:
-        if n_tokens >= self._max_tokens:
+        if n_tokens >= self._limits.max_tokens:
             return PlannerError(
                 f"the answer of {self.name!r} was cut off after {n_tokens} tokens; ask for less at once "
                 "or use another model"
             )
         return PlannerError(
-            f"{self.name!r} did not answer within {self._timeout_s:g} s ({n_tokens} tokens written); "
+            f"{self.name!r} did not answer within {self._limits.timeout_s:g} s ({n_tokens} tokens written); "
             "raise timeout_s in [models.language] or use a smaller model"
         )
 

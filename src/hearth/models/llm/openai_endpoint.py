@@ -13,7 +13,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import httpx
 from pydantic import BaseModel, Field, ValidationError
@@ -61,48 +61,59 @@ class _Reply:
     body: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A model on a server, as the settings name it."""
+
+    base_url: str
+    """Up to and with `/v1`, e.g. `http://127.0.0.1:11434/v1`."""
+    model: str
+    api_key: str = field(default="", repr=False)
+    """Empty when the server wants none."""
+    table: str = "[models.language]"
+    """Where in which settings it is named, for messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long an answer is waited for."""
+
+    timeout_s: float = 60.0
+    """For one answer in all: attempts, waits between them, reading."""
+    n_retries: int = 2
+    """Further attempts after status 429, 5xx or a broken connection."""
+    sleep: Callable[[float], object] = time.sleep
+    """Waits the seconds it is given; replaced in tests."""
+    clock: Callable[[], float] = time.monotonic
+    """Seconds from any origin; replaced in tests."""
+
+
 class RemoteModel:
     """Satisfies `protocols.LanguageModel`. Close it to give connections back."""
 
     def __init__(
         self,
-        base_url: str,
-        model: str,
-        api_key: str,
+        endpoint: Endpoint,
         transport: httpx.BaseTransport,
-        timeout_s: float = 60.0,
-        n_retries: int = 2,
-        sleep: Callable[[float], object] = time.sleep,
-        clock: Callable[[], float] = time.monotonic,
+        patience: Patience = Patience(),
         egress: Egress | None = None,
-        table: str = "[models.language]",
     ) -> None:
         """Prepare the model; nothing is sent yet.
 
         Args:
-            base_url: Up to and with `/v1`, e.g. `http://127.0.0.1:11434/v1`.
-            api_key: Empty when the server wants none.
             transport: The way out, e.g. `Egress.transport`.
-            timeout_s: For one answer in all: attempts, waits between them, reading.
-            n_retries: Further attempts after status 429, 5xx or a broken connection.
-            sleep: Waits the seconds it is given; replaced in tests.
-            clock: Seconds from any origin; replaced in tests.
             egress: Is told what each answer cost, towards the host's budget.
-            table: Where in which settings it is named, for messages.
         Raises:
             ConfigError: The address or the key cannot be used.
         """
-        self.name = model
+        self.name = endpoint.model
         self.n_tokens = 0
         """Tokens of the last question and its answer, as the server counted them; 0 when it does not say."""
-        self._table = table
-        self._url = endpoint(base_url, table)
+        self._table = endpoint.table
+        self._url = url_of(endpoint.base_url, endpoint.table)
         self._where = str(self._url.copy_with(query=None)).removesuffix("/chat/completions")
-        self._key = _checked_key(api_key, table)
-        self._timeout_s = timeout_s
-        self._n_retries = n_retries
-        self._sleep = sleep
-        self._clock = clock
+        self._key = _checked_key(endpoint.api_key, endpoint.table)
+        self._patience = patience
         self._egress = egress
         self._client = httpx.Client(transport=transport, trust_env=False, follow_redirects=False)
         self._format = 0
@@ -140,7 +151,7 @@ class RemoteModel:
     def _answers(
         self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None, n: int
     ) -> tuple[str, ...]:
-        deadline = self._clock() + self._timeout_s
+        deadline = self._patience.clock() + self._patience.timeout_s
         form, has_temperature = self._format, self._has_temperature
         while True:
             reply = self._attempts(self._body(messages, schema, form, has_temperature, n), deadline)
@@ -190,7 +201,7 @@ class RemoteModel:
 
     def _attempts(self, body: bytes, deadline: float) -> _Reply:
         """Return the first reply that is no transient failure. Raises: PlannerError."""
-        for attempt in range(self._n_retries + 1):
+        for attempt in range(self._patience.n_retries + 1):
             reply, problem = None, ""
             try:
                 reply = self._send(body, deadline)
@@ -207,18 +218,18 @@ class RemoteModel:
             wait_s = BACK_OFF_S * 2**attempt
             if reply is not None:
                 wait_s = max(wait_s, _retry_after_s(reply.retry_after))
-            if attempt == self._n_retries or self._clock() + wait_s >= deadline:
+            if attempt == self._patience.n_retries or self._patience.clock() + wait_s >= deadline:
                 if reply is not None:
                     raise self._refused(reply)
                 raise PlannerError(
                     f"cannot reach the language model at {self._where!r} ({problem}) after {attempt + 1} attempts; "
                     f"check that it runs and that base_url in {self._table} is right"
                 )
-            self._sleep(wait_s)
+            self._patience.sleep(wait_s)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _send(self, body: bytes, deadline: float) -> _Reply:
-        left_s = deadline - self._clock()
+        left_s = deadline - self._patience.clock()
         if left_s <= 0:
             raise self._too_late()
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
@@ -234,7 +245,7 @@ class RemoteModel:
                         f"the language model at {self._where!r} sent more than {MAX_REPLY_BYTES:,} bytes; "
                         "a plan is far smaller, so the rest was not read; check what runs there"
                     )
-                if self._clock() > deadline:
+                if self._patience.clock() > deadline:
                     raise self._too_late()
             return _Reply(response.status_code, response.headers.get("Retry-After", ""), bytes(received))
 
@@ -305,7 +316,7 @@ class RemoteModel:
 
     def _too_late(self) -> PlannerError:
         return PlannerError(
-            f"the language model at {self._where!r} did not answer within {self._timeout_s:g} s; "
+            f"the language model at {self._where!r} did not answer within {self._patience.timeout_s:g} s; "
             f"raise timeout_s in {self._table} or use a smaller model"
         )
 
@@ -333,7 +344,7 @@ def _one_line(text: str) -> str:
     return line if len(line) <= 200 else f"{line[:199]}…"
 
 
-def endpoint(base_url: str, table: str) -> httpx.URL:
+def url_of(base_url: str, table: str) -> httpx.URL:
     """Return the address of `/chat/completions`. Raises: ConfigError (never showing a password)."""
     try:
         url = httpx.URL(base_url.strip())

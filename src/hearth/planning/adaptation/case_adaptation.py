@@ -35,7 +35,7 @@ from hearth.planning.adaptation.word_alignment import (
     trimmed,
     words_of,
 )
-from hearth.types import Argument, Demonstration, Plan, Ref, Step
+from hearth.types import Argument, Demonstration, Plan, Ref, Request, Step
 
 Floats = NDArray[np.float64]
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?(?:[+-]\d\d:\d\d|Z)?)?")
@@ -152,9 +152,8 @@ class Repeats:
 
     def propose(
         self,
-        text: str,
+        request: Request,
         vector: NDArray[np.float32],
-        now: dt.datetime,
         likely: Callable[[Plan], float] | None = None,
         cosines: NDArray[np.float32] | None = None,
         most: int = 1,
@@ -168,7 +167,7 @@ class Repeats:
         """
         if not self._taught:
             return []
-        said = Said(text, self._weight)
+        said, now = Said(request.text, self._weight), request.now
         if cosines is None:
             cosines = self.vectors @ vector
         found = []

@@ -36,15 +36,17 @@ def kept_steps(newest: Held, found: Sequence[Held], phrase: Set[str], *, is_late
         _key(other.template, k) for other in found if other is not newest for k in range(len(other.template.plan.steps))
     }
     kept = {k for k in range(len(steps)) if _key(template, k) in others or not beside & words_for(template, k)}
-    if template.content is not None:
-        kept.add(template.content.step)
-    while True:
-        needed = kept | {need for k in kept for need in steps[k].needs()}
-        needed |= {k for k, step in enumerate(steps) if template.content and template.content.step in step.needs()}
-        if needed == kept:
-            break
+    return sorted(_with_needed(template, kept)) or list(range(len(steps)))
+
+
+def _with_needed(template: Template, kept: set[int]) -> set[int]:
+    """Add the step that writes, those that use what it writes, and all that the kept steps need."""
+    steps, content = template.plan.steps, template.content
+    if content is not None:
+        kept = kept | {content.step} | {k for k, step in enumerate(steps) if content.step in step.needs()}
+    while (needed := kept | {need for k in kept for need in steps[k].needs()}) != kept:
         kept = needed
-    return sorted(kept) or list(range(len(steps)))
+    return kept
 
 
 def _key(template: Template, index: int) -> tuple[object, ...]:

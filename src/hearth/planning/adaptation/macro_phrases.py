@@ -248,6 +248,10 @@ def _grams(words: Sequence[str]) -> Iterable[tuple[str, ...]]:
                 yield gram
 
 
+def _telling(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(word for word in words if word not in SMALL)
+
+
 def _is_phrase(
     gram: tuple[str, ...],
     found: Sequence[Held],
@@ -263,8 +267,7 @@ def _is_phrase(
         beside: Constants of the owner's other plans whose requests have it: those that explain it share some.
     """
     newest = found[-_MOST_COMPARED:]
-    groups = [[other for other in newest if _are_alike(one, other)] for one in newest]
-    alike = max(groups, key=len)
+    alike = max(([other for other in newest if _are_alike(one, other)] for one in newest), key=len)
     constants = frozenset[tuple[str, str, str]]().union(*(one.template.constants() for one in alike))
     n_explained = sum(bool(constants & one) for one in beside)
     is_defined = any(one.defined == gram for one in alike)
@@ -273,17 +276,16 @@ def _is_phrase(
         n_beside = sum(map(bool, beside))
     if len(alike) + n_explained < _LEAST_PURITY * (len(newest) + n_beside):
         return False
-    if any(one.is_head for one in found):
-        heads = {tuple(word for word in one.words() if word not in SMALL) for one in found if one.is_head}
-        return heads == {tuple(word for word in gram if word not in SMALL)}
-    telling = {word for word in gram if word not in SMALL}
+    if heads := {_telling(one.words()) for one in found if one.is_head}:
+        return heads == {_telling(gram)}
+    telling = set(_telling(gram))
     if len(found) > 1 or is_defined:
         return not _LEANS.issuperset(telling)
     if found[0].template.content is None and (_has_text(found[0].template) or telling <= _all_words(found[0].template)):
         return False  # a text of that day, or a thing by its name
     if n_explained:
         return not _LEANS.issuperset(telling)
-    return _may_be_heard_once(found[-1].template, {word for word in found[-1].words() if word not in SMALL}, gram)
+    return _may_be_heard_once(found[-1].template, set(_telling(found[-1].words())), gram)
 
 
 def _whole(phrases: Mapping[tuple[str, ...], list[Held]]) -> dict[tuple[str, ...], list[Held]]:

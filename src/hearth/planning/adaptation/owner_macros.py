@@ -171,21 +171,24 @@ class Conventions:
             rank = (len(gram), len(found))
             if place is None or (best is not None and rank <= best[0]):
                 continue
-            known = [one for one in found if not one.is_once]
-            then = [one for one in known if one.is_of(request.now)] or known[:1]
             here = replace(request, gram=gram, phrase=request.words[place : place + len(gram)])
-            if not then or here.is_explained():
-                continue
-            if any(one.template.has_moments for one in then) and _says_when(here, text):
-                continue
-            writing = [one for one in then if one.template.content is not None]
-            if writing and (not request.is_part or request.is_rest):
-                answer = self._writing(here, writing)
-            else:
-                answer = None if writing else self._doing(here, then)
+            answer = self._meaning(here, found, text)
             if answer is not None:
                 best = (rank, answer)
         return best[1] if best is not None else None
+
+    def _meaning(self, request: _Request, found: Sequence[Held], text: str) -> Meant | None:
+        """Return the meaning of one phrase in a request, as it was at its time."""
+        known = [one for one in found if not one.is_once]
+        then = [one for one in known if one.is_of(request.now)] or known[:1]
+        if not then or request.is_explained():
+            return None
+        if any(one.template.has_moments for one in then) and _says_when(request, text):
+            return None
+        writing = [one for one in then if one.template.content is not None]
+        if writing:
+            return self._writing(request, writing) if not request.is_part or request.is_rest else None
+        return self._doing(request, then)
 
     def _doing(self, request: _Request, found: Sequence[Held]) -> Meant | None:
         """Return the newest plan, when little is said beside the phrase."""
@@ -198,16 +201,22 @@ class Conventions:
         most = _MOST_IN_PART if request.is_part else _MOST_BESIDE
         if any(word.isdigit() for word in new) or len(new) > most or self._commanded(request, words, known):
             return None  # "remind me of …" asks for something else, whatever stands in it
+        if self._is_for_other_things(request, new):
+            return None
         everywhere = self._phrases.found[request.gram]
-        if request.gram in self._phrases.spoken and len(everywhere) == 1 and not phrase[-1].is_last:
-            after = [word for word in words if word.start >= request.end and word.stem not in SMALL]
-            if after and after[0].stem in new:
-                return None  # "open up the shed", where others say "open up", too
         newest = found[-1]
         steps = kept_steps(newest, found, request.own_words(), is_later=not newest.is_of(request.now))
         plan = of_part_of_day(filled(newest.template, steps, request.now, ""), everywhere, beside, request.now)
         whole = with_more(plan, everywhere, request.text, phrase)
         return Meant(whole, newest.template.id) if whole is not None else None
+
+    def _is_for_other_things(self, request: _Request, new: Collection[str]) -> bool:
+        """Return whether everybody's words are said of a new thing: "open up the shed" of who opens up the workshop."""
+        is_common = request.gram in self._phrases.spoken and len(self._phrases.found[request.gram]) == 1
+        if not is_common or request.phrase[-1].is_last:
+            return False
+        after = [word for word in request.words if word.start >= request.end and word.stem not in SMALL]
+        return bool(after) and after[0].stem in new
 
     def _commanded(self, request: _Request, words: Sequence[Word], known: Collection[str]) -> bool:
         """Return whether a clause beside the phrase begins as requests do; "give me the evening look" is part of it."""
@@ -228,15 +237,7 @@ class Conventions:
         inside = words_of(written)
         if not inside or _ELSEWHERE & set(inside) or place_of(gram, inside) is not None:
             return None
-        if not any(_reads(one, gram) for one in found):
-            return None
-        sentence = sentence_start(request.text, request.start)
-        known = {word for one in found for word in one.words()} | SMALL
-        before = [word for word in words if word.end <= request.start]
-        near = [word.stem for word in before if sentence <= word.start and word.stem not in known]
-        if (_EXCEPT | _ASKS) & set(near) or len(near) > _MOST_BEFORE or (near and opens(gram, found)):
-            return None
-        if self._commanded(request, before, known):
+        if not any(_reads(one, gram) for one in found) or self._asks_before(request, found):
             return None
         is_opened = (
             request.text[request.end :].lstrip().startswith(":") or request.words[0].stem in self._phrases.commands
@@ -249,6 +250,16 @@ class Conventions:
         if not is_sent:
             steps = [k for k in steps if effect_of_step(newest, k, self._tools) != "send"]
         return Meant(filled(newest.template, steps, request.now, written), newest.template.id)
+
+    def _asks_before(self, request: _Request, found: Sequence[Held]) -> bool:
+        """Return whether what stands before a phrase that opens a text asks for something else, or about it."""
+        sentence = sentence_start(request.text, request.start)
+        known = {word for one in found for word in one.words()} | SMALL
+        before = [word for word in request.words if word.end <= request.start]
+        near = [word.stem for word in before if sentence <= word.start and word.stem not in known]
+        if (_EXCEPT | _ASKS) & set(near) or len(near) > _MOST_BEFORE or (near and opens(request.gram, found)):
+            return True
+        return self._commanded(request, before, known)
 
 
 def _part(text: str, start: int, end: int) -> tuple[int, int]:

@@ -96,17 +96,10 @@ def said_again(
         near: The owner's demonstrations most similar to it, oldest first, each with its form vector.
         rarity: Weight of each word (`case_adaptation.rarity_of`).
     """
-    taught = _newest_of_each(near)
-    repeats = Repeats(rarity, len(form))
-    likeness = []
-    for one, its_form in taught.values():
-        repeats.add(one, its_form)
-        likeness.append(1.0 if _telling(one.request) == _telling(request.text) else float(its_form @ form))
-    cosines = np.array(likeness, dtype=np.float32)  # forms leave out values: those of the same words differ
-    best = next(iter(repeats.propose(request.text, form, request.now, cosines=cosines)), None)
-    if best is None or best.sureness < SURE_WHOLE:
+    likeliest = _likeliest(request, form, near, rarity)
+    if likeliest is None:
         return None
-    one = next(one for one, _ in taught.values() if one.id == best.id)
+    best, one = likeliest
     if (
         _is_turned(one.request, request.text)
         or _points_back(one)
@@ -261,6 +254,26 @@ def _is_swapped(one: Demonstration, said: str, then: Sequence[Slot], plan: Plan)
     return order != sorted(order)
 
 
+def _likeliest(
+    request: Request,
+    form: NDArray[np.float32],
+    near: Sequence[tuple[Demonstration, NDArray[np.float32]]],
+    rarity: Mapping[str, float],
+) -> tuple[Repeat, Demonstration] | None:
+    """Return the repeat that is likeliest meant, with what was taught for it; None where none is sure enough."""
+    taught = _newest_of_each(near)
+    repeats = Repeats(rarity, len(form))
+    likeness = []
+    for one, its_form in taught.values():
+        repeats.add(one, its_form)
+        likeness.append(1.0 if _telling(one.request) == _telling(request.text) else float(its_form @ form))
+    cosines = np.array(likeness, dtype=np.float32)  # forms leave out values: those of the same words differ
+    best = next(iter(repeats.propose(request, form, cosines=cosines)), None)
+    if best is None or best.sureness < SURE_WHOLE:
+        return None
+    return best, next(one for one, _ in taught.values() if one.id == best.id)
+
+
 def _read_anew(
     best: Repeat, taught: Demonstration, request: Request, then: Sequence[Slot], now: Sequence[Slot]
 ) -> Plan | None:
@@ -281,15 +294,25 @@ def _read_anew(
                 return None  # two things at one moment then, at two now
             read.add(value)
     for value in set(moments) - read:
-        days = _days_later(times, others)
-        if days is None and not times and not _is_soon(value, taught.now):
-            days = (request.now.date() - taught.now.astimezone(request.now.tzinfo).date()).days
-        later = None if days is None else moment_later(value, days, request.now.tzinfo)
-        if later is None or (_is_gone(later, request.now) and not _is_gone(value, taught.now)):
+        later = _moved_on(value, times, others, taught.now, request.now)
+        if later is None:
             return None
         if changes.setdefault(_after_moving(value, taught, request), later) != later:
             return None
     return exchanged(best.plan, lambda value: changes.get(value, value) if isinstance(value, str) else value)
+
+
+def _moved_on(
+    value: str, times: Sequence[Slot], others: Sequence[Slot], then: dt.datetime, now: dt.datetime
+) -> str | None:
+    """Return a moment that the request does not say, as many days later as the times it says; None when not known."""
+    days = _days_later(times, others)
+    if days is None and not times and not _is_soon(value, then):
+        days = (now.date() - then.astimezone(now.tzinfo).date()).days
+    later = None if days is None else moment_later(value, days, now.tzinfo)
+    if later is None or (_is_gone(later, now) and not _is_gone(value, then)):
+        return None
+    return later
 
 
 def _days_later(then: Sequence[Slot], now: Sequence[Slot]) -> int | None:

@@ -351,6 +351,14 @@ _LEAST_FUZZY, _LEAST_CHANGED, _LEAST_LOOSE = 5, 7, 8
 _LIKE = 0.8
 
 
+def _has_one_more(longer: str, shorter: str) -> bool:
+    """Return whether one letter was left out: any of a long word, of a shorter one only half of a double letter."""
+    gone = [k for k in range(len(longer)) if longer[:k] + longer[k + 1 :] == shorter]
+    is_double = any(longer[k] in (longer[k - 1 : k], longer[k + 1 : k + 2]) for k in gone)
+    is_long = len(shorter) + is_double >= _LEAST_FUZZY or (is_double and len(longer) == _LEAST_FUZZY - 1)
+    return bool(gone) and is_long
+
+
 def is_alike(known: str, word: str) -> bool:
     """Return whether two words are the same except for a typing error or an ending.
 
@@ -370,11 +378,8 @@ def is_alike(known: str, word: str) -> bool:
             return known[at[1]] == word[at[0]]
         if len(at) == 1 and len(known) >= _LEAST_CHANGED:
             return True
-    elif len(longer) - len(shorter) == 1:
-        gone = [k for k in range(len(longer)) if longer[:k] + longer[k + 1 :] == shorter]
-        is_double = any(longer[k] in (longer[k - 1 : k], longer[k + 1 : k + 2]) for k in gone)
-        if gone and (len(shorter) + is_double >= _LEAST_FUZZY or (is_double and len(longer) == _LEAST_FUZZY - 1)):
-            return True
+    elif _has_one_more(longer, shorter):
+        return True
     if len(shorter) < _LEAST_LOOSE:
         return False
     return difflib.SequenceMatcher(None, known, word).ratio() >= _LIKE

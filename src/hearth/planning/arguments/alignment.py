@@ -20,7 +20,7 @@ from hearth.language.text.tokens import listed
 from hearth.language.values.slots import Clause, Slot, clauses, find_slots
 from hearth.types import Argument, Context, Demonstration, Entity, Plain, Plan, Ref
 
-LESSON_VERSION = 5
+LESSON_VERSION = 6
 """Version stored beside each lesson; raised when the form of a lesson changes, so that old ones are aligned anew."""
 
 OUTSIDE = -1
@@ -261,17 +261,19 @@ def _source(value: Argument, tokens: Sequence[Token], text: str, plan: Plan, tak
         if free:
             taken.append(free[0])
             return Said(*free[0])
-    for index, token in enumerate(tokens):
-        if token.slot is not None:
-            is_phone = token.slot.kind == "phone"
-            views = tuple(
-                name
-                for name, view in token.slot.views.items()
-                if _same(view, value) or (is_phone and _is_one_number(view, value))
-            )
-            if views and not (isinstance(value, bool) or value is None):
+    if not isinstance(value, bool) and value is not None:
+        for index, token in enumerate(tokens):
+            if token.slot is not None and (views := _views_of(token.slot, value)):
                 return Slotted(index, views)
     return Constant(value)
+
+
+def _views_of(slot: Slot, value: Argument) -> tuple[str, ...]:
+    """Return the forms in which a slot says a value."""
+    is_phone = slot.kind == "phone"
+    return tuple(
+        name for name, view in slot.views.items() if _same(view, value) or (is_phone and _is_one_number(view, value))
+    )
 
 
 def _spans(value: str, tokens: Sequence[Token], text: str) -> list[tuple[int, int]]:
@@ -320,8 +322,12 @@ FUNCTION_WORDS = frozenset(
 _JOINTS = {",", "and", "&", "n", "plus", ";", "or"}
 
 
-def split_items(tokens: Sequence[Token], first: int, last: int, text: str) -> list[str]:
-    """Return the things named in a stretch of a request: cut at commas and `and`; a quoted thing stays whole."""
+def split_items(tokens: Sequence[Token], first: int, last: int, text: str, *, by_name: bool = False) -> list[str]:
+    """Return the things named in a stretch of a request: cut at commas and `and`; a quoted thing stays whole.
+
+    Args:
+        by_name: They are people: whoever is known stands with the full name.
+    """
     items: list[str] = []
     start: int | None = None
     for index in range(first, last + 1):
@@ -329,7 +335,7 @@ def split_items(tokens: Sequence[Token], first: int, last: int, text: str) -> li
         if not is_joint and start is None:
             start = index
         elif is_joint and start is not None:
-            items.append(said_text(tokens, start, index, text))
+            items.append(said_text(tokens, start, index, text, by_name=by_name))
             start = None
     return items
 
@@ -442,7 +448,7 @@ def _clause_lessons(whole: Lesson, tokens: Sequence[Token], parts: Sequence[Clau
         return ()
     ranges = [_token_range(tokens, part) for part in parts]
     owner = _owners(whole.steps, ranges, [step.text for step in plan.steps], [part.text for part in parts])
-    if owner is None:
+    if owner is None or _is_only_written_to(whole.steps, owner):
         return ()
     lessons = []
     for number, (part, (first, last)) in enumerate(zip(parts, ranges)):
@@ -459,6 +465,26 @@ def _clause_lessons(whole: Lesson, tokens: Sequence[Token], parts: Sequence[Clau
         plain = form_of(whole.text, mine_tokens)
         lessons.append(Lesson(whole.demonstration, part.text, form, plain, words, steps, is_part=True))
     return tuple(lessons)
+
+
+_ADDRESS = ("email",)
+
+
+def _is_only_written_to(steps: Sequence[LessonStep], owner: Sequence[int]) -> bool:
+    """Return whether a clause does no more than name whom a later one writes to: "email Fiona and attach the plan".
+
+    Alone it would teach that who says "email Fiona" wants to see her card.
+    """
+    written_to = {
+        (owner[source.step], owner[index])
+        for index, step in enumerate(steps)
+        for value in step.sources.values()
+        if isinstance(value, Several)
+        for source in value.items
+        if isinstance(source, Result) and source.path == _ADDRESS and source.step >= 0
+    }
+    alone = {clause for clause in owner if owner.count(clause) == 1}
+    return any(asked in alone and asked != writing for asked, writing in written_to)
 
 
 def _outside(steps: Sequence[LessonStep], before: Sequence[int]) -> dict[int, int]:
@@ -494,15 +520,18 @@ def _owners(
         vacant = [k for k in range(least, len(parts)) if k not in owner]
         owner[index] = vacant[-1] if vacant else least
     settled = [clause for clause in owner if clause is not None]
-    if len(settled) == len(steps) and any(
+    if len(settled) < len(steps) or set(settled) != set(range(len(parts))) or _needs_later(steps, settled):
+        return None
+    return settled
+
+
+def _needs_later(steps: Sequence[LessonStep], settled: Sequence[int]) -> bool:
+    """Return whether a clause would need a result of a later one."""
+    return any(
         isinstance(s, Result) and settled[s.step] > settled[index]
         for index, step in enumerate(steps)
         for s in flat(step.sources)
-    ):
-        return None  # a clause would need a result of a later one
-    if len(settled) < len(steps) or set(settled) != set(range(len(parts))):
-        return None
-    return settled
+    )
 
 
 def _results(step: LessonStep) -> list[Result]:

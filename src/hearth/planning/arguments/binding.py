@@ -74,12 +74,13 @@ _SLOT_BAR = -3.0
 _SHARED_SLOT = 4.0
 """Price of a slot that another step uses already."""
 _TEXT_TYPES = frozenset({"text", "list[text]", "PersonName", "list[PersonName]", "any"})
-_NAMES_OF_PEOPLE = frozenset({"sender", "from", "recipient", "author", "person", "who", "with"})
+_SENDER = "sender"
+_NAMES_OF_PEOPLE = frozenset({_SENDER, "from", "recipient", "author", "person", "who", "with"})
 """Text parameters that hold a person: `my husband` is replaced with the name there."""
 _NO_NAMES = frozenset(
     listed(
         "i we you me us my our the a an any all some new get got have had receive received come came mail mails email "
-        "emails e-mail e-mails message messages post inbox last latest recent unread not haven't hasn't "
+        "emails e-mail e-mails message messages post inbox last latest recent unread not haven't havent hasn't hasnt "
         "didn't yet still read"
     )
 )
@@ -95,7 +96,7 @@ _CALLED_ALIKE: Mapping[str, frozenset[str]] = {
 }
 """By the last word of a tool's name: what people call the thing that it makes."""
 _TELLS_ITSELF: Mapping[tuple[str, str], Mapping[str, str]] = {
-    ("add_reminder", "text"): {"alarm": "alarm", "wake": "wake up", "waking": "wake up"}
+    ("add_reminder", "text"): {"alarm": "alarm", "wake": "wake up", "waking": "wake up"},
 }
 """What need not be said: an alarm is for being an alarm."""
 _NO_LIST = frozenset(
@@ -166,6 +167,8 @@ class _Filling:
     """Tokens that name a person."""
     changed_by: Mapping[int, frozenset[int]] = field(default_factory=dict)
     """For a look-up: the steps that change what it finds."""
+    openings: list[Opening] = field(default_factory=list)
+    """Results of an earlier clause that are asked for."""
 
     def take(self, step: int, tokens: Iterable[int]) -> None:
         for token in tokens:
@@ -173,6 +176,19 @@ class _Filling:
 
     def is_free(self, token: int, step: int) -> bool:
         return step not in self.taken.get(token, ())
+
+    def sharing_cost(self, token: int, view: str, step: int, *, is_usual: bool) -> float | None:
+        """Return what it costs to use a token once more; None where one value cannot be two arguments of a step.
+
+        Args:
+            is_usual: Whether such a token often fills what it is to fill.
+        """
+        is_free = self.is_free(token, step)
+        if (token, view) in self.views_taken:
+            return 4.0 if is_free else None
+        if not is_free:
+            return 0.0 if is_usual else 4.0
+        return _SHARED_SLOT if token in self.taken else 0.0
 
 
 def bind(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, ToolSpec]) -> Bound:
@@ -183,14 +199,13 @@ def bind(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, ToolSpec])
     """
     manners = unit.reading.manners
     filling = _Filling(unit, unit.words, changed_by=_changed_by(steps, tools))
-    openings: list[Opening] = []
     texts: list[Wanted] = []
     slots: list[tuple[int, Parameter]] = []
     for index, step in enumerate(steps):
         for parameter in tools[step.tool].parameters:
             source = step.sources.get(parameter.name)
             if source is not None and _has_result(source):
-                _fill_result(index, step, parameter, source, filling, manners, openings)
+                _fill_result(index, step, parameter, source, filling, manners)
             elif parameter.enum or canonical(parameter.type) == "boolean":
                 _fill_choice(index, step.tool, parameter, filling, manners)
             elif _slot_views(parameter) or _is_slotted(manners.of(step.tool, parameter.name)):
@@ -202,8 +217,45 @@ def bind(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, ToolSpec])
     for index, parameter in sorted(slots, key=lambda s: not s[1].is_required):
         _fill_slot(index, steps[index].tool, parameter, filling, manners)
     _fill_texts(steps, texts, filling, manners)
+    _fill_writers(steps, filling, tools)
+    _fill_unread(steps, filling, tools)
     _fill_beside_results(steps, filling, tools)
-    return _assembled(steps, filling, tuple(openings))
+    return _assembled(steps, filling)
+
+
+_MAILS = frozenset(listed("mail mails email emails e-mail e-mails message messages"))
+_READ, _NOT = frozenset(listed("read opened seen")), frozenset(listed("haven't havent not never didn't didnt"))
+_UNREAD_ONLY = "unread_only"
+_WHICH = frozenset(listed("'s s last latest newest new recent most first unread long other next"))
+
+
+def _fill_writers(steps: Sequence[LessonStep], filling: _Filling, tools: Mapping[str, ToolSpec]) -> None:
+    """Fill in whose mails are looked up where no words for it were found: "read Ida's last mail" is of nobody else."""
+    words = filling.words
+    for index, step in enumerate(steps):
+        if tools[step.tool].parameter(_SENDER) is None or (index, _SENDER) in filling.values:
+            continue
+        for place, word in enumerate(words):
+            after = place + 1
+            while after < len(words) and words[after] in _WHICH:
+                after += 1
+            if word == "<name>" and words[after : after + 1] and words[after] in _MAILS and place not in filling.taken:
+                tokens = filling.unit.tokens
+                filling.values[index, _SENDER] = said_text(tokens, place, place + 1, filling.unit.text)
+                filling.take(index, [place])
+                break
+
+
+def _fill_unread(steps: Sequence[LessonStep], filling: _Filling, tools: Mapping[str, ToolSpec]) -> None:
+    """Look up only mails not read yet where the words say so: "any new emails", "mail I haven't read"."""
+    words = filling.words
+    is_new = any(word == "new" and _MAILS.intersection(words[k + 1 : k + 2]) for k, word in enumerate(words))
+    is_unopened = any(word in _READ and _NOT.intersection(words[max(0, k - 3) : k]) for k, word in enumerate(words))
+    if not (is_new or is_unopened or "unread" in words):
+        return
+    for index, step in enumerate(steps):
+        if tools[step.tool].parameter(_UNREAD_ONLY) is not None:
+            filling.values[index, _UNREAD_ONLY] = True
 
 
 def _changed_by(steps: Sequence[LessonStep], tools: Mapping[str, ToolSpec]) -> dict[int, frozenset[int]]:
@@ -222,7 +274,6 @@ def _changed_by(steps: Sequence[LessonStep], tools: Mapping[str, ToolSpec]) -> d
 def bind_alike(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, ToolSpec]) -> Bound:
     """Fill the steps of a lesson that reads word for word like `unit`: each value is at the lesson's place."""
     filling = _Filling(unit, unit.words)
-    openings: list[Opening] = []
     for index, step in enumerate(steps):
         for name, source in step.sources.items():
             parameter = tools[step.tool].parameter(name)
@@ -234,7 +285,7 @@ def bind_alike(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, Tool
                 if not isinstance(item, Result):
                     values += _values_at(index, item, parameter, filling)
                 elif item.step <= OUTSIDE:
-                    openings.append(Opening(index, name, item, isinstance(source, Several), is_exact=True))
+                    filling.openings.append(Opening(index, name, item, isinstance(source, Several), is_exact=True))
                 else:
                     values.append(Ref(item.step, item.path))
             is_list = canonical(parameter.type).startswith("list[") and not isinstance(source, Result)
@@ -242,9 +293,9 @@ def bind_alike(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, Tool
                 filling.runs[index] = values
             if values:
                 filling.values[index, name] = values if is_list else values[0]
-            elif parameter.is_required and not any(o.step == index and o.parameter == name for o in openings):
+            elif parameter.is_required and not any(o.step == index and o.parameter == name for o in filling.openings):
                 filling.missing.append((step.tool, name))
-    return _assembled(steps, filling, tuple(openings))
+    return _assembled(steps, filling)
 
 
 def _values_at(index: int, source: Source, parameter: Parameter, filling: _Filling) -> list[Argument]:
@@ -260,7 +311,8 @@ def _values_at(index: int, source: Source, parameter: Parameter, filling: _Filli
         return []
     filling.take(index, range(source.first, source.last))
     if source.is_list:
-        return list(split_items(tokens, source.first, source.last, text))
+        is_people = "PersonName" in canonical(parameter.type)
+        return list(split_items(tokens, source.first, source.last, text, by_name=is_people))
     kind = canonical(parameter.type).removeprefix("list[").removesuffix("]")
     meant = (_converted(tokens[source.first], view, parameter) for view in _VIEWS.get(kind, ()))
     found = [cast(Argument, value) for value in meant if value is not None]
@@ -292,7 +344,6 @@ def _fill_result(
     source: Source,
     filling: _Filling,
     manners: Manners,
-    openings: list[Opening],
 ) -> None:
     items = source.items if isinstance(source, Several) else (source,)
     manner = manners.of(step.tool, parameter.name)
@@ -303,7 +354,7 @@ def _fill_result(
         path = _path(item, manner, filling.words)
         if item.step <= OUTSIDE:
             opening = Result(item.step, path, item.tool)
-            openings.append(Opening(index, parameter.name, opening, isinstance(source, Several)))
+            filling.openings.append(Opening(index, parameter.name, opening, isinstance(source, Several)))
         else:
             values.append(Ref(item.step, path))
     if values:
@@ -413,8 +464,10 @@ def _is_slotted(manner: Manner | None) -> bool:
 _BEFORE = frozenset(listed("before beforehand b4 earlier ahead prior"))
 
 
-def _fill_slot(index: int, tool: str, parameter: Parameter, filling: _Filling, manners: Manners) -> None:
-    """Fill a parameter from the slot that fits best by kind, by the words around it and by order."""
+def _best_slot(
+    index: int, tool: str, parameter: Parameter, filling: _Filling, manners: Manners
+) -> tuple[float, int, str] | None:
+    """Return the slot that fits a parameter best: its score, its token, and which of its values is meant."""
     manner = manners.of(tool, parameter.name)
     levels = manners.levels(tool, parameter.name)
     best: tuple[float, int, str] | None = None
@@ -426,16 +479,17 @@ def _fill_slot(index: int, tool: str, parameter: Parameter, filling: _Filling, m
             continue  # "move the class to Friday": Friday is where it goes, not where it is
         score = _W_EDGE * left_odds(levels, filling.words, place)
         score += _W_USED * content_odds(levels[-1:], token.word) if manner else 0.0
-        if (place, view) in filling.views_taken:
-            if not filling.is_free(place, index):
-                continue  # one value cannot be two arguments of a step
-            score -= 4.0
-        elif not filling.is_free(place, index):
-            score -= 0.0 if manner is not None and manner.views.get(token.word) else 4.0
-        elif place in filling.taken:
-            score -= _SHARED_SLOT
-        if best is None or score > best[0]:
-            best = (score, place, view)
+        is_usual = manner is not None and bool(manner.views.get(token.word))
+        cost = filling.sharing_cost(place, view, index, is_usual=is_usual)
+        if cost is not None and (best is None or score - cost > best[0]):
+            best = (score - cost, place, view)
+    return best
+
+
+def _fill_slot(index: int, tool: str, parameter: Parameter, filling: _Filling, manners: Manners) -> None:
+    """Fill a parameter from the slot that fits best by kind, by the words around it and by order."""
+    manner = manners.of(tool, parameter.name)
+    best = _best_slot(index, tool, parameter, filling, manners)
     if (
         best is not None
         and best[2] == "end"
@@ -552,7 +606,7 @@ def _fill_texts(steps: Sequence[LessonStep], texts: Sequence[Wanted], filling: _
         if view is not None:
             filling.values[place] = view
         elif one.is_list:
-            filling.values[place] = list(split_items(tokens, stretch.first, stretch.last, text))
+            filling.values[place] = list(split_items(tokens, stretch.first, stretch.last, text, by_name=one.is_name))
         elif steps[one.step].is_many and stretch.last - stretch.first == 1:
             named = _run(filling, stretch.first)
             filling.take(one.step, named)
@@ -611,7 +665,7 @@ def _text_view(filling: _Filling, stretch: Stretch, manner: Manner | None) -> st
 # ── Putting it together ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _assembled(steps: Sequence[LessonStep], filling: _Filling, openings: tuple[Opening, ...]) -> Bound:
+def _assembled(steps: Sequence[LessonStep], filling: _Filling) -> Bound:
     """Build the plan's steps: those that stand for several are repeated, references renumbered."""
     places: dict[int, list[int]] = {}
     n = 0
@@ -630,7 +684,7 @@ def _assembled(steps: Sequence[LessonStep], filling: _Filling, openings: tuple[O
                 name = next(name for (owner, name) in filling.values if owner == index)
                 mine[name] = filling.runs[index][number]
             result.append(Step(step.tool, mine, after, said))
-    moved = tuple(replace(o, step=places[o.step][0]) for o in openings)
+    moved = tuple(replace(o, step=places[o.step][0]) for o in filling.openings)
     return Bound(result, tuple(filling.missing), moved, frozenset(filling.taken), tuple(filling.scores))
 
 

@@ -7,11 +7,12 @@ Counts are made from the newest lessons when they are first needed, so that a st
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -33,7 +34,7 @@ _CLOSERS = listed("and then please pls thanks")
 _PAUSES = listed(", ; : . ! ?")
 
 # The numbers below were set by cross-validation on the shipped demonstrations
-# (packages/hearth-bench/hearth_bench/measure/planning/recall_at_size.py reports it).
+# (packages/hearth-bench/hearth_bench/measure/planning/speed/recall_at_size.py reports it).
 _N_PER_TOOL = 120
 """Number of lessons counted per tool, the newest."""
 _N_PER_TOOL_GENERAL, _N_GENERAL = 15, 1_200
@@ -271,6 +272,18 @@ class Manners:
         for tool in tools:
             self._tools.pop(tool, None)
             self._general = None  # not without a change: it is counted over a thousand lessons
+
+    @contextlib.contextmanager
+    def counting_anew(self, tools: Iterable[str]) -> Iterator[None]:
+        """Count `tools` anew meanwhile, from a book that leaves some lessons out; the general counts stay."""
+        apart = set(tools)
+        kept = {tool: self._tools.pop(tool) for tool in apart if tool in self._tools}
+        try:
+            yield
+        finally:
+            for tool in apart:
+                self._tools.pop(tool, None)
+            self._tools |= kept
 
     def _of_tool(self, tool: str) -> _ToolManner:
         found = self._tools.get(tool)

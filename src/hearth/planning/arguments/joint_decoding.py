@@ -160,6 +160,15 @@ def _in_turn(values: Sequence[Choice], k: int, n: int, anchors: Sequence[Choice]
     return before[-1] if before else values[0]
 
 
+def _free_pieces(one: Evidence, first: Choice, taken: Mapping[str, Sequence[Choice]]) -> list[Choice]:
+    """Return the pieces of a list that its parameter may take in turn: those that no other parameter uses."""
+    pieces = [choice for choice in one.choices if choice.is_piece]
+    if not pieces or not (first.is_piece or first.overlaps(pieces[0])):
+        return []
+    others = [value for name, values in taken.items() if name != one.parameter.name for value in values]
+    return [piece for piece in pieces if not any(piece.overlaps(other) for other in others)]
+
+
 def _turns(evidence: Sequence[Evidence], first: Mapping[str, Choice | None], most: int = 0) -> dict[str, list[Choice]]:
     """Return the values that each parameter takes in turn, in the order of the text.
 
@@ -171,13 +180,9 @@ def _turns(evidence: Sequence[Evidence], first: Mapping[str, Choice | None], mos
         mine = taken.get(one.parameter.name)
         if not mine or mine[0].place is None:
             continue
-        pieces = [choice for choice in one.choices if choice.is_piece]
-        if pieces and (mine[0].is_piece or mine[0].overlaps(pieces[0])):
-            others = [value for name, values in taken.items() if name != one.parameter.name for value in values]
-            free = [piece for piece in pieces if not any(piece.overlaps(other) for other in others)]
-            if len(free) > 1:
-                taken[one.parameter.name] = free
-                continue
+        if len(pieces := _free_pieces(one, mine[0], taken)) > 1:
+            taken[one.parameter.name] = pieces
+            continue
         least = mine[0].score + (_LEAST_IN_TURN if most else _LEAST_FURTHER)
         for choice in one.choices:
             if choice.place is None or choice.score < least or (most and len(mine) >= most):

@@ -31,7 +31,7 @@ from hearth.planning.arguments.context_counts import (
 from hearth.types import Parameter
 
 # Set by cross-validation on the shipped demonstrations
-# (packages/hearth-bench/hearth_bench/measure/planning/recall_at_size.py reports the result).
+# (packages/hearth-bench/hearth_bench/measure/planning/speed/recall_at_size.py reports the result).
 _W_LEFT, _W_RIGHT, _W_CONTENT = 0.8, 0.4, 1.0
 _QUOTED_ODDS = 3.0
 _MAX_CONTENT = 9.0
@@ -47,6 +47,11 @@ _LEAST_ENDS, _MOSTLY = 20, 0.75
 """Least demonstrations by which an argument is known to end requests, and least share of those it ends."""
 _N_EDGES, _N_STRETCHES = 12, 6
 
+_LISTS, _ONTO = (
+    frozenset(listed("list lists checklist checklists")),
+    frozenset(listed("to on onto into in from off for called named")),
+)
+_SAYS_AN_ADDRESS = frozenset(listed("address lives live living at in : is to from"))
 _PRONOUNS = frozenset(
     listed("it them they him her he she that this these those one there then me you us everything everyone")
 )
@@ -189,7 +194,7 @@ def _options(wanted: Wanted, reading: Reading, taken: Mapping[int, set[int]]) ->
             if last <= first:
                 continue
             cut = _trimmed(wanted, words, first, last)
-            if cut is None or (own and any(k in own for k in range(*cut))):
+            if cut is None or (own and any(k in own for k in range(*cut))) or _is_none_said(wanted, words, *cut):
                 continue
             if cut not in shapes:
                 shape = _shape_odds(wanted, words[cut[0] : cut[1]], manner, reading.has_name, cut[0] == 0)
@@ -271,6 +276,19 @@ def _ends_requests(manner: Manner | None) -> bool:
     return n_all >= _LEAST_ENDS and n_last >= _MOSTLY * n_all
 
 
+def _is_none_said(wanted: Wanted, words: Sequence[str], first: int, last: int) -> bool:
+    """Return whether nothing says that words are what they would be: a postal address has a number or a word for it
+    ("gardener" is none), and of a list one speaks or puts something on it ("we need bin bags")."""
+    if wanted.parameter.name == "list":
+        is_person = words[first:last] == ("<name>",)
+        return _LISTS.isdisjoint(words) and (is_person or _ONTO.isdisjoint(words[max(0, first - 3) : first]))
+    if wanted.parameter.name != "address" or any(
+        word == "<number>" or word[:1].isdigit() for word in words[first:last]
+    ):
+        return False
+    return not _SAYS_AN_ADDRESS.intersection(words[max(0, first - 3) : first])
+
+
 def _shape_odds(wanted: Wanted, words: Sequence[str], manner: Manner | None, has_name: bool, is_leading: bool) -> float:
     """Score the shape of a stretch: a quoted text is an argument, a pronoun is not, a name is short."""
     if all(word in _PRONOUNS or word in FUNCTION_WORDS for word in words):
@@ -283,8 +301,11 @@ def _shape_odds(wanted: Wanted, words: Sequence[str], manner: Manner | None, has
         known = manner is not None and (manner.inside[words[0]] or manner.views.get(words[0]))
         if words[0] not in _OWN_VALUES and not known:
             return -6.0
-    if not wanted.is_name:
-        return 0.0
+    return _name_odds(words, has_name) if wanted.is_name else 0.0
+
+
+def _name_odds(words: Sequence[str], has_name: bool) -> float:
+    """Score the shape of a name: one name the request marks, else two words at most."""
     if any(word.startswith("<") and word not in ("<name>", "<quoted>") for word in words):
         return -8.0
     n_names = sum(word == "<name>" for word in words)
@@ -301,13 +322,19 @@ def _trimmed(wanted: Wanted, words: Sequence[str], first: int, last: int) -> tup
     while first < last and (words[first] in _TRIM_STARTS or words[first] in _LOOSE_STARTS):
         first += 1
     if wanted.is_name:
-        if (named := [k for k in range(first, last) if words[k] == "<name>"]) and len(named) == 1:
-            last = named[0] + 1  # "tell <name> yeah, that works"
-        while first < last and words[first] in KNOWN_WORDS and words[first] not in _TITLES:
-            first += 1
-        while first < last and words[last - 1] in KNOWN_WORDS and words[last - 1] not in _TITLES:
-            last -= 1
+        first, last = _trimmed_name(words, first, last)
     elif wanted.is_lookup:
         while last - first > 1 and (words[last - 1] in _TAIL_VERBS or words[last - 1] in _STAND_INS):
             last -= 1
     return (first, last) if first < last else None
+
+
+def _trimmed_name(words: Sequence[str], first: int, last: int) -> tuple[int, int]:
+    """Strip what is no part of a name: what stands after the only one, and words that are common in requests."""
+    if (named := [k for k in range(first, last) if words[k] == "<name>"]) and len(named) == 1:
+        last = named[0] + 1  # "tell <name> yeah, that works"
+    while first < last and words[first] in KNOWN_WORDS and words[first] not in _TITLES:
+        first += 1
+    while first < last and words[last - 1] in KNOWN_WORDS and words[last - 1] not in _TITLES:
+        last -= 1
+    return first, last

@@ -237,13 +237,16 @@ class Saying:
         best = max(self._slots, key=lambda s: min(s.end, end) - max(s.start, start), default=None)
         return best if best is not None and best.start < end and best.end > start else None
 
+    def _pieces(self, start: int, end: int) -> list[str]:
+        """Return what is listed in a stretch, by its quotation marks or by commas and "and"."""
+        quoted = [a or b for a, b in _QUOTED.findall(self.text[max(0, start - 1) : end + 1])]
+        pieces = quoted if len(quoted) > 1 else _JOINT.split(self.text[start:end])
+        stripped = [piece.strip(_EDGES) for piece in pieces]
+        return [re.sub(r"^(?:and|or)\s+", "", piece, flags=re.IGNORECASE) for piece in stripped if piece]
+
     def items(self, start: int, end: int, kind: str) -> list[Argument] | None:
         """Return the things named in a stretch, each of type `kind`; None when one is of another type."""
-        said = self.text[start:end]
-        quoted = [a or b for a, b in _QUOTED.findall(self.text[max(0, start - 1) : end + 1])]
-        pieces = quoted if len(quoted) > 1 else _JOINT.split(said)
-        named = [piece.strip(_EDGES) for piece in pieces]
-        named = [re.sub(r"^(?:and|or)\s+", "", piece, flags=re.IGNORECASE) for piece in named if piece]
+        said, named = self.text[start:end], self._pieces(start, end)
         if kind in (*NUMBERS, "any") and re.fullmatch(r"[\d\s.,x×-]+(?:to\s[\d\s.]+)?", said):
             named = re.findall(r"-?\d+(?:\.\d+)?", re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", said))
         if kind in NUMBERS or (kind == "any" and named and all(number_in(p) is not None for p in named)):

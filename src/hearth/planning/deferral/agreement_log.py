@@ -131,16 +131,7 @@ def _is_free(spec: ToolSpec | None, name: str) -> bool:
 
 
 def comparison(
-    request: Request,
-    plan: Plan,
-    teacher: str,
-    answer: Plan | Refusal,
-    tools: Mapping[str, ToolSpec],
-    *,
-    share: float = 1.0,
-    is_drawn: bool = False,
-    episode: str = "",
+    request: Request, plan: Plan, teacher: str, answer: Plan | Refusal, tools: Mapping[str, ToolSpec]
 ) -> Comparison:
     """Compare a plan with the teacher's answer."""
-    right = agrees(plan, answer, tools)
-    return Comparison(request.text, plan.planner, plan, teacher, answer, right, share, is_drawn, episode)
+    return Comparison(request.text, plan.planner, plan, teacher, answer, agrees(plan, answer, tools))

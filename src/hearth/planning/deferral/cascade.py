@@ -7,16 +7,15 @@ sure is sure enough is learned for each planner from how often its plans were th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from hearth.config import Settings
 from hearth.errors import CancelledError, ConfigError, MissingExtraError, PlannerError, StoreError
 from hearth.planning.deferral.agreement_log import Agreements, comparison
 from hearth.planning.deferral.thresholds import Costs, is_drawn, is_sure, learn_threshold
-from hearth.planning.retrieval.recall_planner import OWNERS_WORD
 from hearth.protocols import Planner
 from hearth.storage.database import Store
-from hearth.types import Context, Plan, Refusal, Request, ToolSpec
+from hearth.types import OWNERS_WORD, Context, Plan, Refusal, Request, ToolSpec
 
 CONFIDENT = 0.7
 """A complete plan at least this confident is taken without asking the next planner, until a threshold is learned."""
@@ -38,6 +37,19 @@ class Draft:
     """Error to raise when nobody has an answer."""
 
 
+@dataclass(frozen=True, slots=True)
+class Comparing:
+    """How plans are compared with the teacher's."""
+
+    agreements: Agreements
+    """Where comparisons are written down, and thresholds are learned from."""
+    costs: Costs = field(default_factory=Costs)
+    """Costs of questions and mistakes, as the owner says."""
+    share: float = 0.0
+    """Share of the requests put to the teacher by lot although a planner was sure: without them nobody knows how often
+    a sure plan is wrong."""
+
+
 class Cascade:
     """A `protocols.Planner` made of others, cheapest first (the home's own, a language model as teacher)."""
 
@@ -49,27 +61,20 @@ class Cascade:
         *,
         confident: float = CONFIDENT,
         teacher: Planner | None = None,
-        agreements: Agreements | None = None,
-        costs: Costs | None = None,
-        compared_share: float = 0.0,
+        comparing: Comparing | None = None,
     ) -> None:
         """Build the cascade; `planners` are in the order they are asked.
 
         Args:
             confident: In [0, 1]; for planners of which too little is known.
             teacher: Asked last, when nobody was sure.
-            agreements: Where comparisons with the teacher are written down and thresholds are learned from; None learns
-                nothing.
-            costs: Costs of questions and mistakes, as the owner says.
-            compared_share: Share of the requests put to the teacher by lot although a planner was sure: without them
-                nobody knows how often a sure plan is wrong.
+            comparing: Compares plans with the teacher's and learns thresholds from that; None learns nothing.
         """
         self.planners = tuple(planners)
         self.teacher = teacher
         self.confident = confident
-        self._agreements = agreements
-        self._costs = costs or Costs()
-        self._compared_share = compared_share if teacher is not None and agreements is not None else 0.0
+        self._comparing = comparing
+        self._compared_share = comparing.share if teacher is not None and comparing is not None else 0.0
         self._thresholds: dict[str, float | None] = {}
 
     def threshold(self, planner: str) -> float | None:
@@ -77,10 +82,10 @@ class Cascade:
 
         None while too little is known: `confident` holds.
         """
-        if self._agreements is None or self.teacher is None:
+        if self._comparing is None or self.teacher is None:
             return None
         if planner not in self._thresholds:
-            learnt = learn_threshold(self._agreements.outcomes(planner), self._costs)
+            learnt = learn_threshold(self._comparing.agreements.outcomes(planner), self._comparing.costs)
             self._thresholds[planner] = None if learnt is None else learnt.value
         return self._thresholds[planner]
 
@@ -99,7 +104,8 @@ class Cascade:
         """Ask the planners on the device, without the teacher. Never raises PlannerError: `settle` does."""
         best: Plan | Refusal | None = None
         failure = PlannerError("no planner is set up; name one under [models] in hearth.toml")
-        drawn = is_drawn(f"{request.now.isoformat()} {request.text}", self._compared_share)
+        share = 0.0 if request.asked_by else self._compared_share
+        drawn = is_drawn(f"{request.now.isoformat()} {request.text}", share)
         proposed: list[Plan] = []
         for planner in self.planners:
             try:
@@ -147,12 +153,12 @@ class Cascade:
         tools: Mapping[str, ToolSpec],
         drawn: bool,
     ) -> None:
-        if self._agreements is None or self.teacher is None:
-            return
+        if self._comparing is None or self.teacher is None or request.asked_by:
+            return  # of what a program asks nothing is learnt
         for plan in proposed:
             share = max(self._compared_share, 1e-6) if self._is_sure(plan) else 1.0
-            made = comparison(request, plan, self.teacher.name, answer, tools, share=share, is_drawn=drawn)
-            self._agreements.note(made)
+            made = comparison(request, plan, self.teacher.name, answer, tools)
+            self._comparing.agreements.note(replace(made, share=share, is_drawn=drawn))
             self._thresholds.pop(plan.planner, None)
 
 
@@ -179,8 +185,7 @@ def cascade_of(settings: Settings, store: Store, recall: Planner, teacher: Plann
         [recall],
         confident=settings.planning.ask_below,
         teacher=teacher,
-        agreements=Agreements(store) if teacher is not None else None,
-        costs=costs_of(settings),
+        comparing=Comparing(Agreements(store), costs_of(settings)) if teacher is not None else None,
     )
 
 

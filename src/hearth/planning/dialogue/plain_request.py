@@ -17,7 +17,7 @@ import re
 
 from hearth.language.temporal.time_words import WEEKDAYS
 from hearth.language.text.tokens import NUMBER_WORDS, listed
-from hearth.planning.dialogue.relative_levels import with_its_level
+from hearth.planning.dialogue.references.relative_levels import with_its_level
 
 _EDITING = re.compile(
     r"\s*(?:\.\.\.|…|—|–|-\s|,|;)\s*(?:(?:oh|er|uh|um),?\s+)?"
@@ -205,9 +205,65 @@ def without_gaps(text: str) -> str:
     return f"{found['before']}{found['verb']} {one} and {found['verb'].lower()} {other}{found['after']}"
 
 
+_VERBLESS = re.compile(
+    rf"\s*(?P<what>(?:(?:the|my|our)\s+)?(?:(?!(?:turn|switch|put|set|make|get|leave|keep|dim|is|are|was|did|has|have|when|what|"
+    rf"who|where|why|how|remind|tell|if|open|close|shut|lock|unlock|raise|lower|pull)\b)[\w'’-]+\s+){{0,3}}?(?:{_OF_DEVICES}))\s+"
+    r"(?P<way>on|off|up|down)(?=\s+(?:to|by|and|then)\b)",
+    re.IGNORECASE,
+)
+_TAKEN_BACK_WHOLE = re.compile(
+    r".{3,200}?(?:\s+-+\s*|\s*[—–…,;]\s*|\s*\.\.\.\s*|\s+)(?:no|nah|nope|actually|oh)\b,?\s+(?:(?:wait|just|actually|better),?\s+)+"
+    r"(?=(?:add|put|set|remind|send|email|tell|move|cancel|book|turn|switch|make(?!\s+(?:it|that)\b)|write|note|delete|remove|take|call|ask)\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+_OWNED_PLURAL = re.compile(
+    r"\b(birthday|number|email|address|postcode)s\s+(?=(?:now\s+)?(?:\d|\+|the\s+\d))", re.IGNORECASE
+)
+_BIRTHDAY = re.compile(r"\bb-?day(?P<plural>['’]?s)?\b", re.IGNORECASE)
+_NEW_LIST = re.compile(
+    r"\s*(?:please\s+)?(?:(?:start|make|create|begin|open|set\s+up)\s+(?:me\s+)?(?:a|an|another)\s+(?:new\s+)?|(?:a\s+)?new\s+)list\s+"
+    r"(?:called|named|titled)?\s*(?P<name>(?!(?:for|of|with|to|and|on)\b)[^,.;:?]{2,40}?)\s*(?:\bwith|:)\s+(?P<items>\S.*?)"
+    r"(?:\s+(?:on|in)\s+it)?\s*[.!]*\s*",
+    re.IGNORECASE,
+)
+_IN_THE_DIARY = re.compile(
+    r"(?P<order>\s*(?:(?:please|can\s+you|could\s+you)\s+)*(?:put|pop|stick|add|write|enter|note|jot)(?:\s+down)?\s+"
+    r"(?:in|into|on|to)\s+(?:my|the|our)\s+(?:diary|calendar))(?!\s*(?:[:,;.?!]|$|(?:that|for|on|at|and|app)\b))",
+    re.IGNORECASE,
+)
+"""Where something goes, said before what it is: "put in the diary chess with Ida"."""
+_MEALTIME = re.compile(r"\b(lunch|dinner|tea)\s+time\b", re.IGNORECASE)
+
+
+def with_verb(text: str) -> str:
+    """Return an order to a device that begins with the device as one that begins with a verb: "heating up to 21"."""
+    found = _VERBLESS.match(text)
+    return f"turn {text.lstrip()}" if found is not None else text
+
+
+def without_first_try(text: str) -> str:
+    """Return the order that stands in the place of one before it: "put … - nah just put gin on the list"."""
+    found = _TAKEN_BACK_WHOLE.match(text)
+    return text[found.end() :] if found is not None else text
+
+
+def with_list_named(text: str) -> str:
+    """Return a new list as what is put on it: "start a list called beach with towels on it" adds towels to a list."""
+    found = _NEW_LIST.fullmatch(text)
+    return text if found is None else f"add {found['items']} to the {found['name']} list"
+
+
+def as_written(text: str) -> str:
+    """Return what is typed short or without its mark as it is meant: "her birthdays 3 June", "monday dinner time"."""
+    text = _IN_THE_DIARY.sub(r"\g<order>:", text, count=1) if _IN_THE_DIARY.match(text) else text
+    text = _BIRTHDAY.sub(lambda found: f"birthday{found['plural'] or ''}", text)
+    return _MEALTIME.sub(r"\1time", _OWNED_PLURAL.sub(r"\1 is ", text))
+
+
 def plainly(text: str) -> str:
     """Return a request as it is meant; unchanged where it is plain already. A run of blanks is one."""
     text = _RUN_OF_BLANKS.sub(" ", text)
     if len(text) > _LONGEST:
         return text
-    return with_its_level(without_gaps(without_remarks(with_its_topic(without_repairs(text)))))
+    said = without_remarks(with_its_topic(without_repairs(without_first_try(with_list_named(as_written(text))))))
+    return with_its_level(with_verb(without_gaps(said)))

@@ -7,7 +7,8 @@ for requests it was not learned from.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from hearth.planning.ranking.candidates import Counts, Evidence, Floats, Known, 
 from hearth.planning.ranking.features import FloatRows, Reading
 from hearth.planning.ranking.logistic import Weigher
 from hearth.planning.ranking.neighbours import Neighbourhood
-from hearth.planning.ranking.unseen_tools import SIGNS, Looks, ToolTexts, Transfer, by_text, stranger_signs
+from hearth.planning.ranking.unseen_tools import SIGNS, Looks, TextSigns, ToolTexts, Transfer, by_text
 from hearth.protocols import Proposal
 
 _N_NEIGHBOURS = 15
@@ -44,31 +45,44 @@ class ViewOptions:
     text_trust: float
 
 
+class Case(NamedTuple):
+    """One request with what is known of it; of a demonstration, what would be known had it not been taught."""
+
+    predicted: FloatRows
+    """The heads' outputs for the whole text, shape [n_outputs]."""
+    clauses: FloatRows
+    """Their outputs for its clauses, shape [n_clauses, n_clause_outputs]."""
+    reading: Reading
+    proposal: Proposal | None = None
+    own: tuple[int, Sequence_] | None = None
+    """Its row and sequence, when it was taught itself and is to be judged as if it had not been."""
+    strangers: tuple[NDArray[np.int64], Floats] | None = None
+    """Result of `View.strangers`, if it was computed already."""
+    gold: Sequence_ = ()
+    """The right sequence of a demonstration."""
+
+
+@dataclass(eq=False)
 class View:
     """Evidence from all but the hidden demonstrations. Immutable; rebuilt when anything is learned or removed."""
 
-    def __init__(
-        self,
-        names: Sequence[str],
-        texts: ToolTexts,
-        outputs: Outputs,
-        counts: Counts,
-        neighbourhood: Neighbourhood,
-        options: ViewOptions,
-        hidden: NDArray[np.bool_] | None = None,
-    ) -> None:
-        """Build a view.
+    names: Sequence[str]
+    """Tools on offer."""
+    texts: ToolTexts
+    outputs: Outputs
+    counts: Counts
+    """Counts of what is not hidden."""
+    neighbourhood: Neighbourhood
+    options: ViewOptions
+    hidden: NDArray[np.bool_] | None = None
+    """Rows of the neighbourhood that are left out."""
+    place: dict[str, int] = field(init=False)
 
-        Args:
-            names: Tools on offer.
-            counts: Counts of what is not hidden.
-            hidden: Rows of the neighbourhood that are left out.
-        """
-        self.names, self.texts, self.counts, self.neighbourhood = names, texts, counts, neighbourhood
-        self.options, self.hidden = options, hidden
+    def __post_init__(self) -> None:
+        names, counts = self.names, self.counts
         self.place = {name: place for place, name in enumerate(names)}
-        text = {name: column for column, name in enumerate(outputs.text)}
-        clause = {name: column for column, name in enumerate(outputs.clause)}
+        text = {name: column for column, name in enumerate(self.outputs.text)}
+        clause = {name: column for column, name in enumerate(self.outputs.clause)}
         is_taught = [name in counts.tools for name in names]
         self._text = np.array([text.get("t " + n, -1) if t else -1 for n, t in zip(names, is_taught)], dtype=np.int64)
         self._clause = np.array([clause.get(n, -1) if t else -1 for n, t in zip(names, is_taught)], dtype=np.int64)
@@ -77,40 +91,28 @@ class View:
         links = ((link, text.get(f"l {link[0]} > {link[1]}")) for link in counts.links)
         self._links = {link: column for link, column in links if column is not None}
         self._known = Known(counts, self.place, self._links)
-        self._usual = neighbourhood.usual()
-        self._transfer = Transfer(texts.vectors, self._uses >= options.text_trust)
+        transfer = Transfer(self.texts.vectors, self._uses >= self.options.text_trust)
+        self._text_signs = TextSigns(self.texts, self.neighbourhood.usual(), transfer)
 
-    def evidence(
-        self,
-        predicted: FloatRows,
-        clauses: FloatRows,
-        reading: Reading,
-        weigher: Weigher | None,
-        proposal: Proposal | None = None,
-        own: tuple[int, Sequence_] | None = None,
-        strangers: tuple[NDArray[np.int64], Floats] | None = None,
-    ) -> tuple[Evidence, NDArray[np.int64]]:
+    def evidence(self, case: Case, weigher: Weigher | None) -> tuple[Evidence, NDArray[np.int64]]:
         """Judge one request by the heads' outputs for it and its likeness to what was taught.
 
         Args:
-            predicted: For the whole text, shape [n_outputs].
-            clauses: For its clauses, shape [n_clauses, n_clause_outputs].
             weigher: How far texts of tools are trusted.
-            own: Its row and sequence, when it was taught itself and is to be judged as if it had not been.
-            strangers: Result of the method `strangers`, if it was computed already.
         Returns:
             The evidence, and rows of the nearest demonstrations.
         """
-        left_out = own[1] if own is not None else None
-        hidden = self._hidden_from(own)
+        predicted, reading = case.predicted, case.reading
+        left_out = case.own[1] if case.own is not None else None
+        hidden = self._hidden_from(case.own)
         nearest, alike = self.neighbourhood.nearest(reading, _N_NEIGHBOURS, hidden)
         weights = np.exp((alike - alike[:1]) * _SHARPNESS)
         weights = weights / max(float(weights.sum()), 1e-12)
         sequences = [(self.neighbourhood.sequences[row], float(w)) for row, w in zip(nearest, weights)]
         neighbours = [(s, w) for s, w in sequences if all(tool in self.place for tool in s)]
-        looks, said = self.looks(predicted, clauses, neighbours)
+        looks, said = self.looks(predicted, case.clauses, neighbours)
         uses = self.uses_without(left_out)
-        rows, signs = self.strangers(looks, reading, uses) if strangers is None else strangers
+        rows, signs = self.strangers(looks, reading, uses) if case.strangers is None else case.strangers
         scores = (looks.whole.copy(), looks.best.copy(), looks.any.copy())
         if len(rows):
             self._blend(scores, rows, by_text(weigher, signs), uses)
@@ -127,7 +129,7 @@ class View:
             neighbours if self.options.use_neighbours else [],
             float(alike[0]) if len(alike) else 0.0,
             self._rarity(uses),
-            proposal,
+            case.proposal,
             left_out,
         )
         return evidence, nearest
@@ -170,7 +172,7 @@ class View:
         if not len(rare):
             return rare, np.zeros((0, len(SIGNS)))
         few = trust / (trust + uses[rare])
-        return stranger_signs(self.texts, self._usual, self._transfer, reading, looks, rare, few)
+        return self._text_signs.of(reading, looks, rare, few)
 
     def _rarity(self, uses: Floats) -> Floats:
         trust = self.options.text_trust

@@ -43,7 +43,7 @@ from hearth.planning.ranking.candidates import Counts, Evidence, Grounds, Sequen
 from hearth.planning.ranking.evidence_features import features
 from hearth.planning.ranking.examples import Taught, step_texts, targets_of, taught_of
 from hearth.planning.ranking.features import FloatRows, Reader, Reading
-from hearth.planning.ranking.leave_out import Outputs, View, ViewOptions
+from hearth.planning.ranking.leave_out import Case, Outputs, View, ViewOptions
 from hearth.planning.ranking.logistic import chance
 from hearth.planning.ranking.neighbours import Neighbourhood
 from hearth.planning.ranking.ranker_options import StudentOptions
@@ -87,6 +87,16 @@ class Ranking:
             return 0.0
         mine = self.candidates[place].tools
         return sum(one.probability * overlap(mine, one.tools) for one in self.candidates)
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """What a student had taken over from others when it was saved."""
+
+    proposer: Proposer | None = None
+    """The model it had adopted; without it, or with another, the rest is weighed anew without it."""
+    prior: Statistics | None = None
+    """The prior it began with; without it, or with another, the weights are solved anew."""
 
 
 class Student:
@@ -464,14 +474,9 @@ class Student:
         encoder: Encoder,
         tools: Mapping[str, ToolSpec],
         graph: frozenset[tuple[str, str]] | None = None,
-        proposer: Proposer | None = None,
-        prior: Statistics | None = None,
+        adopted: Adopted = Adopted(),
     ) -> Student:
         """Load the student that `save` wrote, with its options.
-
-        Args:
-            proposer: The model it had adopted; without it, or with another, the rest is weighed anew without it.
-            prior: The prior it began with; without it, or with another, the weights are solved anew.
 
         Raises:
             StoreError: Nothing was saved there, or it cannot be read.
@@ -479,7 +484,7 @@ class Student:
             StoreVersionError: Of another version of Hearth, or learned with another encoder.
             StatisticsError: The prior is over other features.
         """
-        kept = ranker_file.read(folder)
+        kept, prior, proposer = ranker_file.read(folder), adopted.prior, adopted.proposer
         student = cls(encoder, {}, kept.options, graph)
         ranker_file.check_fingerprint(folder, kept.fingerprint, student._reader.fingerprint)
         student._text_vectors = dict(kept.text_vectors)
@@ -535,9 +540,7 @@ class Student:
         strangers = self._joining.strangers if self._joining else None
         rankings = []
         for case in one_by_one(self._lessons(), ids) if ids else ():
-            evidence, nearest = self._view.evidence(
-                case.predicted, case.clauses, case.reading, strangers, case.proposal, case.own
-            )
+            evidence, nearest = self._view.evidence(case, strangers)
             rankings.append(self._ranking(evidence, self._named(nearest)))
         return rankings
 
@@ -634,7 +637,9 @@ class Student:
         found, start = [], 0
         for row, (reading, proposal) in enumerate(zip(readings, proposals)):
             end = start + len(reading.clauses)
-            evidence, nearest = self._view.evidence(predicted[row], clauses[start:end], reading, strangers, proposal)
+            evidence, nearest = self._view.evidence(
+                Case(predicted[row], clauses[start:end], reading, proposal), strangers
+            )
             found.append((evidence, self._named(nearest)))
             start = end
         return found

@@ -138,17 +138,12 @@ def _parts(kept: Kept, base: _Base | None) -> tuple[dict[str, NDArray[np.uint8]]
     before = base.kept if base is not None else None
     known = before.taught if before is not None else {}
     taught = {id: one for id, one in sorted(kept.taught.items()) if id not in known or not _is_same(one, known[id])}
-    names = sorted({tool for one in taught.values() for tool in one.sequence})
-    place = {name: k for k, name in enumerate(names)}
     known_texts = before.text_vectors if before is not None else {}
     texts = [text for text in kept.text_vectors if text not in known_texts]
-    readings = [one.reading for one in taught.values()]
     text_exponent, text = _keys(kept.heads, before.heads if before else None)
     clause_exponent, clause = _keys(kept.clause_heads, before.clause_heads if before else None)
     arrays = {
-        "pooled": np.array([reading.pooled for reading in readings], dtype=np.int16),
-        "words": np.array([reading.words for reading in readings], dtype=np.int16),
-        "clause_vectors": np.concatenate([reading.clauses for reading in readings]) if readings else _NOTHING,
+        **_encoded([one.reading for one in taught.values()]),
         "tools": np.array([kept.text_vectors[text] for text in texts], dtype=np.float32).view(np.int16),
         "text_weights": text,
         "clause_weights": clause,
@@ -161,11 +156,7 @@ def _parts(kept: Kept, base: _Base | None) -> tuple[dict[str, NDArray[np.uint8]]
         "exponents": [text_exponent, clause_exponent],
         "options": asdict(kept.options),
         "fingerprint": kept.fingerprint,
-        "names": names,
-        "ids": list(taught),
-        "sequences": [[place[tool] for tool in one.sequence] for one in taught.values()],
-        "links": [sorted(one.links) for one in taught.values()],
-        "clauses": [[[place[tool] for tool in tools] for tools in one.clause_tools] for one in taught.values()],
+        **_lessons(taught),
         "outputs": list(kept.heads[0]),
         "clause_outputs": list(kept.clause_heads[0]),
         "tool_texts": list(kept.text_vectors),
@@ -180,6 +171,28 @@ def _parts(kept: Kept, base: _Base | None) -> tuple[dict[str, NDArray[np.uint8]]
         },
     }
     return {name: _squeezed(array) for name, array in arrays.items()}, header
+
+
+def _encoded(readings: Sequence[Reading]) -> dict[str, NDArray[np.int16]]:
+    """Put together the encoder's vectors of the requests that are taught."""
+    return {
+        "pooled": np.array([reading.pooled for reading in readings], dtype=np.int16),
+        "words": np.array([reading.words for reading in readings], dtype=np.int16),
+        "clause_vectors": np.concatenate([reading.clauses for reading in readings]) if readings else _NOTHING,
+    }
+
+
+def _lessons(taught: Mapping[str, Taught]) -> dict[str, object]:
+    """Write down what is taught, each tool as its place among the names."""
+    names = sorted({tool for one in taught.values() for tool in one.sequence})
+    place = {name: k for k, name in enumerate(names)}
+    return {
+        "names": names,
+        "ids": list(taught),
+        "sequences": [[place[tool] for tool in one.sequence] for one in taught.values()],
+        "links": [sorted(one.links) for one in taught.values()],
+        "clauses": [[[place[tool] for tool in tools] for tools in one.clause_tools] for one in taught.values()],
+    }
 
 
 def _kept(header: Mapping[str, Any], parts: Mapping[str, NDArray[np.int16]], base: Kept | None) -> Kept:

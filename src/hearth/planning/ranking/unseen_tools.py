@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -136,63 +137,65 @@ class Looks(NamedTuple):
     """Scores from each clause, shape [n_clauses, n_tools]."""
 
 
-def stranger_signs(
-    texts: ToolTexts,
-    usual: FloatRows,
-    transfer: Transfer,
-    reading: Reading,
-    looks: Looks,
-    rows: NDArray[np.int64],
-    few: Floats,
-) -> tuple[NDArray[np.int64], Floats]:
-    """Return the hardly taught tools that may be wanted, and the signs of each, shape [n, len(SIGNS)].
+@dataclass(frozen=True, slots=True)
+class TextSigns:
+    """Tells by the texts of hardly taught tools whether they are wanted."""
 
-    Args:
-        usual: Vectors of some requests, to tell how near a tool is to any; shape [n, dim].
-        rows: The hardly taught tools.
-        few: 1 for tools never taught, towards 0 for those taught often; one for each row.
-    """
-    whole = reading.pooled[: texts.vectors.shape[1]].astype(np.float32)
-    asked = np.vstack([reading.vectors, whole / max(float(np.linalg.norm(whole)), 1e-6)])
-    near = texts.nearness(asked)
-    best = near[:, :-1].max(axis=1)
-    fifth = np.partition(best, -min(5, len(best)))[-min(5, len(best))]
-    if len(rows) > _N_CONSIDERED:
-        chosen = np.argsort(-(best + near[:, -1])[rows] - 2 * looks.whole[rows], kind="stable")[:_N_CONSIDERED]
-        rows, few = rows[chosen], few[chosen]
-    near, best, name = near[rows], best[rows], texts.names[rows] @ asked.T
-    name_best = name[:, :-1].max(axis=1)
-    centre, spread = _odd(texts.vectors[rows], usual)
-    name_centre, name_spread = _odd(texts.names[rows], usual)
-    wanted = looks.whole
-    n = min(_N_LENDING, len(wanted))
-    lending = np.argpartition(-wanted, n - 1)[:n]
-    alike = np.clip(texts.vectors[rows] @ texts.vectors[lending].T, 0, 1) ** 2
-    alike[rows[:, None] == lending] = 0.0
-    left = 1 - np.clip(looks.by_clause.max(axis=1), 0, 1)
-    by_text = np.column_stack(
-        [
-            best,
-            near[:, :-1].mean(axis=1),
-            near[:, -1],
-            best - fifth,
-            (near[:, :-1] * left).max(axis=1),
-            (best - centre) / spread,
-            (near[:, -1] - centre) / spread,
-            (name_best - name_centre) / name_spread,
-            (name[:, -1] - name_centre) / name_spread,
-            name_best,
-            name[:, -1],
-            (name[:, :-1] * left).max(axis=1),
-            (alike * np.clip(wanted[lending], 0, 1)).max(axis=1),
-            transfer.scores(wanted[None], rows)[0],
-            transfer.scores(looks.by_clause, rows).max(axis=0),
-            texts.shared_words(reading, rows),
-        ]
-    )
-    by_examples = np.clip(np.column_stack([looks.whole, looks.best, looks.any])[rows], -0.2, 1.2)
-    signs = np.hstack([by_text * few[:, None], by_examples, by_examples * few[:, None], few[:, None]])
-    return rows, signs.astype(np.float64)
+    texts: ToolTexts
+    usual: FloatRows
+    """Vectors of some requests, to tell how near a tool is to any; shape [n, dim]."""
+    transfer: Transfer
+
+    def of(
+        self, reading: Reading, looks: Looks, rows: NDArray[np.int64], few: Floats
+    ) -> tuple[NDArray[np.int64], Floats]:
+        """Return the hardly taught tools that may be wanted, and the signs of each, shape [n, len(SIGNS)].
+
+        Args:
+            rows: The hardly taught tools.
+            few: 1 for tools never taught, towards 0 for those taught often; one for each row.
+        """
+        whole = reading.pooled[: self.texts.vectors.shape[1]].astype(np.float32)
+        asked = np.vstack([reading.vectors, whole / max(float(np.linalg.norm(whole)), 1e-6)])
+        near = self.texts.nearness(asked)
+        best = near[:, :-1].max(axis=1)
+        fifth = np.partition(best, -min(5, len(best)))[-min(5, len(best))]
+        if len(rows) > _N_CONSIDERED:
+            chosen = np.argsort(-(best + near[:, -1])[rows] - 2 * looks.whole[rows], kind="stable")[:_N_CONSIDERED]
+            rows, few = rows[chosen], few[chosen]
+        near, best, name = near[rows], best[rows], self.texts.names[rows] @ asked.T
+        name_best = name[:, :-1].max(axis=1)
+        centre, spread = _odd(self.texts.vectors[rows], self.usual)
+        name_centre, name_spread = _odd(self.texts.names[rows], self.usual)
+        wanted = looks.whole
+        n = min(_N_LENDING, len(wanted))
+        lending = np.argpartition(-wanted, n - 1)[:n]
+        alike = np.clip(self.texts.vectors[rows] @ self.texts.vectors[lending].T, 0, 1) ** 2
+        alike[rows[:, None] == lending] = 0.0
+        left = 1 - np.clip(looks.by_clause.max(axis=1), 0, 1)
+        by_text = np.column_stack(
+            [
+                best,
+                near[:, :-1].mean(axis=1),
+                near[:, -1],
+                best - fifth,
+                (near[:, :-1] * left).max(axis=1),
+                (best - centre) / spread,
+                (near[:, -1] - centre) / spread,
+                (name_best - name_centre) / name_spread,
+                (name[:, -1] - name_centre) / name_spread,
+                name_best,
+                name[:, -1],
+                (name[:, :-1] * left).max(axis=1),
+                (alike * np.clip(wanted[lending], 0, 1)).max(axis=1),
+                self.transfer.scores(wanted[None], rows)[0],
+                self.transfer.scores(looks.by_clause, rows).max(axis=0),
+                self.texts.shared_words(reading, rows),
+            ]
+        )
+        by_examples = np.clip(np.column_stack([looks.whole, looks.best, looks.any])[rows], -0.2, 1.2)
+        signs = np.hstack([by_text * few[:, None], by_examples, by_examples * few[:, None], few[:, None]])
+        return rows, signs.astype(np.float64)
 
 
 def _odd(vectors: FloatRows, usual: FloatRows) -> tuple[FloatRows, FloatRows]:

@@ -6,12 +6,15 @@ only forms and tool names (ten thousand demonstrations well under 0.3 s); lesson
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+import hashlib
+import itertools
 import json
 import re
 import struct
 import zlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,7 +76,7 @@ class Remembered:
         self._store = store
         self._sources: dict[str, str] = {}
         self._texts: dict[str, tuple[str, str, str | None]] = {}
-        """Without a store: id → (request, plan JSON, now)."""
+        """Of what is in memory alone: id → (request, plan JSON, now)."""
         self._digests: dict[str, str] = {}
         """With a store: digest of each demonstration as it was read there."""
         self._matrix = np.zeros((0, self.likeness.dim), dtype=np.float32)
@@ -85,6 +88,8 @@ class Remembered:
         """Per row the sentence vector of its plain words."""
         self._heads: ToolHeads | None = None
         self._by_text: dict[int, dict[str, None]] | None = None
+        self._places: dict[str, int] | None = None
+        """The row of each demonstration's whole request."""
         self._whole: tuple[tuple[str, ...], NDArray[np.int64], dict[str, int]] | None = None
         """Sources, the rows of their whole requests, and the row of each of their ids."""
         probe = np.round(encoder.encode([_PROBE])[0], 1).astype(np.int8).tobytes()
@@ -93,6 +98,8 @@ class Remembered:
         """Per row, whether it is a whole request of several clauses."""
         self.refers = np.zeros(0, dtype=np.bool_)
         """Per row, whether it uses the result of another clause."""
+        self._left_out = ""
+        """Id of the demonstration that is left out just now."""
         self.n_changes = 0
         """Counter that grows with every change, so that derived data can be rebuilt."""
         self._version = 0
@@ -117,41 +124,45 @@ class Remembered:
         Returns:
             The tools of which something was learned or forgotten.
         """
+        return self._taken(demonstrations, is_kept=self._store is not None)
+
+    def suppose(self, demonstrations: Iterable[Demonstration], gone: Sequence[str] = ()) -> None:
+        """Count demonstrations as learned, and others as forgotten, in memory alone: the store stays as it is."""
+        self._drop([id for id in gone if id in self._sources])
+        self._taken(demonstrations, is_kept=False)
+        self._changed()
+
+    def write_supposed(self) -> None:
+        """Write the forms of what was supposed and is in the store by now, so that they need not be made again."""
+        found = []
+        for id, (request, plan, _) in self._texts.items():
+            first = self.place_of(id)
+            places = slice(first, first + len(self._lessons[id]))
+            blob = self._packed(self._lessons[id], self._matrix[places], self._plain[places])
+            found.append((plan, blob, id, request))
+        with self._require_store().transaction() as cursor:
+            cursor.executemany("UPDATE demonstration SET plan_json=?, vector=? WHERE id=? AND request=?", found)
+
+    def _taken(self, demonstrations: Iterable[Demonstration], *, is_kept: bool) -> set[str]:
         fresh = {d.id: d for d in demonstrations}
         if not fresh:
             return set()
         lessons = {id: explain(d) for id, d in fresh.items()}
-        every = [lesson for many in lessons.values() for lesson in many]
-        forms = self.likeness.of_lessons(every)
-        plain = self._encoder.encode([lesson.plain for lesson in every]).astype(np.float16)
-        start = 0
-        blobs: dict[str, bytes] = {}
-        for id, many in lessons.items():
-            end = start + len(many)
-            blobs[id] = self._packed(many, forms[start:end], plain[start:end])
-            start = end
+        # Each demonstration by itself: rounding in a batch would leave a trace of one in the vectors of others.
+        forms = np.vstack([self.likeness.of_lessons(many) for many in lessons.values()])
+        said = [self._encoder.encode([one.plain for one in many]) for many in lessons.values()]
+        plain = np.vstack(said).astype(np.float16)
         texts = {
             id: (d.request, _stored(d, lessons[id]), d.now.isoformat() if d.now else None) for id, d in fresh.items()
         }
-        if self._store is not None:
-            added = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
-            with self._store.transaction() as cursor:
-                cursor.executemany(
-                    # Not REPLACE, which would drop the other columns.
-                    "INSERT INTO demonstration (id, request, plan_json, source, now, vector, added) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET request=excluded.request, "
-                    "plan_json=excluded.plan_json, source=excluded.source, now=excluded.now, vector=excluded.vector",
-                    [
-                        (id, texts[id][0], texts[id][1], d.source, texts[id][2], blobs[id], added)
-                        for id, d in fresh.items()
-                    ],
-                )
+        if is_kept:
+            self._write(fresh.values(), lessons, texts, forms, plain)
         tools = self._drop([id for id in fresh if id in self._sources])
-        if self._store is None:
+        if not is_kept:
             self._texts.update(texts)
         else:
             for start in range(0, len(fresh), 400):
-                self._digests |= self._digests_of(self._store, list(fresh)[start : start + 400])
+                self._digests |= self._digests_of(self._require_store(), list(fresh)[start : start + 400])
         self._matrix = np.vstack([self._matrix, forms.astype(np.float16).astype(np.float32)])
         self._plain = np.vstack([self._plain, plain])
         n_before = len(self.rows)
@@ -164,6 +175,31 @@ class Remembered:
         self._teach(range(n_before, len(self.rows)))
         self._changed()
         return tools.union(*(row.tools for row in self.rows[n_before:]))
+
+    def _write(
+        self,
+        fresh: Iterable[Demonstration],
+        lessons: Mapping[str, Sequence[Lesson]],
+        texts: Mapping[str, tuple[str, str, str | None]],
+        forms: NDArray[np.float32],
+        plain: NDArray[np.float16],
+    ) -> None:
+        added = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+        rows = []
+        start = 0
+        for d in fresh:
+            end = start + len(lessons[d.id])
+            blob = self._packed(lessons[d.id], forms[start:end], plain[start:end])
+            rows.append((d.id, *texts[d.id][:2], d.source, texts[d.id][2], blob, added))
+            start = end
+        with self._require_store().transaction() as cursor:
+            cursor.executemany(
+                # Not REPLACE, which would drop the other columns.
+                "INSERT INTO demonstration (id, request, plan_json, source, now, vector, added) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET request=excluded.request, "
+                "plan_json=excluded.plan_json, source=excluded.source, now=excluded.now, vector=excluded.vector",
+                rows,
+            )
 
     def remove(self, ids: Sequence[str]) -> set[str]:
         """Forget demonstrations; unknown ids are ignored.
@@ -204,6 +240,7 @@ class Remembered:
         self._by_leaf = None
         self._by_tool = None
         self._by_words = None
+        self._places = None
         self._whole = None
         self.is_long = np.array([row.is_long for row in self.rows], dtype=np.bool_)
         self.refers = np.array([row.has_outside for row in self.rows], dtype=np.bool_)
@@ -303,8 +340,68 @@ class Remembered:
     # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────
 
     def likenesses(self, forms: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the similarity of each row to each of `forms`, shape [rows, n]."""
-        return (forms @ self._matrix.T).T  # this way round BLAS reads the matrix once
+        """Return the similarity of each row to each of `forms`, shape [rows, n]; -1 for rows that are left out."""
+        likeness = (forms @ self._matrix.T).T  # this way round BLAS reads the matrix once
+        likeness[[k for k, _ in self._rows_left_out()]] = -1.0
+        return likeness
+
+    @contextlib.contextmanager
+    def leaving_out(self, id: str) -> Iterator[set[str]]:
+        """Answer as if one demonstration had not been learned; its tools are given."""
+        self._left_out = id
+        try:
+            yield {tool for _, row in self._rows_left_out() for tool in row.tools}
+        finally:
+            self._left_out = ""
+
+    def is_left_out(self, id: str) -> bool:
+        """Return whether one demonstration is left out just now."""
+        return id == self._left_out
+
+    def _rows_left_out(self) -> list[tuple[int, Row]]:
+        if self._left_out not in self._sources:
+            return []
+        first = self.place_of(self._left_out)
+        found = itertools.takewhile(lambda row: row.id == self._left_out, self.rows[first:])
+        return list(enumerate(found, first))
+
+    def place_of(self, id: str) -> int:
+        """Return the row of a demonstration's whole request. Raises: KeyError: It is not remembered."""
+        if self._places is None:
+            self._places = {row.id: k for k, row in enumerate(self.rows) if not row.number}
+        return self._places[id]
+
+    def nearest(self, ids: Sequence[str], n: int) -> list[list[tuple[str, float]]]:
+        """Return for each demonstration the `n` others most similar to it, with their likeness, nearest first."""
+        whole = np.array([k for k, row in enumerate(self.rows) if not row.number], dtype=np.int64)
+        likeness = self._matrix[[self.place_of(id) for id in ids]] @ self._matrix[whole].T
+        found = []
+        for id, mine in zip(ids, likeness, strict=True):
+            near = [(self.rows[whole[k]].id, float(mine[k])) for k in np.argsort(-mine, kind="stable")[: n + 1]]
+            found.append([(other, alike) for other, alike in near if other != id][:n])
+        return found
+
+    def vector(self, id: str) -> NDArray[np.float64]:
+        """Return the sentence vector of a demonstration's request. Raises: KeyError: It is not remembered."""
+        return np.asarray(self._plain[self.place_of(id)], dtype=np.float64)
+
+    def tools_of(self, id: str) -> tuple[str, ...]:
+        """Return the tools of a demonstration's plan, in order. Raises: KeyError: It is not remembered."""
+        return self.rows[self.place_of(id)].tools
+
+    def meant(self, vectors: NDArray[np.float32], words: Sequence[Sequence[str]]) -> list[Mapping[str, float]]:
+        """Return how much the heads find each tool meant by requests."""
+        return self.heads().scores(vectors, words, [_key(row) for _, row in self._rows_left_out()])
+
+    def digest(self) -> str:
+        """Return a SHA-256 of all that plans, weights and forms; the order of learning does not matter."""
+        place, weights = self.heads().solved()
+        found = hashlib.sha256(json.dumps(place).encode())
+        found.update(weights.tobytes())
+        for k in sorted(range(len(self.rows)), key=lambda k: (self.rows[k].id, self.rows[k].number)):
+            found.update(repr(self.rows[k]).encode(errors="surrogatepass"))
+            found.update(self._matrix[k].tobytes() + self._plain[k].tobytes())
+        return found.hexdigest()
 
     def lesson(self, row: Row) -> Lesson:
         return self.lessons(row.id)[row.number]
@@ -363,6 +460,9 @@ class Remembered:
             own = [k for k, row in enumerate(self.rows) if not row.number and self.source_of(row.id) in sources]
             self._whole = (tuple(sources), np.array(own, dtype=np.int64), {self.rows[k].id: k for k in own})
         _, places, place_of = self._whole
+        if self._left_out in place_of:
+            places = places[places != place_of[self._left_out]]
+            place_of = {id: k for id, k in place_of.items() if id != self._left_out}
         if not len(places):
             return []
         likeness = self._matrix[places] @ form
@@ -376,9 +476,10 @@ class Remembered:
         """Return ids by the words of their requests; built when first needed, then kept up to date."""
         if self._by_text is None:
             self._by_text = {}
-            said: Iterable[tuple[str, str]] = ((id, text) for id, (text, *_) in self._texts.items())
+            said = [(id, text) for id, (text, *_) in self._texts.items()]
             if self._store is not None:
-                said = ((row[0], row[1]) for row in self._store.query("SELECT id, request FROM demonstration"))
+                kept = self._store.query("SELECT id, request FROM demonstration ORDER BY rowid")
+                said += [(row[0], row[1]) for row in kept if row[0] not in self._texts]
             for id, text in said:
                 self._by_text.setdefault(said_as(text), {})[id] = None
         return self._by_text
@@ -391,16 +492,22 @@ class Remembered:
 
     def taught(self, sources: Collection[str]) -> list[Demonstration]:
         """Return the demonstrations from some sources, oldest first."""
-        return self._demonstrations([id for id, source in self._sources.items() if source in sources])
+        chosen = (id for id, source in self._sources.items() if source in sources and id != self._left_out)
+        return self._demonstrations(list(chosen))
+
+    def demonstration(self, id: str) -> Demonstration:
+        """Return one demonstration. Raises: KeyError: It is not remembered."""
+        for found in self._demonstrations([id]):
+            return found
+        raise KeyError(id)
 
     def _demonstrations(self, ids: Sequence[str]) -> list[Demonstration]:
         """Return demonstrations as stored, in the order of `ids`, without those that another process forgot."""
-        if self._store is None:
-            found = {id: self._texts[id] for id in ids if id in self._texts}
-        else:
-            found = {}
-            for start in range(0, len(ids), 400):
-                some = ids[start : start + 400]
+        found = {id: self._texts[id] for id in ids if id in self._texts}
+        if self._store is not None:
+            kept = [id for id in ids if id not in found]
+            for start in range(0, len(kept), 400):
+                some = kept[start : start + 400]
                 marks = ",".join("?" * len(some))
                 query = f"SELECT id, request, plan_json, now FROM demonstration WHERE id IN ({marks})"  # noqa: S608 - question marks only
                 found |= {row[0]: (row[1], row[2], row[3]) for row in self._store.query(query, tuple(some))}
@@ -411,11 +518,13 @@ class Remembered:
 
     def requests_beside(self, sources: Collection[str]) -> list[str]:
         """Return the requests of all demonstrations that are not from these sources."""
-        if self._store is None:
-            return [self._texts[id][0] for id, source in self._sources.items() if source not in sources]
-        marks = ",".join("?" * len(sources))
-        query = f"SELECT request FROM demonstration WHERE source NOT IN ({marks})"  # noqa: S608 - question marks only
-        return [str(row[0]) for row in self._store.query(query, tuple(sources))]
+        found = [self._texts[id][0] for id in self._texts if self._sources[id] not in sources]
+        if self._store is not None:
+            marks = ",".join("?" * len(sources))
+            query = f"SELECT id, request FROM demonstration WHERE source NOT IN ({marks})"  # noqa: S608 - question marks only
+            known = self._sources.keys() - self._texts.keys()
+            found += [str(row[1]) for row in self._store.query(query, tuple(sources)) if row[0] in known]
+        return found
 
     def that_read(self, words: Sequence[str]) -> list[int]:
         """Return the rows that read exactly like this, newest first."""
@@ -433,7 +542,8 @@ class Remembered:
                 if not row.is_long or not self._has_parts(index):
                     for name in set(row.tools):
                         self._by_tool.setdefault(name, []).append(index)
-        chosen = [self.rows[index] for index in self._by_tool.get(tool, [])[: -n - 1 : -1]]
+        chosen = [self.rows[index] for index in self._by_tool.get(tool, [])[: -n - 2 : -1]]
+        chosen = [row for row in chosen if row.id != self._left_out][:n]
         self.fetch(row.id for row in chosen)
         return [self.lesson(row) for row in chosen]
 
@@ -474,14 +584,11 @@ class Remembered:
             self._lessons.update(self._read(wanted[start : start + 400]))
 
     def _read(self, ids: Sequence[str]) -> dict[str, tuple[Lesson, ...]]:
-        if self._store is None:
-            plans: Iterable[tuple[str, str]] = [(id, self._texts[id][1]) for id in ids]
-        else:
-            marks = ",".join("?" * len(ids))
-            plans = [
-                (row["id"], row["plan_json"])
-                for row in self._store.query(f"SELECT id, plan_json FROM demonstration WHERE id IN ({marks})", ids)  # noqa: S608 - only question marks are put in
-            ]
+        plans = [(id, self._texts[id][1]) for id in ids if id in self._texts]
+        if self._store is not None and (kept := [id for id in ids if id not in self._texts]):
+            marks = ",".join("?" * len(kept))
+            query = f"SELECT id, plan_json FROM demonstration WHERE id IN ({marks})"  # noqa: S608 - question marks only
+            plans += [(row["id"], row["plan_json"]) for row in self._store.query(query, kept)]
         return {id: tuple(lesson_from_json(id, data) for data in json.loads(plan)["lessons"]) for id, plan in plans}
 
 

@@ -13,12 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hearth.formats.plan_validation import canonical
+from hearth.language.temporal.time_words import WEEKDAYS
 from hearth.language.text.thesaurus import KNOWN_WORDS
 from hearth.language.text.tokens import listed
 from hearth.language.values.slots import Slot
 from hearth.planning.arguments.alignment import FUNCTION_WORDS, said_text
 from hearth.planning.arguments.binding import Bound, Opening, Unit, bind, bind_alike
 from hearth.planning.arguments.context_counts import Manners, signs_of
+from hearth.planning.plan_steps import moved, shifted
 from hearth.planning.retrieval.option_odds import shipped_odds
 from hearth.planning.retrieval.tool_index import Offered
 from hearth.planning.retrieval.voting import Ballot, Candidate
@@ -32,6 +34,7 @@ _MAX_DOUBT, _MAX_WORDS = 4.0, 4
 _ASKABLE = frozenset({"datetime", "date", "time", "duration", "number", "integer"})
 _THING_PRONOUNS = frozenset(listed("it that this them those these"))
 _PERSON_PRONOUNS = frozenset(listed("him her them he she they"))
+_NAME, _ADDRESS = "<name>", "EmailAddress"
 _HOPELESS = 4.0
 """A candidate with so much less support than the best is not filled."""
 _NEAR = 0.1
@@ -49,6 +52,8 @@ class Option:
 
     n_unread: int = 0
     """Typed values of the request, numbers too, that no argument took."""
+    unread_times: tuple[str, ...] = ()
+    """Those of them that are times, as they were said."""
 
     @property
     def is_nothing(self) -> bool:
@@ -85,6 +90,8 @@ class Part:
     """Tool to offer when this part is not served; empty when none is similar."""
     described: float = 0.0
     """Likeness of the request to the tool's own words."""
+    unread_times: tuple[str, ...] = ()
+    """Times that no argument took, as they were said."""
 
     @property
     def is_nothing(self) -> bool:
@@ -126,7 +133,7 @@ class Proposal:
         meant = max(of_leaves, key=lambda leaves: of_leaves[leaves], default=())
         if for_nothing > MOST_FOR_NOTHING:
             meant = ()
-        best = next(option for option in ranked if option.candidate.leaves == meant)
+        best = self._worth_asking(unit, [option for option in ranked if option.candidate.leaves == meant])
         something = next((option for option in ranked if not option.is_nothing), None)
         is_near = something is not None and of_leaves[something.candidate.leaves] >= _NEAR
         return Part(
@@ -137,7 +144,20 @@ class Proposal:
             rests_on=best.candidate.rests_on,
             nearest=something.candidate.leaves[-1] if something and is_near else "",
             described=best.candidate.text,
+            unread_times=best.unread_times,
         )
+
+    def _worth_asking(self, unit: int, ranked: Sequence[Option]) -> Option:
+        """Return the best option that does not ask for the address of a person who is named, so that one can look it
+        up; the best of all where each does."""
+        if _NAME not in self._units[unit].words:
+            return ranked[0]
+        asks_address = (any(itertools.starmap(self._is_address, option.bound.missing)) for option in ranked)
+        return next((option for option, asks in zip(ranked, asks_address) if not asks), ranked[0])
+
+    def _is_address(self, tool: str, name: str) -> bool:
+        parameter = self._tools[tool].parameter(name)
+        return parameter is not None and canonical(parameter.type).removeprefix("list[").startswith(_ADDRESS)
 
     # ── Options ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -173,7 +193,11 @@ class Proposal:
         if is_alike or _is_example(candidate):
             for_it["alike"] = 1.0
         n_unread = sum(token.slot is not None and k not in bound.used for k, token in enumerate(words.tokens))
-        return replace(_option(candidate, bound, {**for_it, **self._fit(candidate, bound, words)}), n_unread=n_unread)
+        return replace(
+            _option(candidate, bound, {**for_it, **self._fit(candidate, bound, words)}),
+            n_unread=n_unread,
+            unread_times=_unread_times(words, bound),
+        )
 
     def _fit(self, candidate: Candidate, bound: Bound, unit: Unit) -> dict[str, float]:
         """Return how well the words of the request fill the candidate."""
@@ -338,6 +362,17 @@ class Proposal:
         return {name: Ref(-1)}
 
 
+def _unread_times(unit: Unit, bound: Bound) -> tuple[str, ...]:
+    """Return the times that no argument took; none where one that was taken says as much ("Friday the 4th")."""
+    times = [
+        (k, token.slot) for k, token in enumerate(unit.tokens) if token.slot is not None and token.slot.kind == "time"
+    ]
+    taken = {slot.views.get("date") for k, slot in times if k in bound.used}
+    weekdays = {dt.date.fromisoformat(str(date)).weekday() for date in taken if date is not None}
+    left = [slot for k, slot in times if k not in bound.used and slot.views.get("date") not in taken]
+    return tuple(slot.text for slot in left if WEEKDAYS.get(slot.text.lower()) not in weekdays)
+
+
 def _is_example(candidate: Candidate) -> bool:
     """Return whether the request reads the same as an example of the tool."""
     return candidate.likeness > _SAME_FORM and candidate.rests_on[:1] == (f"tool:{candidate.leaves[-1]}",)
@@ -445,11 +480,6 @@ def _one_of_list(path: tuple[str, ...], index: int, earlier: Sequence[Step], sou
 # ── Joining parts ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def shifted(steps: Sequence[Step], by: int) -> list[Step]:
-    """Return the steps with references shifted by `by`."""
-    return [moved(step, {k: k + by for k in range(-by, len(steps))}) for step in steps]
-
-
 def joined(parts: Sequence[Part], served: Sequence[bool], tools: Mapping[str, ToolSpec]) -> tuple[Step, ...]:
     """Join the steps of the parts that are served into one plan in which each look-up is made once."""
     steps: list[Step] = []
@@ -486,17 +516,3 @@ def rests_on_unserved(parts: Sequence[Part], served: Sequence[bool], number: int
 
 def _is_same(step: Step, other: Step) -> bool:
     return (step.tool, step.arguments, step.after) == (other.tool, other.arguments, other.after)
-
-
-def moved(step: Step, place: Mapping[int, int]) -> Step:
-    """Return `step` with every reference at its new place."""
-
-    def at_place(value: Argument) -> Argument:
-        if isinstance(value, Ref):
-            return Ref(place[value.step], value.path)
-        if isinstance(value, list):
-            return [at_place(item) for item in value]
-        return value
-
-    arguments = {name: at_place(value) for name, value in step.arguments.items()}
-    return replace(step, arguments=arguments, after=tuple(place[k] for k in step.after))

@@ -8,9 +8,10 @@ English.
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,7 +38,8 @@ from hearth.planning.adaptation.repeat_planner import (
 from hearth.planning.arguments.alignment import tokens_of
 from hearth.planning.arguments.binding import Unit
 from hearth.planning.arguments.context_counts import Manners
-from hearth.planning.dialogue.clarification import question_about
+from hearth.planning.dialogue.questions.clarification import question_about
+from hearth.planning.plan_steps import shifted
 from hearth.planning.ranking.heads.tool_heads import NOTHING, TALK, HeadPrior
 from hearth.planning.retrieval.episodic_index import Remembered
 from hearth.planning.retrieval.plan_assembly import (
@@ -47,7 +49,6 @@ from hearth.planning.retrieval.plan_assembly import (
     is_later,
     joined,
     rests_on_unserved,
-    shifted,
     swallows_a_time,
     takes_time,
 )
@@ -56,10 +57,12 @@ from hearth.planning.retrieval.voting import Ballot
 from hearth.protocols import Encoder
 from hearth.storage.database import Store
 from hearth.types import (
+    OWNERS_WORD,
     Argument,
     Context,
     Demonstration,
     Effect,
+    Entity,
     Offer,
     Plan,
     Refusal,
@@ -68,8 +71,6 @@ from hearth.types import (
     ToolSpec,
 )
 
-OWNERS_WORD = "owner"
-"""Planner name of a refusal that the owner taught; no other planner is asked then."""
 _LEAST_CONFIDENCE: dict[Effect, float] = {"none": 0.3, "change": 0.5, "send": 0.6}
 """A plan less sure than this is not proposed; the more a step does, the surer it must be."""
 
@@ -89,8 +90,10 @@ _SURE_BESIDE = 0.6
 """Least confidence of a plan for what is said beside the owner's own words."""
 
 
-_LEAST_READING, _LEAST_CHANGING, _MOST_READINGS = 0.02, 0.15, 6
+_LEAST_READING, _LEAST_CHANGING, _MOST_READINGS = 0.02, 0.03, 6
 """Of other readings of a request: least share of what is not refusing, for reading and for changing ones; how many."""
+_AT_ANY_TIME = dt.datetime(2026, 1, 5, 9, tzinfo=dt.UTC)
+"""When a demonstration that names no time is judged: a Monday, at nine."""
 _LEAST_ASKING, _LEAST_SOMETHING = 0.2, 0.25
 """Least share of a reading that lacks a value; least chance that anything is asked for, for one that changes
 something."""
@@ -115,10 +118,10 @@ class RecallPlanner:
             cache: Folder for the forms of tool texts; None makes them anew at each start.
             prior: What the heads know before anything is taught; None for what ships.
         """
-        self._remembered = Remembered(encoder, store, prior)
+        self.remembered = Remembered(encoder, store, prior)
         self._cache = cache
         self._offered: Offered | None = None
-        self._manners = Manners(self._remembered)
+        self._manners = Manners(self.remembered)
         self._usable: tuple[int, NDArray[np.bool_]] | None = None
         self._conventions: tuple[int, Offered, Conventions] | None = None
         self._rarity: Mapping[str, float] | None = None
@@ -127,11 +130,11 @@ class RecallPlanner:
     # ── Memory ────────────────────────────────────────────────────────────────────────────────────────────
 
     def __len__(self) -> int:
-        return len(self._remembered)
+        return len(self.remembered)
 
     def ids(self, source: str | None = None) -> tuple[str, ...]:
         """Return ids of the demonstrations remembered, or of those from one source (`shipped`, `owner`, …)."""
-        return self._remembered.ids(source)
+        return self.remembered.ids(source)
 
     def add(self, demonstrations: Iterable[Demonstration]) -> None:
         """Add demonstrations; one with a known id replaces the older one. They count from the next request on.
@@ -139,11 +142,32 @@ class RecallPlanner:
         Raises:
             StoreError: Nothing was remembered.
         """
-        self._manners.forget(self._remembered.add(demonstrations))
+        self._manners.forget(self.remembered.add(demonstrations))
 
     def remove(self, *ids: str) -> None:
         """Forget demonstrations completely; unknown ids are ignored."""
-        self._manners.forget(self._remembered.remove(ids))
+        self._manners.forget(self.remembered.remove(ids))
+
+    # ── Judging ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def suppose(self, demonstrations: Iterable[Demonstration], gone: Sequence[str] = ()) -> None:
+        """Count demonstrations as taught, and those of some ids as forgotten, in memory alone.
+
+        For a planner that is only judged: what its store holds, and others who plan from it, stay as they are.
+        """
+        self.remembered.suppose(demonstrations, gone)
+        self._manners = Manners(self.remembered)
+        self._rarity = None
+
+    def plan_untaught(self, demonstration: Demonstration, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
+        """Plan the request of a demonstration as if it alone had not been taught.
+
+        Covered: heads, neighbours, repeated requests, the owner's own phrases, how arguments of its tools are said.
+        Not covered: what the shipped heads know of a shipped demonstration; counts over the arguments of all tools.
+        """
+        request = Request(demonstration.request, demonstration.now or _AT_ANY_TIME)
+        with self.remembered.leaving_out(demonstration.id) as its_tools, self._manners.counting_anew(its_tools):
+            return self.plan(request, Context(), tools)
 
     # ── Planning ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -160,14 +184,14 @@ class RecallPlanner:
             return Refusal("unreadable", reason, planner=self.name)
         if not tools:
             return Refusal("out_of_scope", "I can't do that: no tools are installed.", planner=self.name)
-        self._manners.forget(self._remembered.refresh())
+        self._manners.forget(self.remembered.refresh())
         known = self._meant(request, context, tools)
         return known if known is not None else self._recalled(request, context, tools)
 
     def _recalled(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
         """Return the plan that the most similar demonstrations suggest."""
         offered = self._offers(tools)
-        slots = find_slots(request.text, request.now, _without_things(context))
+        slots = find_slots(request.text, request.now, _named_in(request.text, context))
         units, forms = self._units(request.text, slots)
         if not units[0].tokens:
             return Refusal("unreadable", "The request holds no words; say what you would like done.", planner=self.name)
@@ -200,6 +224,8 @@ class RecallPlanner:
         times = [slot for slot in slots if slot.kind == "time" and is_later(slot)]
         if len(times) != 1 or only_reads(plan, offered.tools):
             return False
+        if {"time", "duration"} <= times[0].views.keys() and any(step.arguments.get("end") for step in plan.steps):
+            return False  # what lasts from nine to ten is an event
         text = request.text[: times[0].cue_start] + request.text[times[0].end :]
         units, forms = self._units(text, find_slots(text, request.now, Context()))
         part = self._proposal(units[:1], forms[:1], offered).parts()[0]
@@ -213,14 +239,18 @@ class RecallPlanner:
 
         This is what the weights of the readings are fitted on.
         """
-        units, forms = self._units(request.text, find_slots(request.text, request.now, _without_things(context)))
+        units, forms = self._units(
+            request.text, find_slots(request.text, request.now, _named_in(request.text, context))
+        )
         return self._proposal(units[:1], forms[:1], self._offers(tools)).ranked(0)
 
     def nothing_meant(self, request: Request, context: Context) -> float:
         """Return how much a request is one that no tool serves, such as a question about the world; about 0 to 1."""
-        units, forms = self._units(request.text, find_slots(request.text, request.now, _without_things(context)))
-        vectors = self._remembered.likeness.vectors_in(forms[:1])
-        said = self._remembered.heads().scores(vectors, [units[0].words])[0]
+        units, forms = self._units(
+            request.text, find_slots(request.text, request.now, _named_in(request.text, context))
+        )
+        vectors = self.remembered.likeness.vectors_in(forms[:1])
+        said = self.remembered.heads().scores(vectors, [units[0].words])[0]
         return max(said.get(NOTHING, 0.0), said.get(TALK, 0.0))
 
     def readings(
@@ -240,19 +270,14 @@ class RecallPlanner:
             steps = tuple(option.bound.steps)
             if not steps or [step.tool for step in steps] == tried:
                 continue
-            if option.bound.missing:
+            if missing := option.bound.missing:
                 if tried and steps[-1].tool == tried[-1] and weight >= _LEAST_ASKING * n_something:
-                    missing = option.bound.missing
                     readings.append(
                         Refusal("needs", question_about(missing, tools), _names_of(missing), planner=self.name)
                     )
                 continue
             effects = {tools[tool].effect for tool in option.tools}
-            is_changing = not effects <= {"none"}
-            least = _LEAST_CHANGING if is_changing else _LEAST_READING
-            if "send" in effects or weight < least * n_something:
-                continue
-            if is_changing and (n_something < _LEAST_SOMETHING * sum(weights) or option.n_unread):
+            if not _is_likely_enough(option, effects, weight, n_something, sum(weights)):
                 continue
             try:
                 plan = Plan(steps, round(weight / sum(weights), 4), self.name, option.candidate.rests_on)
@@ -266,16 +291,16 @@ class RecallPlanner:
         units = [Unit(text, tokens_of(text, slots), self._manners)]
         if len(parts := clauses(text, slots)) > 1:
             units += [Unit(text, tokens_of(text, slots, part.start, part.end), self._manners) for part in parts]
-        return units, self._remembered.likeness.of_requests([text] * len(units), [unit.tokens for unit in units])
+        return units, self.remembered.likeness.of_requests([text] * len(units), [unit.tokens for unit in units])
 
     def _proposal(self, units: Sequence[Unit], forms: NDArray[np.float32], offered: Offered) -> Proposal:
         words = [unit.words for unit in units]
-        ballot = Ballot(self._remembered, offered, self._usable_rows(offered), forms, words)
+        ballot = Ballot(self.remembered, offered, self._usable_rows(offered), forms, words)
         return Proposal(ballot, units, offered, self._manners)
 
     def _near(self, request: Request, form: NDArray[np.float32]) -> list[tuple[Demonstration, NDArray[np.float32]]]:
         """Return the owner's demonstrations near a request; none for one about a record of the last answer."""
-        return [] if request.record is not None else self._remembered.near(request.text, form, OWNERS, N_NEAR)
+        return [] if request.records else self.remembered.near(request.text, form, OWNERS, N_NEAR)
 
     def _again(
         self,
@@ -289,8 +314,8 @@ class RecallPlanner:
         if not near:
             return None
         if self._rarity is None:
-            self._rarity = rarity_of(self._remembered.requests_beside(OWNERS))
-        return said_again(request, form, near, self._rarity, _without_things(context), tools)
+            self._rarity = rarity_of(self.remembered.requests_beside(OWNERS))
+        return said_again(request, form, near, self._rarity, _named_in(request.text, context), tools)
 
     def _repeated(self, again: SaidAgain) -> Plan | Refusal:
         if again.plan.steps:
@@ -299,7 +324,10 @@ class RecallPlanner:
 
     def _meant(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | None:
         """Return the plan that the owner taught for these words, with what else is asked for beside them."""
-        found = self._own_words(tools).meant(request.text, request.now)
+        phrases = self._own_words(tools)
+        found = phrases.meant(request.text, request.now)
+        if found is not None and self.remembered.is_left_out(found.id):
+            found = self._read_own_words(tools, phrases).meant(request.text, request.now)
         if found is None or any(names_a_record(step, tools) for step in found.plan.steps):
             return None  # the record of that day: "cancel the second one" means another today
         steps = tuple(replace(step, text=step.text or request.text) for step in found.plan.steps)
@@ -327,42 +355,46 @@ class RecallPlanner:
 
     def _offers(self, tools: Mapping[str, ToolSpec]) -> Offered:
         if self._offered is None or not self._offered.is_of(tools):
-            self._offered = Offered(self._remembered.likeness, tools, self._cache, self._remembered.fingerprint)
+            self._offered = Offered(self.remembered.likeness, tools, self._cache, self.remembered.fingerprint)
             self._usable = None
         return self._offered
 
     def _own_words(self, tools: Mapping[str, ToolSpec]) -> Conventions:
         offered = self._offers(tools)
         known = self._conventions
-        if known is None or known[0] != self._remembered.n_changes or known[1] is not offered:
-            own = self._remembered.taught(OWNERS) if self._has_own() else []
-            others = self._remembered.requests_beside(OWNERS) if own else []
+        if known is None or known[0] != self.remembered.n_changes or known[1] is not offered:
             before = known[2] if known is not None and known[1] is offered else None
-            known = self._conventions = (self._remembered.n_changes, offered, Conventions(own, others, tools, before))
+            phrases = self._read_own_words(tools, before)
+            known = self._conventions = (self.remembered.n_changes, offered, phrases)
         return known[2]
+
+    def _read_own_words(self, tools: Mapping[str, ToolSpec], before: Conventions | None) -> Conventions:
+        own = self.remembered.taught(OWNERS) if self._has_own() else []
+        others = self.remembered.requests_beside(OWNERS) if own else []
+        return Conventions(own, others, tools, before)
 
     def _taught_words(self) -> frozenset[str]:
         known = self._said_by_owner
-        if known is None or known[0] != self._remembered.n_changes:
-            own = self._remembered.taught(OWNERS) if self._has_own() else []
+        if known is None or known[0] != self.remembered.n_changes:
+            own = self.remembered.taught(OWNERS) if self._has_own() else []
             words = frozenset(word for one in own for word in words_in_text(one.request))
-            known = self._said_by_owner = (self._remembered.n_changes, words)
+            known = self._said_by_owner = (self.remembered.n_changes, words)
         return known[1]
 
     def _has_own(self) -> bool:
-        return any(self._remembered.ids(source) for source in OWNERS)
+        return any(self.remembered.ids(source) for source in OWNERS)
 
     def _usable_rows(self, offered: Offered) -> NDArray[np.bool_]:
         """Return the rows whose every tool is on offer."""
-        if self._usable is None or self._usable[0] != self._remembered.n_changes:
+        if self._usable is None or self._usable[0] != self.remembered.n_changes:
             known = offered.place
-            usable = np.array([all(t in known for t in row.tools) for row in self._remembered.rows], dtype=np.bool_)
-            self._usable = (self._remembered.n_changes, usable)
+            usable = np.array([all(t in known for t in row.tools) for row in self.remembered.rows], dtype=np.bool_)
+            self._usable = (self.remembered.n_changes, usable)
         return self._usable[1]
 
     def _is_owners_no(self, part: Part) -> bool:
         """Return whether the owner taught that nothing is to be done about these very words."""
-        return part.is_nothing and any(self._remembered.source_of(id) == "owner" for id in part.rests_on[:1])
+        return part.is_nothing and any(self.remembered.source_of(id) == "owner" for id in part.rests_on[:1])
 
     # ── The answer ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -388,13 +420,18 @@ class RecallPlanner:
             confidence=round(min(part.confidence for part in done), 4),
             planner=self.name,
             rests_on=tuple(dict.fromkeys(id for part in done for id in part.rests_on)),
-            unserved=tuple(part.text for part in left),
+            unserved=(*(part.text for part in left), *self._left_out(done, offered)),
             offer=offer,
         )
         try:
             return check_plan(plan, offered.tools)
         except PlanError:  # a remembered plan that no longer fits the tools
             return Refusal("out_of_scope", _UNSURE, offer=offer, planner=self.name)
+
+    def _left_out(self, parts: Sequence[Part], offered: Offered) -> list[str]:
+        """Return the times that were said of a change and found no place in it: they are told, not dropped."""
+        changing = (p for p in parts if any(offered.tools[step.tool].effect != "none" for step in p.steps))
+        return [time for part in changing for time in part.unread_times]
 
 
 def as_typed(answer: Plan | Refusal, read: Mended, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
@@ -433,9 +470,31 @@ def _bears_out(answer: Plan | Refusal, again: SaidAgain) -> bool:
     return again.is_whole and answer.planner != OWNERS_WORD and answer.kind != "needs"
 
 
-def _without_things(context: Context) -> Context:
-    """Drop rooms and devices, so that they stay words: "the lights in the kitchen" is one thing, as it was taught."""
-    return replace(context, entities=tuple(e for e in context.entities if e.kind not in ("room", "device")))
+_MAKES_A_CARD = re.compile(
+    r"(?:new|(?:add|create|make|save|store)\s+(?:an?\s+)?(?:new\s+)?)\s*contact\b(?!\s+(?:to|details?|info)\b)(?:\s*:)?(?:\s+(?:for|called|named))?"
+    r"|(?:add|save|store|put)\b(?=\s+(?:(?!['’]s\b).)*\b(?:(?:to|in|into)\s+(?:my\s+|the\s+)?(?:contacts|address\s+book)"
+    r"|as\s+an?\s+(?:new\s+)?contact)\b)",
+    re.IGNORECASE,
+)
+_LONGEST_CARD = 500
+"""Characters within which a request says that a card is made."""
+_NEW_NAME = re.compile(
+    r"\s+(?P<name>[^\W\d_][\w'’.-]*(?:\s+[^\W\d_][\w'’.-]*){0,3}?)(?=\s*(?:[,;:(]|$|\+?\d|\S+@)|[.!?]\s*$"
+    r"|\s+(?:with|and|to|in|into|as|on|at|from|phone|tel|mobile|number|e?mail|address|born|birthday|his|her|their|please)\b)",
+    re.IGNORECASE,
+)
+
+
+def _named_in(text: str, context: Context) -> Context:
+    """Drop rooms and devices, so that they stay words: "the lights in the kitchen" is one thing, as it was taught.
+
+    Where a card is made, its name is the only one: others may have the first name of "new contact Ida Berg".
+    """
+    made = _MAKES_A_CARD.search(text[:_LONGEST_CARD])
+    left_out = ("room", "device") if made is None else ("room", "device", "person")
+    known = tuple(e for e in context.entities if e.kind not in left_out)
+    new = _NEW_NAME.match(text, made.end()) if made is not None else None
+    return replace(context, entities=(*known, Entity(new["name"], "person")) if new is not None else known)
 
 
 def _is_served(part: Part, offered: Offered) -> bool:
@@ -463,6 +522,15 @@ _CANNOT = "I can't do that yet."
 _NOT_TO = "You asked me not to, so I did nothing. If something else is to be done, say it by itself."
 _NOT_LATER = "I can do that only at once, not at a time you name. Say it again then, or ask me to remind you of it."
 _UNSURE = "I'm not sure what you mean, so I did nothing."
+
+
+def _is_likely_enough(option: Option, effects: Set[str], weight: float, n_something: float, n_all: float) -> bool:
+    """Return whether a reading that is not sure may be offered: a change needs more, and nothing is sent."""
+    is_changing = not effects <= {"none"}
+    least = _LEAST_CHANGING if is_changing else _LEAST_READING
+    if "send" in effects or weight < least * n_something:
+        return False
+    return not is_changing or not (n_something < _LEAST_SOMETHING * n_all or option.n_unread)
 
 
 def _names_of(missing: Sequence[tuple[str, str]]) -> tuple[str, ...]:

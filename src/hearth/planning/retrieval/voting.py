@@ -105,7 +105,7 @@ class Ballot:
         self._demonstrations = remembered.likenesses(forms)
         self._examples = offered.example_forms @ forms.T
         self._texts = offered.forms @ forms.T
-        self._meant = remembered.heads().scores(remembered.likeness.vectors_in(forms), words)
+        self._meant = remembered.meant(remembered.likeness.vectors_in(forms), words)
 
     def candidates(self, unit: int, words: tuple[str, ...], *, is_long: bool, may_refer: bool) -> list[Candidate]:
         """Return the best ways to serve one unit, best first; one of them may be to refuse.
@@ -133,15 +133,14 @@ class Ballot:
         weights = weights / weights.sum() if weights.sum() > 0 else weights
         self._remembered.fetch(rows[i].id for _, i, _ in voters if i >= 0)
         same = [row for row in self._remembered.that_read(words) if likeness[row] > 0][:3]
-        return self._tallied(unit, is_long, same, voters, weights.tolist(), likeness)
+        return self._tallied(unit, is_long, same, list(zip(voters, weights.tolist())), likeness)
 
     def _tallied(
         self,
         unit: int,
         is_long: bool,
         same: Sequence[int],
-        voters: Sequence[tuple[float, int, int]],
-        weights: Sequence[float],
+        votes: Sequence[tuple[tuple[float, int, int], float]],
         likeness: NDArray[np.float32],
     ) -> list[Candidate]:
         own: dict[Skeleton, float] = {}
@@ -153,7 +152,7 @@ class Ballot:
                 return [replace(candidate, votes=1.0, text=1.0, meant=1.0)]
             best.setdefault(skeleton(candidate.steps), candidate)
         for_word: dict[str, float] = {}
-        for (value, row, example), weight in zip(voters, weights):
+        for (value, row, example), weight in votes:
             if row >= 0:
                 candidate = self._of_row(row, value)
             else:

@@ -29,9 +29,9 @@ from hearth.storage.fault_log import note_fault
 from hearth.storage.workspace import Folder
 from hearth.terminal import clean
 from hearth.tools.mail import mail_sync
-from hearth.tools.pim import subscriptions
-from hearth.tools.pim.dav import Kind
-from hearth.tools.pim.mirror import Mirror
+from hearth.tools.pim.servers import subscriptions
+from hearth.tools.pim.servers.dav import Kind
+from hearth.tools.pim.servers.mirror import Mirror
 
 KEY = "background-sync"
 """Under which its writes are journalled, and forgotten at once."""

@@ -86,7 +86,7 @@ def learnt(home: Path, known: Waiting) -> Learnt:
     """Gather what the home's requests teach, and learn what waits. Raises: HearthError."""
     from hearth import config
     from hearth.learning.gathering import gather
-    from hearth.learning.learned_state import State
+    from hearth.learning.learned_state import Offer, State
     from hearth.learning.versions.version_report import silent
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
     from hearth.registry import load_tools
@@ -94,7 +94,7 @@ def learnt(home: Path, known: Waiting) -> Learnt:
 
     encoder = MiniLMEncoder.open(config.cache_folder(os.environ))
     with Store.open(home / "hearth.db") as store:
-        state = State.open(home, encoder, tools=load_tools(home).specs, store=store)
+        state = State.open(home, encoder, Offer(load_tools(home).specs), store=store)
         gather(state, home, encoder, silent)
         waits = _waiting(state)
         if waits <= known:

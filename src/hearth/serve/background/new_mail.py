@@ -1,7 +1,7 @@
 """Tells of mail that came while the home is up: on the page, and by the desktop outside quiet hours.
 
-Only that of people in the contacts, unless the owner wants to hear of everybody's, so that no stranger can make a home
-ring. Phones are not told.
+Only that of people on cards that vouch for their address, unless the owner wants to hear of everybody's, so that no
+stranger can make a home ring. Phones are not told.
 
 Covered: the first fetching of a mailbox (nothing of it is new), many at once (counted), what came while the home was
 down (told once it is fetched). Not covered: a sender's address that is forged.
@@ -14,11 +14,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from hearth.guard.flow.provenance import Provenance
+from hearth.guard.flow.trusted_contacts import AddressBook
 from hearth.protocols import CallContext
+from hearth.storage.database import Store
 from hearth.terminal import clean
 from hearth.tools.mail.mailbox import look
 from hearth.tools.mail.maildir import INBOX, every_unique_name, places
-from hearth.tools.pim.cards import read_cards
 
 Whom = Literal["nobody", "known", "everybody"]
 MOST_KEPT = 50
@@ -37,14 +39,16 @@ class Letter:
 class NewMail:
     """What came and was not seen. Safe to use from several threads."""
 
-    def __init__(self, whom: Whom, tell: Callable[[Sequence[Letter]], None]) -> None:
+    def __init__(self, whom: Whom, store: Store, tell: Callable[[Sequence[Letter]], None]) -> None:
         """Begin with nothing.
 
         Args:
             whom: Whose mail is told of.
+            store: Says which cards vouch.
             tell: Called with what came at once, beside the page.
         """
         self._whom = whom
+        self._store = store
         self._tell = tell
         self._lock = threading.Lock()
         self._letters: tuple[Letter, ...] = ()
@@ -72,8 +76,8 @@ class NewMail:
         ]
         seen = [one for place in new if (one := look(place, call)) is not None]
         if self._whom == "known" and seen:
-            known = {card.email.casefold() for file in read_cards(call.workspace).values() for card in file.cards}
-            seen = [one for one in seen if one.head.sender and one.head.sender.casefold() in known]
+            book = AddressBook(Provenance(self._store)).read(call.workspace, call.now)
+            seen = [one for one in seen if one.head.sender and book.vouches(one.head.sender)]
         seen.sort(key=lambda one: one.received)
         letters = tuple(
             Letter(_short(one.head.sender_name or one.head.sender), _short(one.head.subject or "no subject"))

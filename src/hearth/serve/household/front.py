@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, cast
 
 from starlette.applications import Starlette
@@ -25,6 +26,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from hearth.errors import DeniedError, HearthError
+from hearth.language.text.exact_names import same_name
 from hearth.serve.door import (
     SAFE,
     Application,
@@ -59,6 +61,8 @@ _MOST_BODY_BYTES = 100_000
 class Dwelling:
     """A home behind the entrance."""
 
+    home: Path
+    """The folder it was opened from: a name may come to be another person's, of another home, while this one is up."""
     door: Application
     keys: Keys
     address: str
@@ -125,18 +129,22 @@ class Front:
             await RedirectResponse("/sign-in", 303)(scope, receive, hardened_by_headers(send))
         elif member is None:
             await said(send, 401, "Sign in first.")
-        elif path == "/enter" or member.name not in self.dwellings:
+        elif path == "/enter" or (dwelling := self._dwelling_of(member)) is None:
             await said(send, 404, "There is no such page, or your home is not up; start the household again.")
         else:
-            dwelling = self.dwellings[member.name]
             own = [(b"cookie", f"{dwelling.keys.cookie_name}={dwelling.keys.cookie}".encode())]
             with suppress(ConnectionAbortedError, ClientDisconnect):
                 await dwelling.door(_led(scope, dwelling, own), receive, self._while_signed_in(send, key))
 
+    def _dwelling_of(self, member: Member) -> Dwelling | None:
+        """Return the home of a person who lives here now; None where it is not up."""
+        return next((one for one in self.dwellings.values() if one.home == member.home), None)
+
     async def _for_program(self, scope: Scope, receive: Receive, send: Send, authorization: str) -> None:
         token = authorization.partition(" ")[2]
+        lived_in = {one.home for one in await run_in_threadpool(self.members.listed)}
         for dwelling in self.dwellings.values():
-            if await run_in_threadpool(dwelling.keys.client_of, token) is not None:
+            if dwelling.home in lived_in and await run_in_threadpool(dwelling.keys.client_of, token) is not None:
                 await dwelling.door(_led(scope, dwelling, []), receive, send)
                 return
         await said(send, 401, "This token is not known here; `hearth clients add NAME` makes one.")
@@ -163,7 +171,7 @@ class Front:
             return self.templates.page("sign_in.html", "Sign in")
         given = await fields(request)
         name, password = given.get("name", ""), given.get("password", "")
-        where = f"{name.casefold()[:60]} {request.client.host if request.client else ''}"
+        where = f"{same_name(name)[:60]} {request.client.host if request.client else ''}"
         async with self._looking:
             if self._is_guessing(where):  # asked here, as guesses may come side by side
                 return JSONResponse({"says": "Too many wrong passwords; try again in a minute."}, 429)

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hearth.atomic_files import replacing
 from hearth.errors import ConfigError, NotFound, RequestError
+from hearth.language.text.exact_names import same_name
 
 MEMBERS_FILE = "household.json"
 LEAST_PASSWORD = 8
@@ -103,8 +104,8 @@ class Members:
         )
 
     def named(self, name: str) -> Member | None:
-        """Return the one of that name, whatever its case."""
-        return next((one for one in self.listed() if one.name.casefold() == name.casefold()), None)
+        """Return the one of that name (`same_name`)."""
+        return next((one for one in self.listed() if same_name(one.name) == same_name(name)), None)
 
     def add(self, name: str, home: Path, password: str) -> Member:
         """Let somebody live here. Raises: RequestError: The name or home is taken, the password unusable."""
@@ -129,8 +130,11 @@ class Members:
         self._put(replace(self._known(name), digest=_digest(password), passkeys=()))
 
     def set_passkey(self, name: str, passkey: Passkey) -> None:
-        """Add a passkey, or note how often it signed. Raises: NotFound, RequestError: There are too many."""
+        """Add a passkey, or note how often it signed. Raises: NotFound, RequestError: There are too many, or it is
+        another member's: whoever signs in with it would be taken for one of the two."""
         member = self._known(name)
+        if any(key.id == passkey.id for one in self.listed() if one.name != member.name for key in one.passkeys):
+            raise RequestError("this passkey is another person's here; make one of your own")
         others = tuple(one for one in member.passkeys if one.id != passkey.id)
         if len(others) >= MOST_PASSKEYS:
             raise RequestError(f"{member.name} has {MOST_PASSKEYS} passkeys already; a new password takes them back")

@@ -42,6 +42,11 @@ class Household:
     unshared: tuple[str, ...] = ()
     """What somebody wants to share and is not shared, with the reason."""
 
+    @property
+    def closed(self) -> tuple[str, ...]:
+        """Addresses that homes want beside their pages and could not take: whose, for whom, with the reason."""
+        return tuple(f"{name}'s home, for {why}" for name, one in self.houses.items() for why in one.closed)
+
     def serve(self) -> None:
         """Serve all until `stop`. Ctrl-C is for the caller: the servers run in a thread of their own."""
         ended = threading.Event()
@@ -92,11 +97,10 @@ def opened(
         own = {name: config.read_settings(folder / "hearth.toml") for name, folder in homes.items()}
         lists, no_lists = shared_lists.agreed(own)
         lent, no_devices = with_borrowed(own)
+        local = house.Address("127.0.0.1", 0)
         houses = {
             name: stack.enter_context(
-                house.opened(
-                    folder, environ, host="127.0.0.1", port=0, encoder=encoder, is_household=True, settings=lent[name]
-                )
+                house.opened(folder, environ, local, encoder=encoder, is_household=True, settings=lent[name])
             )
             for name, folder in homes.items()
         }
@@ -104,7 +108,7 @@ def opened(
         stack.enter_context(shared_lists.following(lists, desks, homes, home))
         is_tls = host not in house.LOOPBACK
         hosts, address, certificate = _entrance(home, listening, is_tls=is_tls)
-        dwellings = {name: Dwelling(one.door, one.keys, one.address) for name, one in houses.items()}
+        dwellings = {name: Dwelling(homes[name], one.door, one.keys, one.address) for name, one in houses.items()}
         clock = time.monotonic
         sessions, passkeys = Sessions(members, clock), Passkeys(members, address, clock)
         front = Front(members, sessions, passkeys, dwellings, Templates(()), hosts, clock, is_tls)

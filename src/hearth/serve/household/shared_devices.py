@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from hearth.config import HomeDevice, Settings
+from hearth.language.text.exact_names import by_same_name, same_name
 from hearth.language.text.keyword_match import fold
 
 
@@ -22,18 +23,19 @@ def with_borrowed(settings: Mapping[str, Settings]) -> tuple[dict[str, Settings]
     """
     found = dict(settings)
     refused: list[str] = []
-    known = {fold(name): name for name in settings}
+    known = by_same_name(settings)
     for lender, own in settings.items():
         for other, share in own.share.items():
-            borrower = known.get(fold(other))
+            borrower = known.get(same_name(other))
             if borrower is None or borrower == lender:
                 continue  # said where lists are agreed
             for name in share.devices:
-                device = next((one for one in own.home.device if fold(one.name) == fold(name)), None)
-                if device is None:
-                    refused.append(f"the device {name!r} of {lender}: there is no [[home.device]] of that name")
+                devices = [one for one in own.home.device if same_name(one.name) == same_name(name)]
+                if len(devices) != 1:
+                    n = "there is no" if not devices else "there is more than one"
+                    refused.append(f"the device {name!r} of {lender}: {n} [[home.device]] of that name")
                     continue
-                lent = _lent(found[borrower], own, device)
+                lent = _lent(found[borrower], own, devices[0])
                 if isinstance(lent, str):
                     refused.append(f"the device {name!r} of {lender} for {borrower}: {lent}")
                 else:

@@ -23,7 +23,7 @@ from pathlib import Path
 from hearth.agent import Agent
 from hearth.config import Settings
 from hearth.errors import HearthError
-from hearth.language.text.keyword_match import fold
+from hearth.language.text.exact_names import by_same_name, same_name
 from hearth.serve.desk import Desk
 from hearth.storage.database import Store
 from hearth.storage.fault_log import note_fault
@@ -52,7 +52,7 @@ class SharedList:
 
     @property
     def key(self) -> str:
-        return json.dumps([fold(self.name), *self.people])
+        return json.dumps([same_name(self.name), *self.people])
 
 
 def agreed(settings: Mapping[str, Settings]) -> tuple[tuple[SharedList, ...], tuple[str, ...]]:
@@ -64,15 +64,15 @@ def agreed(settings: Mapping[str, Settings]) -> tuple[tuple[SharedList, ...], tu
     said: dict[str, dict[str, set[str]]] = {}
     names: dict[str, str] = {}
     refused: list[str] = []
-    known = {fold(name): name for name in settings}
+    known = by_same_name(settings)
     for person, own in settings.items():
         for other, share in own.share.items():
-            if (them := known.get(fold(other))) is None or them == person:
+            if (them := known.get(same_name(other))) is None or them == person:
                 refused.append(f"[share.{other}] of {person}: nobody else of that name lives here")
                 continue
             for name in share.lists:
-                names.setdefault(fold(name), name)
-                said.setdefault(fold(name), {}).setdefault(person, set()).add(them)
+                names.setdefault(same_name(name), name)
+                said.setdefault(same_name(name), {}).setdefault(person, set()).add(them)
     lists: list[SharedList] = []
     for key, wants in said.items():
         mutual = {a: {b for b in bs if a in wants.get(b, ())} for a, bs in wants.items()}

@@ -52,7 +52,7 @@ from hearth.serve.ringing import EndedRing, Ring, end, open_rings, ring_on, snoo
 from hearth.terminal import clean
 from hearth.tools.pim.calendar import find_events
 from hearth.tools.pim.reminders import find_reminders, still_due
-from hearth.tools.pim.subscriptions import FeedState, feeds_of, states
+from hearth.tools.pim.servers.subscriptions import FeedState, feeds_of, states
 from hearth.types import Episode, Plan, Step
 
 _N_TALK = 20
@@ -82,6 +82,8 @@ class TalkTurn:
     shown: ShownEpisode
     can_undo: bool
     is_undone: bool
+    asked_by: str = ""
+    """The program that asked it, which is no part of the owner's conversation; empty: the owner."""
 
 
 class Page:
@@ -295,6 +297,7 @@ class Page:
             shown_episode(0, episode, self._home.specs),
             can_undo=any(not call.is_undone for call in done),
             is_undone=bool(done) and all(call.is_undone for call in done),
+            asked_by=episode.request.asked_by,
         )
 
     def _html_of(self, episode: Episode) -> str:
@@ -369,7 +372,8 @@ class Page:
         words = request.query_params.get("q", "").casefold().split()
         found = await run_in_threadpool(self._home.trace.episodes, _N_HISTORY)
         shown = [e for e in found if all(w in f"{e.request.typed} {e.answer.text}".casefold() for w in words)]
-        view = history_view(shown, self._home.specs, n_full=_N_FULL, leads_to="/history/", words=" ".join(words))
+        view = history_view(shown, self._home.specs, n_full=_N_FULL, leads_to="/history/")
+        view = replace(view, words=" ".join(words))
         return self._templates.page("history.html", "History", frame="base.html", heading="History", view=view)
 
     async def one(self, request: Request) -> Response:

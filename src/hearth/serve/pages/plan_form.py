@@ -108,16 +108,22 @@ def _field(k: int, parameter: Parameter, value: Argument, plan: Plan, tools: Map
     )
 
 
+def _empty(parameter: Parameter) -> Literal["line", "text", "list", "choice"]:
+    """Return the kind of field for a parameter that has no value yet."""
+    kind = canonical(parameter.type)
+    if parameter.enum or kind == "boolean":
+        return "choice"
+    if kind.startswith("list["):
+        return "list"
+    return "text" if kind in ("text", "any") else "line"
+
+
 def _written(parameter: Parameter, value: Argument) -> tuple[Literal["line", "text", "list", "choice", "json"], str]:
     """Return the kind of field that can hold a value, and the value as it stands in it."""
+    if value is None:
+        return _empty(parameter), ""
     kind = canonical(parameter.type)
     is_closed = bool(parameter.enum) or kind == "boolean"
-    if value is None:
-        if is_closed:
-            return "choice", ""
-        if kind.startswith("list["):
-            return "list", ""
-        return ("text" if kind in ("text", "any") else "line"), ""
     plain = encode_argument(value)
     if kind.startswith("list["):
         items = plain if isinstance(plain, list) else [plain]

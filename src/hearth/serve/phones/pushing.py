@@ -59,6 +59,16 @@ class Note:
         return json.dumps(told).encode()
 
 
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """What is told of, and where else."""
+
+    shows_reminders: bool
+    """Say on the lock screen what a reminder is about."""
+    apprise_url: str = ""
+    """Where an Apprise server takes the same; empty: nowhere."""
+
+
 class Pusher:
     """Sends notifications to every phone that takes them, from a thread of its own (a `ringing.Notifier`)."""
 
@@ -68,23 +78,18 @@ class Pusher:
         egress: Egress,
         signer: Signer,
         clock: Callable[[], float],
-        *,
-        shows_reminders: bool,
-        apprise_url: str = "",
+        telling: Telling,
     ) -> None:
         """Start the thread; `close` ends it.
 
         Args:
             clock: Seconds that only go on.
-            shows_reminders: Say on the lock screen what a reminder is about.
-            apprise_url: Where an Apprise server takes the same; empty: nowhere.
         """
         self._phones = phones
         self._egress = egress
         self._signer = signer
         self._clock = clock
-        self._shows_reminders = shows_reminders
-        self._apprise_url = apprise_url
+        self._telling = telling
         self._asked: tuple[str, float] | None = None
         """The question that stands, and since when; no time once phones were told."""
         self._untold: queue.Queue[Note | None] = queue.Queue(_MOST_UNTOLD)
@@ -99,7 +104,7 @@ class Pusher:
     def tell(self, ring: Ring) -> None:
         """Have a ring told, and return at once."""
         at = f"{ring.due:%H:%M}"
-        text = ring.text[:120] if self._shows_reminders else "A reminder"
+        text = ring.text[:120] if self._telling.shows_reminders else "A reminder"
         self._put(Note("ring", str(ring.number), f"{'Late: ' if ring.is_late else ''}{text}", at))
 
     def look(self, view: View) -> None:
@@ -128,7 +133,7 @@ class Pusher:
 
     def _send_all(self) -> None:
         while (note := self._untold.get()) is not None:
-            if self._apprise_url and note.kind != "test":
+            if self._telling.apprise_url and note.kind != "test":
                 with suppress(*_NOT_SENT):
                     self._send_to_apprise(note)
             with suppress(HearthError):  # the home's database is busy, say
@@ -141,7 +146,7 @@ class Pusher:
         """Source: https://github.com/caronc/apprise-api, "Stateful endpoints"."""
         told = {"title": note.title, "body": note.body or note.title, "type": "info", "format": "text"}
         with httpx.Client(transport=self._egress.transport(APPRISE_REASON), timeout=_TIMEOUT_S) as client:
-            client.post(self._apprise_url, json=told)
+            client.post(self._telling.apprise_url, json=told)
 
     def _send(self, phone: Phone, to: Subscription, note: Note) -> None:
         body = encrypted(note.message, bytes64(to.receiver_key), bytes64(to.receiver_secret))

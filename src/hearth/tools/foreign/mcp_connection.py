@@ -4,9 +4,9 @@ A server that is a process is started for the call, in an empty folder of its ow
 environment that are named and no others, and ended after it. A server that is an address is reached through the guard's
 door alone, so that the ledger holds every byte.
 
-Covered: text results, results that are too large, servers that hang, die or answer nonsense. Not covered: what a
-process does by itself (it runs with the owner's rights, and reaches what it wants); questions, sampling and roots of a
-server.
+Covered: text results, results that are too large, servers that hang, die, answer nonsense or start others. Not covered:
+what a process does by itself (it runs with the owner's rights, and reaches what it wants); questions, sampling and
+roots of a server.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from hearth.config import McpServer, secret
 from hearth.errors import CancelledError, HearthError, MissingExtraError, ToolError, TransientToolError
 from hearth.protocols import Egress
 from hearth.tools.foreign.accepted_tools import MAX_TOOL_BYTES, MAX_TOOLS, OfferedTool
+from hearth.tools.foreign.process_streams import process_streams
 
 if TYPE_CHECKING:
     import httpx2
@@ -115,7 +116,6 @@ class Connection:
 
     async def _transport(self, stack: AsyncExitStack, egress: Egress) -> Any:
         import httpx2
-        from mcp.client.stdio import StdioServerParameters, stdio_client
         from mcp.client.streamable_http import streamable_http_client
 
         if self.server.url:
@@ -128,14 +128,7 @@ class Connection:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="hearth-mcp-"))
         command, *arguments = self.server.command
         passed = {name: self.environ[name] for name in self.server.env if name in self.environ}
-        process = StdioServerParameters(
-            command=command,
-            args=[os.path.expanduser(argument) for argument in arguments],
-            env=passed,
-            cwd=folder,
-        )
-        quiet = stack.enter_context(open(os.devnull, "w"))  # noqa: SIM115 - the stack closes it
-        return stdio_client(process, errlog=quiet)
+        return process_streams([command, *map(os.path.expanduser, arguments)], passed, folder)
 
     def _token(self) -> str:
         for key, value in (("token_env", self.server.token_env), ("token_file", self.server.token_file)):

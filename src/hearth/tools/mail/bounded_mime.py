@@ -1,6 +1,6 @@
 """Reads the text and the attachments of a mail: of a small one here, of any other in the process for strangers' bytes.
 
-What small is, `formats.bounded_reading` says; the worst that such a mail can do to the reader was measured (decision
+What small is, `bounded_reading` says; the worst that such a mail can do to the reader was measured (decision
 16). Heads are read here, as no more than 64,000 bytes are looked at. What comes from the other process is cleaned once
 more: it had a stranger's bytes in its hands.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 
 from hearth.errors import Unreadable
-from hearth.formats.bounded_reading import IN_PROCESS_BYTES, Bounds, read_bounded
+from hearth.formats.untrusted.bounded_reading import IN_PROCESS_BYTES, Bounds, read_bounded
 from hearth.tools.mail.mime import (
     N_MAX_PARSED_BYTES,
     N_MAX_PARTS,

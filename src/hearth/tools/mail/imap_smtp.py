@@ -23,12 +23,14 @@ from hearth.errors import MissingExtraError, ToolError, ToolTimeout, TransientTo
 from hearth.protocols import CallContext
 from hearth.types import Plain
 
-if TYPE_CHECKING:  # both are loaded only when a server is configured
-    import smtplib
+if TYPE_CHECKING:  # loaded only when a server is configured
+    from hearth.tools.mail.bounded_smtp import BoundedSMTP, BoundedSMTPOverTLS
 
 CONNECT_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 30.0
 SENDING_TIMEOUT_S = 60.0
+ASKING_TIMEOUT_S = 100.0
+"""How long everything before the mail itself may take at an SMTP server: then it was surely not sent."""
 IDLE_S = 25 * 60.0
 """How long the server may be waited for at once: it may end a connection that is silent for half an hour."""
 IDLE_LOOK_S = 0.5
@@ -149,18 +151,22 @@ def send(server: Server, sender: str, recipients: Sequence[str], data: bytes, ca
                 connection.docmd("QUIT")
 
 
-def _smtp(server: Server, call: CallContext) -> smtplib.SMTP:
+def _smtp(server: Server, call: CallContext) -> BoundedSMTP | BoundedSMTPOverTLS:
     """Open a secured and authenticated connection."""
-    import smtplib  # loaded late: only the few calls that send need it
+    from hearth.tools.mail.bounded_smtp import (  # loaded late: only the few calls that send need it
+        BoundedSMTP,
+        BoundedSMTPOverTLS,
+    )
 
     # The name given in EHLO must not be looked up, and this machine's own name stays private.
     name, context = "[127.0.0.1]", call.egress.tls(server.host)
-    connection: smtplib.SMTP
+    connection: BoundedSMTP | BoundedSMTPOverTLS
     if server.security == "tls":
-        connection = smtplib.SMTP_SSL(server.host, server.port, name, timeout=CONNECT_TIMEOUT_S, context=context)
+        connection = BoundedSMTPOverTLS(server.host, server.port, name, timeout=CONNECT_TIMEOUT_S, context=context)
     else:
-        connection = smtplib.SMTP(server.host, server.port, name, timeout=CONNECT_TIMEOUT_S)
+        connection = BoundedSMTP(server.host, server.port, name, timeout=CONNECT_TIMEOUT_S)
     try:
+        connection.ends_at_s = time.monotonic() + ASKING_TIMEOUT_S
         if connection.sock is not None:
             connection.sock.settimeout(ANSWER_TIMEOUT_S)
         if server.security == "starttls":
@@ -204,7 +210,12 @@ def _smtp_faults_said(server: Server) -> Iterator[None]:
 
 
 def _envelope(
-    connection: smtplib.SMTP, server: Server, sender: str, recipients: Sequence[str], wire: bytes, call: CallContext
+    connection: BoundedSMTP | BoundedSMTPOverTLS,
+    server: Server,
+    sender: str,
+    recipients: Sequence[str],
+    wire: bytes,
+    call: CallContext,
 ) -> None:
     """Name sender and recipients, up to the point where the server wants the mail."""
     limit = connection.esmtp_features.get("size", "")
@@ -232,7 +243,7 @@ def _envelope(
         raise ToolError(f"{server} did not want the mail ({code} {_said(said)}), it was not sent; the draft is kept")
 
 
-def _hand_over(connection: smtplib.SMTP, server: Server, wire: bytes) -> tuple[int, str]:
+def _hand_over(connection: BoundedSMTP | BoundedSMTPOverTLS, server: Server, wire: bytes) -> tuple[int, str]:
     """Send the mail itself. Raises: ToolTimeout: The answer never came."""
     import smtplib  # loaded already by _smtp
 
@@ -241,6 +252,8 @@ def _hand_over(connection: smtplib.SMTP, server: Server, wire: bytes) -> tuple[i
     try:
         if connection.sock is not None:
             connection.sock.settimeout(SENDING_TIMEOUT_S)
+        connection.answer_s = SENDING_TIMEOUT_S
+        connection.ends_at_s = time.monotonic() + SENDING_TIMEOUT_S
         connection.send(stuffed + ending)
         code, said = connection.getreply()
     except (OSError, smtplib.SMTPException) as error:
@@ -421,13 +434,15 @@ def _imap(server: Server, call: CallContext, reason: str) -> Iterator[Any]:
     try:  # takes 50 ms to load; only homes with an IMAP server need it
         import imapclient
         from imapclient.exceptions import IMAPClientAbortError, IMAPClientError, LoginError
+
+        from hearth.tools.mail.bounded_imap import BoundedClient
     except ModuleNotFoundError:
         raise MissingExtraError("mail by IMAP", "pip install 'hearth-agent[mail]'") from None
 
     with call.egress.permit(server.host, server.port, reason), _faults_said(server):
         try:
             context = call.egress.tls(server.host)
-            client = imapclient.IMAPClient(
+            client = BoundedClient(
                 server.host,
                 server.port,
                 ssl=server.security == "tls",

@@ -25,6 +25,7 @@ from hearth.tools.mail.bounded_mime import read_attachments
 from hearth.tools.mail.compose import (
     N_MAX_ATTACHED_BYTES,
     Letter,
+    Sender,
     checked_body,
     checked_recipients,
     checked_subject,
@@ -53,7 +54,7 @@ from hearth.tools.mail.maildir import (
     unique_name,
     with_flags,
 )
-from hearth.tools.mail.mime import Attachment
+from hearth.tools.mail.mime import Attachment, Head
 from hearth.tools.pim.cards import Card, read_cards
 from hearth.tools.pim.person_lookup import NO_FIT, fit, name_words
 from hearth.types import EmailAddress, FieldOrigin, FilePath, Plain, Referent
@@ -119,6 +120,22 @@ def _mail_meant(mail: object, call: CallContext, given: Mapping[str, object]) ->
     return Referent(seen.place.id, name, aliases=(*addresses, *said))
 
 
+def _answered_meant(mail: object, call: CallContext, given: Mapping[str, object]) -> Referent:
+    """Resolve the id of a mail that is answered, with the address it came from and those that the answer goes to: a
+    stranger's header may say others. Raises: NotFound; ToolError."""
+    thing = _mail_meant(mail, call, given)
+    seen = look_at(place_of(mail, call.workspace), call)
+    to = _in_one_spelling(_answers_go_to(seen.head, owner(call.settings)))
+    name = f"{thing.name}, {seen.head.sender or 'no address'}"
+    return replace(thing, name=name, state=(("where an answer goes", ", ".join(to)),), addressed=to)
+
+
+def _answers_go_to(head: Head, sender: Sender) -> list[str]:
+    """Return whom an answer to a mail is written to: whom an own mail went to, else whom the mail says."""
+    is_own = head.sender.lower() == sender.address.lower()
+    return list(head.to if is_own else head.reply_to or (head.sender,))
+
+
 def _forwarded_meant(mail: object, call: CallContext, given: Mapping[str, object]) -> Referent:
     """Resolve the id of a mail that is passed on, with the address it came from, its text and its files, as these go
     out. Raises: NotFound; ToolError."""
@@ -154,6 +171,7 @@ def _in_one_spelling(addresses: Iterable[str]) -> tuple[str, ...]:
 
 
 MailMeant = Annotated[MailId, Names(_mail_meant)]
+AnsweredMeant = Annotated[MailId, Names(_answered_meant)]
 ForwardedMeant = Annotated[MailId, Names(_forwarded_meant)]
 DraftMeant = Annotated[DraftId, Names(_draft_meant), Sink]
 
@@ -164,7 +182,7 @@ DraftMeant = Annotated[DraftId, Names(_draft_meant), Sink]
     source="message",
     origins=_MAIL,
     timeout_s=120,
-    answer="{sender_name}, {received}: {subject}",
+    answer="{sender_name}, {received}: {subject}[ ({is_unread})]",
     answer_none="I found no such mail.",
 )
 def find_mail(
@@ -184,7 +202,7 @@ def find_mail(
         end: Only mails received before this time.
         unread_only: Only mails not read yet.
     Examples:
-        do I have new mail
+        show me the mail of this week
         any mail from Anna about the keys
         what did my landlord write last week
         find the email with the booking confirmation
@@ -381,7 +399,7 @@ def draft_mail(
 
     Args:
         to: Whom it goes to.
-        text: What it says.
+        text: What to write.
         subject: Its subject; without one, the first words of the text.
         attachments: Files among the owner's documents that go with it.
     Examples:
@@ -411,7 +429,7 @@ def draft_mail(
         "attachments": FieldOrigin(made_of=()),
     },
 )
-def draft_reply(mail: MailMeant, text: str, call: CallContext) -> Draft:
+def draft_reply(mail: AnsweredMeant, text: str, call: CallContext) -> Draft:
     """Write a reply to a mail as a draft. Nothing is sent until send_mail.
 
     Args:
@@ -425,11 +443,10 @@ def draft_reply(mail: MailMeant, text: str, call: CallContext) -> Draft:
     body = checked_body(text)
     seen = look_at(place_of(mail, call.workspace), call)
     head = seen.head
-    is_own = head.sender.lower() == sender.address.lower()
-    to = list(head.to if is_own else head.reply_to or (head.sender,))
+    to = _answers_go_to(head, sender)
     if not any(to):
         raise ToolError(f"the mail {seen.place.id!r} names no sender to reply to; write a new mail with draft_mail")
-    if head.reply_to and not is_own and head.sender and head.sender not in head.reply_to:
+    if to == list(head.reply_to) and head.sender and {head.sender} != set(to):
         call.notices.append(f"The mail came from {head.sender} and asks for replies to {', '.join(head.reply_to)}.")
     received = seen.received.astimezone(call.now.tzinfo)
     said = signed(body, sender)

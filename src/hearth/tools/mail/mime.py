@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from email.message import Message
 from email.utils import getaddresses, parsedate_to_datetime
 
-from hearth.formats.charsets import text_codec
+from hearth.formats.untrusted.charsets import text_codec
 from hearth.tools.mail.html_text import looks_like_html, text_of_html
 
 N_MAX_HEAD_BYTES = 64_000

@@ -2,6 +2,6 @@
 
 In: names, times, changes. Out: events, people and reminders as plain data; the files changed in place.
 Here: `calendar` with `calendar_events`, `contacts` with `cards` and `person_lookup`, `reminders` (the tools and their
-files); `ical` (times and repeats), `dav` (CalDAV, CardDAV) and `mirror` (a local copy of a server).
+files); `ical` and `series` (times and repeats); `servers` (CalDAV, CardDAV, published calendars).
 Not here: the line format (`formats.content_lines`), reading dates from words (`language.temporal`).
 """

@@ -30,7 +30,7 @@ from hearth.tools.pim.calendar_events import (
     entry_of,
 )
 from hearth.tools.pim.ical import When
-from hearth.tools.pim.mirror import Mirror, file_name
+from hearth.tools.pim.servers.mirror import Mirror, file_name
 from hearth.types import EmailAddress, Plain, Referent
 
 MAX_EVENTS = 200
@@ -144,7 +144,8 @@ def find_free_time(
 ) -> list[FreeSlot]:
     """Find when the owner is free between two times.
 
-    Of whole days, only 8:00 to 22:00 counts; all-day entries do not block a day unless they are marked as busy.
+    Of whole days, only 8:00 to 22:00 counts; all-day entries do not block a day unless they are marked as busy. Of a
+    moment ("at 2") the hour from then counts.
 
     Args:
         start: First moment that counts; what has passed already does not.
@@ -162,6 +163,8 @@ def find_free_time(
         raise ToolError(f"a length of {length} is no time; expected more than 0 minutes")
     if last <= call.now:
         raise ToolError(f"{last.isoformat()} has passed; ask for a time to come")
+    if last - first < MIN_FREE:
+        last = first + min(length or dt.timedelta(hours=1), dt.timedelta(days=1))
     found = Events(call).read(refresh=True).find(Search(Query(""), first, last))
     busy = sorted((event.start, event.end) for entry, event in found if entry.is_busy)
     slots: list[FreeSlot] = []
@@ -376,7 +379,7 @@ def move_event(call: CallContext, event: EventMeant, start: dt.datetime) -> Even
     effect="change",
     unconfirmed="file",
     origins=ID_IS_A_KEY,
-    answer="Changed: {title}, {start}.",
+    answer="Changed: {title}, {start}[, then {repeat}].",
     undo=_undo_on_server,
     timeout_s=60,
     n_retries=1,

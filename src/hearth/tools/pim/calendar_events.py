@@ -22,10 +22,11 @@ from hearth.formats.record_places import RecordPlaces
 from hearth.language.text.keyword_match import NO_SUCH_WORD
 from hearth.language.text.normalize import Query
 from hearth.protocols import CallContext
-from hearth.tools.pim import ical, subscriptions
+from hearth.tools.pim import ical
 from hearth.tools.pim.ical import When
-from hearth.tools.pim.mirror import Mirror, file_name
 from hearth.tools.pim.series import Effort, occurrences
+from hearth.tools.pim.servers import subscriptions
+from hearth.tools.pim.servers.mirror import Mirror, file_name
 from hearth.types import EmailAddress
 
 FOLDER = "calendar"
@@ -77,8 +78,8 @@ class Entry:
     is_busy: bool
     organiser: str
     """Address of the person who invites; empty for an event of the owner's own."""
-    invited: tuple[EmailAddress, ...]
-    """Attendees whom a server writes to by itself: RFC 6638, section 7.1."""
+    invited: tuple[str, ...]
+    """Attendees whom a server writes to by itself, whatever they are named by: RFC 6638, section 7.1."""
     words: str
     """Words that a query is compared with."""
 
@@ -93,22 +94,11 @@ class _File:
 @functools.lru_cache(maxsize=20_000)
 def _file(data: bytes) -> _File:
     """Parse a file; cached by content, so that it can never be out of date."""
-    try:
-        document = parse(data)
-    except ValueError as error:
-        return _File((), str(error))
-    entries: list[Entry] = []
-    fault = ""
-    for index, component in enumerate(_events(document)):
-        try:
-            entries.append(entry_of(index, component, document))
-        except (ValueError, OverflowError) as error:
-            fault = fault or str(error)
-    return _File(tuple(entries), fault)
+    return _File(*ical.read_each(data, "VEVENT", entry_of))
 
 
 def _events(document: Component) -> list[Component]:
-    return [event for calendar in document.components("VCALENDAR") for event in calendar.components("VEVENT")]
+    return ical.components_of(document, "VEVENT")
 
 
 def entry_of(index: int, event: Component, document: Component) -> Entry:
@@ -117,18 +107,19 @@ def entry_of(index: int, event: Component, document: Component) -> Entry:
     if ical.repeats(event) and ical.in_zone(end, dt.UTC) - ical.in_zone(start, dt.UTC) > MAX_SERIES_LENGTH:
         raise ValueError(f"it repeats, but each time lasts from {start} to {end}")
     moved = event.line("RECURRENCE-ID")
-    attendees = [line for line in event.lines("ATTENDEE") if line.value[:7].lower() == "mailto:"]
+    attendees = list(event.lines("ATTENDEE"))
+    addresses = [EmailAddress(address) for line in attendees if (address := ical.mail_of(line))]
     title, place, notes = event.text("SUMMARY").strip(), event.text("LOCATION").strip(), event.text("DESCRIPTION")
     transparency = event.text("TRANSP").upper()
     organiser = event.line("ORGANIZER")
-    names = " ".join(f"{line.parameter('CN')} {line.value[7:]}" for line in attendees)
+    names = " ".join(f"{line.parameter('CN')} {ical.mail_of(line)}" for line in attendees)
     invited = [line for line in attendees if line.parameter("SCHEDULE-AGENT").upper() not in ("NONE", "CLIENT")]
     return Entry(
         index=index,
         uid=event.text("UID").strip(),
         title=title or "(untitled)",
         place=place,
-        attendees=tuple(EmailAddress(line.value[7:].strip()) for line in attendees),
+        attendees=tuple(addresses),
         notes=notes.strip(),
         repeat=ical.repeat_of(event),
         start=start,
@@ -137,8 +128,8 @@ def entry_of(index: int, event: Component, document: Component) -> Entry:
         is_series=ical.repeats(event),
         is_cancelled=event.text("STATUS").upper() == "CANCELLED",
         is_busy=transparency == "OPAQUE" or (transparency != "TRANSPARENT" and isinstance(start, dt.datetime)),
-        organiser=organiser.value.strip().lower().removeprefix("mailto:") or "unknown" if organiser is not None else "",
-        invited=tuple(EmailAddress(line.value[7:].strip()) for line in invited) if organiser is not None else (),
+        organiser=ical.user_said(organiser).lower() if organiser is not None else "",
+        invited=tuple(ical.user_said(line) for line in invited) if organiser is not None else (),
         words=f"{title} {place} {names} {notes}"[:20_000],
     )
 
@@ -504,9 +495,9 @@ class Place:
             component.put(new_line("LOCATION", escape(change.place)))
         if change.length:
             _set_length(component, self.document, change.length)
-        known = {line.value.lower() for line in component.lines("ATTENDEE")}
+        known = {ical.mail_of(line).lower() for line in component.lines("ATTENDEE")}
         for address in change.attendees:
-            if f"mailto:{address}".lower() not in known:
+            if address.lower() not in known:
                 # The server must not mail them: RFC 6638 section 7.1.
                 component.add(new_line("ATTENDEE", f"mailto:{address}", {"SCHEDULE-AGENT": "NONE"}))
         ical.stamp(component, now)

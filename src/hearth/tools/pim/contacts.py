@@ -32,9 +32,9 @@ from hearth.formats.tool_signature import ID_IS_A_KEY, Names, as_written, tool
 from hearth.language.text.normalize import Query, folded, id_asked
 from hearth.protocols import CallContext
 from hearth.tools.pim.cards import FOLDER, Card, CardFile, address_value, card_of, cards_in, put_value, read_cards
-from hearth.tools.pim.mirror import Mirror, file_name
-from hearth.tools.pim.person_lookup import NO_FIT, fit, name_words
+from hearth.tools.pim.person_lookup import NO_FIT, SURELY_CALLED, fit, name_words
 from hearth.tools.pim.person_lookup import entities as entities  # part of this module's interface
+from hearth.tools.pim.servers.mirror import Mirror, file_name
 from hearth.types import EmailAddress, Entity, PersonName, PhoneNumber, Plain, Referent
 
 MAX_NAME_CHARS, MAX_ADDRESS_CHARS = 200, 1_000
@@ -109,19 +109,19 @@ class _Contacts:
         asked = name_words(name)
         if not asked:
             raise NotFound(f"{name[:100]!r} is no name; say whom to look for")
+        fits = [(fit(asked, folded(name.strip()), card), _contact(id_, card)) for id_, card in self.all()]
+        known = min((rank for rank, one in fits if one.id not in self._call.unconfirmed), default=NO_FIT)
+        best_fit = min((rank for rank, _ in fits), default=NO_FIT)
         best: dict[tuple[str, str, str], Contact] = {}
-        best_fit = NO_FIT
-        for id_, card in self.all():
-            rank = fit(asked, folded(name.strip()), card)
-            if rank < best_fit:
-                best, best_fit = {}, rank
-            if rank == best_fit < NO_FIT:
-                contact = _contact(id_, card)
-                best.setdefault((contact.name, contact.email, contact.phone), contact)
+        for rank, one in fits:
+            if rank == best_fit < NO_FIT or rank == known <= SURELY_CALLED:
+                best.setdefault((one.name, one.email, one.phone), one)
         self.notice_faults()
         if not best:
             raise NotFound(f"no contact is called {name.strip()[:100]!r}; {self._nearest(name)}")
         sure = [contact for contact in best.values() if contact.id not in self._call.unconfirmed]
+        if len(sure) > 1:
+            best = {(one.name, one.email, one.phone): one for one in sure}
         if len(best) > 1 and len(sure) == 1:
             aside = "; ".join(_told_apart(contact) for contact in best.values() if contact is not sure[0])
             self._call.notices.append(
@@ -131,7 +131,13 @@ class _Contacts:
         if len(best) > 1:
             names = "; ".join(_told_apart(contact) for contact in list(best.values())[:10])
             raise Ambiguous(f"{len(best)} contacts fit {name.strip()[:100]!r}: {names}; say the full name")
-        return next(iter(best.values()))
+        (found,) = best.values()
+        if not sure:
+            self._call.notices.append(
+                f"{found.name[:100]} is in your contacts without you, so this may be a stranger's "
+                "(`hearth policy contacts` confirms)."
+            )
+        return found
 
     def _nearest(self, name: str) -> str:
         known = {folded(n): card.name for _, card in self.all() for n in (card.name, card.given, *card.nicknames) if n}

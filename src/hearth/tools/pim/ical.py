@@ -13,9 +13,9 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, cast, get_args
+from typing import TYPE_CHECKING, Literal, TypeVar, cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from hearth.errors import ToolError, Unreadable
@@ -25,6 +25,7 @@ from hearth.formats.tool_signature import parse_duration
 if TYPE_CHECKING:
     import icalendar
 
+_Read = TypeVar("_Read")
 When = dt.date | dt.datetime
 """A whole day, or a moment (aware) or wall-clock time (naive)."""
 
@@ -41,17 +42,28 @@ Repeat = Literal[
     "daily",
     "every 2 days",
     "every 3 days",
+    "every 4 days",
+    "every 5 days",
+    "every 10 days",
     "on weekdays",
     "on weekends",
     "weekly",
     "every 2 weeks",
     "every 3 weeks",
     "every 4 weeks",
+    "every 5 weeks",
+    "every 6 weeks",
+    "every 8 weeks",
+    "every 12 weeks",
     "monthly",
     "every 2 months",
     "every 3 months",
+    "every 4 months",
     "every 6 months",
     "yearly",
+    "every 2 years",
+    "every 5 years",
+    "every 10 years",
 ]
 RepeatOrNot = Literal["none", Repeat]
 REPEATS: tuple[str, ...] = get_args(RepeatOrNot)
@@ -238,6 +250,22 @@ def time_line(name: str, when: When, zone: dt.tzinfo | None) -> Line:
     return new_line(name, _compact(when.astimezone(dt.UTC)) + "Z")
 
 
+def mail_of(user: Line) -> str:
+    """Return the e-mail address of an ATTENDEE or ORGANIZER: of its `mailto:`, else the one that servers which name
+    people by paths give beside it (RFC 7986, section 6.2); empty where there is none."""
+    value = user.value.strip()
+    is_mail = value[:7].lower() == "mailto:"
+    address = (value[7:] if is_mail else user.parameter("EMAIL")).strip()
+    return address if is_mail or "@" in address else ""
+
+
+def user_said(user: Line) -> str:
+    """Return how an ATTENDEE or ORGANIZER is told from others: the e-mail address, else the name and what else it is
+    called by, such as a phone number."""
+    name, value = user.parameter("CN").strip(), user.value.strip()
+    return mail_of(user) or (f"{name} ({value})" if name and value else name or value) or "unknown"
+
+
 def line_like(old: Line, name: str, when: When, document: Component) -> Line:
     """Return another time, in the zone (or floating, or as a day) that the property `old` was written in.
 
@@ -378,6 +406,29 @@ def rule_parts(rule: str) -> dict[str, str]:
 
 def repeats(component: Component) -> bool:
     return any(item.name in ("RRULE", "RDATE") for item in component.lines())
+
+
+def components_of(document: Component, name: str) -> list[Component]:
+    """List the components of one kind (VEVENT, VTODO) in a file's calendars."""
+    return [component for calendar in document.components("VCALENDAR") for component in calendar.components(name)]
+
+
+def read_each(
+    data: bytes, name: str, read: Callable[[int, Component, Component], _Read]
+) -> tuple[tuple[_Read, ...], str]:
+    """Read each component of one kind; also say why a part of the file, or all of it, could not be read."""
+    try:
+        document = parse(data)
+    except ValueError as error:
+        return (), str(error)
+    found: list[_Read] = []
+    fault = ""
+    for index, component in enumerate(components_of(document, name)):
+        try:
+            found.append(read(index, component, document))
+        except (ValueError, OverflowError) as error:
+            fault = fault or str(error)
+    return tuple(found), fault
 
 
 def check_rules(component: Component) -> None:

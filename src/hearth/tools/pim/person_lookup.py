@@ -6,16 +6,21 @@ where a note speaks of somebody else (`Anna's mum`, `call before noon, or ask th
 other than English for relations, typing errors.
 """
 
+# ruff: noqa: SIM905 - lists of words read best as words
+
 from __future__ import annotations
 
 import re
 
+from hearth.language.temporal.time_words import WEEKDAYS
 from hearth.language.text.normalize import folded, stem, stems
 from hearth.protocols import Workspace
 from hearth.tools.pim.cards import Card, read_cards
 from hearth.types import Entity
 
 NO_FIT = 99
+SURELY_CALLED = 5
+"""Worst fit of somebody who is called so: by a name, a nickname, or what the card says they are to the owner."""
 MAX_ALIAS_CHARS = 60
 _TITLES = frozenset(["dr", "prof", "mr", "mrs", "ms", "miss", "sir", "frau", "herr", "mme", "mlle", "dott", "ing"])
 _SMALL = frozenset(["my", "our", "the", "a"])
@@ -56,12 +61,26 @@ _RELATIONS = frozenset().union(*_SAME, _KINDS, *_KINDS.values()) | {
         "caretaker",
     ),
 }
+_NO_NAMES = frozenset(
+    "a about after again all always am an and another any are as at be because before both but by can could do does "
+    "done each every everyone everything few for from had has have he her here hers him his how i if in into is it its "
+    "just last late later less many me mine more most my never new next no not nothing now of off often on once one or "
+    "other our out over please quite rather same shall she should so some soon still such than that the their them "
+    "then there these they this those to today together tomorrow tonight too under until up us very was we well were "
+    "what when where which while who why with without would yes yesterday yet you your".split()
+)
+_RECORDS = frozenset(
+    "alarm appointment appointments calendar contact contacts document documents email emails event events file files "
+    "grocery list lists mail mails message messages note notes packing reminder reminders shopping timer todo".split()
+)
+"""What the owner's things are called."""
 
 
 def entities(workspace: Workspace) -> tuple[Entity, ...]:
     """Return the people in the owner's contacts, by every name they go by, for a planner's context.
 
-    Aliases: first and last name, nicknames, and relations to the owner. Unreadable files are left out.
+    Aliases: first and last name, nicknames, and relations to the owner. Unreadable files are left out, and so are names
+    that are no names (`is_no_name`): a stranger's card must not change what a request means.
     """
     found: dict[tuple[str, tuple[str, ...]], Entity] = {}
     for file in read_cards(workspace).values():
@@ -73,11 +92,20 @@ def entities(workspace: Workspace) -> tuple[Entity, ...]:
             names = (*_parts_of(card), *card.nicknames, *sorted(said | alike))
             once: dict[str, str] = {}
             for name in names:
-                if name and name != card.name and len(name) <= MAX_ALIAS_CHARS:
+                if name and name != card.name and len(name) <= MAX_ALIAS_CHARS and not is_no_name(name):
                     once.setdefault(folded(name), name)
             aliases = tuple(once.values())
+            if is_no_name(card.name):
+                continue
             found.setdefault((card.name, aliases), Entity(card.name, "person", aliases))
     return tuple(sorted(found.values(), key=lambda entity: (folded(entity.name), entity.aliases)))
+
+
+def is_no_name(name: str) -> bool:
+    """Return whether a name holds nothing but words of grammar and time and what the owner's things are called:
+    "tomorrow", "that", "the shopping list". "Anna List" is a name."""
+    words = re.findall(r"[^\W\d_]+", folded(name))
+    return bool(words) and all(word in _NO_NAMES or word in _RECORDS or word in WEEKDAYS for word in words)
 
 
 def labels_of(card: Card) -> tuple[str, ...]:
@@ -124,6 +152,20 @@ def _plain(word: str) -> str:
     return re.sub(r"(?<=[aou])e", "", word)
 
 
+def _kinds_asked(asked: tuple[str, ...]) -> set[str]:
+    """Return the words for what somebody is to the owner, where that is asked for: "the dentist", "my boss"."""
+    wanted = {" ".join(asked)}
+    if len(asked) == 1:
+        word = stem(asked[0])
+        wanted |= {word} | synonyms(word) | _KINDS.get(word, frozenset())
+    return wanted
+
+
+def _label_words(card: Card) -> set[str]:
+    labels = (*labels_of(card), *card.categories)
+    return {folded(text) for text in labels} | {word for text in labels for word in stems(text)}
+
+
 def fit(asked: tuple[str, ...], whole: str, card: Card) -> int:
     """Return how well a card fits what was asked for; lower is better, `NO_FIT` not at all.
 
@@ -143,12 +185,8 @@ def fit(asked: tuple[str, ...], whole: str, card: Card) -> int:
     known = parts.union(*nicknames)
     if set(asked) <= known or {_plain(word) for word in asked} <= {_plain(word) for word in known}:
         return 3
-    wanted = {" ".join(asked)}
-    if len(asked) == 1:
-        word = stem(asked[0])
-        wanted |= {word} | synonyms(word) | _KINDS.get(word, frozenset())
-    labels = (*labels_of(card), *card.categories)
-    if wanted & ({folded(text) for text in labels} | {w for text in labels for w in stems(text)}):
+    wanted = _kinds_asked(asked)
+    if wanted & _label_words(card):
         return 4
     if wanted & set(relations_in(card.notes)):
         return 5

@@ -84,22 +84,11 @@ class _File:
 @functools.lru_cache(maxsize=20_000)
 def _file(data: bytes) -> _File:
     """Parse a file; cached by content, so that it can never be out of date."""
-    try:
-        document = parse(data)
-    except ValueError as error:
-        return _File((), str(error))
-    tasks: list[_Task] = []
-    fault = ""
-    for index, component in enumerate(_todos(document)):
-        try:
-            tasks.append(_task(index, component, document))
-        except (ValueError, OverflowError) as error:
-            fault = fault or str(error)
-    return _File(tuple(tasks), fault)
+    return _File(*ical.read_each(data, "VTODO", _task))
 
 
 def _todos(document: Component) -> list[Component]:
-    return [todo for calendar in document.components("VCALENDAR") for todo in calendar.components("VTODO")]
+    return ical.components_of(document, "VTODO")
 
 
 def _task(index: int, todo: Component, document: Component) -> _Task:
@@ -420,7 +409,7 @@ def find_reminders(
     return found[:MAX_REMINDERS]
 
 
-@tool(effect="change", answer="Done: {text}.")
+@tool(effect="change", unconfirmed="file", origins=ID_IS_A_KEY, answer="Done: {text}.")
 def complete_reminder(call: CallContext, reminder: ReminderMeant) -> Reminder:
     """Mark a reminder as done; a repeating one moves to its next time.
 
@@ -450,7 +439,7 @@ def complete_reminder(call: CallContext, reminder: ReminderMeant) -> Reminder:
     return _saved(call, place, reminder)
 
 
-@tool(effect="change", answer="{text} is now set for {at}.")
+@tool(effect="change", unconfirmed="file", origins=ID_IS_A_KEY, answer="{text} is now set for {at}.")
 def move_reminder(call: CallContext, reminder: ReminderMeant, at: dt.datetime) -> Reminder:
     """Set a reminder to another time; a repeating one goes on from there.
 
@@ -479,7 +468,7 @@ def move_reminder(call: CallContext, reminder: ReminderMeant, at: dt.datetime) -
     return _saved(call, place, reminder)
 
 
-@tool(effect="change", answer="Reminder deleted: {text}.")
+@tool(effect="change", unconfirmed="file", origins=ID_IS_A_KEY, answer="Reminder deleted: {text}.")
 def delete_reminder(call: CallContext, reminder: ReminderMeant) -> Reminder:
     """Delete a reminder, with all its repetitions.
 

@@ -2,7 +2,7 @@
 
 Two libraries do the expanding. Of a plain series (`ical.PLAIN_RULE`, times, names of zones) they are given in this
 process what was recognised here, written anew, and nothing else of the file. What is not plain is given to them in the
-process for strangers' bytes (`formats.bounded_reading`).
+process for strangers' bytes (`formats.untrusted.bounded_reading`).
 Not covered: rules that repeat more often than daily (`ical.check_rules` refuses them).
 """
 
@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from hearth.errors import Unreadable
-from hearth.formats.bounded_reading import Bounds, read_bounded
 from hearth.formats.content_lines import Component, Line, new_component, new_line
+from hearth.formats.untrusted.bounded_reading import Bounds, read_bounded
 from hearth.tools.pim import ical
 from hearth.tools.pim.ical import MAX_EXPANDED, Occurrence
 

@@ -81,29 +81,29 @@ def order(folder: Path, network: bool) -> str:
     return json.dumps({"folder": str(folder), "network": network}) + "\n"
 
 
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Conditions that each case runs under."""
+
+    limit_s: float = 0.0
+    """Seconds after which it is ended; 0 for no limit."""
+    seed: int = 0
+    network: bool = False
+    """Its modules may open connections."""
+    program: str = JOB_CASE
+    """Program that runs it."""
+
+
 class LocalEngine:
     """Runs cases in processes of this machine, and starts the next one while others work, so that imports cost no time.
 
     Args:
         n_at_once: Number of cases run side by side.
-        limit_s: Seconds after which a case is ended; 0 for no limit.
-        network: Allow modules to open connections.
         starts_now: Start the first process at once, before any case is given.
-        program: Program that runs a case.
     """
 
-    def __init__(
-        self,
-        n_at_once: int = 1,
-        limit_s: float = 0.0,
-        seed: int = 0,
-        *,
-        network: bool = False,
-        starts_now: bool = True,
-        program: str = JOB_CASE,
-    ) -> None:
-        self._program = program
-        self._n_at_once, self._limit_s, self._seed, self._network = n_at_once, limit_s, seed, network
+    def __init__(self, n_at_once: int = 1, conditions: Conditions = Conditions(), *, starts_now: bool = True) -> None:
+        self._n_at_once, self._conditions = n_at_once, conditions
         self._spare: subprocess.Popen[str] | None = self._start() if starts_now else None
 
     def run(self, cases: Sequence[Case]) -> Iterator[Event]:
@@ -141,26 +141,26 @@ class LocalEngine:
         with contextlib.suppress(queue.Empty):
             return events.get(timeout=0.5)
         for _, child, started in running.values():
-            if self._limit_s and time.monotonic() - started > self._limit_s:
+            if self._conditions.limit_s and time.monotonic() - started > self._conditions.limit_s:
                 _end([child])  # its reader thread reports the end
         return None
 
     def _start(self) -> subprocess.Popen[str]:
         # A session of its own: the terminal's Ctrl-C reaches the parent alone, which then ends the cases in order.
         return subprocess.Popen(
-            command(self._program),
+            command(self._conditions.program),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
             start_new_session=True,
-            env=environment(self._seed),
+            env=environment(self._conditions.seed),
         )
 
     def _give(self, child: subprocess.Popen[str], case: Case, events: queue.Queue[Event]) -> None:
         assert child.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it died; its reader thread reports that
-            child.stdin.write(order(case.folder, self._network))
+            child.stdin.write(order(case.folder, self._conditions.network))
             child.stdin.flush()
         threading.Thread(target=self._listen, args=(child, case, events.put, time.monotonic()), daemon=True).start()
 
@@ -175,8 +175,8 @@ class LocalEngine:
                     put(Event(case, str(told["doing"]), float(told["share"])))
         code = child.wait()
         _close(child)
-        if self._limit_s and time.monotonic() - started > self._limit_s:
-            fault = f"no end after {self._limit_s:g} s"
+        if self._conditions.limit_s and time.monotonic() - started > self._conditions.limit_s:
+            fault = f"no end after {self._conditions.limit_s:g} s"
         elif code < 0:
             fault = f"its process was ended by {signal.Signals(-code).name}"
         fault = fault or f"its process ended with code {code}"

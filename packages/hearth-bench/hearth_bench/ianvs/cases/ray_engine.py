@@ -20,7 +20,7 @@ import ray
 from hearth.errors import RequestError
 from hearth.guard.egress.audit_hook import Permit, permitted
 from hearth_bench.ianvs.case_outcome import CANNOT_WRITE
-from hearth_bench.ianvs.cases.local_processes import JOB_CASE, Case, Event, command, environment, order
+from hearth_bench.ianvs.cases.local_processes import Case, Conditions, Event, command, environment, order
 
 _WAIT_S = 0.5
 _REACH_S = 5.0
@@ -95,18 +95,8 @@ class RayEngine:
         RequestError: There is no cluster at the address.
     """
 
-    def __init__(
-        self,
-        n_at_once: int,
-        limit_s: float,
-        seed: int,
-        *,
-        network: bool = False,
-        address: str = "",
-        program: str = JOB_CASE,
-    ) -> None:
-        self._program = program
-        self._n_at_once, self._limit_s, self._seed, self._network = n_at_once, limit_s, seed, network
+    def __init__(self, n_at_once: int, conditions: Conditions, address: str = "") -> None:
+        self._n_at_once, self._conditions = n_at_once, conditions
         join_cluster(n_at_once, address)
 
     def run(self, cases: Sequence[Case]) -> Iterator[Event]:
@@ -117,10 +107,8 @@ class RayEngine:
             while waiting or running:
                 while waiting and len(running) < self._n_at_once:
                     case = waiting.pop(0)
-                    folder = str(case.folder.absolute())
-                    running[remote.remote(self._program, folder, working, self._seed, self._limit_s, self._network)] = (
-                        case
-                    )
+                    folder, how = str(case.folder.absolute()), self._conditions
+                    running[remote.remote(how.program, folder, working, how.seed, how.limit_s, how.network)] = case
                 done, _ = ray.wait(list(running), timeout=_WAIT_S)
                 for reference in done:
                     case = running.pop(reference)

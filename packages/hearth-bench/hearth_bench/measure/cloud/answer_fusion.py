@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -126,12 +126,19 @@ def pairs(case: Case, said: Said) -> Iterator[bool]:
             yield first in rank and (second not in rank or rank[first] < rank[second])
 
 
+def _overlap(found: Sequence[tuple[Set[str], Set[str]]]) -> tuple[int, int, int]:
+    """Count the names that are rightly said, all that are said and all that are right; each pair: right, said."""
+    n_right = sum(len(gold & one) for gold, one in found)
+    return n_right, sum(len(one) for _, one in found), sum(len(gold) for gold, _ in found)
+
+
 def score(cases: Sequence[Case], said: Sequence[Said]) -> dict[str, object]:
     right = [as_right(case) for case in cases]
     removed = [(gold.left_out, one.left_out) for gold, one in zip(right, said, strict=True)]
-    n_right = sum(len(gold & one) for gold, one in removed)
-    n_said, n_gold = sum(len(one) for _, one in removed), sum(len(gold) for gold, _ in removed)
-    unsure = [(gold.unsure, one.unsure) for gold, one in zip(right, said, strict=True)]
+    n_right, n_said, n_gold = _overlap(removed)
+    n_unsure_right, n_unsure_said, n_unsure = _overlap(
+        [(gold.unsure, one.unsure) for gold, one in zip(right, said, strict=True)]
+    )
     ordered = [ok for case, one in zip(cases, said, strict=True) for ok in pairs(case, one)]
     whole = [
         gold.left_out == one.left_out and gold.unsure == one.unsure and all(pairs(case, one))
@@ -149,8 +156,8 @@ def score(cases: Sequence[Case], said: Sequence[Said]) -> dict[str, object]:
         "n_unsafe_kept_without_a_warning": sum(
             len(g) for g, is_strict in zip(silent, strict, strict=True) if is_strict
         ),
-        "unsure_recall": _share(sum(len(g & o) for g, o in unsure), sum(len(g) for g, _ in unsure)),
-        "unsure_precision": _share(sum(len(g & o) for g, o in unsure), sum(len(o) for _, o in unsure)),
+        "unsure_recall": _share(n_unsure_right, n_unsure),
+        "unsure_precision": _share(n_unsure_right, n_unsure_said),
         "ordered_pairs": round(sum(ordered) / max(1, len(ordered)), 4),
         "n_pairs": len(ordered),
         "wholly_right": round(sum(whole) / len(whole), 4),

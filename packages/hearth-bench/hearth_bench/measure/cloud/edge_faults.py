@@ -654,7 +654,7 @@ def _joined(home: Path, url: str, token: str) -> None:
     (home / "hearth.toml").write_text(text)
     key = base64.b64encode(b"k" * 32).decode()
     with Store.open(home / "hearth.db") as store:
-        enrolment.join(store, home, url, "service", key, "edge-1", token, dt.datetime.now(dt.UTC))
+        enrolment.join(store, home, enrolment.Cloud(url, "service", key), "edge-1", token, dt.datetime.now(dt.UTC))
 
 
 def _agent(home: Path) -> Agent:

@@ -43,7 +43,7 @@ from hearth_bench.measure.result_file import write_result
 from hearth_cloud.statistics.merging import Rules, merged_in_pieces
 from hearth_cloud.statistics.robust_merge import Seen, Terms
 from hearth_cloud.statistics.workers import Processes, R, T, Work
-from hearth_cloud.storage.cloud_storage import Storage
+from hearth_cloud.storage.cloud_storage import NewPart, Storage
 from hearth_cloud.storage.storage_place import StoragePlace
 
 SEED = 0
@@ -115,7 +115,7 @@ def give(storage: Storage, profile: ProfileName, n: int, n_processes: int) -> fl
             edge = _edge(number)
             if storage.token_by_hash(_hash(edge)) is None:
                 storage.add_token(edge, edge, _hash(edge), None)
-            storage.replace_part(_ROUND, edge, _KIND, "s", {"profile": profile}, body)
+            storage.replace_part(NewPart(_ROUND, edge, _KIND, "s", {"profile": profile}), body)
     sizes = [storage.blob_size(blob) or 0 for blob in islice(given(storage).values(), 100)]
     return sum(sizes) / len(sizes)
 
@@ -158,7 +158,9 @@ def merge_of(profile: ProfileName, n: int, n_workers: int, folder: Path) -> dict
         found["load_average"] = round(os.getloadavg()[0], 2)
         print(json.dumps(found), flush=True)
         assert n_edges["small"] == n, n_edges
-        storage.replace_part(_ROUND, "edge-0", _KIND, "s", {"profile": profile}, storage_body(storage, "edge-1"))
+        storage.replace_part(
+            NewPart(_ROUND, "edge-0", _KIND, "s", {"profile": profile}), storage_body(storage, "edge-1")
+        )
         n_edges, found["one gave anew"] = merge()
         storage.drop_edge("edge-1")
         n_edges, found["one was forgotten"] = merge()

@@ -44,7 +44,7 @@ from cryptography.x509.oid import NameOID
 
 from hearth.formats import edge_protocol
 from hearth_bench.measure.result_file import ROOT, write_result
-from hearth_cloud.statistics.artifacts import offer
+from hearth_cloud.statistics.artifacts import MadeOf, offer
 from hearth_cloud.statistics.signing import make_key
 from hearth_cloud.storage.access_tokens import issue
 from hearth_cloud.storage.cloud_storage import Storage
@@ -103,7 +103,7 @@ def make_world(folder: Path) -> World:
     with Storage.open(f"sqlite:///{folder / 'cloud.db'}") as storage:
         tokens = tuple(issue(storage, f"edge-{k}", None).text for k in range(N_EDGES))
         attackers = tuple(issue(storage, f"attacker-{k}", None).text for k in range(4))
-        blob = offer(storage, key, "prior", "large", os.urandom(8_000_000), fingerprint="f").sha256
+        blob = offer(storage, key, "prior", "large", os.urandom(8_000_000), MadeOf("f")).sha256
     return World(folder, tokens, attackers, blob)
 
 

@@ -23,11 +23,11 @@ from typing import Any
 import httpx
 
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.models.llm.openai_endpoint import RemoteModel
+from hearth.models.llm.openai_endpoint import Endpoint, RemoteModel
 from hearth.testing.local_server import served_here, tell
 from hearth_bench.data.q2a_instructions import OWNERS
 from hearth_bench.measure.result_file import write_result
-from hearth_bench.suites.q2a.few_shot_suite import CHOICES, measure_few_shot
+from hearth_bench.suites.q2a.few_shot_suite import CHOICES, Choosing, measure_few_shot
 from hearth_bench.suites.q2a.q2a_suite import OwnerRun
 
 _NOTHING = json.dumps({"outcome": "out_of_scope", "reason": "I was shown no example."})
@@ -64,10 +64,10 @@ def measure(base_url: str, model: str, api_key: str, *, k: int, n_each: int, see
     """Measure every choice of examples with a model behind an address."""
     encoder = MiniLMEncoder.open()
     runs = [OwnerRun.of(owner, n_each) for owner in OWNERS]
-    remote = RemoteModel(base_url, model, api_key, httpx.HTTPTransport())
+    remote = RemoteModel(Endpoint(base_url, model, api_key), httpx.HTTPTransport())
     try:
         results = {
-            choice: measure_few_shot(remote, encoder, runs, "dev", choice, k=k, seed=seed).numbers()
+            choice: measure_few_shot(remote, encoder, runs, "dev", Choosing(choice, k, seed)).numbers()
             for choice in CHOICES
         }
     finally:

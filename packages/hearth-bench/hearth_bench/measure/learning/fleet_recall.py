@@ -26,8 +26,8 @@ from pathlib import Path
 from hearth.agent import shipped_demonstrations
 from hearth.cli.progress import Progress
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.planning.retrieval.recall_planner import OWNERS_WORD, RecallPlanner
-from hearth.types import Context, Demonstration, Plan, Refusal, Request, ToolSpec
+from hearth.planning.retrieval.recall_planner import RecallPlanner
+from hearth.types import OWNERS_WORD, Context, Demonstration, Plan, Refusal, Request, ToolSpec
 from hearth_bench.fleet.habits import Asked, Habit, owner_of
 from hearth_bench.fleet.simulated_edge import STRATA, Cloud, Pupil, judged, stratum_of
 from hearth_bench.fleet.simulation import Fleet

@@ -27,7 +27,7 @@ import numpy as np
 
 from hearth.errors import PlannerError
 from hearth.learning.llm.adapter_versions import Adapters
-from hearth.learning.llm.distillation import LanguageRecord, distill, read_record
+from hearth.learning.llm.distillation import LanguageRecord, Lessons, distill, read_record
 from hearth.learning.llm.prompts import LanguageOptions
 from hearth.models.llm.huggingface import HuggingFaceModel
 from hearth.planning.llm.line_planner import CompactPlanner
@@ -172,7 +172,8 @@ def taught(
     """Make a model in `folder/made` with random weights, train it fully into `folder/taught`, and return it."""
     if not (folder / "taught").exists():
         make_model(folder / "made", demonstrations, size, seed)
-        distill(folder / "made", demonstrations, tools, folder / "taught", options=options, seed=seed, progress=told)
+        lessons = Lessons(demonstrations, tools, seed=seed)
+        distill(folder / "made", lessons, folder / "taught", options=options, progress=told)
     return HuggingFaceModel.open(folder / "taught"), read_record(folder / "taught")
 
 
@@ -272,9 +273,8 @@ def _adapted(parts: Stream, name: str, first: Sequence[float], options: Language
     rows, made = [list(first)], []
     for k, task in enumerate(parts.tasks[1:], 1):
         earlier = [d for before in parts.tasks[:k] for d in before.known] if options.replay else []
-        found = adapters.distil(
-            base, task.known, parts.data.tools, replay=earlier, options=options, seed=SEED, progress=told
-        )
+        lessons = Lessons(task.known, parts.data.tools, earlier, SEED)
+        found = adapters.distil(base, lessons, options=options, progress=told)
         adapters.promote(found.version.number)  # the matrix needs every adapter, whatever the gate says
         rows.append(parts.judged(HuggingFaceModel.open(base, adapter=found.version.folder)))
         made.append(found)

@@ -1,4 +1,4 @@
-"""Measure lifelong learning on UltraTool: cost and effect of learning, the gate, poison, forgetting and rollback.
+"""Measure a home's lifelong learning on UltraTool: cost and effect of learning, the gate, poison, forgetting, rollback.
 
 python -m hearth_bench.measure.learning.lifelong [--data DIR]: writes packages/hearth-bench/results/learning.json.
 """
@@ -6,7 +6,6 @@ python -m hearth_bench.measure.learning.lifelong [--data DIR]: writes packages/h
 from __future__ import annotations
 
 import argparse
-import hashlib
 import os
 import random
 import shutil
@@ -16,48 +15,28 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hearth.formats.plan_json import read_graph
-from hearth.learning.learned_state import State
+from hearth.learning.learned_state import Offer, State
 from hearth.learning.unlearning import Sought, find, forget
+from hearth.learning.versions.promotion_gate import node_f1
+from hearth.learning.versions.rehearsal import Rehearsal
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.planning.ranking.features import Reading
 from hearth.types import Demonstration, Plan, Step
 from hearth_bench.data.datasets import PlanData, read_plans, read_tool_file
 from hearth_bench.measure.result_file import write_result
-from hearth_bench.suites.planning_suite import judge
 
 SEED = 11
 POISON_SHARE = 0.1
 
 
-class Remembering:
-    """An encoder that encodes each text once: the benchmark learns the same texts many times."""
-
-    def __init__(self, encoder: MiniLMEncoder) -> None:
-        self._encoder = encoder
-        self.dim = encoder.dim
-        self._vectors: dict[str, object] = {}
-        self._tokens: dict[str, object] = {}
-
-    def encode(self, texts: Sequence[str]):  # type: ignore[no-untyped-def]
-        import numpy as np
-
-        fresh = [text for text in dict.fromkeys(texts) if text not in self._vectors]
-        if fresh:
-            self._vectors.update(zip(fresh, self._encoder.encode(fresh)))
-        return np.array([self._vectors[text] for text in texts], dtype=np.float32).reshape(len(texts), self.dim)
-
-    def encode_tokens(self, texts: Sequence[str]):  # type: ignore[no-untyped-def]
-        fresh = [text for text in dict.fromkeys(texts) if text not in self._tokens]
-        for start in range(0, len(fresh), 16):
-            part = fresh[start : start + 16]
-            self._tokens.update(zip(part, self._encoder.encode_tokens(part)))
-        return [self._tokens[text] for text in texts]
-
-
-def scored(state: State, readings: Sequence[Reading], dev: PlanData) -> dict[str, float]:
-    found = judge(state.student.rank_readings(readings), dev.demonstrations, frozenset(dev.tools))
-    return {key: round(float(str(found[key])), 4) for key in ("node_f1", "link_f1", "accuracy")}
+def scored(state: State, dev: PlanData) -> dict[str, float]:
+    """Return how what plans now plans the development half: Node-F1, and the share with just the right tools."""
+    rehearsal = Rehearsal(state.encoder, state.store, state.tools)
+    planned = [rehearsal.tried(d).tools for d in dev.demonstrations]
+    wanted = [[step.tool for step in d.plan.steps] for d in dev.demonstrations]
+    pairs = list(zip(planned, wanted, strict=True))
+    n_exact = sum(sorted(mine) == sorted(gold) for mine, gold in pairs)
+    f1 = sum(node_f1(mine, gold) for mine, gold in pairs) / len(pairs)
+    return {"node_f1": round(f1, 4), "exact_tools": round(n_exact / len(pairs), 4)}
 
 
 def poisoned(
@@ -75,21 +54,10 @@ def poisoned(
     return made
 
 
-def file_hash(state: State) -> str:
-    version = state.lineage.current()
-    assert version is not None
-    return hashlib.sha256((state.path(version.folder) / "student.npz").read_bytes()).hexdigest()[:16]
-
-
-def folder_bytes(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
 def run(folder: Path, root: Path) -> dict[str, object]:
     tools = read_tool_file(folder / "tool_desc.json")
     train, dev = read_plans(folder / "train.jsonl", tools), read_plans(folder / "dev.jsonl", tools)
-    graph = read_graph(folder / "graph_desc.json")
-    encoder = Remembering(MiniLMEncoder.open())
+    encoder = MiniLMEncoder.open()
     shown = [replace(d, source="teacher") for d in train.demonstrations]
     order = list(range(len(shown)))
     random.Random(SEED).shuffle(order)
@@ -97,62 +65,55 @@ def run(folder: Path, root: Path) -> dict[str, object]:
     results: dict[str, object] = {"data_sha256": train.sha256, "n_train": len(shown), "n_dev": len(dev.demonstrations)}
 
     def opened(name: str) -> State:
-        return State.open(root / name, encoder, tools=tools, graph=graph)
+        return State.open(root / name, encoder, Offer(tools))
 
     with opened("clean") as state:
-        state.student.read([d.request for d in shown])  # embedded before the clock starts
-        state.student.step_vectors(shown)
-        readings = state.student.read([d.request for d in dev.demonstrations])
         cpu = time.process_time()
         state.learn(first)
         results["learn_cpu_s"] = round(time.process_time() - cpu, 2)
-        results["before_batch"] = scored(state, readings, dev)
+        results["before_batch"] = scored(state, dev)
         cpu = time.process_time()
         report = state.learn(batch)
         results["batch_cpu_s"] = round(time.process_time() - cpu, 2)
         results["batch_gate"] = report.verdict.to_json() if report.verdict else None
-        results["clean"] = scored(state, readings, dev)
+        results["clean"] = scored(state, dev)
         results["n_tasks"] = len(state.tasks())
         version = state.lineage.current()
         assert version is not None
         results["frontier"] = version.record.get("frontier")
-        whole = file_hash(state)
-        results["student_bytes"] = folder_bytes(root / "clean" / "learned")
+        whole = state.digest()
         results["database_bytes"] = (root / "clean" / "hearth.db").stat().st_size
         started = time.perf_counter()
         state.teach([replace(shown[0], id="one more", request="a request never seen before", source="owner")])
         results["teach_ms"] = round(1000 * (time.perf_counter() - started), 1)
-        started = time.perf_counter()
-        state.student.rank("a request never seen before")
-        results["first_rank_after_teach_ms"] = round(1000 * (time.perf_counter() - started), 1)
         cpu = time.process_time()
         receipt = forget(state, find(state.store, Sought(demonstrations=["one more"])))
         results["forget_one_that_waits_cpu_s"] = round(time.process_time() - cpu, 2)
         results["forget_found_in"] = list(receipt.found_in)
-        results["forgotten_equals_never_seen"] = file_hash(state) == whole
+        results["forgotten_equals_never_seen"] = state.digest() == whole
         cpu = time.process_time()
         state.rollback(1)
         results["rollback_cpu_s"] = round(time.process_time() - cpu, 2)
-        results["rolled_back"] = scored(state, readings, dev)
+        results["rolled_back"] = scored(state, dev)
         state.rollback(2)
-        results["forth_again_equals"] = file_hash(state) == whole
+        results["forth_again_equals"] = state.digest() == whole
         gone = [d.id for d in batch[:30]]
         cpu = time.process_time()
         forget(state, find(state.store, Sought(demonstrations=gone)))
         results["forget_thirty_cpu_s"] = round(time.process_time() - cpu, 2)
-        after_forgetting = file_hash(state)
+        after_forgetting = state.digest()
 
     with opened("never") as state:
         state.learn([d for d in shown if d.id not in set(gone)])
-        results["thirty_forgotten_equal_never_seen"] = file_hash(state) == after_forgetting
+        results["thirty_forgotten_equal_never_seen"] = state.digest() == after_forgetting
 
     names = sorted(tools)
     with opened("poison") as state:
         state.learn(poisoned(shown, names, POISON_SHARE, SEED))
-        results["poisoned_10_percent"] = scored(state, readings, dev)
+        results["poisoned_10_percent"] = scored(state, dev)
     shutil.copytree(root / "never", root / "gate", ignore=shutil.ignore_patterns("*.lock"))
     with opened("gate") as state:
-        before = file_hash(state)
+        before = state.digest()
         fresh = [d for d in shown if d.id in set(gone)]
         random_batch = [replace(d, id=f"r{d.id}") for d in poisoned([*fresh, *batch[30:300]], names, 1.0, SEED)]
         report = state.learn(random_batch)
@@ -169,7 +130,7 @@ def run(folder: Path, root: Path) -> dict[str, object]:
         ]
         report = state.learn(wrong)
         results["wrong_batch"] = report.verdict.to_json() if report.verdict else None
-        results["state_unchanged_by_refusals"] = file_hash(state) == before
+        results["state_unchanged_by_refusals"] = state.digest() == before
     clean, bad = results["clean"], results["poisoned_10_percent"]
     assert isinstance(clean, dict)
     assert isinstance(bad, dict)

@@ -22,7 +22,7 @@ import numpy as np
 
 from hearth.formats.plan_json import read_graph
 from hearth.learning import tier_files
-from hearth.learning.finetune.lessons import AdapterOptions, Epoch, Trained
+from hearth.learning.finetune.lessons import AdapterOptions, Epoch, Task, Trained
 from hearth.learning.finetune.trainer import train
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.models.pointer import Pointer, read_record
@@ -103,9 +103,8 @@ class Bench:
         return found
 
     def _train(self, demonstrations: Sequence[Demonstration], folder: Path) -> Trained:
-        for step in train(
-            demonstrations, self.tools, folder, seed=SEED, options=self.options, graph=self.graph, encoder=self.encoder
-        ):
+        task = Task(demonstrations, self.tools, self.encoder, folder, self.options, SEED, graph=self.graph)
+        for step in train(task):
             if isinstance(step, Epoch):
                 print(step, flush=True)
             else:

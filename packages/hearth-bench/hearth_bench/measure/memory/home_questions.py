@@ -32,8 +32,8 @@ from hearth.memory.answers.answer_spans import WordReader
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
 from hearth.memory.facts.fact_store import FactStore
-from hearth.memory.inquiry.answer_reading import AnswerReader
 from hearth.memory.inquiry.home_answers import HomeAnswers
+from hearth.memory.inquiry.reading.answer_reading import AnswerReader
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.protocols import HomeAnswer
 from hearth.storage.database import Store

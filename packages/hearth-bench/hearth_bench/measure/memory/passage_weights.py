@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.config import cache_folder
-from hearth.memory.inquiry.answer_reading import READER_FILE, SIGNS, AnswerReader, Reading, read_passages
+from hearth.memory.inquiry.reading.answer_reading import READER_FILE, SIGNS, AnswerReader, Reading, read_passages
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.storage.database import Store
 from hearth_bench.measure.result_file import ROOT

@@ -78,6 +78,16 @@ def _turns(example: Example) -> tuple[dict[str, str], dict[str, str]]:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Choosing:
+    """How the examples are chosen that a model is shown."""
+
+    choice: Choice
+    k: int = 4
+    seed: int = 0
+    """Of the examples that are drawn by chance; the same request sees the same ones."""
+
+
 class FewShotPlanner:
     """Satisfies `protocols.Planner`: a language model that is shown `k` examples of a pool."""
 
@@ -86,21 +96,15 @@ class FewShotPlanner:
         model: LanguageModel,
         encoder: Encoder,
         pool: Sequence[Example],
-        choice: Choice,
-        *,
-        k: int = 4,
-        seed: int = 0,
+        choosing: Choosing,
     ) -> None:
-        """Encode the pool once.
-
-        Args:
-            seed: Of the examples that are drawn by chance; the same request sees the same ones.
-        """
+        """Encode the pool once."""
+        choice = choosing.choice
         self.name = f"few-shot:{choice}:{model.name}"
         self._model, self._encoder, self._pool = WithExamples(model), encoder, tuple(pool)
         self._planner = LanguagePlanner(self._model, encoder)
         self.n_unusable = 0
-        self._choice, self._k, self._seed = choice, k, seed
+        self._choice, self._k, self._seed = choice, choosing.k, choosing.seed
         is_used = choice == "nearest" and pool
         self._vectors = encoder.encode([example.text for example in pool]) if is_used else None
 
@@ -154,17 +158,17 @@ class FewShotResult:
 
 
 def measure_few_shot(
-    model: LanguageModel, encoder: Encoder, runs: Sequence[OwnerRun], split: Split, choice: Choice, *, k: int, seed: int
+    model: LanguageModel, encoder: Encoder, runs: Sequence[OwnerRun], split: Split, choosing: Choosing
 ) -> FewShotResult:
     """Plan each owner's instructions of a split, with examples of that owner's stream."""
     judged: list[Judged] = []
     n_unusable = 0
     for run in runs:
         pool = [Example.of(sample) for sample in run.samples if sample.split == "stream"]
-        planner = FewShotPlanner(model, encoder, pool, choice, k=k, seed=seed)
+        planner = FewShotPlanner(model, encoder, pool, choosing)
         for sample in run.asked(split):
             request = run.request_of(sample)
             answer = planner.plan(request, run.world.known(request.now), run.world.specs)
             judged.append(run.judge(sample, answer))
         n_unusable += planner.n_unusable
-    return FewShotResult(choice, tuple(judged), n_unusable)
+    return FewShotResult(choosing.choice, tuple(judged), n_unusable)

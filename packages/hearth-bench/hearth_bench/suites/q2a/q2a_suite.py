@@ -33,7 +33,7 @@ from hearth.errors import HearthError, PlanError
 from hearth.formats.plan_validation import check_plan
 from hearth.planning.arguments.schema_filler import Filler
 from hearth.planning.deferral.cascade import Cascade
-from hearth.planning.dialogue.coreference import read_after, with_record
+from hearth.planning.dialogue.references.coreference import read_after, with_records
 from hearth.planning.ranking.ranker import Student
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.protocols import Encoder
@@ -137,7 +137,7 @@ class OwnerRun:
         last = Episode(before.id, before.request, before.plan, None, None, results, Answer("", "done"))
         context = self.world.known(sample.request.now)
         read = read_after(sample.request.text, [last], sample.request.now, context, self.world.specs)
-        return replace(sample.request, text=read.text, record=read.record)
+        return replace(sample.request, text=read.text, records=read.records)
 
     def judge(self, sample: Sample, answer: Plan | Refusal, ms: float | None = None) -> Judged:
         """Compare a planner's answer with the right one."""
@@ -229,7 +229,7 @@ class Pupil:
 
     def plan(self, request: Request, run: OwnerRun) -> Plan | Refusal:
         answer = self._planner.plan(request, run.world.known(request.now), run.world.specs)
-        return with_record(answer, request.record, run.world.specs) if isinstance(answer, Plan) else answer
+        return with_records(answer, request.records, run.world.specs) if isinstance(answer, Plan) else answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,31 +246,30 @@ class UserResult:
     floor: tuple[Judged, ...]
 
 
-def measure_user(
-    encoder: Encoder,
-    owner: str,
-    owners: Sequence[str],
-    split: Split,
-    *,
-    has_student: bool = True,
-    n_each: int = 0,
-    report: Report = lambda _doing, _share: None,
-) -> UserResult:
-    """Measure one owner in every way, independently of the other owners measured.
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The part of the data that is measured."""
 
-    Args:
-        owners: Owners whose streams are learnt in the way `shared`.
-        has_student: False lets recall plan alone.
-        n_each: Number of instructions of the split, from its start; 0 for all.
-    """
+    split: Split
+    owners: Sequence[str]
+    """Their streams are learnt in the way `shared`."""
+    has_student: bool = True
+    """False lets recall plan alone."""
+    n_each: int = 0
+    """Number of instructions of the split, from its start; 0 for all."""
+
+
+def measure_user(encoder: Encoder, owner: str, part: Part, report: Report = lambda _doing, _share: None) -> UserResult:
+    """Measure one owner in every way, independently of the other owners measured."""
     report(f"{owner}: home", 0)
-    run = OwnerRun.of(owner, n_each)
+    split = part.split
+    run = OwnerRun.of(owner, part.n_each)
     tools = run.world.specs
     data = PlanData(tuple(d for d in shipped_demonstrations() if d.plan.steps), tools, "")
-    shipped = read_all(data, encoder) if has_student else None
+    shipped = read_all(data, encoder) if part.has_student else None
     streams: Mapping[Way, Mapping[str, Sequence[Sample]]] = {
         "personal": {owner: run.samples},
-        "shared": {one: read_owner(one) for one in owners},
+        "shared": {one: read_owner(one) for one in part.owners},
     }
     judged: dict[Way, tuple[Judged, ...]] = {}
     rows: dict[Way, list[list[float]]] = {}
@@ -351,10 +350,7 @@ def _share(values: object) -> float:
     return round(float(np.mean(listed)), 4) if listed else 0.0
 
 
-def summary(judged: Sequence[Judged]) -> dict[str, object]:
-    """Compute the measures over some instructions."""
-    inside = [one for one in judged if one.sample.plan is not None]
-    outside = [one for one in judged if one.sample.plan is None]
+def _argument_f1(inside: Sequence[Judged]) -> dict[str, float]:
     gold = [
         [GoldCall(s.tool, {n: (v,) for n, v in s.arguments.items()}) for s in one.sample.plan.steps]
         for one in inside
@@ -363,6 +359,13 @@ def summary(judged: Sequence[Judged]) -> dict[str, object]:
     made = [one.steps for one in inside]
     names = taskbench_argument_f1(made, gold, with_values=False)
     values = taskbench_argument_f1(made, gold, with_values=True)
+    return {"argument_name_f1": round(names or 0.0, 4), "argument_value_f1": round(values or 0.0, 4)}
+
+
+def summary(judged: Sequence[Judged]) -> dict[str, object]:
+    """Compute the measures over some instructions."""
+    inside = [one for one in judged if one.sample.plan is not None]
+    outside = [one for one in judged if one.sample.plan is None]
     usages = [Usage(latency_ms=one.ms) for one in judged if one.ms is not None]
     times = {f"latency_p{q}_ms": round(latency_ms(usages, q), 2) for q in (50, 95)} if usages else {}
     return {
@@ -371,8 +374,7 @@ def summary(judged: Sequence[Judged]) -> dict[str, object]:
         "node_f1": _share(one.node_f1 for one in inside),
         "link_f1": _share(one.link_f1 for one in inside if one.sample.kind != "single"),
         "tools_right": _share(one.tools_right for one in inside),
-        "argument_name_f1": round(names or 0.0, 4),
-        "argument_value_f1": round(values or 0.0, 4),
+        **_argument_f1(inside),
         "exact": _share(one.is_exact for one in inside),
         "executed": _share(one.is_executed for one in inside),
         "refused_rightly": _share(not one.is_planned for one in outside),

@@ -12,7 +12,7 @@ Not covered: copying code to other machines: they see the same files under the s
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,10 @@ from hearth.errors import HearthError, RequestError, StoreError
 from hearth.formats.plan_json import plan_from_json, plan_to_json
 from hearth.formats.run_record import write_json
 from hearth.types import Plan
-from hearth_bench.data.q2a_instructions import Sample, Split, read_owner
+from hearth_bench.data.q2a_instructions import Sample, read_owner
 from hearth_bench.ianvs.case_outcome import Outcome, Report, read_outcome, write_outcome
 from hearth_bench.ianvs.cases.local_processes import Case, Engine, Event
-from hearth_bench.suites.q2a.q2a_suite import WAYS, Judged, UserResult, measure_user
+from hearth_bench.suites.q2a.q2a_suite import WAYS, Judged, Part, UserResult, measure_user
 
 PROGRAM = "hearth_bench.suites.q2a.q2a_users:run_user"
 _SCORES = (
@@ -32,16 +32,7 @@ _SCORES = (
 )  # fmt: skip
 
 
-def users_side_by_side(
-    engine: Engine,
-    folder: Path,
-    split: Split,
-    owners: Sequence[str],
-    progress: Progress,
-    *,
-    has_student: bool = True,
-    n_each: int = 0,
-) -> list[UserResult]:
+def users_side_by_side(engine: Engine, folder: Path, part: Part, progress: Progress) -> list[UserResult]:
     """Measure every owner, as many at once as the engine runs.
 
     Args:
@@ -51,9 +42,16 @@ def users_side_by_side(
         StoreError: Nothing can be written (full disk).
     """
     cases = []
+    owners = part.owners
     for number, owner in enumerate(owners, 1):
         place = folder / owner
-        asked = {"owner": owner, "owners": list(owners), "split": split, "has_student": has_student, "n_each": n_each}
+        asked = {
+            "owner": owner,
+            "owners": list(owners),
+            "split": part.split,
+            "has_student": part.has_student,
+            "n_each": part.n_each,
+        }
         try:
             place.mkdir(parents=True, exist_ok=True)
             (place / "outcome.json").unlink(missing_ok=True)  # of an earlier run
@@ -144,10 +142,8 @@ def run_user(folder: Path, report: Report) -> None:
     try:
         asked = json.loads((folder / "user.json").read_text())
         outcome.stage = "run"
-        result = measure_user(
-            MiniLMEncoder.open(), asked["owner"], asked["owners"], asked["split"], has_student=asked["has_student"],
-            n_each=asked["n_each"], report=report,
-        )  # fmt: skip
+        part = Part(asked["split"], asked["owners"], asked["has_student"], asked["n_each"])
+        result = measure_user(MiniLMEncoder.open(), asked["owner"], part, report)
         write_json(folder / "result.json", result_to_json(result))
         outcome.status, outcome.stage = "done", ""
     except StoreError:

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hearth.cli.progress import Progress
-from hearth.memory.inquiry.answer_reading import (
+from hearth.memory.inquiry.reading.answer_reading import (
     AnswerReader,
     Reading,
     asks_yes_or_no,

@@ -75,10 +75,28 @@ def _of_cards(data: bytes) -> tuple[OwnName, ...]:
 
 
 def _of_card(card: Component) -> Iterator[OwnName]:
+    organisation = [part.strip() for line in card.lines("ORG") for part in split_value(line.decoded(), ";")]
+    yield from _of_holder(card, organisation)
+    for line in card.lines("NICKNAME"):
+        yield from (
+            OwnName(text.strip(), "person") for text in split_value(line.decoded(), ",") if not relations_in(text)
+        )
+    for line in card.lines("RELATED"):
+        text = line.text().strip()
+        if text and not relations_in(text) and not text.startswith(("urn:", "http")):
+            yield from _of_person(text)
+    yield from (form for part in organisation if part for form in _of_organisation(part))
+    for name, kind in (("EMAIL", "email"), ("TEL", "phone"), ("URL", "url")):
+        yield from (OwnName(line.text().strip(), kind) for line in card.lines(name))
+    for line in card.lines("ADR"):
+        yield from _of_address([part.strip() for part in split_value(line.decoded(), ";")])
+
+
+def _of_holder(card: Component, organisation: Sequence[str]) -> Iterator[OwnName]:
+    """Read `FN` and `N`: whose card it is."""
     name_line = card.line("N")
     parts = [part.strip() for part in split_value(name_line.decoded(), ";")] if name_line is not None else []
     family, given, middle = (*parts, "", "", "")[:3]
-    organisation = [part.strip() for line in card.lines("ORG") for part in split_value(line.decoded(), ";")]
     full = card.text("FN").strip()
     if full and full not in organisation:
         yield from _of_person(full, given, family)
@@ -93,19 +111,6 @@ def _of_card(card: Component) -> Iterator[OwnName]:
         if part:
             yield OwnName(part, "person", is_personal and (part != middle or fold(part) not in FUNCTION_WORDS))
             yield from _parts(part.replace("-", " ").split(), is_personal=is_personal)
-    for line in card.lines("NICKNAME"):
-        yield from (
-            OwnName(text.strip(), "person") for text in split_value(line.decoded(), ",") if not relations_in(text)
-        )
-    for line in card.lines("RELATED"):
-        text = line.text().strip()
-        if text and not relations_in(text) and not text.startswith(("urn:", "http")):
-            yield from _of_person(text)
-    yield from (form for part in organisation if part for form in _of_organisation(part))
-    for name, kind in (("EMAIL", "email"), ("TEL", "phone"), ("URL", "url")):
-        yield from (OwnName(line.text().strip(), kind) for line in card.lines(name))
-    for line in card.lines("ADR"):
-        yield from _of_address([part.strip() for part in split_value(line.decoded(), ";")])
 
 
 def _of_person(full: str, given: str = "", family: str = "", *, is_personal: bool = False) -> Iterator[OwnName]:
@@ -254,10 +259,23 @@ class _Index:
     """Names of several words, written as one word → kind."""
     deletes: dict[str, set[str]] = field(default_factory=dict)
     """A word of a person's name with one letter removed → such words."""
-    common: frozenset[tuple[str, ...]] = frozenset()
+    common: set[tuple[str, ...]] = field(default_factory=set)
     """Names that are one common word, as far as they are no person's first or last name."""
-    numbers: frozenset[str] = frozenset()
+    numbers: set[str] = field(default_factory=set)
     """Last seven digits of phone numbers."""
+
+    def add(self, key: tuple[str, ...], kind: str, *, is_sure: bool) -> None:
+        """Add one way to write a name; one that is sure counts even as a common word."""
+        whole = "".join(key)
+        if not is_sure and common_core(key):
+            self.common.add(key)
+        self.starts.setdefault(key[0], []).append((key, kind))
+        if len(key) > 1 and len(whole) > 5:
+            self.joined.setdefault(whole, kind)
+        is_fuzzy = len(key) == 1 and kind == "person" and _LEAST_FUZZY <= len(whole) <= _MOST_FUZZY
+        if is_fuzzy and whole.isalpha() and key not in self.common:
+            for less in (whole, *_without_one(whole)):
+                self.deletes.setdefault(less, set()).add(whole)
 
     def is_near(self, word: str) -> bool:
         """Return whether a word differs from a longer name by one letter."""
@@ -275,6 +293,13 @@ class _Index:
         if (len(word) > 3 and word[-1] == "s" and word[:-1] in self.starts) or self.is_near(word):
             return True
         return not word.isalpha() and bool(self.numbered(word))
+
+    def genitive(self, word: str) -> str:
+        """The kind of a name that is this word without its last "s"; empty if none is."""
+        bare = word[:-1]
+        if word[-1] != "s" or bare in _WORDS_TOO:
+            return ""
+        return next((kind for key, kind in self.starts.get(bare, ()) if len(key) == 1 and key not in self.common), "")
 
     def numbered(self, word: str) -> str:
         """The kind of a name with digits before or after it; empty if the rest is not a name."""
@@ -322,42 +347,19 @@ class OwnerNames:
         sure = {
             key for name in names if name.is_personal or name.kind == "secret" for key in _spellings(name.text) if key
         }
-        common = set[tuple[str, ...]]()
-        numbers = set[str]()
         seen = set[tuple[tuple[str, ...], str]]()
         for name in names:
             if name.kind == "phone":
                 digits = re.sub(r"\D", "", name.text)
                 if len(digits) >= 6:
-                    numbers.add(digits[-7:])
+                    index.numbers.add(digits[-7:])
             for key in _spellings(name.text):
-                if (
-                    not key
-                    or key in kept
-                    or (key, name.kind) in seen
-                    or len("".join(key)) < 2
-                    or name.kind in ("phone", "email")
-                ):
-                    continue
-                seen.add((key, name.kind))
-                if key not in sure and common_core(key):
-                    common.add(key)
-                index.starts.setdefault(key[0], []).append((key, name.kind))
-                if len(key) > 1 and len("".join(key)) > 5:
-                    index.joined.setdefault("".join(key), name.kind)
-                if (
-                    len(key) == 1
-                    and name.kind == "person"
-                    and _LEAST_FUZZY <= len(key[0]) <= _MOST_FUZZY
-                    and key[0].isalpha()
-                    and key not in common
-                ):
-                    for less in (key[0], *_without_one(key[0])):
-                        index.deletes.setdefault(less, set()).add(key[0])
+                is_known = key in kept or (key, name.kind) in seen
+                if not is_known and len("".join(key)) > 1 and name.kind not in ("phone", "email"):
+                    seen.add((key, name.kind))
+                    index.add(key, name.kind, is_sure=key in sure)
         for options in index.starts.values():
             options.sort(key=lambda option: -len(option[0]))
-        index.common = frozenset(common)
-        index.numbers = frozenset(numbers)
         self._seen = _Seen(index)
 
     def __bool__(self) -> bool:
@@ -399,7 +401,7 @@ class OwnerNames:
 
     def _varied(self, text: str, said: Words, at: int) -> tuple[str, int] | None:
         """Match a name written as one word, with a genitive `s`, or with one wrong letter."""
-        folded, starts = said.folded, self._index.starts
+        folded = said.folded
         word = folded[at]
         if word in self._index.joined and len(word) > 5:
             return self._index.joined[word], at + 1
@@ -408,10 +410,8 @@ class OwnerNames:
         if not word.isalpha() and (kind := self._index.numbered(word)):
             return kind, at + 1
         first = text[said.starts[at]]
-        if word[-1] == "s" and word[:-1] in starts and word[:-1] not in _WORDS_TOO and not first.islower():
-            for key, kind in starts[word[:-1]]:
-                if len(key) == 1 and key not in self._index.common:
-                    return kind, at + 1
+        if not first.islower() and (kind := self._index.genitive(word)):
+            return kind, at + 1
         if not self._index.is_near(word):
             return None
         is_cued = at > 0 and folded[at - 1] in _CUES

@@ -103,9 +103,9 @@ def find_announced(text: str, cues: Cues) -> Iterator[Found]:
             continue  # these are checked from the number's side, once it is found
         join = _JOIN.match(text, end)
         at = join.end() if join is not None else end
-        between = text[end:at]
+        cue, between = text[start:end].lower(), text[end:at]
         if kind == "secret":
-            yield from _secret(text, start, end, at, between)
+            yield from _secret(text, at, cue, between)
         elif kind == "plate":
             value = _PLATE_VALUE.match(text, at)
             if value is not None and any(c.isalpha() for c in value[0]):
@@ -116,44 +116,50 @@ def find_announced(text: str, cues: Cues) -> Iterator[Found]:
                 yield Found(at, value.end(), kind)
         else:
             value = _ACCOUNT_VALUE.match(text, at)
-            if value is None:
-                continue
-            n = n_digits(value[0])
-            said = text[start:end].lower()
-            if n >= 5 or (n >= 4 and _NUMBERED.search(between)):
-                if kind == "national_id" and said in ("social", "tax", "id") and not _NUMBERED.search(text[start:at]):
-                    continue
-                if not DATE_AT.match(text, at):
-                    yield Found(at, value.end(), kind)
+            if value is not None and _is_account(value[0], kind, cue, between) and not DATE_AT.match(text, at):
+                yield Found(at, value.end(), kind)
 
 
-def _secret(text: str, start: int, end: int, at: int, between: str) -> Iterator[Found]:
+def _is_account(value: str, kind: str, cue: str, between: str) -> bool:
+    n, is_numbered = n_digits(value), _NUMBERED.search(between) is not None
+    if kind == "national_id" and cue in ("social", "tax", "id") and not _NUMBERED.search(cue + between):
+        return False
+    return n >= 5 or (n >= 4 and is_numbered)
+
+
+def _secret(text: str, at: int, cue: str, between: str) -> Iterator[Found]:
     value = _SECRET_VALUE.match(text, at)
     if value is None:
         return
+    run = unpunctuated(value[0]) if value[0][-1] in ".,;:)?" else value[0]
     if (
         between[-1:] in _CLOSED_BY
         and (quoted := _QUOTED_VALUE.match(text, at))
         and quoted[0][-1] == _CLOSED_BY[between[-1]]
     ):
         yield Found(at, quoted.end() - 1, "secret")
-        return
-    run = unpunctuated(value[0]) if value[0][-1] in ".,;:)?" else value[0]
-    if text[start:end].lower() in _WORDS_AFTER_PIN:
-        digits = _PIN_VALUE.match(text, at)
-        is_plain = text[start:end].lower() not in ("code", "codes") and digits is not None and digits[0].isdigit()
-        is_mixed = digits is not None and len(digits[0]) >= 6 and any(c.isalpha() for c in digits[0])
-        if digits is not None and (is_plain or is_mixed or _NUMBERED.search(between)):
-            yield Found(at, digits.end(), "secret")
-        return
-    is_odd = (
-        any(c.isdigit() for c in run) or any(not c.isalnum() for c in run[1:-1]) or not (run.islower() or run.istitle())
-    )
-    is_mixed = len(run) >= 5 and any(c.isdigit() for c in run) and any(c.isalpha() for c in run)
-    is_named = is_mixed and not between.strip() and text[start:end].lower() in _PASSWORDS
-    is_said = _SAID_SECRET.search(between) and (is_odd or re.search(r"[:=\"'“`]", between))
-    if is_named or (len(run) >= 3 and is_said):
+    elif cue in _WORDS_AFTER_PIN:
+        pin = _PIN_VALUE.match(text, at)
+        if pin is not None and _is_pin(pin[0], cue, between):
+            yield Found(at, pin.end(), "secret")
+    elif _is_password(run, cue, between):
         yield Found(at, at + len(run), "secret")
+
+
+def _is_pin(value: str, cue: str, between: str) -> bool:
+    if value.isdigit() and cue not in ("code", "codes"):
+        return True
+    is_mixed = len(value) >= 6 and any(c.isalpha() for c in value)
+    return is_mixed or _NUMBERED.search(between) is not None
+
+
+def _is_password(run: str, cue: str, between: str) -> bool:
+    has_digit = any(c.isdigit() for c in run)
+    if cue in _PASSWORDS and not between.strip() and len(run) >= 5 and has_digit and any(c.isalpha() for c in run):
+        return True
+    is_odd = has_digit or any(not c.isalnum() for c in run[1:-1]) or not (run.islower() or run.istitle())
+    is_said = _SAID_SECRET.search(between) is not None
+    return len(run) >= 3 and is_said and (is_odd or re.search(r"[:=\"'“`]", between) is not None)
 
 
 _PREFIXED = re.compile(

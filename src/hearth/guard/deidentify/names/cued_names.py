@@ -44,6 +44,8 @@ _NAMING = (
     ("called",),
     ("name",),
 )
+_FIELDS = frozenset({("name",), ("full", "name"), ("first", "name"), ("last", "name")})
+"""Those that only a colon makes a name follow."""
 _LAST_WORDS = frozenset(phrase[-1] for phrase in _NAMING)
 _ALL_CUES = _TITLES | _BEFORE_A_PERSON | _LAST_WORDS
 _NO_NAMES = frozenset(
@@ -74,29 +76,28 @@ def _found(text: str, said: Words) -> Iterator[Found]:
     if _ALL_CUES.isdisjoint(folded):
         return
     for index, word in enumerate(folded):
-        if word not in _ALL_CUES:
+        if word not in _ALL_CUES or index + 1 == len(folded):
             continue
-        if word in _TITLES and index + 1 < len(folded) and (len(word) > 1 or text[said.starts[index]].isupper()):
+        last = index
+        if word in _TITLES and (len(word) > 1 or text[said.starts[index]].isupper()):
             last = _name_end(text, said, index + 1, is_titled=True)
-            if last > index:
-                yield Found(said.starts[index + 1], said.ends[last], "person")
-        elif word in _BEFORE_A_PERSON and index + 1 < len(folded):
-            last = _name_end(text, said, index + 1)
-            if last > index and folded[index + 1] not in _TITLES:
-                yield Found(said.starts[index + 1], said.ends[last], "person")
-        elif word in _LAST_WORDS:
-            for phrase in _NAMING:
-                if tuple(folded[max(0, index + 1 - len(phrase)) : index + 1]) != phrase or index + 1 >= len(folded):
-                    continue
-                if (
-                    phrase in (("name",), ("full", "name"), ("first", "name"), ("last", "name"))
-                    and ":" not in text[said.ends[index] : said.starts[index + 1]]
-                ):
-                    continue
-                last = _name_end(text, said, index + 1, is_small=phrase != ("called",) and len(phrase) > 1)
-                if last > index:
-                    yield Found(said.starts[index + 1], said.ends[last], "person")
-                break
+        elif word in _BEFORE_A_PERSON:
+            if folded[index + 1] not in _TITLES:
+                last = _name_end(text, said, index + 1)
+        elif word in _LAST_WORDS and (phrase := _naming(text, said, index)):
+            last = _name_end(text, said, index + 1, is_small=len(phrase) > 1)
+        if last > index:
+            yield Found(said.starts[index + 1], said.ends[last], "person")
+
+
+def _naming(text: str, said: Words, index: int) -> tuple[str, ...]:
+    """Find the words up to `index` that say that a name follows; empty when none do."""
+    for phrase in _NAMING:
+        if tuple(said.folded[max(0, index + 1 - len(phrase)) : index + 1]) == phrase and (
+            phrase not in _FIELDS or ":" in text[said.ends[index] : said.starts[index + 1]]
+        ):
+            return phrase
+    return ()
 
 
 def _name_end(text: str, said: Words, first: int, *, is_titled: bool = False, is_small: bool = False) -> int:
@@ -110,13 +111,10 @@ def _name_end(text: str, said: Words, first: int, *, is_titled: bool = False, is
         word = text[said.starts[index] : said.ends[index]]
         if said.folded[index] in _PARTICLES and index + 1 < len(said.folded) and n_names < 3:
             continue
-        is_name = word[0].isupper() and word.isalpha() and (len(word) > 1 or n_names > 0 or is_titled)
-        is_name = is_name or (is_small and index == first and word.isalpha() and len(word) > 2 and text.islower())
-        if (
-            not is_name
-            or said.folded[index] in _NO_NAMES
-            or (not is_titled and word.isupper() and len(word) > 1 and not text.isupper())
-        ):
+        if not word.isalpha() or said.folded[index] in _NO_NAMES:
+            break
+        is_small_name = is_small and index == first and len(word) > 2 and text.islower()
+        if not is_small_name and not _is_capitalised(word, text, may_be_initial=n_names > 0, is_titled=is_titled):
             break
         if (
             index > first
@@ -126,3 +124,12 @@ def _name_end(text: str, said: Words, first: int, *, is_titled: bool = False, is
             break
         last, n_names = index, n_names + 1
     return last
+
+
+def _is_capitalised(word: str, text: str, *, may_be_initial: bool, is_titled: bool) -> bool:
+    """Return whether a word has the capitals of a name; all capitals count after a title, or where all is in them."""
+    if not word[0].isupper():
+        return False
+    if len(word) == 1:
+        return may_be_initial or is_titled
+    return is_titled or not word.isupper() or text.isupper()

@@ -20,8 +20,8 @@ from hearth.planning.ranking.calibration.min_risk import N_SURENESS_SIGNS, best_
 from hearth.planning.ranking.candidates import Evidence, Grounds, Sequence_, candidates, possible, set_of
 from hearth.planning.ranking.evidence_features import FEATURES, RARE_FEATURES, SEEN_FEATURES, features
 from hearth.planning.ranking.examples import Taught, targets_of
-from hearth.planning.ranking.features import FloatRows, Reader, Reading
-from hearth.planning.ranking.leave_out import Outputs, View, ViewOptions, counts_of
+from hearth.planning.ranking.features import Reader
+from hearth.planning.ranking.leave_out import Case, Outputs, View, ViewOptions, counts_of
 from hearth.planning.ranking.logistic import Weigher, fit_logistic, fit_weigher, leave_out_groups
 from hearth.planning.ranking.unseen_tools import SIGNS
 from hearth.protocols import Proposal
@@ -80,18 +80,6 @@ class Lessons:
     hides_tools: bool = True
     others: Mapping[Sequence_, int] = field(default_factory=dict)
     """Sequences that a prior counts."""
-
-
-class Case(NamedTuple):
-    """A demonstration with what would be known of it, had it not been taught."""
-
-    gold: Sequence_
-    predicted: FloatRows
-    clauses: FloatRows
-    reading: Reading
-    proposal: Proposal | None
-    own: tuple[int, Sequence_] | None
-    strangers: tuple[NDArray[np.int64], NDArray[np.float64]] | None = None
 
 
 def _with_strangers(view: View, cases: Sequence[Case]) -> list[Case]:
@@ -164,12 +152,12 @@ def _cases(lessons: Lessons, ids: Sequence[str], *, is_together: bool) -> list[C
     ends = np.cumsum(sizes)
     return [
         Case(
-            one.sequence,
             predicted[k],
             clauses[end - size : end],
             one.reading,
             lessons.held.get(id),
             None if is_together else (lessons.view.neighbourhood.place[id], one.sequence),
+            gold=one.sequence,
         )
         for k, (id, one, size, end) in enumerate(zip(ids, chosen, sizes, ends))
     ]
@@ -238,9 +226,7 @@ class Outcome(NamedTuple):
 
 
 def _outcome(lessons: Lessons, view: View, case: Case, strangers: Weigher | None) -> Outcome:
-    evidence, _ = view.evidence(
-        case.predicted, case.clauses, case.reading, strangers, case.proposal, case.own, case.strangers
-    )
+    evidence, _ = view.evidence(case, strangers)
     grounds = Grounds(evidence, view.counts)
     found = possible(candidates(grounds, lessons.n_free), lessons.graph)
     return Outcome(case.gold, found, features(found, grounds), evidence)

@@ -119,6 +119,9 @@ class ToolHeads:
         self._phases = prior.phases if prior else np.zeros(0, dtype=np.float32)
         self._rows: dict[str, tuple[Floats, tuple[str, ...]]] = {}
         self._solved: tuple[dict[str, int], Floats] | None = None
+        self._reach: tuple[dict[str, int], Floats, Floats] | None = None
+        """Per key its row; how far an error of each row moves the weights, shape [dim, rows]; what each row lacks with
+        all taught, shape [rows, outputs]. For leaving rows out."""
         self._factor: Floats | None = None
 
     @property
@@ -139,21 +142,62 @@ class ToolHeads:
         features = request_features(vectors, words, self._projection, self._phases)
         for key, row, tools in zip(keys, features, targets):
             self._rows[key] = (row, tuple(dict.fromkeys(tools)) or (NOTHING,))
-        self._solved = None
+        self._solved = self._reach = None
 
     def forget(self, keys: Iterable[str]) -> None:
         """Take rows away; unknown keys are ignored."""
         for key in keys:
             self._rows.pop(key, None)
-        self._solved = None
+        self._solved = self._reach = None
 
-    def scores(self, vectors: Floats, words: Sequence[Sequence[str]]) -> list[Mapping[str, float]]:
-        """Return for each request how much every output is meant, about 0 to 1."""
+    def scores(
+        self, vectors: Floats, words: Sequence[Sequence[str]], without: Collection[str] = ()
+    ) -> list[Mapping[str, float]]:
+        """Return for each request how much every output is meant, about 0 to 1.
+
+        Args:
+            without: Keys of rows that are left out: the scores are those of heads that were never taught them.
+        """
+        place, weights = self.solved()
+        features = request_features(vectors, words, self._projection, self._phases)
+        said = features @ weights
+        if gone := sorted(self._rows.keys() & set(without)):
+            said = said - self._told_by(gone, features)
+            others = {name for key, (_, targets) in self._rows.items() if key not in gone for name in targets}
+            known = others | set(self._prior.outputs if self._prior else ())
+            place = {name: index for name, index in place.items() if name in known}
+        return [{name: float(row[index]) for name, index in place.items()} for row in said]
+
+    def solved(self) -> tuple[dict[str, int], Floats]:
+        """Return the column of each output, and the weights, shape [dim, outputs]."""
         if self._solved is None:
             self._solved = self._solve()
-        place, weights = self._solved
-        said = request_features(vectors, words, self._projection, self._phases) @ weights
-        return [{name: float(row[index]) for name, index in place.items()} for row in said]
+        return self._solved
+
+    def _told_by(self, keys: Sequence[str], features: Floats) -> Floats:
+        """Return what rows add to the scores of some features: an exact downdate, by Woodbury's identity."""
+        if self._reach is None:
+            place, weights = self.solved()
+            stood = sorted(self._rows)
+            rows = np.stack([self._rows[key][0] for key in stood])
+            lacking = self._targets(stood, place) - rows @ weights
+            reach = self._correction(rows, np.eye(len(stood)))
+            self._reach = {key: index for index, key in enumerate(stood)}, reach, lacking.astype(np.float32)
+        index, reach, lacking = self._reach
+        gone = [index[key] for key in keys]
+        rows = np.stack([self._rows[key][0] for key in keys])
+        left = np.eye(len(gone)) - rows @ reach[:, gone]
+        told: Floats = (features @ reach[:, gone]) @ np.linalg.solve(left, lacking[gone])
+        return told
+
+    def _targets(self, keys: Sequence[str], place: Mapping[str, int]) -> NDArray[np.float64]:
+        """Return what rows should score, shape [rows, outputs]."""
+        wanted = np.zeros((len(keys), len(place)), dtype=np.float64)
+        for index, key in enumerate(keys):
+            targets = self._rows[key][1]
+            for name in targets:
+                wanted[index, place[name]] = 1 / len(targets)
+        return wanted
 
     def _solve(self) -> tuple[dict[str, int], Floats]:
         known = self._prior.outputs if self._prior else ()
@@ -163,11 +207,7 @@ class ToolHeads:
         if not keys:
             return place, self._prior.weights if self._prior else np.zeros((self._dim, 0), dtype=np.float32)
         rows = np.stack([self._rows[key][0] for key in keys])
-        wanted = np.zeros((len(keys), len(place)), dtype=np.float64)
-        for index, key in enumerate(keys):
-            targets = self._rows[key][1]
-            for name in targets:
-                wanted[index, place[name]] = 1 / len(targets)
+        wanted = self._targets(keys, place)
         before = np.zeros((rows.shape[1], len(place)), dtype=np.float32)
         if self._prior is not None:
             before[:, : len(known)] = self._prior.weights

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from hearth.errors import StatisticsError
 from hearth.models.random_features import UNIT
-from hearth.models.ridge import Heads
+from hearth.models.ridge import Heads, NormalEquations
 from hearth.planning.ranking.calibration.weight_fitting import digest
 from hearth.planning.ranking.examples import Taught, targets_of
 from hearth.planning.ranking.features import Reader, ReadingOptions, fingerprint_of
@@ -76,16 +76,13 @@ class Sums:
     def heads(self, ridge: float, fingerprint: str) -> Heads:
         """Return heads that learned exactly this."""
         moments, mass = (part.astype(np.float64) for part in (self.moments, self.mass))
-        return Heads.of_statistics(
-            self.outputs, self._square(), moments, mass, float(self.n_rows), ridge=ridge, fingerprint=fingerprint
-        )
+        sums = NormalEquations(self.outputs, self._square(), moments)
+        return Heads.of_statistics(sums, mass, float(self.n_rows), ridge=ridge, fingerprint=fingerprint)
 
     def solved(self, ridge: float, fingerprint: str, n_bits: int) -> Heads:
         """Return heads that learned exactly this and learn no more."""
-        moments = self.moments.astype(np.float64)
-        return Heads.solved_from(
-            self.outputs, self._square(), moments, ridge=ridge, fingerprint=fingerprint, n_bits=n_bits
-        )
+        sums = NormalEquations(self.outputs, self._square(), self.moments.astype(np.float64))
+        return Heads.solved_from(sums, ridge=ridge, fingerprint=fingerprint, n_bits=n_bits)
 
     def plus(self, other: Sums, sign: int = 1) -> Sums:
         """Add another's sums, or subtract them; outputs that no row wants any more are dropped."""

@@ -1,0 +1,167 @@
+"""The student: drafts plans for files of requests (`hearth plan --batch`), solved then and there from what is held.
+
+Nothing that a home is asked is planned by it (`planning.retrieval` does that). Nothing of it is kept on disk but what
+cannot be solved again: a prior of others' sums, and a trained tier two. Both belong to a version, are judged by the
+drafts, and are let in by the gate.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hearth.config import read_settings
+from hearth.errors import StatisticsError, StoreError
+from hearth.learning import tier_files
+from hearth.learning.learned_state import Promotion, Report, State
+from hearth.learning.tasks import grouped
+from hearth.learning.versions import promotion_gate
+from hearth.learning.versions.promotion_gate import Verdict
+from hearth.learning.versions.version_report import Progress, scored, silent
+from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.ranker_options import StudentOptions
+from hearth.planning.ranking.statistics import prior_file
+from hearth.planning.ranking.statistics.device_profiles import PROFILES
+from hearth.planning.ranking.statistics.sufficient_statistics import Statistics
+from hearth.planning.ranking.statistics.vector_layout import public_tools
+from hearth.planning.warm_start import beside
+
+_N_READ = 32
+"""Requests read at once: few enough that progress moves."""
+_N_JUDGED = 300
+
+
+class Drafts:
+    """A student, judged by its own demonstrations; satisfies `version_report.Learner`."""
+
+    def __init__(self, student: Student) -> None:
+        self._student = student
+
+    def left_out(self, ids: Sequence[str]) -> list[tuple[str, ...]]:
+        rankings = self._student.rank_left_out(ids)
+        return [found.candidates[0].tools if found.candidates else () for found in rankings]
+
+    def tools_of(self, id: str) -> tuple[str, ...]:
+        return self._student.taught(id).sequence
+
+    def vector(self, id: str) -> NDArray[np.float64]:
+        return self._student.taught(id).reading.pooled.astype(np.float64)
+
+    def nearest(self, ids: Sequence[str], n: int) -> list[list[tuple[str, float]]]:
+        return [self._student.nearest(self._student.taught(id).reading, n, id) for id in ids]
+
+
+def solved(state: State, options: StudentOptions | None = None, progress: Progress = silent) -> Student:
+    """Solve a student from the demonstrations that count, with the prior and the tier two of the current version.
+
+    Args:
+        options: By default those of the home's profile.
+    """
+    student = Student(state.encoder, state.tools, options or options_of(state), state.graph)
+    student.take_prior(prior_of(state, student.options))
+    shown = [entry.demonstration for entry in state.buffer.all() if entry.demonstration.plan.steps]
+    for start in range(0, len(shown), _N_READ):
+        student.learn(shown[start : start + _N_READ])
+        progress("solving", min(start + _N_READ, len(shown)), len(shown))
+    current = state.lineage.current()
+    adopt(state, student, current.adapter if current is not None else "")
+    student.renew()
+    return student
+
+
+def options_of(state: State) -> StudentOptions | None:
+    """Return what a home's profile says of the student's size; None where nothing is said."""
+    path = state.folder / "hearth.toml"
+    profile = read_settings(path).learning.profile if path.exists() else "large"
+    return PROFILES[profile] if profile != "large" else None
+
+
+def prior_of(state: State, options: StudentOptions) -> Statistics | None:
+    """Return the prior of the current version; None where it has none, or its file is gone, damaged or of other
+    features."""
+    version = state.lineage.current()
+    name = str(version.record.get("prior", "")) if version is not None else ""
+    try:
+        return prior_file.read(state.path(name)).seen_by(options.reading) if name else None
+    except (StoreError, StatisticsError):
+        return None
+
+
+def adopt(state: State, student: Student, adapter: str) -> None:
+    """Give a student the proposals of the trained tier two of that name; none where its files are gone or damaged."""
+    files = state.path(adapter)
+    proposer = tier_files.opened(files, state.tools, state.graph) if adapter and files.exists() else None
+    student.adopt(proposer, tier_files.held(files) if proposer is not None else {})
+
+
+def compared(state: State, before: Mapping[str, float], after: Mapping[str, float]) -> Verdict:
+    """Return the gate's verdict on a change of what drafts the current version's demonstrations."""
+    current = state.lineage.current()
+    tasks = state.lineage.tasks(current.number) if current is not None else ()
+    groups = grouped(tasks, sorted(before.keys() & after.keys()), promotion_gate.LEAST_SAMPLES)
+    return promotion_gate.judge(before, after, groups, taught_new=False)
+
+
+def take_prior(
+    state: State,
+    prior: Statistics | None,
+    progress: Progress = silent,
+    *,
+    options: StudentOptions | None = None,
+    must_pass: bool = True,
+) -> Report:
+    """Make a version whose drafts begin with a prior of others' learning, or (None) without one, if the gate lets it.
+
+    The demonstrations stay the same in it; what waits keeps waiting. Shipped demonstrations that were taught here count
+    once: they are taken out of a prior that holds them, too.
+    Not covered: shipped demonstrations that are learnt after the prior was taken.
+
+    Raises:
+        StatisticsError: It is over other features; nothing was changed. StoreError: Nothing was changed.
+    """
+    started_s = time.process_time()
+    student = solved(state, options, progress)
+    if prior is not None and (shipped := _shipped(state, student)):
+        prior = beside(prior, student.statistics(public_tools(), ids=shipped))
+    if (student.prior.digest if student.prior else "") == (prior.digest if prior else ""):
+        return Report(None, 0, notes=("it is the prior that is used already",) if prior else ("there is none",))
+    version = state.lineage.current()
+    ids = promotion_gate.drawn(student.ids, _N_JUDGED) if version is not None else []
+    before = scored(Drafts(student), ids, progress)
+    student.take_prior(prior)
+    student.renew()
+    verdict = _as_good(compared(state, before, scored(Drafts(student), ids, progress))) if version is not None else None
+    if verdict is not None and not verdict.is_promoted and must_pass:
+        return Report(None, 0, verdict=verdict, cpu_s=time.process_time() - started_s)
+    cpu_s = time.process_time() - started_s
+    number = state.promote_with(
+        Promotion(
+            version.number if version is not None else None,
+            "began again without what others learnt"
+            if prior is None
+            else f"began with what {prior.n_edges} devices learnt",
+            verdict,
+            cpu_s,
+            version.adapter if version is not None else "",
+            prior_file.keep(state.path(""), prior) if prior is not None else "",
+        )
+    )
+    return Report(number, 0, verdict=verdict, cpu_s=cpu_s)
+
+
+def _shipped(state: State, student: Student) -> frozenset[str]:
+    """Return ids of the shipped demonstrations that the student was taught."""
+    held = state.store.query("SELECT id FROM demonstration WHERE source = 'shipped'")
+    return frozenset(row["id"] for row in held) & frozenset(student.ids)
+
+
+def _as_good(verdict: Verdict) -> Verdict:
+    """Promote a prior where nothing got worse: its gain is in what was not taught here, so no sample shows it."""
+    is_harmless = not any(change.is_worse for change in verdict.changes)
+    if verdict.is_promoted or not is_harmless or verdict.after < verdict.before - promotion_gate.ALLOWED_LOSS:
+        return verdict
+    return replace(verdict, is_promoted=True, reason="no task got worse, and others' knowledge is new")

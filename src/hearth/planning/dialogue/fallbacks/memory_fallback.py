@@ -1,0 +1,538 @@
+"""Sends requests about the owner that no planner could place to the owner's things, instead of "I can't do that".
+
+A question is put to everything the owner has (`find_answer`), a statement is kept, and "no, it's 48" corrects what was
+just answered or said. The form of the request decides, and whether it names a thing of the owner's by its title; never
+what the thing says. What has to be worked out over records (a clash, a sum, who waits) goes there although a planner
+would list something, and so does a question after a look-up that found nothing. What was measured at home is asked of
+memory ("what was the temperature in the cellar this morning"), and what is measured now of the devices.
+
+Covered: who, what, which, where, when, how long, how many, how old, and yes or no, about "I", "my", "we", "our" or
+somebody the owner knows; who a name is; what somebody wrote; what the agent believed at a time.
+Not covered: questions for advice or about the world ("how do I boil an egg", "where can I get a bicycle").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+
+from hearth.errors import PlanError
+from hearth.formats.plan_validation import check_plan, only_reads
+from hearth.language.text.thesaurus import POLITE, QUESTIONS
+from hearth.language.text.tokens import NUMBER_WORDS, listed
+from hearth.language.values.slots import find_slots
+from hearth.memory.answers.questions import asked_of, believed_then, declares, gives_order, said_by
+from hearth.memory.facts.fact_rules import KIN_WORDS
+from hearth.memory.inquiry.date_answers import DateAsked, asked_of_dates
+from hearth.memory.inquiry.reading.answer_reading import ON_A_CARD, asks_deed, asks_hours
+from hearth.memory.inquiry.reading.answer_subjects import asks_who
+from hearth.memory.inquiry.record_answers import Asked, asked_of_records
+from hearth.memory.inquiry.summaries import asked_for_summary
+from hearth.memory.inquiry.two_questions import two_questions
+from hearth.memory.search.word_forms import key_of, keys_of
+from hearth.planning.dialogue.fallbacks.answer_steps import FIND, VALUES, with_answer
+from hearth.types import Context, Plan, Refusal, Request, Step, StepResult, ToolSpec
+
+SEARCH, REMEMBER, STATE = "search_memory", "remember", "device_state"
+NAME = "memory"
+_ASKED_OF_ANYONE = re.compile(
+    r"\s*(?:(?:how|where|what|which \w+|who|when|why) )?(?:can|could|should|would|will|shall|might|may|must)\b"
+    r"|\s*(?:how|why) (?:do|does|did)? ?(?:i|we|you|one)\b(?! (?:like|take|prefer|drink|eat|want|usually|get to|pay)\b)"
+    r"|.*\b(?:you|your|tomorrow|tonight|right now|online|on the web)\b",
+    re.IGNORECASE,
+)
+_ABOUT_OWNER = re.compile(
+    rf"\b(?:i|i'm|i've|my|mine|me|we|we've|our|ours|us)\b|\b(?:{KIN_WORDS})(?:'s|’s)?\b"
+    r"|\bthe (?:[\w-]+ ){0,3}(?:code|password|passcode|pin|combination|wifi|wi-fi|keys?|alarm|fuse box|router|bill|rent"
+    r"|invoice|premium|deposit|mot|boiler|tyres?|meter|stopcock|landlord|bins?)\b",
+    re.IGNORECASE,
+)
+_WHO = re.compile(r"\s*[Ww]ho(?:'s|’s| is) [A-Z][\w'’-]*(?: [A-Z][\w'’-]*){0,2}[\s?.!]*")
+"""Matches a question about a person's name alone; only people the owner spoke of are known, nobody else."""
+_CONTACTS = frozenset({"find_contact", "list_contacts"})
+_OF_DEVICES = frozenset({STATE, "list_devices"})
+_MINE = re.compile(r"(?:my|our)\s", re.IGNORECASE)
+_DEEDS = frozenset({"live", "lives", "work", "works", "like", "likes"})
+_WORD = re.compile(r"[^\W_]+")
+_MISPLACED = frozenset({"time_until", SEARCH})
+"""Tools that ask for a value although the request is a question about the past: "how long ago did we …"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """What speaks for and against asking the owner's things, beside the words of the request."""
+
+    told_of: Collection[str] = ()
+    """Those of whom something is held true, or who said something."""
+    names_own: bool = False
+    """Whether the request names one of the owner's things by its title."""
+    is_worldly: bool = False
+    """Whether people ask so of the world ("the best chicken place near me"), as the heads learned it."""
+
+
+def asked_of_memory(
+    request: Request, found: Plan | Refusal, context: Context, tools: Mapping[str, ToolSpec], grounds: Grounds
+) -> Plan | None:
+    """Plan to ask the owner's things; None when the request is no question about them, or what was found stands.
+
+    A plan stands, except one that looks up a contact that does not exist ("my locker" of "what is my locker number"),
+    one that would keep what was asked, and one that lists what has to be worked out.
+
+    Args:
+        found: The planners' answer.
+    """
+    if SEARCH not in tools:
+        return None
+    told = {_spaced(name) for name in grounds.told_of if name.strip()}
+    if (by := said_by(request.text)) is not None and _spaced(by.name) in told:
+        return _with_what_was_said(request, found, is_in_chat=by.is_in_chat, tools=tools)
+    if (plan := with_answer(request, found, context, tools)) is not None:
+        return plan
+    if _is_worked_out(request.text, found, tools):
+        return _found_by(request, tools)
+    names = {_spaced(name) for e in context.entities if e.kind == "person" for name in (e.name, *e.aliases)}
+    if isinstance(found, Plan):
+        if [step.tool for step in found.steps] == [REMEMBER] and asked_of(request.text).is_question:
+            return _found_by(request, tools)
+        if _is_of_a_thing(request, found) or _is_no_sum(request, found) or _is_of_another_time(request, found):
+            return _found_by(request, tools)
+        if not _looks_up_nobody(found, names, told):
+            return None
+    elif not _is_left_open(found):
+        return None
+    return _asked_plainly(request, found, names | told, tools, grounds)
+
+
+_OF_FOOTAGE = frozenset({"find_video", "identify_people", "list_devices"})
+_WHO_HAS = re.compile(
+    r"\s*who(?:['’]s|s| has| have| else has)? (?:got|has|keeps|holds|(?:the|my|our)\b)", re.IGNORECASE
+)
+"""Asks who has a thing: no camera tells, and no list of devices."""
+_OF_CLOCK_OR_DAYS = frozenset({"time_until", "current_time", "next_event"})
+_OF_CLOCKS = frozenset(
+    listed(
+        "time date day week month year hour minute clock today tomorrow tonight it's much many exact exactly right "
+        "correct there here for does tell know say give show check got late see local past passed far"
+    )
+)
+"""Words of questions that the clock answers."""
+
+
+def _is_of_a_thing(request: Request, plan: Plan) -> bool:
+    """Return whether the clock would answer what is asked of a thing: "what time does the boiler man come"."""
+    if plan.unserved or [step.tool for step in plan.steps] != ["current_time"]:
+        return False
+    if any(id.startswith("owner:") for id in plan.rests_on[:1]):
+        return False  # the owner taught it
+    text = request.text
+    if isinstance(zone := plan.steps[0].arguments.get("zone"), str):
+        if re.search(rf"(?:\b(?:the|my|our|a|an)|['’]s)\s+{re.escape(zone)}\b", text, re.IGNORECASE) is not None:
+            return True
+        text = re.sub(rf"\b{re.escape(zone)}\b", "", text)
+    is_asked = asked_of(text).is_question or re.search(r"\btime\b", text, re.IGNORECASE)
+    if not is_asked or re.search(r"\bcurrent", text, re.IGNORECASE):
+        return False
+    for slot in reversed(find_slots(text, request.now, Context())):
+        if slot.kind in ("time", "duration"):
+            text = text[: slot.start] + text[slot.end :]
+    return any(word not in _OF_CLOCKS | QUESTIONS | POLITE and len(word) > 2 for word in _WORD.findall(text.casefold()))
+
+
+_ANOTHER_TIME = re.compile(r"\bagain\b|\bthe\s+(?:first|last)\b", re.IGNORECASE)
+
+
+def _is_of_another_time(request: Request, plan: Plan) -> bool:
+    """Return whether the next event would answer what is asked of a later one: "when does choir start again"."""
+    if plan.unserved or [step.tool for step in plan.steps] != ["next_event"]:
+        return False
+    if any(id.startswith("owner:") for id in plan.rests_on[:1]) or not asked_of(request.text).is_question:
+        return False
+    if _ANOTHER_TIME.search(request.text) is not None:
+        return True
+    slots = (slot for slot in find_slots(request.text, request.now, Context()) if slot.kind == "time")
+    return any(slot.cue in ("after", "since") for slot in slots)
+
+
+def _is_no_sum(request: Request, plan: Plan) -> bool:
+    """Return whether a question without any number would be worked out: "how much is the excess on the insurance"."""
+    if plan.unserved or [step.tool for step in plan.steps] != ["calculate"]:
+        return False
+    text = request.text.casefold()
+    return not any(c.isdigit() for c in text) and NUMBER_WORDS.isdisjoint(_WORD.findall(text))
+
+
+_VALUE_OF = re.compile(
+    rf"\s*(?:the |my |our )?(?:[\w'’-]+ ){{0,2}}?(?:{VALUES}) (?:of|for|from|to|in|at|on) .+", re.IGNORECASE
+)
+
+
+_VALUE_NAMED = re.compile(rf"\s*(?:[\w'’-]+ ){{0,4}}?(?:{VALUES})(?: [\w'’-]+){{0,2}}", re.IGNORECASE)
+_TOPIC_FIRST = re.compile(
+    r"\s*(?P<topic>[^,;:?–]{3,50}?)\s*[,;:–]\s*(?P<asks>(?:what|how|when|where|who|which)\b.+)", re.IGNORECASE
+)
+"""Says what a question is about before it: "flight home, what time does it leave"."""
+_MATTER_OF = re.compile(r"(?:[\w'’-]+ ){1,3}(?:of|for) (?:the|my|our|[\w-]+['’]s) (?:[\w'’-]+ ?){1,4}", re.IGNORECASE)
+_MATTER_NAMED = re.compile(r"(?:[\w'’-]+ ){1,7}[\w'’-]+ ?\?+")
+_DETERMINED = re.compile(r"\s*(?:the|my|our|[\w-]+['’]s)\s", re.IGNORECASE)
+
+
+def asks_for_value(text: str) -> bool:
+    """Return whether a request only names a value: "code for the back gate", "key safe code?"."""
+    words = text.rstrip(" ?.!")
+    is_named = _VALUE_NAMED.fullmatch(words) is not None and " " in words.strip() and not gives_order(words)
+    return _VALUE_OF.fullmatch(words) is not None or (is_named and not asked_of(words).is_question)
+
+
+def names_matter(text: str) -> bool:
+    """Return whether a request only names a matter and asks: "dad's allowance?", "colour of the hall"."""
+    words = text.strip()
+    if _TOPIC_FIRST.fullmatch(words) is not None and not (asked_of(words).is_question or gives_order(words)):
+        return True
+    is_named = _MATTER_NAMED.fullmatch(words) if words.endswith("?") else _MATTER_OF.fullmatch(words)
+    return is_named is not None and not asked_of(words).is_question and not gives_order(words)
+
+
+def question_of(text: str) -> str:
+    """Return a request as a question of the owner's things: "wifi password at home" asks what it is."""
+    asked = asked_of(text)
+    words = asked.text.rstrip(" ?.!")
+    if (said := _DID_SAY.fullmatch(words)) is not None:
+        return f"{said['asks']} did {said['who']} say {said['rest']}"
+    if not asked.is_question and (found := _TOPIC_FIRST.fullmatch(words)) is not None:
+        return f"{found['asks']} {found['topic']}"
+    if asked.is_question or not (asks_for_value(words) or names_matter(text)):
+        return words
+    return f"what is {words}" if _DETERMINED.match(words) else f"what is the {words}"
+
+
+def _is_left_open(refusal: Refusal) -> bool:
+    """Return whether a refusal leaves the question to memory: nothing serves it, or a tool that it does not mean."""
+    return refusal.kind == "out_of_scope" or (refusal.kind == "needs" and is_misplaced(refusal))
+
+
+def is_misplaced(refusal: Refusal) -> bool:
+    """Return whether what is asked back is wanted by tools that the question may not mean."""
+    return {one.partition(".")[0] for one in refusal.missing} <= _MISPLACED
+
+
+def _asked_plainly(
+    request: Request, found: Plan | Refusal, known: Set[str], tools: Mapping[str, ToolSpec], grounds: Grounds
+) -> Plan | None:
+    """Plan a question about what was measured, about a person, or about the owner's things; None for any other."""
+    asked, names_own = asked_of(request.text), grounds.names_own
+    if (measured := _measured(asked.text, request, found, tools)) is not None:
+        return measured
+    if _WHO.fullmatch(asked.text) or believed_then(request.text) is not None:
+        return _checked(Step(SEARCH, {"query": asked.text.rstrip(" ?.!")}, text=request.text), tools)
+    if names_own and (asks_for_value(request.text) or names_matter(request.text)):
+        return _found_by(request, tools)
+    if not asked.is_question or (_is_of_anyone(asked.text, known) and not names_own):
+        return None
+    if grounds.is_worldly and not names_own:
+        return None
+    said = _spaced(asked.text)
+    # "Lucas passport" is Luca's, too.
+    is_known = any(name in said or f"{name.rstrip()}s " in said for name in known)
+    is_own = names_own or _ABOUT_OWNER.search(asked.text) or is_known
+    return _found_by(request, tools) if is_own else None
+
+
+def _is_of_anyone(text: str, known: Set[str]) -> bool:
+    """Return whether a question asks what one may or should do, and not what somebody known can or will."""
+    found = _MODAL.match(text)
+    after = _spaced(text[found.end() :]) if found else ""
+    return _ASKED_OF_ANYONE.match(text) is not None and not any(after.startswith(name) for name in known)
+
+
+_MODAL = re.compile(
+    r"\s*(?:(?:how|where|what|which \w+|who|when|why) )?(?:can|could|should|would|will|may|might|must)\b", re.I
+)
+_LISTED = frozenset({"count", "column", "last", "first", "next", "until", "next birthday"})
+"""Operations for which a tool's own list is an answer as good."""
+_ASKS_WHAT = re.compile(
+    r"\s*(?:(?:by |until |till |til |since |from |at )?(?:what|who|whom|whose|where|when|which|how)\b"
+    r"|(?:did|has|have|does) \w)",
+    re.IGNORECASE,
+)
+_DID_SAY = re.compile(
+    r"\s*(?:did|has|have|does) (?P<who>[^?]{2,40}?)"
+    r" (?:say|said|mention|mentioned|tell (?:me|us)|told (?:me|us)|write|written)"
+    r" (?P<asks>what (?:time|day|date)|what|when|where|who|how much|how many|how long|which \w+) (?P<rest>[^?]+)",
+    re.IGNORECASE,
+)
+"""Asks for what somebody said, as if it were whether: "did Gwen say what time it starts"."""
+
+
+def _is_worked_out(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> bool:
+    """Return whether a question has to be worked out over records, where what was found only lists some, or nothing."""
+    if FIND not in tools:
+        return False
+    if asked_for_summary(text) is not None:
+        return isinstance(found, Refusal) or only_reads(found, tools)
+    if _asks_what_no_tool_knows(text, found, tools):
+        return True
+    if two_questions(text) is not None and (isinstance(found, Refusal) or found.unserved or _only_next(found)):
+        return isinstance(found, Refusal) or only_reads(found, tools)
+    asked = asked_of_records(text) or asked_of_dates(text)
+    if asked is None:
+        return False
+    if isinstance(found, Refusal):
+        return found.kind == "out_of_scope"
+    return only_reads(found, tools) and (
+        asked.operation not in _LISTED or {step.tool for step in found.steps} == {SEARCH} or _has_lost(asked, found)
+    )
+
+
+def _asks_what_no_tool_knows(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> bool:
+    """Return whether a plan tells the time, or days, or an event, where it is asked when something is open; or would do
+    a deed where it is asked who does it."""
+    if isinstance(found, Refusal):
+        return False
+    if _WHO_HAS.match(text) and any(step.tool in _OF_FOOTAGE for step in found.steps):
+        return True
+    if asks_hours(text):
+        return {step.tool for step in found.steps} <= _OF_CLOCK_OR_DAYS
+    return asks_who(text) and not only_reads(found, tools) and not gives_order(text)
+
+
+def _only_next(found: Plan) -> bool:
+    """Return whether a plan only tells events, each of which answers one question: "when" or "where"."""
+    return {step.tool for step in found.steps} <= {"next_event", "find_events", "current_time"}
+
+
+def _has_lost(asked: Asked | DateAsked, found: Plan) -> bool:
+    """Return whether a plan only counts days, and to another day than the one asked for, or where something else is to
+    be counted: "how long till my check" to any next event, "how many hours has Ana had since May" to May."""
+    if "time_until" not in {step.tool for step in found.steps}:
+        return False
+    is_any = any(step.tool == "next_event" and not step.arguments for step in found.steps)
+    return asked.operation == "column" or (asked.operation == "until" and is_any)
+
+
+def _found_by(request: Request, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """Plan to ask everything the owner has; memory alone where nothing else is offered."""
+    words = request.text.rstrip(" ?.!") if asked_for_summary(request.text) else question_of(request.text)
+    step = Step(FIND, {"question": words}) if FIND in tools else Step(SEARCH, {"query": words})
+    return _checked(replace(step, text=request.text), tools)
+
+
+def asked_elsewhere(
+    request: Request, plan: Plan, results: Sequence[StepResult], tools: Mapping[str, ToolSpec]
+) -> Plan | None:
+    """Continue a plan that looked one thing up by its words and found nothing: ask the question of everything.
+
+    Returns:
+        The plan with one step more, or None where it found or changed something, or the request asks no what, who,
+        when, where or how.
+    """
+    replaced = {step.replaces for step in plan.steps}
+    left = [result for result in results if result.step not in replaced]
+    is_asked = _ASKS_WHAT.match(asked_of(request.text).text) or asks_for_value(request.text)
+    if FIND not in tools or len(left) != 1 or not is_asked:
+        return None
+    step = plan.steps[left[0].step]
+    if len(plan.steps) == 1 and lacks_field(request, plan, results):
+        return _asked_instead(request, plan, 0, tools)
+    is_sought = any(isinstance(value, str) and value for name, value in step.arguments.items() if name in _BY_WORDS)
+    is_empty = left[0].error_kind == "NotFound" or (left[0].status == "done" and left[0].value in (None, []))
+    if not (is_sought and is_empty and only_reads(plan, tools)) or step.tool == FIND:
+        return None
+    return _asked_instead(request, plan, left[0].step, tools)
+
+
+def asked_beyond_card(
+    request: Request, plan: Plan, results: Sequence[StepResult], tools: Mapping[str, ToolSpec]
+) -> Plan | None:
+    """Continue a plan that looked somebody up, where the card lacks the value asked for, or more is asked than any card
+    tells ("what would Maisie like for her birthday"): ask the question of everything.
+
+    The card stands where nothing else answers: that is for the caller to find out.
+    """
+    if FIND not in tools or len(plan.steps) != 1 or plan.unserved or plan.steps[0].tool not in _CONTACTS:
+        return None
+    card = results[0].value if len(results) == 1 and results[0].status == "done" else None
+    asked = asked_of(request.text)
+    if not isinstance(card, Mapping) or not (asked.is_question or asks_for_value(request.text)):
+        return None
+    known = keys_of(" ".join(value for value in card.values() if isinstance(value, str)))
+    if keys_of(asked.text) <= known | ON_A_CARD | QUESTIONS and not asks_deed(asked.text):
+        return None
+    return _asked_instead(request, plan, 0, tools)
+
+
+def asked_beyond_device(
+    request: Request, plan: Plan, results: Sequence[StepResult], tools: Mapping[str, ToolSpec]
+) -> Plan | None:
+    """Continue a plan that asked a device which is not there, where a question was asked: "is the school closed on
+    Friday" asks no device, if something of the owner's answers it. That is for the caller to find out."""
+    is_missed = len(results) == 1 and results[0].status == "failed"
+    if FIND not in tools or len(plan.steps) != 1 or plan.steps[0].tool not in _OF_DEVICES or not is_missed:
+        return None
+    return _asked_instead(request, plan, 0, tools) if asked_of(request.text).is_question else None
+
+
+def asked_beyond_event(
+    request: Request, plan: Plan, results: Sequence[StepResult], tools: Mapping[str, ToolSpec]
+) -> tuple[Plan, frozenset[str]] | None:
+    """Continue a plan that found an event which says less than was asked: "when do the lessons start again" is not when
+    the next lesson is, and "when are the library books due" not when the library's party is.
+
+    Returns:
+        The plan that asks everything, and the keys of the words that the event leaves open; None where it leaves none.
+        Whether the answer speaks of those is for the caller to find out.
+    """
+    replaced = {step.replaces for step in plan.steps}
+    left = [result for result in results if result.step not in replaced]
+    if FIND not in tools or len(left) != 1 or plan.steps[left[0].step].tool != "next_event" or plan.unserved:
+        return None
+    event = left[0].value
+    asked = asked_of(request.text)
+    if left[0].status != "done" or not isinstance(event, Mapping) or not asked.is_question:
+        return None
+    held = keys_of(" ".join(value for value in event.values() if isinstance(value, str)))
+    open_words = keys_of(asked.text) - held - _OF_WHEN
+    again = _asked_instead(request, plan, left[0].step, tools) if open_words else None
+    return (again, frozenset(open_words)) if again is not None else None
+
+
+_OF_WHEN = frozenset(
+    map(
+        key_of,
+        listed(
+            "when what time day date where next is are does do on at have has had got get need needs happen happening "
+            "coming come comes going go goes take takes place begin start starts there appointment meeting event thing "
+            "today tomorrow week month year monday tuesday wednesday thursday friday saturday sunday january february "
+            "march april may june july august september october november december morning afternoon evening night "
+            "exactly supposed due planned booked scheduled visit session class date fixed set"
+        ),
+    )
+)
+"""Keys of words that any event answers."""
+
+
+def lacks_field(request: Request, plan: Plan, results: Sequence[StepResult]) -> bool:
+    """Return whether a plan found a card without the value that is asked for by its name: "what's Yuki's address"."""
+    card = results[0].value if len(results) == 1 and results[0].status == "done" else None
+    if not isinstance(card, Mapping) or plan.steps[0].tool not in _CONTACTS:
+        return False
+    words = asked_of(request.text).text.rstrip(" ?.!").casefold()
+    found = next((name for name, form in _FIELDS.items() if form.search(words)), None)
+    return found is not None and card.get(found) == ""
+
+
+def _asked_instead(request: Request, plan: Plan, replaced: int, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """Return a plan with one step more, which asks everything in place of a step that did not answer."""
+    question = Step(FIND, {"question": question_of(request.text)}, text=request.text, replaces=replaced)
+    try:
+        return check_plan(replace(plan, steps=(*plan.steps, question)), tools)
+    except PlanError:
+        return None
+
+
+_FIELDS = {
+    "address": re.compile(r"(?<!mail )\baddress\Z"),
+    "phone": re.compile(r"\b(?:phone|telephone|mobile|cell)(?: number)?\Z"),
+    "email": re.compile(r"\be-?mail(?: address)?\Z"),
+    "birthday": re.compile(r"\bbirthday\Z"),
+}
+"""How a question that asks for one value of a card ends."""
+_BY_WORDS = frozenset({"query", "name", "zone"})
+"""Parameters that hold the words of what is looked up."""
+
+
+_MEASURED = re.compile(
+    r"\s*(?:what|how|was|is)\b.*?\b(?P<what>temperature|humidity|warm|cold|hot|humid|damp)\b.*?"
+    r"\b(?:in|on|at|of) (?P<room>(?:the|my|our|[\w-]+['’]s) \w+(?: room)?)(?P<when>\b.*)",
+    re.IGNORECASE,
+)
+_WAS = re.compile(r"\s*(?:(?:what|how \w+) )?(?:was|were|has|had|did)\b", re.IGNORECASE)
+_OF = {"humidity": "humidity", "humid": "humidity", "damp": "humidity"}
+_NOT_HOME = frozenset({"city", "town", "country", "world", "north", "south", "sun", "sea", "oven", "fridge", "phone"})
+
+
+def _measured(text: str, request: Request, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """Plan the question what is, or was, measured in a room; None when it is not about a room at home."""
+    match = _MEASURED.fullmatch(text)
+    if not isinstance(found, Refusal) or match is None or match["room"].split()[-1].casefold() in _NOT_HOME:
+        return None
+    if _WAS.match(text):
+        return _checked(Step(SEARCH, {"query": text.rstrip(" ?.!")}, text=request.text), tools)
+    if STATE not in tools:
+        return None
+    device = f"{_OF.get(match['what'].casefold(), 'temperature')} in {match['room']}"
+    return _checked(Step(STATE, {"device": device}, text=request.text), tools)
+
+
+def _with_what_was_said(
+    request: Request, found: Plan | Refusal, *, is_in_chat: bool, tools: Mapping[str, ToolSpec]
+) -> Plan | None:
+    """Plan the question "What did Tom write": search imported chats, beside the mail that a plan looks up."""
+    step = Step(SEARCH, {"query": request.text.strip(" ?.!")}, text=request.text)
+    if isinstance(found, Refusal):
+        return _checked(step, tools) if found.kind == "out_of_scope" else None
+    if [planned.tool for planned in found.steps] != ["find_mail"] or "query" in found.steps[0].arguments:
+        return None
+    return _checked(step, tools) if is_in_chat else replace(found, steps=(*found.steps, step))
+
+
+def _spaced(text: str) -> str:
+    """Return the words in lower case, with a space around each."""
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
+
+
+def _looks_up_nobody(plan: Plan, names: Set[str], told_of: Set[str]) -> bool:
+    """Return whether a plan only looks in the contacts for a thing, or for somebody only memory knows."""
+    if len(plan.steps) != 1 or plan.unserved or plan.steps[0].tool not in _CONTACTS:
+        return False
+    sought = next((value for value in plan.steps[0].arguments.values() if isinstance(value, str)), "")
+    words = _spaced(sought)
+    if not sought or any(name in words or words in name for name in names):
+        return False
+    if _MINE.match(sought):
+        return not any(f" {word} " in name for name in names for word in words.split()[1:])
+    return words in told_of or words.strip() in _DEEDS
+
+
+def told_to_memory(request: Request, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """Plan to keep what the request states; None when it asks or orders, or what was found stands.
+
+    A plan that only looks something up does not stand, as nothing was asked.
+    """
+    if isinstance(found, Plan):
+        stands = any(tools[step.tool].effect != "none" for step in found.steps if step.tool in tools)
+    else:
+        stands = found.kind != "out_of_scope"
+    if stands or REMEMBER not in tools or not declares(request.text):
+        return None
+    return _checked(Step(REMEMBER, {"text": request.text.strip()}, text=request.text), tools)
+
+
+def _checked(step: Step, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    try:
+        return check_plan(Plan((step,), confidence=0.5, planner=NAME), tools)
+    except PlanError:
+        return None
+
+
+_CORRECTS = re.compile(
+    r"\s*(?:no|nope|wrong|not quite|that's wrong|that is wrong|actually)\b[\s,.!:;–-]*(?:no\b[\s,]*)?"
+    r"(?:it|that|he|she|they|those|these)(?:'s|’s|'re|’re| is| are)\s+(?P<value>(?!not\b|wrong\b|right\b).+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_THING_ASKED = re.compile(
+    r"\s*(?:what|who|where|when|which)(?:'s|’s|'re| is| are)\s+(?P<thing>(?:my|our|the|[\w-]+['’]s)\b.+?)[\s?.!]*",
+    re.IGNORECASE,
+)
+_THING_SAID = re.compile(
+    r"\s*(?:(?:remember|note) (?:that )?)?(?P<thing>(?:my|our|the|[\w-]+['’]s)\b.+?) (?:is|are) .+", re.IGNORECASE
+)
+
+
+def corrected(said_before: str, text: str) -> str | None:
+    """Rephrase "no, it's 48 now" after "what is my locker number" as "my locker number is 48 now"; None when nothing is
+    corrected, or it is not clear what.
+    """
+    found = _CORRECTS.fullmatch(text)
+    thing = _THING_ASKED.fullmatch(said_before) or _THING_SAID.fullmatch(said_before)
+    return f"{thing['thing']} is {found['value'].strip()}" if found and thing else None

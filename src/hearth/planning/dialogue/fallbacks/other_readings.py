@@ -1,0 +1,155 @@
+"""Judges other readings of a request by its words: what a plan leaves out of it, what else its look-up could seek.
+
+Beside `execution.groundedness`, which says whether the things are there. Not covered: which reading is taken (`agent`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from hearth.errors import PlanError
+from hearth.formats.plan_validation import check_plan
+from hearth.language.acts.clauses import VERBS
+from hearth.language.text.normalize import stem, stems
+from hearth.language.text.thesaurus import KNOWN_WORDS
+from hearth.language.text.tokens import Slot, Token, tokens
+from hearth.planning.arguments.alignment import FUNCTION_WORDS
+from hearth.planning.plan_steps import shifted
+from hearth.types import Argument, Plan, Ref, Refusal, Request, Step, ToolSpec
+
+_NAMING = frozenset({"query", "name", "sender"})
+"""Parameters of look-ups that hold what a thing is called."""
+_TAKING_AWAY = frozenset({"delete", "cancel", "remove", "complete", "unlock", "open"})
+"""First words of tools after which something is gone, or stands open."""
+_OF_MEMORY = frozenset({"search_memory", "find_answer"})
+"""What the owner's things are asked by is `memory_fallback`'s to take."""
+
+
+_REASON = r"\b(?:it['’]?s|(?:be)?cause|cos|coz|since|as)\s+(?:just\s+)?(?:an?\s+|the\s+)?"
+"""Begins why something is to be done: "bin that Nexo mail, it's a scam" seeks no scam."""
+
+
+def named_share(text: str, plan: Plan, slots: Sequence[Slot]) -> float:
+    """Return how much of what a request is about a plan uses: "sketch" is left out where Patterson is looked up for
+    "find the Patterson sketch". Words of asking and typed values (times, numbers) do not count."""
+    used = stems(" ".join(said for step in plan.steps for value in step.arguments.values() for said in _texts(value)))
+    said = [token for token in tokens(text) if not any(slot.start <= token.start < slot.end for slot in slots)]
+    telling = {
+        stem(t.low)
+        for t in said
+        if t.kind == "word" and t.low not in KNOWN_WORDS and t.low not in FUNCTION_WORDS and t.low not in VERBS
+    }
+    telling = {word for word in telling if len(word) > 2 and word not in ("one", "ones")}
+    return len(telling & used) / len(telling) if telling else 1.0
+
+
+def other_queries(text: str, plan: Plan, slots: Sequence[Slot]) -> list[Plan]:
+    """Return the plan with other words of the request as what its look-up seeks.
+
+    "Cancel pilates this week back hurts" is about pilates. Each is a stretch of words between values and marks, without
+    words of asking around it.
+    """
+    looks = [k for k, step in enumerate(plan.steps) if isinstance(step.arguments.get("query"), str)]
+    if len(looks) != 1:
+        return []
+    found: list[Plan] = []
+    step = plan.steps[looks[0]]
+    is_named = bool(_NAMING & step.arguments.keys() - {"query"})
+    if is_named and re.search(rf"{_REASON}{re.escape(str(step.arguments['query']))}\b", text, re.IGNORECASE):
+        bare = replace(step, arguments={name: value for name, value in step.arguments.items() if name != "query"})
+        found.append(replace(plan, steps=(*plan.steps[: looks[0]], bare, *plan.steps[looks[0] + 1 :])))
+    for said in _stretches(text, slots):
+        if said.lower() != str(step.arguments["query"]).lower():
+            changed = replace(step, arguments={**step.arguments, "query": said})
+            found.append(replace(plan, steps=(*plan.steps[: looks[0]], changed, *plan.steps[looks[0] + 1 :])))
+    return found
+
+
+def _stretches(text: str, slots: Sequence[Slot]) -> list[str]:
+    runs: list[list[Token]] = [[]]
+    for token in tokens(text):
+        is_value = any(slot.start <= token.start < slot.end for slot in slots if slot.kind == "time")
+        if is_value or token.kind == "mark":
+            runs.append([])
+        else:
+            runs[-1].append(token)
+    found: list[str] = []
+    for run in runs:
+        while run and (run[0].low in KNOWN_WORDS or run[0].low in FUNCTION_WORDS):
+            run = run[1:]
+        while run and run[-1].low in FUNCTION_WORDS:
+            run = run[:-1]
+        if run:
+            found.append(text[run[0].start : run[-1].end])
+    return found
+
+
+def _texts(value: Argument) -> list[str]:
+    if isinstance(value, list):
+        return [text for item in value for text in _texts(item)]
+    return [value] if isinstance(value, str) else []
+
+
+def takes_away(plan: Plan, tools: Mapping[str, ToolSpec]) -> bool:
+    """Return whether a plan takes something away or opens it: such a reading has to name the whole of it."""
+    changing = (step.tool for step in plan.steps if tools[step.tool].effect != "none")
+    return any(tool.partition("_")[0] in _TAKING_AWAY for tool in changing)
+
+
+def may_restore(done: Plan, plan: Plan, tools: Mapping[str, ToolSpec]) -> bool:
+    """Return whether taking back what a plan did may bring what another looks for: it took something away, or looked
+    for the same, which it then changed."""
+    looks = [
+        step for k, step in enumerate(plan.steps) if any(ref.step == k for one in plan.steps for ref in one.refs())
+    ]
+    known = [(step.tool, step.arguments) for step in done.steps]
+    return takes_away(done, tools) or all((step.tool, step.arguments) in known for step in looks)
+
+
+def is_of_found_things(plan: Plan, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> bool:
+    """Return whether a reading is about things that are looked up by what they are called, and changes those alone.
+
+    In the place of a plan that sets something, another that sets something will do, too: a lamp's brightness was read,
+    and the heating is named.
+    """
+    if any(step.tool in _OF_MEMORY for step in plan.steps):
+        return False
+    named = {k for k, step in enumerate(plan.steps) if tools[step.tool].effect == "none" and _is_sought(step)}
+    changing = [step for step in plan.steps if tools[step.tool].effect != "none"]
+    if named:
+        return all({ref.step for ref in step.refs()} & named for step in changing)
+    verbs = {step.tool.partition("_")[0] for step in (*plan.steps, *(found.steps if isinstance(found, Plan) else ()))}
+    return isinstance(found, Plan) and len(plan.steps) == len(found.steps) == 1 and verbs == {"set"}
+
+
+_FIND_FILES, _FILES, _MOST_WORDS = "find_files", "attachments", 6
+
+
+def with_named_file(request: Request, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    """Return the plan that sends a document instead of its name: "email Karin the receipt". Whether there is such a
+    document is for whoever takes it to see. None where what is written is no bare name of a thing."""
+    if isinstance(found, Refusal) or _FIND_FILES not in tools:
+        return None
+    writing = [k for k, step in enumerate(found.steps) if tools[step.tool].parameter(_FILES) is not None]
+    if len(writing) != 1 or _FILES in found.steps[writing[0]].arguments:
+        return None
+    text = found.steps[writing[0]].arguments.get("text")
+    if not isinstance(text, str) or not 0 < len(text.split()) <= _MOST_WORDS:
+        return None
+    if re.search(rf"\b(?:the|my|our|that)\s+{re.escape(text)}\s*[.!?]*\s*\Z", request.text, re.IGNORECASE) is None:
+        return None
+    steps = list(shifted(found.steps, 1))
+    attached: dict[str, Argument] = {**steps[writing[0]].arguments, _FILES: [Ref(0, ("path",))]}
+    steps[writing[0]] = replace(steps[writing[0]], arguments=attached)
+    try:
+        return check_plan(replace(found, steps=(Step(_FIND_FILES, {"query": text}), *steps)), tools)
+    except PlanError:
+        return None
+
+
+def _is_sought(step: Step) -> bool:
+    """Return whether a look-up has a word of its own, none of those by which anything is asked for."""
+    said = " ".join(v for name, v in step.arguments.items() if name in _NAMING and isinstance(v, str))
+    return any(t.low not in KNOWN_WORDS and t.low not in FUNCTION_WORDS for t in tokens(said) if t.kind == "word")

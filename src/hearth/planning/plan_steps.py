@@ -1,0 +1,29 @@
+"""Moves steps between plans with their references."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from hearth.types import Argument, Ref, Step
+
+
+def shifted(steps: Sequence[Step], by: int) -> list[Step]:
+    """Return the steps with references shifted by `by`."""
+    return [moved(step, {k: k + by for k in range(-by, len(steps))}) for step in steps]
+
+
+def moved(step: Step, place: Mapping[int, int]) -> Step:
+    """Return `step` with every reference at its new place."""
+    arguments = {name: _at_place(value, place) for name, value in step.arguments.items()}
+    return replace(step, arguments=arguments, after=tuple(place[k] for k in step.after))
+
+
+def _at_place(value: Argument, place: Mapping[int, int]) -> Argument:
+    if isinstance(value, Ref):
+        return Ref(place[value.step], value.path)
+    if isinstance(value, list):
+        return [_at_place(item, place) for item in value]
+    if isinstance(value, dict):
+        return {key: _at_place(item, place) for key, item in value.items()}
+    return value

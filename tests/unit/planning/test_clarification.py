@@ -1,0 +1,88 @@
+"""Questions back: which of two values that were said."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from hearth.planning.dialogue.questions.clarification import either_asked, nearest_rhythm
+from hearth.planning.dialogue.questions.question_answers import answered
+from hearth.testing import FIXED_NOW
+from hearth.types import Answer, Context, Episode, Parameter, Plan, Refusal, Request, Step, ToolSpec
+
+TOOLS = {
+    "set_temperature": ToolSpec("set_temperature", "", (Parameter("temperature", "number"),), effect="change"),
+    "add_reminder": ToolSpec(
+        "add_reminder", "", (Parameter("text", "text"), Parameter("at", "datetime")), effect="change"
+    ),
+    "find_events": ToolSpec("find_events", "", (Parameter("start", "datetime"),)),
+}
+
+
+def asked(text: str, tool: str, arguments: dict[str, str | float]) -> Refusal | None:
+    plan = Plan((Step(tool, {**arguments}),), planner="recall")
+    return either_asked(Request(text, FIXED_NOW), plan, Context(), TOOLS)
+
+
+def test_one_of_two_values_is_asked_for_and_answered() -> None:
+    text = "set the heating to 21 or 23"
+    refusal = asked(text, "set_temperature", {"temperature": 21})
+    assert refusal is not None
+    assert (refusal.kind, refusal.missing) == ("needs", ("set_temperature.temperature",))
+    assert refusal.reason == "21 or 23? I need to know that to set a temperature."
+    last = Episode("e", Request(text, FIXED_NOW), None, refusal, None, (), Answer("", "needs"))
+    later = FIXED_NOW + dt.timedelta(minutes=1)
+    assert answered("23 please", last, later, Context()) == "set the heating to 23"
+    assert answered("what's on tomorrow", last, later, Context()) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "arguments"),
+    [
+        ("set the heating to 21", "set_temperature", {"temperature": 21}),
+        (
+            "remind me at 5 to buy milk or cream",
+            "add_reminder",
+            {"text": "buy milk or cream", "at": "2026-11-20T17:00:00+01:00"},
+        ),
+        ("what's on tomorrow or on Monday", "find_events", {"start": "2026-11-21T00:00:00+01:00"}),
+        (
+            "remind me at 5 to call at 6 or 7",
+            "add_reminder",
+            {"text": "call at 6 or 7", "at": "2026-11-20T17:00:00+01:00"},
+        ),
+    ],
+)
+def test_nothing_is_asked_where_both_are_looked_at_or_stand_in_a_text(
+    text: str, tool: str, arguments: dict[str, str | float]
+) -> None:
+    assert asked(text, tool, arguments) is None
+
+
+REPEATING = {
+    "add_event": ToolSpec(
+        "add_event", "", (Parameter("repeat", "text", enum=("none", "weekly", "every 6 weeks", "every 8 weeks")),)
+    )
+}
+UNSURE = Refusal("out_of_scope", "I can't do that yet.")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "repeat yoga every 7 weeks",
+            "I can't repeat anything every 7 weeks; the nearest I can do: every 6 weeks and every 8 weeks.",
+        ),
+        ("repeat yoga every 3 weeks", "I can't repeat anything every 3 weeks; the nearest I can do: every 6 weeks."),
+        ("repeat yoga every 3 days", "I can't repeat anything every 3 days; the nearest I can do: daily."),
+        ("repeat yoga every 6 weeks", ""),
+        ("repeat yoga every week", ""),
+        ("repeat yoga", ""),
+    ],
+)
+def test_a_rhythm_that_is_not_kept_is_named_with_the_nearest(text: str, reason: str) -> None:
+    assert nearest_rhythm(Request(text, FIXED_NOW), UNSURE, Context(), REPEATING) == reason
+    assert nearest_rhythm(Request(text, FIXED_NOW), Plan(()), Context(), REPEATING) == ""
+    assert nearest_rhythm(Request(text, FIXED_NOW), Refusal("needs", "When?"), Context(), REPEATING) == ""

@@ -1,0 +1,49 @@
+"""Who gets a copy of a mail becomes a recipient, and no words of it."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from hearth.planning.dialogue.amendments.copied_people import copied_in, with_copied
+from hearth.registry import load_tools
+from hearth.types import Context, Entity, Plan, Ref, Request, Step
+
+_NOW = dt.datetime(2026, 11, 23, 9, tzinfo=dt.UTC)
+_KNOWN = Context("Mira", (Entity("Ivy Marsh", "person", ("Ivy",)), Entity("Tom", "person"), Entity("Zoe", "person")))
+_SPECS = load_tools(None).specs
+
+
+@pytest.mark.parametrize(
+    ("said", "rest", "names"),
+    [
+        ("email tom that the roof leaks and cc ivy", "email tom that the roof leaks", ("Ivy Marsh",)),
+        ("mail tom the date, cc zoe and ivy", "mail tom the date", ("Zoe", "Ivy Marsh")),
+        ("write to zoe that it is booked and copy in Tom please", "write to zoe that it is booked", ("Tom",)),
+    ],
+)
+def test_who_gets_a_copy_is_read_from_the_end(said: str, rest: str, names: tuple[str, ...]) -> None:
+    copied = copied_in(Request(said, _NOW), _KNOWN)
+    assert copied is not None
+    assert (copied.rest, copied.names) == (rest, names)
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["email tom about the cc camera", "email tom and cc uma", "copy ivy's note", "tell tom to copy the key for us"],
+)
+def test_other_copies_stay_words(said: str) -> None:
+    assert copied_in(Request(said, _NOW), _KNOWN) is None
+
+
+def test_a_copy_goes_to_a_further_recipient() -> None:
+    request = Request("email tom that the roof leaks and cc ivy", _NOW)
+    copied = copied_in(request, _KNOWN)
+    assert copied is not None
+    draft = Step("draft_mail", {"to": [Ref(0, ("email",))], "text": "the roof leaks"})
+    plan = with_copied(Plan((Step("find_contact", {"name": "Tom"}), draft)), copied, _SPECS)
+    assert plan is not None
+    assert [step.arguments.get("name") for step in plan.steps] == ["Tom", "Ivy Marsh", None]
+    assert plan.steps[2].arguments["to"] == [Ref(0, ("email",)), Ref(1, ("email",))]
+    assert with_copied(Plan((Step("add_note", {"text": "x"}),)), copied, _SPECS) is None
