@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import socket
@@ -9,6 +11,7 @@ import stat
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
@@ -39,20 +42,35 @@ def run(up: Served, *arguments: str) -> int:
     return cli.run(["--home", str(up.house.home), *arguments])
 
 
-def until_asked(capfd: pytest.CaptureFixture[str], said: list[str] | None = None) -> str:
-    """Wait until a question stands at the terminal; return what stands there, and put what was said into `said`."""
-    shown, out = [""], [""]
+@dataclass(frozen=True)
+class Screen:
+    """What a command prints, read while it runs: emptying a capture again and again loses what is written in between."""
 
-    def is_asked() -> bool | None:
-        now = capfd.readouterr()
-        shown[0] += now.err
-        out[0] += now.out
-        return "Do it?" in shown[0] or None
+    out_file: Path
+    err_file: Path
 
-    until(is_asked)
-    if said is not None:
-        said.append(out[0])
-    return shown[0]
+    @property
+    def out(self) -> str:
+        return self.out_file.read_text(encoding="utf-8")
+
+    @property
+    def err(self) -> str:
+        return self.err_file.read_text(encoding="utf-8")
+
+    def wait_for_question(self) -> None:
+        until(lambda: "Do it?" in self.err or None)
+
+
+@contextlib.contextmanager
+def shown_on(folder: Path) -> Iterator[Screen]:
+    """Print to a screen of files; inside the test, as pytest puts its own streams back after a test's fixtures."""
+    shown = Screen(folder / "out", folder / "err")
+    with shown.out_file.open("wb", buffering=0) as out, shown.err_file.open("wb", buffering=0) as err:
+        # A question ends without a line's end, so nothing may wait in a buffer.
+        to_out = io.TextIOWrapper(out, encoding="utf-8", write_through=True)
+        to_err = io.TextIOWrapper(err, encoding="utf-8", write_through=True)
+        with contextlib.redirect_stdout(to_out), contextlib.redirect_stderr(to_err):
+            yield shown
 
 
 def test_a_request_is_done_by_the_process_that_has_the_home(up: Served, capfd: pytest.CaptureFixture[str]) -> None:
@@ -79,49 +97,50 @@ def test_said_yes_beforehand_and_taken_back(up: Served, capfd: pytest.CaptureFix
     assert "e-unknown" in capfd.readouterr().err
 
 
-def test_the_question_is_answered_at_the_terminal(up: Served, terminal: int, capfd: pytest.CaptureFixture[str]) -> None:
-    os.write(terminal, b"y\n")  # typed before there is a question: no answer to it
-    codes: list[int] = []
-    command = threading.Thread(target=lambda: codes.append(run(up, "ask", ASKS)))
-    command.start()
-    shown = until_asked(capfd)
-    assert up.notes == []
-    os.write(terminal, b"perhaps\ny\n")
-    command.join(20)
-    assert codes == [0]
-    shown += capfd.readouterr().err
-    assert "Boiler" in shown
-    assert "Please answer y, a, n or never" in shown
-    assert up.notes == ["boiler"]
-    up.desk.undo(None).result(20)
+def test_the_question_is_answered_at_the_terminal(up: Served, terminal: int, tmp_path: Path) -> None:
+    with shown_on(tmp_path) as screen:
+        os.write(terminal, b"y\n")  # typed before there is a question: no answer to it
+        codes: list[int] = []
+        command = threading.Thread(target=lambda: codes.append(run(up, "ask", ASKS)))
+        command.start()
+        screen.wait_for_question()
+        assert up.notes == []
+        os.write(terminal, b"perhaps\ny\n")
+        command.join(120)
+        assert codes == [0]
+        assert "Boiler" in screen.err
+        assert "Please answer y, a, n or never" in screen.err
+        assert up.notes == ["boiler"]
+        up.desk.undo(None).result(20)
 
 
-def test_or_on_the_page_whichever_is_first(up: Served, terminal: int, capfd: pytest.CaptureFixture[str]) -> None:
-    codes: list[int] = []
-    command = threading.Thread(target=lambda: codes.append(run(up, "ask", ASKS)))
-    command.start()
-    until(lambda: "Do it?" in capfd.readouterr().err or None)
-    question = up.question()
-    assert question.caller == "terminal"
-    assert up.desk.answer(question.id, "once")
-    command.join(20)
-    assert codes == [0]
-    assert "Answered elsewhere." in capfd.readouterr().err
-    up.desk.undo(None).result(20)
+def test_or_on_the_page_whichever_is_first(up: Served, terminal: int, tmp_path: Path) -> None:
+    with shown_on(tmp_path) as screen:
+        codes: list[int] = []
+        command = threading.Thread(target=lambda: codes.append(run(up, "ask", ASKS)))
+        command.start()
+        screen.wait_for_question()
+        question = up.question()
+        assert question.caller == "terminal"
+        assert up.desk.answer(question.id, "once")
+        command.join(120)
+        assert codes == [0]
+        assert "Answered elsewhere." in screen.err
+        up.desk.undo(None).result(20)
 
 
-def test_chat_goes_there_too(up: Served, terminal: int, capfd: pytest.CaptureFixture[str]) -> None:
-    os.write(terminal, f"{READS}\n{ASKS}\n".encode())
-    codes: list[int] = []
-    command = threading.Thread(target=lambda: codes.append(run(up, "chat")))
-    command.start()
-    said: list[str] = []
-    until_asked(capfd, said)
-    os.write(terminal, b"n\n\n")
-    command.join(20)
-    assert codes == [0]
-    assert (said[0] + capfd.readouterr().out).count("nothing left the device") == 2
-    assert up.notes == []
+def test_chat_goes_there_too(up: Served, terminal: int, tmp_path: Path) -> None:
+    with shown_on(tmp_path) as screen:
+        os.write(terminal, f"{READS}\n{ASKS}\n".encode())
+        codes: list[int] = []
+        command = threading.Thread(target=lambda: codes.append(run(up, "chat")))
+        command.start()
+        screen.wait_for_question()
+        os.write(terminal, b"n\n\n")
+        command.join(120)
+        assert codes == [0]
+        assert screen.out.count("nothing left the device") == 2
+        assert up.notes == []
 
 
 def test_plans_and_corrections_go_there_too(up: Served, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -158,7 +177,7 @@ def test_a_request_waits_for_the_one_before(up: Served, capfd: pytest.CaptureFix
     until(lambda: len(up.desk.view.turns) == 2 or None)
     assert link.standing(number + 1).state == "waiting"
     assert link.answer(question.id, "no")
-    later.join(20)
+    later.join(120)
     assert codes == [0]
     assert link.standing(number, within_s=20).status == "denied"
     link.close()
