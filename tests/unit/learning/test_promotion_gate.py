@@ -66,6 +66,15 @@ def test_new_plans_must_follow_from_one_another_and_from_what_is_known() -> None
     assert judge(before, few, tasks, taught_new=True, fresh=set(tasks["new"])).is_promoted
 
 
+def test_of_few_samples_chance_excuses_no_fall() -> None:
+    assert not judge({"a": 0.6}, {"a": 0.1}, {"mail": ["a"]}, taught_new=True).is_promoted
+    assert judge({"a": 0.6}, {"a": 0.595}, {"mail": ["a"]}, taught_new=True).is_promoted
+    four = {f"s{k}": 0.5 for k in range(4)}
+    assert not judge(four, {**four, "s0": 0.4}, {"mail": list(four)}, taught_new=True).is_promoted
+    five = {f"s{k}": 0.5 for k in range(5)}
+    assert judge(five, {**five, "s0": 0.4}, {"mail": list(five)}, taught_new=True).is_promoted
+
+
 def test_with_nothing_to_compare_there_is_no_harm() -> None:
     assert judge({}, {"a": 1.0}, {}, taught_new=False).reason == "nothing was learnt before that could get worse"
 

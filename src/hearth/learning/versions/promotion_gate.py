@@ -97,7 +97,7 @@ def judge(
     Args:
         tasks: Name → ids of its samples, each id in one task.
         taught_new: Whether something new was taught: then the mean need not improve, only not get worse as a task may
-            not.
+            not; of fewer than `LEAST_SAMPLES`, not fall by more than `ALLOWED_LOSS`, chance or not.
         fresh: Ids of new samples that must follow from one another; not those the owner taught.
         denied: Ids of new samples that the old version surely plans otherwise.
     """
@@ -121,7 +121,9 @@ def judge(
         )
     changes.sort(key=lambda c: (c.after - c.before, c.task))
     old, new = (float(np.mean([scores[id] for id in ids])) for scores in (before, after))
-    fell = is_worse(np.array([after[id] - before[id] for id in ids]))
+    # What chance explains can only be said of enough samples; of fewer, every fall counts.
+    few = len(ids) < LEAST_SAMPLES
+    fell = new < old - ALLOWED_LOSS if few else is_worse(np.array([after[id] - before[id] for id in ids]))
     is_good, reason = _ruling(old, new, changes, is_enough=taught_new and not fell)
     strange = _disagreement([after[id] for id in fresh if id in after], [after[id] for id in ids if id not in fresh])
     objection = strange or _denial([id for id in fresh if id in after], denied)
