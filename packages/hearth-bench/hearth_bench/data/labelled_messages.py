@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hearth.errors import RequestError
 from hearth.formats.plan_json import read_jsonl
+from hearth.language.values.check_digits import is_iban, is_luhn
 
 SpanType = Literal[
     "PERSON",
@@ -178,11 +179,9 @@ def _is_iban(value: str) -> bool:
     plain = "".join(value.split()).upper()
     if not re.fullmatch(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}", plain):
         return False
-    return int("".join(str(int(c, 36)) for c in plain[4:] + plain[:4])) % 97 == 1
+    return is_iban(plain)
 
 
 def _is_card(value: str) -> bool:
     """Return whether the check digit is right (Luhn)."""
-    digits = [int(c) for c in reversed(value) if c.isdigit()]
-    doubled = sum(d if at % 2 == 0 else sum(divmod(2 * d, 10)) for at, d in enumerate(digits))
-    return 12 <= len(digits) <= 19 and doubled % 10 == 0
+    return 12 <= sum(c.isdecimal() for c in value) <= 19 and is_luhn(value)

@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from hearth.language.text.confusables import fold, plain
+from hearth.language.values.check_digits import iban_digits, luhn_digit
 from hearth.language.values.special_categories import KINDS as SPECIAL
 
 DOMAIN = "masked.example"
@@ -309,16 +310,7 @@ def _card(n: int, value: str, country: str) -> str | None:  # noqa: ARG001
     if len(digits) < 12 or not re.fullmatch(r"\d(?:[ -]?\d)+", value) or not value.isascii():
         return None
     bare = "9999" + str(n).zfill(len(digits) - 5)
-    return _in_shape(value, bare + _luhn(bare)) if len(bare) == len(digits) - 1 else None
-
-
-def _luhn(bare: str) -> str:
-    """Compute the Luhn check digit to append."""
-    total = 0
-    for index, digit in enumerate(reversed(bare)):
-        double = int(digit) * (2 if index % 2 == 0 else 1)
-        total += double - 9 if double > 9 else double
-    return str(-total % 10)
+    return _in_shape(value, bare + luhn_digit(bare)) if len(bare) == len(digits) - 1 else None
 
 
 def _iban(n: int, value: str, country: str) -> str | None:  # noqa: ARG001
@@ -326,8 +318,7 @@ def _iban(n: int, value: str, country: str) -> str | None:  # noqa: ARG001
     if length < 13:
         return None
     rest = str(n).zfill(length - 4)
-    check = 98 - int(f"{rest}353500") % 97  # Z is 35
-    return f"ZZ{check:02d}{rest}"
+    return f"ZZ{iban_digits('ZZ', rest)}{rest}"
 
 
 def _ip(n: int, value: str, country: str) -> str | None:  # noqa: ARG001

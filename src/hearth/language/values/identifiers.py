@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from hearth.language.text.tokens import Slot, listed
+from hearth.language.values.check_digits import is_luhn
 from hearth.language.values.online_ids import unpunctuated
 from hearth.types import Plain
 
@@ -192,7 +193,7 @@ def _phone(text: str, start: int, end: int, country: str) -> str | None:
     is_announced = has_plus or _PHONE_WORDS.search(text[max(0, start - 60) : start]) is not None
     if not (is_announced or digits[0] == "0" or (country.upper() in _TEN_DIGITS and len(digits) == 10)):
         return None
-    if not has_plus and len(digits) >= 13 and _is_luhn(digits):
+    if not has_plus and len(digits) >= 13 and is_luhn(digits):
         return None
     return _e164(written, digits, country.upper(), has_plus, is_announced)
 
@@ -213,11 +214,3 @@ def _e164(written: str, digits: str, country: str, has_plus: bool, is_announced:
             return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
         return None
     return digits if is_announced and not has_plus else None
-
-
-def _is_luhn(digits: str) -> bool:
-    total = 0
-    for index, digit in enumerate(reversed(digits)):
-        value = int(digit) * (1 + index % 2)
-        total += value - 9 if value > 9 else value
-    return total % 10 == 0

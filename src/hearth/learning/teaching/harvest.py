@@ -27,6 +27,7 @@ from hearth.formats.plan_validation import only_reads
 from hearth.guard.capability.unsaid import source_of
 from hearth.guard.flow.labels import PlannedStep, origins, predict
 from hearth.guard.flow.spotlighting import INJECTION
+from hearth.language.values.check_digits import is_iban, is_luhn
 from hearth.learning.demonstration_store import Entry
 from hearth.learning.teaching.teacher import Origin, entry_from, words_of
 from hearth.storage.database import Store
@@ -264,19 +265,12 @@ def secret_in(text: str) -> str:
 
 
 def _is_card(text: str) -> bool:
-    """Check a card number with Luhn's algorithm (ISO/IEC 7812-1, annex B)."""
-    digits = [int(c) for c in text if c.isdigit()]
-    doubled = [d * 2 - 9 * (d > 4) if k % 2 else d for k, d in enumerate(reversed(digits))]
-    return sum(doubled) % 10 == 0 and len(set(digits)) > 1
+    return is_luhn(text) and len({int(c) for c in text if c.isdecimal()}) > 1
 
 
 def _is_iban(text: str) -> bool:
-    """Check an IBAN by ISO 13616: the remainder modulo 97 is 1."""
     plain = text.replace(" ", "")
-    if not 15 <= len(plain) <= 34:
-        return False
-    moved = plain[4:] + plain[:4]
-    return int("".join(str(int(c, 36)) for c in moved)) % 97 == 1
+    return 15 <= len(plain) <= 34 and is_iban(plain)
 
 
 def _is_random(word: str) -> bool:
