@@ -14,11 +14,11 @@ Not covered: prose (a body, a page, a file's text): no value in it is evidence f
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from hearth import patterns as re
 from hearth.guard.capability.quantities import SaidTimes, all_numbers
 from hearth.guard.capability.record_extraction import DATE, Atom, Owner, Record, Result, flat
 from hearth.guard.capability.request_words import (

@@ -13,7 +13,6 @@ Not covered: other languages (nothing is licensed, so everything asks); two tool
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hearth import patterns as re
 from hearth.guard.capability.parameter_roles import element_type
 from hearth.guard.capability.request_words import content_words, folded, stem, word_set, words
 from hearth.types import ToolSpec

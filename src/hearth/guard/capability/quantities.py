@@ -12,8 +12,8 @@ checked, or not even those ("two days before").
 from __future__ import annotations
 
 import datetime as dt
-import re
 
+from hearth import patterns as re
 from hearth.guard.capability.request_words import days_said, folded
 
 _TIMES = re.compile(

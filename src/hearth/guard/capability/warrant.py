@@ -34,12 +34,12 @@ fits the request best; several deeds that are each harmless.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from hearth import patterns as re
 from hearth.guard.capability.evidence import Evidence
 from hearth.guard.capability.intent_grants import KnownTools, Licence, is_thing
 from hearth.guard.capability.parameter_roles import (
