@@ -31,10 +31,9 @@ from hearth.execution.repair import Repairer
 from hearth.execution.speculation import ReadAhead
 from hearth.formats.plan_json import read_demonstrations
 from hearth.formats.plan_validation import check_plan
-from hearth.guard.capability.intent_grants import KnownTools
 from hearth.guard.capability.record_extraction import Owner
 from hearth.guard.capability.unsaid import with_unsaid
-from hearth.guard.capability.warrant import Warrant
+from hearth.guard.capability.warrant import KnownTools, Warrant
 from hearth.guard.decision import Occasion, Rights
 from hearth.guard.egress.gateway import Egress
 from hearth.guard.flow.injection import InjectionReader
