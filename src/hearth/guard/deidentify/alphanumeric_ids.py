@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from hearth import patterns as re
 from hearth.language.text.span import Found, n_digits
 from hearth.language.values.check_digits import iban_length, is_iban, is_spanish
 

@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
+from hearth import patterns as re
 from hearth.guard.deidentify.names.cue_words import DATE, Cues
 from hearth.guard.deidentify.phones import is_phone
 from hearth.language.text.confusables import Words

@@ -13,9 +13,9 @@ phrase that reads like talk of it ("the password is wrong again").
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
+from hearth import patterns as re
 from hearth.guard.deidentify.names.common_words import FUNCTION_WORDS
 from hearth.language.text.confusables import Words, fold
 from hearth.language.text.span import Found, n_digits

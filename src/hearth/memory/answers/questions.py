@@ -7,8 +7,9 @@ Not covered: two questions in one; languages other than English.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+
+from hearth import patterns as re
 
 _CALL = re.compile(
     r"\s*(?:(?:hey|hi|hello|ok|okay|so|well|and|now|please|hearth|sorry|um|uh)\b[,!.]?\s*)+|[\s,:;–-]+"

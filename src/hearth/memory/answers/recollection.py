@@ -11,11 +11,11 @@ Not covered: questions that need several facts; a question in words that neither
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
+from hearth import patterns as re
 from hearth.errors import NotFound
 from hearth.memory.answers.answer_spans import WordReader
 from hearth.memory.answers.question_answering import N_EVIDENCE, N_WEIGHED, NOTHING, answer_from, asks_for_time

@@ -9,10 +9,10 @@ Not covered: other words for the same thing ("Yusuf" and "the landlord"): only a
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from hearth import patterns as re
 from hearth.memory.inquiry.money import money_in
 from hearth.memory.inquiry.reading.answer_reading import Reading, asks_yes_or_no, covered, least_chance
 from hearth.memory.passages.collecting import made_here, where_of

@@ -10,9 +10,9 @@ Not covered: what was answered by telephone, mails that other programs marked as
 from __future__ import annotations
 
 import datetime as dt
-import re
 from dataclasses import dataclass
 
+from hearth import patterns as re
 from hearth.language.text.normalize import stems
 from hearth.memory.inquiry.asking_sentences import AskingSentences
 from hearth.memory.passages.collecting import is_indexed, said_date, unquoted

@@ -9,7 +9,6 @@ Not covered: what is asked over several sentences, other languages, whom of seve
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hearth import patterns as re
 from hearth.memory.search.memory_index import FloatArray
 from hearth.protocols import Encoder
 

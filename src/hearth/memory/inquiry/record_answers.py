@@ -14,7 +14,6 @@ each); a mail that states the same amount again is a row of its own, unless its 
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -22,6 +21,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
+from hearth import patterns as re
 from hearth.language.temporal.time_words import MONTHS
 from hearth.language.text.normalize import Query, stems
 from hearth.memory.inquiry.answer_telling import is_of, past_of

@@ -13,12 +13,12 @@ Not covered: what the owner spent over mails and tables together (`record_answer
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
+from hearth import patterns as re
 from hearth.language.text.tokens import listed
 from hearth.memory.inquiry.answer_telling import past_of
 from hearth.memory.inquiry.money import money_in, money_text

@@ -10,9 +10,9 @@ Not covered: files of other kinds (recordings are `hearth_video`'s), what is in 
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Callable, Iterator, Mapping
 
+from hearth import patterns as re
 from hearth.errors import Unreadable
 from hearth.formats.content_lines import Component, parse
 from hearth.formats.headings import heading_of

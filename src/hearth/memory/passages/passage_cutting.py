@@ -9,9 +9,10 @@ Not covered: headings that say what the passages below them are about (the recor
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+from hearth import patterns as re
 
 N_MOST_CHARACTERS = 700
 _LEAST_FULL = 0.4

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from hearth import patterns as re
 from hearth.language.text.confusables import Words, fold
 from hearth.language.text.span import Found, n_digits
 from hearth.language.values.online_ids import unpunctuated

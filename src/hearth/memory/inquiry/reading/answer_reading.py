@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -22,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from hearth import patterns as re
 from hearth.language.text.tokens import listed
 from hearth.memory.inquiry.money import WHOLE, money_in, money_text
 from hearth.memory.inquiry.reading.answer_subjects import asks_who, is_pronoun, of_the_writer, who_told

@@ -10,10 +10,10 @@ Not covered: "they" of one person; whether somebody who was not named is meant (
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from hearth import patterns as re
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan
 from hearth.language.acts.clauses import clauses
