@@ -44,10 +44,8 @@ from hearth.guard.monitor import Monitor
 from hearth.guard.policy.policy import Policy
 from hearth.language.acts.admissibility import MAX_CHARACTERS, why_unreadable
 from hearth.language.acts.beyond_tools import beyond_tools, without_manner
-from hearth.language.acts.negation import forbids
+from hearth.language.reading import Utterance, read
 from hearth.language.text.keyword_match import NO_SUCH_WORD
-from hearth.language.text.spelling import Mended
-from hearth.language.values.slots import find_slots
 from hearth.memory.answers.answer_spans import WordReader
 from hearth.memory.answers.questions import asked_of, said_by
 from hearth.memory.answers.recollection import Recollection
@@ -366,49 +364,53 @@ class Agent:
             return Plan((), planner=OWNERS_WORD)
         if len(request.text) > MAX_CHARACTERS:  # before anything reads it
             return Refusal("unreadable", why_unreadable(request.text))
-        if (lead := lead_of(request.text, request.now)) is not None:
-            before = self.plan(replace(request, text=lead.rest), tools)
-            if isinstance(before, Plan) and (whole := with_lead(before, lead, request.now, tools)) is not None:
-                return whole
-        if (copied := copied_in(request, context := self.context())) is not None:
-            before = self.plan(replace(request, text=copied.rest), tools)
-            if isinstance(before, Plan) and (whole := with_copied(before, copied, tools)) is not None:
-                return whole
-        said, manner = without_manner(request.text)
-        request = replace(request, text=said) if manner else request
+        said = read(request, self.context(), self.recall.taught_words())
         try:
-            read = self.recall.read(request, context)
-            request = replace(request, text=read.text, said=request.typed if read.typed else request.said)
-            draft = self._drafted(request, context, tools)
-            if reason := self._beyond(request, draft.best, context):
-                return Refusal("out_of_scope", reason)
-            found = self._settled(draft, request, context, tools, reads_ahead=reads_ahead)
-            found = self._read_otherwise(request, found, context, tools)
-            found = said_directly(request, found, context, tools) or found
-            found = either_asked(request, found, context, tools) or found
-            if reason := nearest_rhythm(request, found, context, tools):
-                return Refusal("out_of_scope", reason)
-            found = without_contradictions(found, request, context, tools)
-            if isinstance(found, Refusal):
-                return found
-            found = replace(found, unserved=(*found.unserved, manner)) if manner else found
-            found = with_each_device(with_state_asked(found, request, tools), request, context, tools)
-            found = with_each_time(with_each_day(found, request, context, tools), request, context, tools)
-            found = turned_to_told(without_told_filters(found, request, context, tools), request, context)
-            found = as_typed(with_records(found, request.records, tools), read, tools)
-            return self._asked_as_typed(found, read) if isinstance(found, Plan) and read.typed else found
+            found = self._planned(said, tools, reads_ahead=reads_ahead)
         except PlannerError as error:
             return Refusal("out_of_scope", f"I could not plan this: {error}")
+        found = as_typed(found, said, tools)
+        return self._asked_as_typed(found, said) if isinstance(found, Plan) and said.mended.typed else found
+
+    def _planned(self, said: Utterance, tools: Mapping[str, ToolSpec], *, reads_ahead: bool = False) -> Plan | Refusal:
+        """Plan what was read; its words are still as they were mended."""
+        if (lead := lead_of(said)) is not None:
+            before = self._planned(said.saying(lead.rest), tools)
+            if isinstance(before, Plan) and (whole := with_lead(before, lead, said.now, tools)) is not None:
+                return whole
+        if (copied := copied_in(said)) is not None:
+            before = self._planned(said.saying(copied.rest), tools)
+            if isinstance(before, Plan) and (whole := with_copied(before, copied, tools)) is not None:
+                return whole
+        text, manner = without_manner(said.text)
+        said = said.saying(text)
+        draft = self._drafted(said, tools)
+        if reason := self._beyond(said, draft.best):
+            return Refusal("out_of_scope", reason)
+        found = self._settled(draft, said, tools, reads_ahead=reads_ahead)
+        found = self._read_otherwise(said, found, tools)
+        found = said_directly(said, found, tools) or found
+        found = either_asked(said, found, tools) or found
+        if reason := nearest_rhythm(said, found, tools):
+            return Refusal("out_of_scope", reason)
+        found = without_contradictions(found, said, tools)
+        if isinstance(found, Refusal):
+            return found
+        found = replace(found, unserved=(*found.unserved, manner)) if manner else found
+        found = with_each_device(with_state_asked(found, said, tools), said, tools)
+        found = with_each_time(with_each_day(found, said, tools), said, tools)
+        found = turned_to_told(without_told_filters(found, said, tools), said)
+        return with_records(found, said.records, tools)
 
     def _settled(
-        self, draft: Draft, request: Request, context: Context, tools: Mapping[str, ToolSpec], *, reads_ahead: bool
+        self, draft: Draft, request: Utterance, tools: Mapping[str, ToolSpec], *, reads_ahead: bool
     ) -> Plan | Refusal:
         """Choose between the draft and what a teacher plans; while one is asked, what the draft reads may begin."""
         ahead = self._read_ahead(request, draft.best) if reads_ahead and draft.asks_teacher else None
         found: Plan | Refusal | None = None
         try:
-            found = self.planner.settle(draft, request, context, tools)
-            found = with_unsaid(found, request, context, tools) if isinstance(found, Plan) else found
+            found = self.planner.settle(draft, request, request.context, tools)
+            found = with_unsaid(found, request, tools) if isinstance(found, Plan) else found
         finally:
             settled = found if isinstance(found, Plan) else None
             self.monitor.foreseen = ahead.settle(settled) if ahead is not None else None
@@ -418,24 +420,24 @@ class Agent:
         return found
 
     def _read_otherwise(
-        self, request: Request, found: Plan | Refusal, context: Context, tools: Mapping[str, ToolSpec]
+        self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]
     ) -> Plan | Refusal:
         """Let memory, the recordings and the things that are there serve what the planner did not, or read amiss."""
         found = refused_deed(request, found, tools, self.recall.name) or found
-        found = self._of_memory(request, found, context, tools) or found
+        found = self._of_memory(request, found, tools) or found
         rooms = self.footage.rooms() if self.footage is not None else ()
-        found = asked_of_footage(request, found, rooms, context, tools) or found
-        found = self._of_named_things(request, found, context, tools) or found
+        found = asked_of_footage(request, found, rooms, tools) or found
+        found = self._of_named_things(request, found, tools) or found
         sent = with_named_file(request, found, tools)
         found = sent if sent is not None and self._groundedness(request, sent) >= WHOLE else found
         found = shown_again(request, found, tools) or found
         return refused_deed(request, found, tools, self.recall.name) or found
 
-    def _beyond(self, request: Request, best: Plan | Refusal | None, context: Context) -> str:
+    def _beyond(self, request: Utterance, best: Plan | Refusal | None) -> str:
         """Return what to say of a request that no tool should be made to serve; empty where the owner taught one to."""
         if isinstance(best, Plan) and any(":" in id for id in best.rests_on):  # the ids of what is taught at home
             return ""
-        return beyond_tools(request.text, find_slots(request.text, request.now, context))
+        return beyond_tools(request.text, request.slots)
 
     def _read_ahead(self, request: Request, plan: Plan | Refusal | None) -> ReadAhead | None:
         if not isinstance(plan, Plan):
@@ -443,9 +445,7 @@ class Agent:
         occasion = self.occasion(request, plan)
         return ReadAhead.begin(self.monitor, plan, self.tools.specs, occasion, self._call_context)
 
-    def _of_memory(
-        self, request: Request, found: Plan | Refusal, context: Context, tools: Mapping[str, ToolSpec]
-    ) -> Plan | None:
+    def _of_memory(self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
         """The plan to ask memory or the cloud, or to keep what states a fact, where no planner knew better."""
         if isinstance(found, Refusal) and found.planner == OWNERS_WORD:
             return None
@@ -454,33 +454,31 @@ class Agent:
             told_of.add(by.name)
         names_own = is_worldly = False
         if isinstance(found, Refusal) and ASK_CLOUD not in tools:
-            is_worldly = self.recall.nothing_meant(request, context) >= _WORLDLY
+            is_worldly = self.recall.nothing_meant(request) >= _WORLDLY
             misplaced = found.kind == "needs" and is_misplaced(found)
             names_own = self._names_own(request.text, is_misplaced=misplaced, is_worldly=is_worldly)
         grounds = Grounds(told_of, names_own, is_worldly)
-        if (plan := asked_of_memory(request, found, context, tools, grounds)) is not None:
+        if (plan := asked_of_memory(request, found, tools, grounds)) is not None:
             return plan
         if (plan := asked_of_cloud(request, found, tools)) is not None:
             return plan
         return self._told(request, found, tools)
 
-    def _drafted(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Draft:
+    def _drafted(self, request: Utterance, tools: Mapping[str, ToolSpec]) -> Draft:
         """What the device finds by itself. What the owner states of somebody is kept here, and what a fact answers is
         answered here, so no teacher is asked."""
-        draft = self.planner.draft(request, context, tools)
+        draft = self.planner.draft(request, request.context, tools)
         if not draft.asks_teacher or draft.best is None:
             return draft
         is_told = self._told(request, draft.best, tools) is not None
-        is_settled = is_told or self._is_held(request, draft.best, context, tools)
+        is_settled = is_told or self._is_held(request, draft.best, tools)
         return replace(draft, asks_teacher=False) if is_settled else draft
 
-    def _is_held(
-        self, request: Request, found: Plan | Refusal, context: Context, tools: Mapping[str, ToolSpec]
-    ) -> bool:
+    def _is_held(self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> bool:
         """Whether memory would be asked, and holds a fact that answers the whole question."""
         if not self.recollection.holds_answer(request.text, now=request.now):
             return False
-        plan = self._of_memory(request, found, context, tools)
+        plan = self._of_memory(request, found, tools)
         return plan is not None and all(step.tool != ASK_CLOUD for step in plan.steps)
 
     @staticmethod
@@ -489,7 +487,7 @@ class Agent:
         return told_to_memory(request, found, tools) if facts_in(request.text, request.now) else None
 
     def _of_named_things(
-        self, request: Request, found: Plan | Refusal, context: Context, tools: Mapping[str, ToolSpec]
+        self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]
     ) -> Plan | Refusal | None:
         """The likeliest other reading of a request whose things are there, where what was found names what is not:
         "kill the dump run" is an event, if one is called so. None where what was found stands."""
@@ -498,10 +496,10 @@ class Agent:
         best = self._groundedness(request, found) if isinstance(found, Plan) else NOTHING
         if best in (NOT_NAMED, 1.0):
             return None
-        slots = find_slots(request.text, request.now, context)
+        slots = request.slots
         seeks = other_queries(request.text, found, slots) if isinstance(found, Plan) else []
         least, chosen = max(best, LEAST_GROUNDED), None
-        for reading in (*seeks, *self.recall.readings(request, context, tools, found)):
+        for reading in (*seeks, *self.recall.readings(request, tools, found)):
             if isinstance(reading, Refusal):
                 return chosen or reading  # it lacks a value, which is asked for
             if not is_of_found_things(reading, found, tools) or not self._does_the_same(request, reading):
@@ -520,9 +518,9 @@ class Agent:
         same = [step.tool for step in done.steps] if done is not None else []
         return not same or [step.tool for step in reading.steps] == same
 
-    def _may_be_read_otherwise(self, request: Request, found: Plan | Refusal) -> bool:
+    def _may_be_read_otherwise(self, request: Utterance, found: Plan | Refusal) -> bool:
         if isinstance(found, Refusal):
-            return found.kind == "out_of_scope" and found.planner == self.recall.name and not forbids(request.text)
+            return found.kind == "out_of_scope" and found.planner == self.recall.name and not request.forbids
         effects = {self.tools.specs[step.tool].effect for step in found.steps if step.tool in self.tools.specs}
         return found.planner == self.recall.name and effects != {"none"}
 
@@ -555,7 +553,7 @@ class Agent:
                 return asked
         return None
 
-    def _asked_as_typed(self, plan: Plan, read: Mended) -> Plan:
+    def _asked_as_typed(self, plan: Plan, said: Utterance) -> Plan:
         """The plan whose question of the owner's things is asked in the words typed, where those stand there: "deli" is
         no misspelt "Delhi"."""
 
@@ -563,7 +561,7 @@ class Agent:
             question = step.arguments.get("question")
             if step.tool != FIND or not isinstance(question, str):
                 return step
-            typed = read.as_typed(question)
+            typed = said.as_typed(question)
             words = sorted(set(telling_words(typed)) - set(telling_words(question)))
             is_theirs = bool(words) and self.home_answers.passages.holds_all(words)
             return replace(step, arguments={**step.arguments, "question": typed}) if is_theirs else step

@@ -6,6 +6,7 @@ import datetime as dt
 
 import pytest
 
+from hearth.language.reading import Utterance
 from hearth.planning.dialogue.questions.clarification import either_asked, nearest_rhythm
 from hearth.planning.dialogue.questions.question_answers import answered
 from hearth.testing import FIXED_NOW
@@ -22,7 +23,7 @@ TOOLS = {
 
 def asked(text: str, tool: str, arguments: dict[str, str | float]) -> Refusal | None:
     plan = Plan((Step(tool, {**arguments}),), planner="recall")
-    return either_asked(Request(text, FIXED_NOW), plan, Context(), TOOLS)
+    return either_asked(Utterance(text, FIXED_NOW), plan, TOOLS)
 
 
 def test_one_of_two_values_is_asked_for_and_answered() -> None:
@@ -83,6 +84,6 @@ UNSURE = Refusal("out_of_scope", "I can't do that yet.")
     ],
 )
 def test_a_rhythm_that_is_not_kept_is_named_with_the_nearest(text: str, reason: str) -> None:
-    assert nearest_rhythm(Request(text, FIXED_NOW), UNSURE, Context(), REPEATING) == reason
-    assert nearest_rhythm(Request(text, FIXED_NOW), Plan(()), Context(), REPEATING) == ""
-    assert nearest_rhythm(Request(text, FIXED_NOW), Refusal("needs", "When?"), Context(), REPEATING) == ""
+    assert nearest_rhythm(Utterance(text, FIXED_NOW), UNSURE, REPEATING) == reason
+    assert nearest_rhythm(Utterance(text, FIXED_NOW), Plan(()), REPEATING) == ""
+    assert nearest_rhythm(Utterance(text, FIXED_NOW), Refusal("needs", "When?"), REPEATING) == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hearth.language.reading import Utterance
 from hearth.planning.dialogue.fallbacks.memory_fallback import (
     Grounds,
     asked_beyond_card,
@@ -34,7 +35,7 @@ KNOWN = Context(entities=(Entity("Ben Maes", "person", ("Ben",)), Entity("Dr Pee
 
 
 def asked(text: str, found: Plan | Refusal = NOTHING) -> str | None:
-    plan = asked_of_memory(Request(text, FIXED_NOW), found, KNOWN, TOOLS, Grounds({"me", "Ana"}))
+    plan = asked_of_memory(Utterance(text, FIXED_NOW, context=KNOWN), found, TOOLS, Grounds({"me", "Ana"}))
     return None if plan is None else str(next(iter(plan.steps[0].arguments.values())))
 
 
@@ -54,12 +55,12 @@ def asked(text: str, found: Plan | Refusal = NOTHING) -> str | None:
 )  # fmt: skip
 @pytest.mark.companions
 def test_what_is_measured_at_home(text: str, tool: str, value: str) -> None:
-    plan = asked_of_memory(Request(text, FIXED_NOW), NOTHING, KNOWN, TOOLS, Grounds(set()))
+    plan = asked_of_memory(Utterance(text, FIXED_NOW, context=KNOWN), NOTHING, TOOLS, Grounds(set()))
     assert (plan is not None) == bool(tool)
     if plan is not None:
         assert (plan.steps[0].tool, list(plan.steps[0].arguments.values())) == (tool, [value])
     other = Plan((Step("device_state", {"device": "x"}),))
-    assert asked_of_memory(Request(text, FIXED_NOW), other, KNOWN, TOOLS, Grounds(set())) is None
+    assert asked_of_memory(Utterance(text, FIXED_NOW, context=KNOWN), other, TOOLS, Grounds(set())) is None
 
 
 @pytest.mark.parametrize(
@@ -111,7 +112,7 @@ def test_the_clock_answers_no_question_of_a_thing() -> None:
 
 
 def wrote(text: str, found: Plan | Refusal, said: set[str]) -> list[str] | None:
-    plan = asked_of_memory(Request(text, FIXED_NOW), found, KNOWN, TOOLS, Grounds(said))
+    plan = asked_of_memory(Utterance(text, FIXED_NOW, context=KNOWN), found, TOOLS, Grounds(said))
     return None if plan is None else [step.tool for step in plan.steps]
 
 
@@ -167,7 +168,7 @@ def test_what_is_told_is_kept(text: str, found: Plan | Refusal, is_kept: bool) -
 
 def test_without_the_tools_nothing_changes() -> None:
     request = Request("what's my shoe size?", FIXED_NOW)
-    assert asked_of_memory(request, NOTHING, KNOWN, {}, Grounds()) is None
+    assert asked_of_memory(Utterance.of(request, KNOWN), NOTHING, {}, Grounds()) is None
     assert told_to_memory(Request("my shoe size is 39", FIXED_NOW), NOTHING, {}) is None
 
 

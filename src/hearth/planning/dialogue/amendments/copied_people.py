@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan
-from hearth.language.values.slots import find_slots
+from hearth.language.reading import Utterance
 from hearth.planning.plan_steps import moved
-from hearth.types import Context, Plan, Ref, Request, Step, ToolSpec
+from hearth.types import Plan, Ref, Step, ToolSpec
 
 _FIND, _DRAFT = "find_contact", "draft_mail"
 _COPY = re.compile(
@@ -36,13 +36,13 @@ class Copied:
     names: tuple[str, ...]
 
 
-def copied_in(request: Request, context: Context) -> Copied | None:
+def copied_in(said: Utterance) -> Copied | None:
     """Return who else gets the mail that a request asks for; None where nobody is named so, or somebody unknown."""
-    match = _COPY.search(request.text) if len(request.text) <= _LONGEST else None
+    match = _COPY.search(said.text) if len(said.text) <= _LONGEST else None
     if match is None or match.start() == 0:
         return None
     who = f"tell {match['who']}"
-    slots = find_slots(who, request.now, context)
+    slots = said.saying(who).slots
     names = [str(slot.views["name"]) for slot in slots if slot.kind == "person"]
     place = len("tell ")
     for slot in slots:
@@ -51,7 +51,7 @@ def copied_in(request: Request, context: Context) -> Copied | None:
         place = slot.end
     if not names or len(names) > _MOST or who[place:].strip():
         return None
-    return Copied(request.text[: match.start()], tuple(names))
+    return Copied(said.text[: match.start()], tuple(names))
 
 
 def with_copied(plan: Plan, copied: Copied, tools: Mapping[str, ToolSpec]) -> Plan | None:

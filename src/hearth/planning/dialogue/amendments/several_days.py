@@ -15,9 +15,9 @@ from itertools import pairwise
 
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan
-from hearth.language.values.slots import find_slots
+from hearth.language.reading import Utterance
 from hearth.planning.dialogue.references.relative_anchors import names_a_day
-from hearth.types import Argument, Context, Plan, Request, Step, ToolSpec
+from hearth.types import Argument, Plan, Step, ToolSpec
 
 _REPEAT = "repeat"
 _CODES = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
@@ -25,16 +25,15 @@ _SETS = {frozenset(_CODES[:5]): "on weekdays", frozenset(_CODES[5:]): "on weeken
 _TIMES = frozenset({"datetime", "date"})
 
 
-def with_each_day(plan: Plan, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan:
+def with_each_day(plan: Plan, said: Utterance, tools: Mapping[str, ToolSpec]) -> Plan:
     """Return the plan that repeats on all the days that are said; the same where one or none is, or it says them."""
     if any(step.needs() for step in plan.steps):
         return plan
-    slots = [slot for slot in find_slots(request.text, request.now, context) if slot.kind == "time"]
-    said = [(slot.views["datetime"], slot.views["repeat_days"]) for slot in slots if _is_of_days(slot.views)]
+    repeated = [(slot.views["datetime"], slot.views["repeat_days"]) for slot in said.times if _is_of_days(slot.views)]
     steps: list[Step] = []
     for step in plan.steps:
-        days = next((days for moment, days in said if moment in step.arguments.values()), None)
-        steps += _on_days(step, days, tools[step.tool], request.now.tzinfo) if isinstance(days, list) else [step]
+        days = next((days for moment, days in repeated if moment in step.arguments.values()), None)
+        steps += _on_days(step, days, tools[step.tool], said.now.tzinfo) if isinstance(days, list) else [step]
     if tuple(steps) == plan.steps:
         return plan
     try:
@@ -47,7 +46,7 @@ _BESIDE = re.compile(r"\s*(?:,|,?\s*(?:and|&|n)|,?\s*and\s+(?:again\s+)?at|(?:an
 _MOST_TIMES = 6
 
 
-def with_each_time(plan: Plan, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan:
+def with_each_time(plan: Plan, said: Utterance, tools: Mapping[str, ToolSpec]) -> Plan:
     """Return the plan with a step for each clock time of a row: "wake me at 6 and at 6:15". The same where a step has a
     start and an end, or the times do not stand beside each other."""
     if len(plan.steps) != 1 or tools[plan.steps[0].tool].effect != "change":
@@ -55,7 +54,7 @@ def with_each_time(plan: Plan, request: Request, context: Context, tools: Mappin
     (step,) = plan.steps
     names = [p.name for p in tools[step.tool].parameters if p.type in _TIMES]
     given = step.arguments.get(names[0]) if len(names) == 1 else None
-    row = _clock_row(request, context)
+    row = _clock_row(said)
     if not isinstance(given, str) or not 1 < len(row) <= _MOST_TIMES:
         return plan
     day = dt.datetime.fromisoformat(given)
@@ -63,21 +62,21 @@ def with_each_time(plan: Plan, request: Request, context: Context, tools: Mappin
         return plan
     moments = [day.replace(hour=int(time[:2]), minute=int(time[3:])) for time in row]
     steps = [replace(step, arguments={**step.arguments, names[0]: moment.isoformat()}) for moment in moments]
-    left = tuple(text for text in plan.unserved if not any(text in said for said in row.values()))
+    left = tuple(text for text in plan.unserved if not any(text in words for words in row.values()))
     try:
         return check_plan(replace(plan, steps=tuple(steps), unserved=left), tools)
     except PlanError:
         return plan
 
 
-def _clock_row(request: Request, context: Context) -> Mapping[str, str]:
+def _clock_row(said: Utterance) -> Mapping[str, str]:
     """Return the clock times that stand in one row, in which no second day is said, each with its words."""
-    slots = [slot for slot in find_slots(request.text, request.now, context) if slot.kind == "time"]
+    slots = said.times
     times = [str(slot.views.get("time", ""))[:5] for slot in slots]
-    gaps = [request.text[a.end : b.start] for a, b in pairwise(slots)]
+    gaps = [said.text[a.end : b.start] for a, b in pairwise(slots)]
     is_row = all(times) and all(_BESIDE.fullmatch(gap) for gap in gaps)
-    said = {time: slot.text for time, slot in zip(times, slots)}
-    return said if is_row and not any(map(names_a_day, slots[1:])) else {}
+    words = {time: slot.text for time, slot in zip(times, slots)}
+    return words if is_row and not any(map(names_a_day, slots[1:])) else {}
 
 
 def _is_of_days(views: Mapping[str, object]) -> bool:

@@ -12,24 +12,26 @@ from dataclasses import replace
 
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan
-from hearth.types import Context, Plan, Request, Step, ToolSpec
+from hearth.language.reading import Utterance
+from hearth.types import Plan, Step, ToolSpec
 
 _PARAMETER = "device"
 _ARTICLE = r"(?:(?:the|my|our)\s+)?"
 _JOINT = r"\s*(?:,\s*(?:and\s+)?|\band\s+|&\s*|\bplus\s+|\bn\s+)"
 
 
-def with_each_device(plan: Plan, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan:
+def with_each_device(plan: Plan, said: Utterance, tools: Mapping[str, ToolSpec]) -> Plan:
     """Return the plan with a step for each device of a row; the same where none is named, or steps use results."""
-    names = {name for entity in context.entities if entity.kind == "device" for name in (entity.name, *entity.aliases)}
-    plan = replace(plan, steps=tuple(_whole_name(step, request.text, names) for step in plan.steps))
+    devices = [entity for entity in said.context.entities if entity.kind == "device"]
+    names = {name for device in devices for name in (device.name, *device.aliases)}
+    plan = replace(plan, steps=tuple(_whole_name(step, said.text, names) for step in plan.steps))
     if len(names) < 2 or any(step.needs() for step in plan.steps):
         return plan
-    rows = _rows(request.text, names)
+    rows = _rows(said.text, names)
     steps: list[Step] = []
     for step in plan.steps:
-        said = step.arguments.get(_PARAMETER)
-        row = next((row for row in rows if isinstance(said, str) and _is_of(said, row)), None)
+        device = step.arguments.get(_PARAMETER)
+        row = next((row for row in rows if isinstance(device, str) and _is_of(device, row)), None)
         if row is None:
             steps.append(step)
             continue

@@ -16,9 +16,8 @@ from dataclasses import replace
 
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan
-from hearth.language.acts.clauses import clauses
+from hearth.language.reading import Utterance
 from hearth.language.text.tokens import listed
-from hearth.language.values.slots import find_slots
 from hearth.types import OWNERS_WORD, Context, Plan, Ref, Refusal, Request, Step, ToolSpec
 
 _TELLING = re.compile(
@@ -65,16 +64,16 @@ _AFTER_OBJECT = frozenset(
 """Words after which "her" was a person, not whose something is."""
 
 
-def turned_to_told(plan: Plan, request: Request, context: Context) -> Plan:
+def turned_to_told(plan: Plan, said: Utterance) -> Plan:
     """Return the plan with its texts turned to whom they are written to; the same where nothing has to be turned."""
     others = {
         word.casefold()
-        for entity in context.entities
+        for entity in said.context.entities
         if entity.kind == "person"
         for name in (entity.name, *entity.aliases)
         for word in _WORD.findall(name)
     }
-    return replace(plan, steps=tuple(_turned(step, plan.steps, request.text, others) for step in plan.steps))
+    return replace(plan, steps=tuple(_turned(step, plan.steps, said.text, others) for step in plan.steps))
 
 
 def _turned(step: Step, steps: tuple[Step, ...], said: str, people: Iterable[str]) -> Step:
@@ -186,9 +185,7 @@ def _may_be_reply(found: Plan | Refusal) -> bool:
     return not any(":" in id for id in found.rests_on) and all(step.tool != "send_mail" for step in found.steps)
 
 
-def said_directly(
-    request: Request, found: Plan | Refusal, context: Context, tools: Mapping[str, ToolSpec]
-) -> Plan | Refusal | None:
+def said_directly(request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | Refusal | None:
     """Return the plan to write what is told in direct speech, whole: "tell Tom yeah I'll get you from college", "reply
     to Tom no that is too early"; the question who is told where only "her" says so.
 
@@ -200,8 +197,8 @@ def said_directly(
     if match is None or not {_FIND, _DRAFT, _FIND_MAIL, _REPLY} <= tools.keys():
         return None
     rest = match["rest"]
-    said, name = _person_named(rest, context)
-    if not said or _asks_for_more(request, match.start("rest") + len(said), context):
+    said, name = _person_named(rest, request.context)
+    if not said or _asks_for_more(request, match.start("rest") + len(said)):
         return None
     steps: tuple[Step, ...]
     if match["reply"] is not None:
@@ -263,10 +260,10 @@ def _replied(said: str) -> str:
     return match["text"].strip() if is_answer else ""
 
 
-def _asks_for_more(request: Request, told: int, context: Context) -> bool:
+def _asks_for_more(request: Utterance, told: int) -> bool:
     """Return whether something is asked for beside what is told, which begins at `told`."""
     text = f"{request.text[:told].rstrip(' ,:')}: {request.text[told:].lstrip(' ,:-')}"
-    return len(clauses(text, find_slots(text, request.now, context))) > 1
+    return len(request.saying(text).acts) > 1
 
 
 _ASKING_SOMEBODY = re.compile(r"\b(?:ask|asking)\b[^.!?\"“”]{0,60}\Z", re.IGNORECASE)

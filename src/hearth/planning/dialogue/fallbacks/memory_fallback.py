@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan, only_reads
+from hearth.language.reading import Utterance
 from hearth.language.text.thesaurus import POLITE, QUESTIONS
 from hearth.language.text.tokens import NUMBER_WORDS, listed
-from hearth.language.values.slots import find_slots
 from hearth.memory.answers.questions import asked_of, believed_then, declares, gives_order, said_by
 from hearth.memory.facts.fact_rules import KIN_WORDS
 from hearth.memory.inquiry.date_answers import DateAsked, asked_of_dates
@@ -32,7 +32,7 @@ from hearth.memory.inquiry.summaries import asked_for_summary
 from hearth.memory.inquiry.two_questions import two_questions
 from hearth.memory.search.word_forms import key_of, keys_of
 from hearth.planning.dialogue.fallbacks.answer_steps import FIND, VALUES, with_answer
-from hearth.types import Context, Plan, Refusal, Request, Step, StepResult, ToolSpec
+from hearth.types import Plan, Refusal, Request, Step, StepResult, ToolSpec
 
 SEARCH, REMEMBER, STATE = "search_memory", "remember", "device_state"
 NAME = "memory"
@@ -72,7 +72,7 @@ class Grounds:
 
 
 def asked_of_memory(
-    request: Request, found: Plan | Refusal, context: Context, tools: Mapping[str, ToolSpec], grounds: Grounds
+    request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec], grounds: Grounds
 ) -> Plan | None:
     """Plan to ask the owner's things; None when the request is no question about them, or what was found stands.
 
@@ -87,11 +87,11 @@ def asked_of_memory(
     told = {_spaced(name) for name in grounds.told_of if name.strip()}
     if (by := said_by(request.text)) is not None and _spaced(by.name) in told:
         return _with_what_was_said(request, found, is_in_chat=by.is_in_chat, tools=tools)
-    if (plan := with_answer(request, found, context, tools)) is not None:
+    if (plan := with_answer(request, found, request.context, tools)) is not None:
         return plan
     if _is_worked_out(request.text, found, tools):
         return _found_by(request, tools)
-    names = {_spaced(name) for e in context.entities if e.kind == "person" for name in (e.name, *e.aliases)}
+    names = {_spaced(name) for e in request.context.entities if e.kind == "person" for name in (e.name, *e.aliases)}
     if isinstance(found, Plan):
         if [step.tool for step in found.steps] == [REMEMBER] and asked_of(request.text).is_question:
             return _found_by(request, tools)
@@ -119,7 +119,7 @@ _OF_CLOCKS = frozenset(
 """Words of questions that the clock answers."""
 
 
-def _is_of_a_thing(request: Request, plan: Plan) -> bool:
+def _is_of_a_thing(request: Utterance, plan: Plan) -> bool:
     """Return whether the clock would answer what is asked of a thing: "what time does the boiler man come"."""
     if plan.unserved or [step.tool for step in plan.steps] != ["current_time"]:
         return False
@@ -133,7 +133,7 @@ def _is_of_a_thing(request: Request, plan: Plan) -> bool:
     is_asked = asked_of(text).is_question or re.search(r"\btime\b", text, re.IGNORECASE)
     if not is_asked or re.search(r"\bcurrent", text, re.IGNORECASE):
         return False
-    for slot in reversed(find_slots(text, request.now, Context())):
+    for slot in reversed(request.saying(text).slots):
         if slot.kind in ("time", "duration"):
             text = text[: slot.start] + text[slot.end :]
     return any(word not in _OF_CLOCKS | QUESTIONS | POLITE and len(word) > 2 for word in _WORD.findall(text.casefold()))
@@ -142,7 +142,7 @@ def _is_of_a_thing(request: Request, plan: Plan) -> bool:
 _ANOTHER_TIME = re.compile(r"\bagain\b|\bthe\s+(?:first|last)\b", re.IGNORECASE)
 
 
-def _is_of_another_time(request: Request, plan: Plan) -> bool:
+def _is_of_another_time(request: Utterance, plan: Plan) -> bool:
     """Return whether the next event would answer what is asked of a later one: "when does choir start again"."""
     if plan.unserved or [step.tool for step in plan.steps] != ["next_event"]:
         return False
@@ -150,8 +150,7 @@ def _is_of_another_time(request: Request, plan: Plan) -> bool:
         return False
     if _ANOTHER_TIME.search(request.text) is not None:
         return True
-    slots = (slot for slot in find_slots(request.text, request.now, Context()) if slot.kind == "time")
-    return any(slot.cue in ("after", "since") for slot in slots)
+    return any(slot.cue in ("after", "since") for slot in request.times)
 
 
 def _is_no_sum(request: Request, plan: Plan) -> bool:

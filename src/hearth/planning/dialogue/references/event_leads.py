@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan
 from hearth.formats.tool_signature import parse_duration
-from hearth.language.values.slots import find_slots
-from hearth.types import Argument, Context, Plan, Ref, Step, ToolSpec
+from hearth.language.reading import Utterance
+from hearth.types import Argument, Plan, Ref, Step, ToolSpec
 
 _EVENT, _REMINDER = "add_event", "add_reminder"
 _SAYS = re.compile(
@@ -61,24 +61,25 @@ class Lead:
         return at if hour is None else at.replace(hour=hour, minute=0)
 
 
-def lead_of(text: str, now: dt.datetime) -> Lead | None:
+def lead_of(said: Utterance) -> Lead | None:
     """Return the reminder that ends a request; None where none does."""
+    text = said.text
     if len(text) > _LONGEST:
         return None
-    for start, end, before, hour in _lengths(text, now):
-        said, says = _BEFORE.fullmatch(text, end), _SAYS.search(text, 0, start)
-        if said is not None and says is not None and says.start() > 0:
+    for start, end, before, hour in _lengths(said):
+        tail, says = _BEFORE.fullmatch(text, end), _SAYS.search(text, 0, start)
+        if tail is not None and says is not None and says.start() > 0:
             words = text[says.start() :].lstrip(" ,;.–-")
-            return Lead(text[: says.start()].rstrip(), before, words, said["deed"] or "", hour)
+            return Lead(text[: says.start()].rstrip(), before, words, tail["deed"] or "", hour)
     return None
 
 
-def _lengths(text: str, now: dt.datetime) -> Iterator[tuple[int, int, dt.timedelta, int | None]]:
+def _lengths(said: Utterance) -> Iterator[tuple[int, int, dt.timedelta, int | None]]:
     """Yield where a length or a day counted from the event stands, and what it is."""
-    for match in _DAY.finditer(text):
+    for match in _DAY.finditer(said.text):
         unit = match["unit"].lower()
         yield match.start(), match.end(), dt.timedelta(days=7 if unit == "week" else 1), _HOURS.get(unit)
-    for slot in find_slots(text, now, Context()):
+    for slot in said.slots:
         if slot.kind == "duration":
             yield slot.start, slot.end, parse_duration(str(slot.views["duration"])), None
 
