@@ -632,43 +632,45 @@ class Agent:
         now = self.clock()
         if not text or len(text) > MAX_CHARACTERS:
             return Request(text, now, id)
-        context = self.context()
         plain = plainly(text)
         lists = list_names(self.call_context()) if "list" in plain.lower() else ()
         plain = on_its_list(plain, recent, now, lists)
-        read = read_after(plain, recent, now, context, self.tools.specs)
-        if read.may_be_order and self._is_order(Request(plain, now)):
-            read = Reading(plain)
-        if not read.records and not read.revises:
-            read = self._counted_from(read, now, context)
-        said = text if read.text != text else ""
-        return Request(read.text, now, id, said=said, records=read.records, revises=read.revises)
+        said = Utterance(plain, now, context=self.context())
+        meant = read_after(said, recent, self.tools.specs)
+        if meant.may_be_order and self._is_order(Request(plain, now)):
+            meant = Reading(plain)
+        if not meant.records and not meant.revises:
+            meant = self._counted_from(meant, said.saying(meant.text))
+        typed = text if meant.text != text else ""
+        return Request(meant.text, now, id, said=typed, records=meant.records, revises=meant.revises)
 
     def _is_order(self, request: Request) -> bool:
         """Whether a request is surely served by itself."""
         found = self.plan(request, self.tools.specs)
         return isinstance(found, Plan) and found.confidence >= _SURE_ORDER
 
-    def _counted_from(self, read: Reading, now: dt.datetime, context: Context) -> Reading:
+    def _counted_from(self, meant: Reading, said: Utterance) -> Reading:
         """Read a time that counts from an event which the request names: "an hour before the dentist". Unchanged where
         none or several are called so, or the owner's rules do not let the calendar be read unasked."""
-        anchor = named_anchor(read.text, now, context)
+        anchor = named_anchor(said)
         if anchor is None or _LOOK_UP not in self.tools.specs:
-            return read
+            return meant
         times = {name: value for name, value in (("start", anchor.start), ("end", anchor.end)) if value}
         plan = Plan((Step(_LOOK_UP, {"query": anchor.words, **times}),))
-        occasion = self.occasion(Request(read.text, now), plan)
+        occasion = self.occasion(said, plan)
         ahead = ReadAhead.begin(self.monitor, plan, self.tools.specs, occasion, self._call_context)
         found = ahead.finish(self.tools.specs[_LOOK_UP].timeout_s).get(0) if ahead is not None else None
         events = found.value if found is not None and isinstance(found.value, list) else []
         is_sure = found is not None and NO_SUCH_WORD not in found.notices
         if len(events) != 1 or not isinstance(events[0], dict) or not is_sure:
-            return Reading(anchor.order) if anchor.order else read
+            return Reading(anchor.order) if anchor.order else meant
         id, start = events[0].get("id"), events[0].get("start")
         if not isinstance(id, str) or not isinstance(start, str):
-            return read
-        said = anchor.said_from(dt.datetime.fromisoformat(start))
-        return Reading(said, (Record("EventId", id, anchor.words),) if anchor.moves else ())
+            return meant
+        return Reading(
+            anchor.said_from(dt.datetime.fromisoformat(start)),
+            (Record("EventId", id, anchor.words),) if anchor.moves else (),
+        )
 
     def context(self) -> Context:
         """What planners may see: the owner, the names the owner knows, the country; never contents."""

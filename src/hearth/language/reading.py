@@ -19,10 +19,10 @@ from hearth.language.acts.clauses import clauses
 from hearth.language.acts.negation import forbids
 from hearth.language.text.spelling import AS_TYPED, Mended, Spelling, words_in_text
 from hearth.language.text.tokens import Clause, Slot, Token, tokens
-from hearth.language.values.entities import find_names
 from hearth.language.values.slots import find_slots
 from hearth.types import Context, Entity, Request
 
+_THINGS = ("room", "device")
 _MAKES_A_CARD = re.compile(
     r"(?:new|(?:add|create|make|save|store)\s+(?:an?\s+)?(?:new\s+)?)\s*contact\b(?!\s+(?:to|details?|info)\b)(?:\s*:)?(?:\s+(?:for|called|named))?"
     r"|(?:add|save|store|put)\b(?=\s+(?:(?!['’]s\b).)*\b(?:(?:to|in|into)\s+(?:my\s+|the\s+)?(?:contacts|address\s+book)"
@@ -85,17 +85,12 @@ class Utterance(Request):
         return tuple(tokens(self.text))
 
     @cached_property
-    def names(self) -> tuple[Slot, ...]:
-        """What the context knows by name, rooms and devices too, and people it does not know; in order."""
-        return tuple(find_names(self.text, self.tokens, self.context))
-
-    @cached_property
     def known(self) -> Context:
         """What counts as a name among the values: no rooms and devices, so that they stay words ("the lights in the
         kitchen" is one thing). Where a card is made, its name is the only one: others may have the first name of "new
         contact Ida Berg"."""
         made = _MAKES_A_CARD.search(self.text[:_LONGEST_CARD])
-        left_out = ("room", "device") if made is None else ("room", "device", "person")
+        left_out = _THINGS if made is None else (*_THINGS, "person")
         known = tuple(entity for entity in self.context.entities if entity.kind not in left_out)
         new = _NEW_NAME.match(self.text, made.end()) if made is not None else None
         return replace(self.context, entities=(*known, Entity(new["name"], "person")) if new is not None else known)
@@ -104,6 +99,13 @@ class Utterance(Request):
     def slots(self) -> tuple[Slot, ...]:
         """Typed values, in order, never overlapping; see `known` for the names among them."""
         return find_slots(self.text, self.now, self.known, self.tokens)
+
+    @cached_property
+    def mentions(self) -> tuple[Slot, ...]:
+        """The same with rooms and devices: everything said that the context knows, each with its name."""
+        if all(entity.kind not in _THINGS for entity in self.context.entities):
+            return self.slots
+        return find_slots(self.text, self.now, self.context, self.tokens)
 
     @cached_property
     def times(self) -> tuple[Slot, ...]:

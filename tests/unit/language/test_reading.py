@@ -72,7 +72,7 @@ def test_another_text_of_it_is_read_in_its_place() -> None:
 
 def test_names_are_found_with_whom_they_mean_and_things_stay_words() -> None:
     said = read(Request("turn off the hall lamp and call Anna", FIXED_NOW), HOME)
-    assert [(name.kind, name.text, name.views["name"]) for name in said.names] == [
+    assert [(one.kind, one.text, one.views["name"]) for one in said.mentions] == [
         ("device", "hall lamp", "hall lamp"),
         ("person", "Anna", "Anna Keller"),
     ]
@@ -127,7 +127,7 @@ def test_a_time_without_zone_is_refused() -> None:
 @given(st.text(max_size=200))
 def test_parts_lie_in_the_text_of_any_request(text: str) -> None:
     said = read(Request(text, FIXED_NOW), HOME)
-    for slot in (*said.slots, *said.names):
+    for slot in (*said.slots, *said.mentions):
         assert said.text[slot.start : slot.end] == slot.text
     assert all(said.text[act.start : act.end] == act.text for act in said.acts)
     held = [slot for act in said.acts for slot in act.slots]

@@ -10,7 +10,7 @@ from hearth.language.reading import Utterance
 from hearth.planning.dialogue.questions.clarification import either_asked, nearest_rhythm
 from hearth.planning.dialogue.questions.question_answers import answered
 from hearth.testing import FIXED_NOW
-from hearth.types import Answer, Context, Episode, Parameter, Plan, Refusal, Request, Step, ToolSpec
+from hearth.types import Answer, Episode, Parameter, Plan, Refusal, Request, Step, ToolSpec
 
 TOOLS = {
     "set_temperature": ToolSpec("set_temperature", "", (Parameter("temperature", "number"),), effect="change"),
@@ -34,8 +34,8 @@ def test_one_of_two_values_is_asked_for_and_answered() -> None:
     assert refusal.reason == "21 or 23? I need to know that to set a temperature."
     last = Episode("e", Request(text, FIXED_NOW), None, refusal, None, (), Answer("", "needs"))
     later = FIXED_NOW + dt.timedelta(minutes=1)
-    assert answered("23 please", last, later, Context()) == "set the heating to 23"
-    assert answered("what's on tomorrow", last, later, Context()) == ""
+    assert answered(Utterance("23 please", later), last) == "set the heating to 23"
+    assert answered(Utterance("what's on tomorrow", later), last) == ""
 
 
 @pytest.mark.parametrize(
