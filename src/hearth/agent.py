@@ -44,6 +44,11 @@ from hearth.guard.monitor import Monitor
 from hearth.guard.policy.policy import Policy
 from hearth.language.acts.admissibility import MAX_CHARACTERS, why_unreadable
 from hearth.language.acts.beyond_tools import beyond_tools, without_manner
+from hearth.language.discourse.additions import copied_in, lead_of
+from hearth.language.discourse.coreference import Reading, read_after, shown_again, with_records
+from hearth.language.discourse.lists_meant import on_its_list
+from hearth.language.discourse.plain_request import plainly
+from hearth.language.discourse.relative_anchors import named_anchor
 from hearth.language.reading import Utterance, read
 from hearth.language.text.keyword_match import NO_SUCH_WORD
 from hearth.memory.answers.answer_spans import WordReader
@@ -62,13 +67,11 @@ from hearth.memory.search.word_forms import keys_of
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.permissions import make_private
 from hearth.planning.deferral.cascade import Cascade, Draft, cascade_of
-from hearth.planning.dialogue.amendments.asked_states import with_state_asked
-from hearth.planning.dialogue.amendments.contradictions import refused_deed, without_contradictions
-from hearth.planning.dialogue.amendments.copied_people import copied_in, with_copied
-from hearth.planning.dialogue.amendments.several_days import with_each_day, with_each_time
-from hearth.planning.dialogue.amendments.several_devices import with_each_device
-from hearth.planning.dialogue.amendments.told_filters import without_told_filters
-from hearth.planning.dialogue.amendments.told_text import said_directly, turned_to_told
+from hearth.planning.dialogue.amendments.additions import with_copied, with_lead
+from hearth.planning.dialogue.amendments.contradictions import refused_deed, with_state_asked, without_contradictions
+from hearth.planning.dialogue.amendments.each_of_several import with_each_day, with_each_device, with_each_time
+from hearth.planning.dialogue.amendments.told_text import said_directly, turned_to_told, without_told_filters
+from hearth.planning.dialogue.clarification import either_asked, nearest_rhythm
 from hearth.planning.dialogue.fallbacks.answer_steps import FIND
 from hearth.planning.dialogue.fallbacks.cloud_fallback import ASK_CLOUD, asked_of_cloud
 from hearth.planning.dialogue.fallbacks.footage_questions import asked_of_footage
@@ -93,12 +96,6 @@ from hearth.planning.dialogue.fallbacks.other_readings import (
     takes_away,
     with_named_file,
 )
-from hearth.planning.dialogue.plain_request import plainly
-from hearth.planning.dialogue.questions.clarification import either_asked, nearest_rhythm
-from hearth.planning.dialogue.references.coreference import Reading, read_after, shown_again, with_records
-from hearth.planning.dialogue.references.event_leads import lead_of, with_lead
-from hearth.planning.dialogue.references.lists_meant import on_its_list
-from hearth.planning.dialogue.references.relative_anchors import named_anchor
 from hearth.planning.retrieval.recall_planner import RecallPlanner, as_typed
 from hearth.protocols import Approver, CallContext, Encoder, Footage, LanguageModel, Planner, Tool
 from hearth.registry import ENTITIES, FOOTAGE, Part, Tools, blamed, load_parts, load_tools, second_footage

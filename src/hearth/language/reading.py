@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 
 from hearth.language.acts.admissibility import why_unreadable
 from hearth.language.acts.clauses import clauses
@@ -22,6 +23,7 @@ from hearth.language.text.tokens import Clause, Slot, Token, tokens
 from hearth.language.values.slots import find_slots
 from hearth.types import Context, Entity, Request
 
+_OR = re.compile(r"\s*,?\s*\bor\s+(?:(?:at|on|for|to)\s+)?", re.IGNORECASE)
 _THINGS = ("room", "device")
 _MAKES_A_CARD = re.compile(
     r"(?:new|(?:add|create|make|save|store)\s+(?:an?\s+)?(?:new\s+)?)\s*contact\b(?!\s+(?:to|details?|info)\b)(?:\s*:)?(?:\s+(?:for|called|named))?"
@@ -116,6 +118,12 @@ class Utterance(Request):
     def acts(self) -> tuple[Clause, ...]:
         """The parts that each ask for one thing, in order; together they hold every slot."""
         return clauses(self.text, self.slots)
+
+    @cached_property
+    def alternatives(self) -> tuple[Slot, Slot] | None:
+        """Two values of one kind between which the choice is left: "at 5 or 6"."""
+        pairs = (pair for pair in pairwise(self.slots) if _OR.fullmatch(self.text[pair[0].end : pair[1].start]))
+        return next(((one, other) for one, other in pairs if one.kind == other.kind), None)
 
     @cached_property
     def forbids(self) -> bool:

@@ -6,9 +6,9 @@ import datetime as dt
 
 import pytest
 
+from hearth.language.discourse.question_answers import answered
 from hearth.language.reading import Utterance
-from hearth.planning.dialogue.questions.clarification import either_asked, nearest_rhythm
-from hearth.planning.dialogue.questions.question_answers import answered
+from hearth.planning.dialogue.clarification import either_asked, nearest_rhythm
 from hearth.testing import FIXED_NOW
 from hearth.types import Answer, Episode, Parameter, Plan, Refusal, Request, Step, ToolSpec
 

@@ -6,8 +6,9 @@ import datetime as dt
 
 import pytest
 
+from hearth.language.discourse.additions import copied_in
 from hearth.language.reading import Utterance
-from hearth.planning.dialogue.amendments.copied_people import copied_in, with_copied
+from hearth.planning.dialogue.amendments.additions import with_copied
 from hearth.registry import load_tools
 from hearth.types import Context, Entity, Plan, Ref, Request, Step
 

@@ -6,8 +6,9 @@ import datetime as dt
 
 import pytest
 
+from hearth.language.discourse.additions import lead_of
 from hearth.language.reading import Utterance
-from hearth.planning.dialogue.references.event_leads import lead_of, with_lead
+from hearth.planning.dialogue.amendments.additions import with_lead
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
 from hearth.types import Plan, Ref, Step

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hearth.language.discourse.coreference import corrected
 from hearth.language.reading import Utterance
 from hearth.planning.dialogue.fallbacks.memory_fallback import (
     Grounds,
@@ -13,7 +14,6 @@ from hearth.planning.dialogue.fallbacks.memory_fallback import (
     asked_elsewhere,
     asked_of_memory,
     asks_for_value,
-    corrected,
     names_matter,
     question_of,
     told_to_memory,

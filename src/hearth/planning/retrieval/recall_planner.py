@@ -37,7 +37,7 @@ from hearth.planning.adaptation.repeat_planner import (
 from hearth.planning.arguments.alignment import tokens_of
 from hearth.planning.arguments.binding import Unit
 from hearth.planning.arguments.context_counts import Manners
-from hearth.planning.dialogue.questions.clarification import question_about
+from hearth.planning.dialogue.clarification import question_about
 from hearth.planning.plan_steps import shifted
 from hearth.planning.ranking.heads.tool_heads import NOTHING, TALK, HeadPrior
 from hearth.planning.retrieval.episodic_index import Remembered

@@ -31,10 +31,10 @@ from numpy.typing import NDArray
 from hearth.agent import shipped_demonstrations
 from hearth.errors import HearthError, PlanError
 from hearth.formats.plan_validation import check_plan
+from hearth.language.discourse.coreference import read_after, with_records
 from hearth.language.reading import Utterance
 from hearth.planning.arguments.schema_filler import Filler
 from hearth.planning.deferral.cascade import Cascade
-from hearth.planning.dialogue.references.coreference import read_after, with_records
 from hearth.planning.ranking.ranker import Student
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.protocols import Encoder

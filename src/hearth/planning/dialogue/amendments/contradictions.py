@@ -136,6 +136,28 @@ _GOES_ON = re.compile(
 """An order that goes with the question, or something told in its form: "did I tell you that I'm allergic to nuts"."""
 
 
+_STATE = "device_state"
+_ASKS_STATE = re.compile(
+    r"\s*(?:(?:hey|hi|so|um|wait)\b,?\s+)*(?:did|have|has|is|are|was|were)\s+(?:i|we|he|she|they|someone|somebody|anyone|"
+    r"anybody|the|my|our|all)\b[^.;!?]*[?.!\s]*",
+    re.IGNORECASE,
+)
+
+
+def with_state_asked(plan: Plan, request: Request, tools: Mapping[str, ToolSpec]) -> Plan:
+    """Return the plan that looks at the device which a question is about; the same where nothing such is asked."""
+    if len(plan.steps) != 1 or _STATE not in tools or _ASKS_STATE.fullmatch(request.text) is None:
+        return plan
+    step = plan.steps[0]
+    device = step.arguments.get(_DEVICE)
+    if tools[step.tool].effect == "none" or not isinstance(device, str):
+        return plan
+    try:
+        return check_plan(replace(plan, steps=(replace(step, tool=_STATE, arguments={_DEVICE: device}),)), tools)
+    except PlanError:
+        return plan
+
+
 # ── What is refused ───────────────────────────────────────────────────────────────────────────────────────
 
 _TAKES = r"(?:take|remove|delete|erase|clear|wipe|drop|scrap|scratch|strike|cut|kick|pull|get\s+rid\s+of|bin)"

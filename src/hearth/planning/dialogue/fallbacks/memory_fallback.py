@@ -512,26 +512,3 @@ def _checked(step: Step, tools: Mapping[str, ToolSpec]) -> Plan | None:
         return check_plan(Plan((step,), confidence=0.5, planner=NAME), tools)
     except PlanError:
         return None
-
-
-_CORRECTS = re.compile(
-    r"\s*(?:no|nope|wrong|not quite|that's wrong|that is wrong|actually)\b[\s,.!:;–-]*(?:no\b[\s,]*)?"
-    r"(?:it|that|he|she|they|those|these)(?:'s|’s|'re|’re| is| are)\s+(?P<value>(?!not\b|wrong\b|right\b).+)",
-    re.IGNORECASE | re.DOTALL,
-)
-_THING_ASKED = re.compile(
-    r"\s*(?:what|who|where|when|which)(?:'s|’s|'re| is| are)\s+(?P<thing>(?:my|our|the|[\w-]+['’]s)\b.+?)[\s?.!]*",
-    re.IGNORECASE,
-)
-_THING_SAID = re.compile(
-    r"\s*(?:(?:remember|note) (?:that )?)?(?P<thing>(?:my|our|the|[\w-]+['’]s)\b.+?) (?:is|are) .+", re.IGNORECASE
-)
-
-
-def corrected(said_before: str, text: str) -> str | None:
-    """Rephrase "no, it's 48 now" after "what is my locker number" as "my locker number is 48 now"; None when nothing is
-    corrected, or it is not clear what.
-    """
-    found = _CORRECTS.fullmatch(text)
-    thing = _THING_ASKED.fullmatch(said_before) or _THING_SAID.fullmatch(said_before)
-    return f"{thing['thing']} is {found['value'].strip()}" if found and thing else None

@@ -1,8 +1,9 @@
-"""Does at each time what is said of several: "every Monday and Thursday", "on weekdays", "at 6 and at 6:15".
+"""Does with each what is said of several: "every Monday and Thursday", "at 6 and at 6:15", "the hall lamp and the fan".
 
 A tool repeats on one day of the week, or on all weekdays or weekends; a planner takes the first of several days, or
-every day. Covered: repetitions by days of the week in a plan whose steps stand alone; clock times in a row for one
-deed. Not covered: "Monday to Friday" of one week, every other week on several days.
+every day, and a row of devices for one name, or its first member for all. Covered: repetitions by days of the week in a
+plan whose steps stand alone; clock times in a row for one deed; known devices in a row. Not covered: "Monday to Friday"
+of one week, every other week on several days, rooms or kinds in a row ("the lights in the hall and the kitchen").
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from itertools import pairwise
 
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan
+from hearth.language.discourse.relative_anchors import names_a_day
 from hearth.language.reading import Utterance
-from hearth.planning.dialogue.references.relative_anchors import names_a_day
 from hearth.types import Argument, Plan, Step, ToolSpec
 
 _REPEAT = "repeat"
@@ -113,3 +114,71 @@ def _on_day(value: Argument, code: str, zone: dt.tzinfo | None) -> Argument:
     day = dt.datetime.fromisoformat(value)
     moved = day + dt.timedelta(days=(_CODES.index(code) - day.weekday()) % 7)
     return moved.replace(tzinfo=zone or day.tzinfo).isoformat() if "T" in value else moved.date().isoformat()
+
+
+# ── Devices ───────────────────────────────────────────────────────────────────────────────────────────────
+
+_DEVICE = "device"
+_ARTICLE = r"(?:(?:the|my|our)\s+)?"
+_JOINT = r"\s*(?:,\s*(?:and\s+)?|\band\s+|&\s*|\bplus\s+|\bn\s+)"
+
+
+def with_each_device(plan: Plan, said: Utterance, tools: Mapping[str, ToolSpec]) -> Plan:
+    """Return the plan with a step for each device of a row; the same where none is named, or steps use results."""
+    devices = [entity for entity in said.context.entities if entity.kind == "device"]
+    names = {name for device in devices for name in (device.name, *device.aliases)}
+    plan = replace(plan, steps=tuple(_whole_name(step, said.text, names) for step in plan.steps))
+    if len(names) < 2 or any(step.needs() for step in plan.steps):
+        return plan
+    rows = _rows(said.text, names)
+    steps: list[Step] = []
+    for step in plan.steps:
+        device = step.arguments.get(_DEVICE)
+        row = next((row for row in rows if isinstance(device, str) and _is_of(device, row)), None)
+        if row is None:
+            steps.append(step)
+            continue
+        known = {other.arguments.get(_DEVICE) for other in plan.steps if other is not step}
+        mine = [name for name in row if name not in known]
+        steps += [replace(step, arguments={**step.arguments, _DEVICE: name}) for name in mine]
+    left = tuple(text for text in plan.unserved if not any(_is_of(text, row) for row in rows))
+    try:
+        return check_plan(replace(plan, steps=tuple(steps), unserved=left), tools)
+    except PlanError:
+        return plan
+
+
+def _whole_name(step: Step, text: str, names: set[str]) -> Step:
+    """Return the step with its device by the whole name that was said: "dads lamp" is not the lamp."""
+    value = step.arguments.get(_DEVICE)
+    if not isinstance(value, str) or not (part := _plain(value)):
+        return step
+    said = f" {_plain(text)} "
+    longer = [name for name in names if f" {_plain(name)} " in said and _plain(name).endswith(f" {part}")]
+    for name in longer:
+        said = said.replace(f" {_plain(name)} ", "  ")
+    if not longer or f" {part} " in said:
+        return step
+    return replace(step, arguments={**step.arguments, _DEVICE: max(longer, key=len)})
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", re.sub(r"['’]", "", text.lower())))
+
+
+def _rows(text: str, names: set[str]) -> list[list[str]]:
+    """Return the devices of each row of two or more, as the request calls them."""
+    one = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    row = re.compile(rf"\b{_ARTICLE}(?:{one})\b(?:{_JOINT}{_ARTICLE}(?:{one})\b)+", re.IGNORECASE)
+    each = re.compile(rf"\b(?:{one})\b", re.IGNORECASE)
+    return [list(dict.fromkeys(found[0] for found in each.finditer(match[0]))) for match in row.finditer(text)]
+
+
+def _is_of(said: str, row: list[str]) -> bool:
+    """Return whether words are a member of a row, or the row."""
+    low = re.sub(rf"\A{_ARTICLE}", "", " ".join(said.lower().split()))
+    words = [name.lower() for name in row]
+    rest = low
+    for name in sorted(words, key=len, reverse=True):
+        rest = rest.replace(name, "")
+    return low in words or (rest != low and not re.sub(r"\b(?:the|my|our|and|plus|n)\b|[\s,&]", "", rest))

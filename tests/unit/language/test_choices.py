@@ -6,9 +6,9 @@ import datetime as dt
 
 import pytest
 
+from hearth.language.discourse.choices import WITHIN, chosen
+from hearth.language.discourse.coreference import read_after
 from hearth.language.reading import Utterance
-from hearth.planning.dialogue.questions.choices import WITHIN, chosen
-from hearth.planning.dialogue.references.coreference import read_after
 from hearth.testing import FIXED_NOW
 from hearth.types import (
     Answer,

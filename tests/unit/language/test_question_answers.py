@@ -6,8 +6,8 @@ import datetime as dt
 
 import pytest
 
+from hearth.language.discourse.question_answers import answered, with_mark_first
 from hearth.language.reading import Utterance
-from hearth.planning.dialogue.questions.question_answers import answered, with_mark_first
 from hearth.testing import FIXED_NOW
 from hearth.types import Answer, Context, Entity, Episode, Refusal, Request
 

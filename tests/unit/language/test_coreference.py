@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hearth.language.discourse.coreference import WITHIN, Reading, read_after, with_records
+from hearth.language.discourse.relative_anchors import named_anchor
 from hearth.language.reading import Utterance
-from hearth.planning.dialogue.references.coreference import WITHIN, Reading, read_after, with_records
-from hearth.planning.dialogue.references.relative_anchors import named_anchor
 from hearth.testing import FIXED_NOW
 from hearth.types import (
     Answer,

@@ -19,14 +19,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hearth.formats.plan_validation import only_reads
-from hearth.language.reading import Utterance
-from hearth.language.temporal.time_words import WEEKDAYS
-from hearth.language.text.normalize import BY_ID
-from hearth.language.text.tokens import NUMBER_WORDS, Slot, listed
-from hearth.planning.dialogue.fallbacks.memory_fallback import REMEMBER, SEARCH, corrected
-from hearth.planning.dialogue.questions.choices import PLACES, chosen
-from hearth.planning.dialogue.questions.question_answers import answered, begins_like_request, with_mark_first
-from hearth.planning.dialogue.references.relative_anchors import (
+from hearth.language.discourse.choices import PLACES, chosen
+from hearth.language.discourse.question_answers import answered, begins_like_request, with_mark_first
+from hearth.language.discourse.relative_anchors import (
     anchored,
     moment_shown,
     names_a_day,
@@ -34,8 +29,13 @@ from hearth.planning.dialogue.references.relative_anchors import (
     on_its_day,
     says_no_half,
 )
+from hearth.language.reading import Utterance
+from hearth.language.temporal.time_words import WEEKDAYS
+from hearth.language.text.normalize import BY_ID
+from hearth.language.text.tokens import NUMBER_WORDS, Slot, listed
 from hearth.types import Argument, Context, Episode, Plain, Plan, Record, Ref, Refusal, Request, Step, ToolSpec
 
+_OF_MEMORY = frozenset({"search_memory", "remember"})
 WITHIN = dt.timedelta(minutes=15)
 """A request later than this is read by itself."""
 _FILLERS = (
@@ -166,7 +166,7 @@ def _revised(utterance: Utterance, last: Episode, changed: str, tools: Mapping[s
     """Read what is said in the place of the last request, or only completes its time."""
     text = utterance.text
     steps = last.plan.steps if last.plan is not None else ()
-    if {step.tool for step in steps} <= {SEARCH, REMEMBER}:
+    if {step.tool for step in steps} <= _OF_MEMORY:
         right = corrected(last.request.text, text)
         return Reading(right) if right is not None else None
     if not changed:
@@ -184,6 +184,29 @@ def _revised(utterance: Utterance, last: Episode, changed: str, tools: Mapping[s
     other = other or _with_fewer_items(last, rest)
     other = other or _exchanged(last.request.text, rest) or _in_its_text(last, utterance.saying(rest))
     return Reading(other, _still_meant(last.request, other), changed) if other else None
+
+
+_CORRECTS = re.compile(
+    r"\s*(?:no|nope|wrong|not quite|that's wrong|that is wrong|actually)\b[\s,.!:;–-]*(?:no\b[\s,]*)?"
+    r"(?:it|that|he|she|they|those|these)(?:'s|’s|'re|’re| is| are)\s+(?P<value>(?!not\b|wrong\b|right\b).+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_THING_ASKED = re.compile(
+    r"\s*(?:what|who|where|when|which)(?:'s|’s|'re| is| are)\s+(?P<thing>(?:my|our|the|[\w-]+['’]s)\b.+?)[\s?.!]*",
+    re.IGNORECASE,
+)
+_THING_SAID = re.compile(
+    r"\s*(?:(?:remember|note) (?:that )?)?(?P<thing>(?:my|our|the|[\w-]+['’]s)\b.+?) (?:is|are) .+", re.IGNORECASE
+)
+
+
+def corrected(said_before: str, text: str) -> str | None:
+    """Rephrase "no, it's 48 now" after "what is my locker number" as "my locker number is 48 now"; None when nothing is
+    corrected, or it is not clear what.
+    """
+    found = _CORRECTS.fullmatch(text)
+    thing = _THING_ASKED.fullmatch(said_before) or _THING_SAID.fullmatch(said_before)
+    return f"{thing['thing']} is {found['value'].strip()}" if found and thing else None
 
 
 def _still_meant(request: Request, text: str) -> tuple[Record, ...]:

@@ -1,24 +1,23 @@
-"""Reads a reminder that is said with a new event: "put lunch with Anna on Friday at one, remind me 30 minutes before".
+"""Finds what is asked for beside a request and is planned after it: a reminder of a new event, copies of a mail.
 
-The event is planned without these words; the reminder follows it, a length before its start: of what is said to be done
-then ("remind me the day before to bake a cake"), else of the event, by its title.
-Not covered: the reminder said first, an event whose time is looked up.
+"Put lunch with Anna on Friday at one, remind me 30 minutes before" is the event, and a reminder that follows it: of
+what is said to be done then ("remind me the day before to bake a cake"), else of the event. "Email Pieter that the
+heating is off and cc Noor" is the mail, and whom it goes to as well.
+
+Covered: both at the end of a request; known people. Not covered: the reminder said first; an address after "cc", which
+is read with the rest; people who are not known: their words stay.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from hearth.errors import PlanError
-from hearth.formats.plan_validation import check_plan
 from hearth.formats.tool_signature import parse_duration
 from hearth.language.reading import Utterance
-from hearth.types import Argument, Plan, Ref, Step, ToolSpec
 
-_EVENT, _REMINDER = "add_event", "add_reminder"
 _SAYS = re.compile(
     r"[\s,;.–-]*\b(?:(?:and|also|then|with|plus|please|can you|could you)\s+)*"
     r"(?:(?:remind|alert|notify|warn|ping|nudge) me|(?:set |add |have )?(?:a |an )?(?:reminder|alert|alarm))"
@@ -84,17 +83,37 @@ def _lengths(said: Utterance) -> Iterator[tuple[int, int, dt.timedelta, int | No
             yield slot.start, slot.end, parse_duration(str(slot.views["duration"])), None
 
 
-def with_lead(plan: Plan, lead: Lead, now: dt.datetime, tools: Mapping[str, ToolSpec]) -> Plan | None:
-    """Return the plan with the reminder; None where it adds no event, or one whose time is not known yet."""
-    places = [k for k, step in enumerate(plan.steps) if step.tool == _EVENT]
-    if len(places) != 1 or plan.unserved:
+_COPY = re.compile(
+    r"[\s,;.–-]+(?:(?:and|also|please|with)\s+)*(?:(?:a\s+)?b?cc(?:\s+to|['’]?d|ing|ed)?|cop(?:y|ying)(?:\s+(?:in|to))?|"
+    r"(?:a|with\s+a)\s+copy\s+to)\s*:?\s+(?P<who>\S.{0,120}?)(?:\s+(?:in|too|as\s+well|please|on\s+(?:it|that|this)))*\s*[.!]*\s*$",
+    re.IGNORECASE,
+)
+_JOINT = re.compile(r"\s*,?\s*(?:and\s+|&\s*)?", re.IGNORECASE)
+_MOST_COPIED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """Who else gets a mail."""
+
+    rest: str
+    """The request without them."""
+    names: tuple[str, ...]
+
+
+def copied_in(said: Utterance) -> Copied | None:
+    """Return who else gets the mail that a request asks for; None where nobody is named so, or somebody unknown."""
+    match = _COPY.search(said.text) if len(said.text) <= _LONGEST else None
+    if match is None or match.start() == 0:
         return None
-    start = plan.steps[places[0]].arguments.get("start")
-    try:
-        at = lead.at(dt.datetime.fromisoformat(start)) if isinstance(start, str) else None
-        if at is None or at <= now:
+    who = f"tell {match['who']}"
+    slots = said.saying(who).slots
+    names = [str(slot.views["name"]) for slot in slots if slot.kind == "person"]
+    place = len("tell ")
+    for slot in slots:
+        if slot.kind != "person" or (place < slot.start and _JOINT.fullmatch(who, place, slot.start) is None):
             return None
-        arguments: dict[str, Argument] = {"text": lead.deed or Ref(places[0], ("title",)), "at": at.isoformat()}
-        return check_plan(replace(plan, steps=(*plan.steps, Step(_REMINDER, arguments, text=lead.text))), tools)
-    except (PlanError, ValueError, TypeError):
+        place = slot.end
+    if not names or len(names) > _MOST_COPIED or who[place:].strip():
         return None
+    return Copied(said.text[: match.start()], tuple(names))

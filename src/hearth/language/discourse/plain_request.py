@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import re
 
+from hearth.language.discourse.relative_levels import with_its_level
 from hearth.language.temporal.time_words import WEEKDAYS
 from hearth.language.text.tokens import NUMBER_WORDS, listed
-from hearth.planning.dialogue.references.relative_levels import with_its_level
 
 _EDITING = re.compile(
     r"\s*(?:\.\.\.|…|—|–|-\s|,|;)\s*(?:(?:oh|er|uh|um),?\s+)?"

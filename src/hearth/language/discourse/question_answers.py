@@ -12,7 +12,6 @@ from collections.abc import Sequence, Set
 
 from hearth.language.reading import Utterance
 from hearth.language.text.tokens import Slot, listed
-from hearth.planning.dialogue.questions.clarification import alternatives
 from hearth.types import Episode
 
 WITHIN = dt.timedelta(minutes=15)
@@ -99,7 +98,7 @@ def answered(utterance: Utterance, asked: Episode) -> str:
     names = {name.rpartition(".")[2] for name in refusal.missing}
     slots = utterance.saying(said).slots
     then = Utterance.of(asked.request, utterance.context).saying(before)
-    if (pair := alternatives(before, then.slots)) is not None:
+    if (pair := then.alternatives) is not None:
         return _with_one_of(before, pair, said)
     if names & _PEOPLE and _is_whole(said, slots) and slots[0].kind in _WHO:
         if (told := _TOLD.match(before)) is not None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 
 from hearth.formats.plan_validation import canonical
 from hearth.language.reading import Utterance
-from hearth.language.text.tokens import Slot
 from hearth.types import Plan, Ref, Refusal, ToolSpec
 
 _QUESTIONS = {
@@ -42,15 +40,6 @@ def question_about(missing: Sequence[tuple[str, str]], tools: Mapping[str, ToolS
     return f"{' '.join(dict.fromkeys(questions))} I need to know that to {_in_words(missing[0][0])}."
 
 
-_OR = re.compile(r"\s*,?\s*\bor\s+(?:(?:at|on|for|to)\s+)?", re.IGNORECASE)
-
-
-def alternatives(text: str, slots: Sequence[Slot]) -> tuple[Slot, Slot] | None:
-    """Return two values of one kind between which a request leaves the choice: "at 5 or 6"."""
-    pairs = (pair for pair in pairwise(slots) if _OR.fullmatch(text[pair[0].end : pair[1].start]))
-    return next(((one, other) for one, other in pairs if one.kind == other.kind), None)
-
-
 def either_asked(request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Refusal | None:
     """Return the question which of two values is meant, where a change would take one: "set the heating to 21 or 23".
 
@@ -58,7 +47,7 @@ def either_asked(request: Utterance, found: Plan | Refusal, tools: Mapping[str, 
     """
     if isinstance(found, Refusal) or " or " not in request.text.lower():
         return None
-    pair = alternatives(request.text, request.slots)
+    pair = request.alternatives
     if pair is None:
         return None
     values = {value for slot in pair for value in slot.views.values() if not isinstance(value, list | dict | bool)}
