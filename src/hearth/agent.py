@@ -52,7 +52,6 @@ from hearth.language.discourse.relative_anchors import named_anchor
 from hearth.language.reading import Utterance, read
 from hearth.language.text.keyword_match import NO_SUCH_WORD
 from hearth.memory.answers.answer_spans import WordReader
-from hearth.memory.answers.questions import asked_of, said_by
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
 from hearth.memory.facts.fact_extraction import Told, facts_in, known_from, learn_from
@@ -82,10 +81,7 @@ from hearth.planning.dialogue.fallbacks.memory_fallback import (
     asked_beyond_event,
     asked_elsewhere,
     asked_of_memory,
-    asks_for_value,
     is_misplaced,
-    names_matter,
-    question_of,
     told_to_memory,
 )
 from hearth.planning.dialogue.fallbacks.other_readings import (
@@ -272,7 +268,7 @@ class Agent:
             results = results or self.executor.run(episode_id, plan, self.tools.specs, request.now)
             while rounds < MAX_REPAIR_ROUNDS:
                 repaired = self.repairer.repair(request, self.context(), plan, results, self.tools.specs)
-                repaired = repaired or self._asked_elsewhere(request, plan, results)
+                repaired = repaired or self._asked_elsewhere(Utterance.of(request, Context()), plan, results)
                 if (
                     repaired is None
                     or (again := self._ruled_again(request, repaired, plan, results)).verdict != "allow"
@@ -447,13 +443,13 @@ class Agent:
         if isinstance(found, Refusal) and found.planner == OWNERS_WORD:
             return None
         told_of = {fact.subject for fact in self.facts.believed()}
-        if (by := said_by(request.text)) is not None and self.memory.said_by(by.name, 1):
+        if (by := request.said_by) is not None and self.memory.said_by(by.name, 1):
             told_of.add(by.name)
         names_own = is_worldly = False
         if isinstance(found, Refusal) and ASK_CLOUD not in tools:
             is_worldly = self.recall.nothing_meant(request) >= _WORLDLY
             misplaced = found.kind == "needs" and is_misplaced(found)
-            names_own = self._names_own(request.text, is_misplaced=misplaced, is_worldly=is_worldly)
+            names_own = self._names_own(request, is_misplaced=misplaced, is_worldly=is_worldly)
         grounds = Grounds(told_of, names_own, is_worldly)
         if (plan := asked_of_memory(request, found, tools, grounds)) is not None:
             return plan
@@ -479,7 +475,7 @@ class Agent:
         return plan is not None and all(step.tool != ASK_CLOUD for step in plan.steps)
 
     @staticmethod
-    def _told(request: Request, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    def _told(request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
         """The plan to keep what the request states; None where it states nothing, or what was found stands."""
         return told_to_memory(request, found, tools) if facts_in(request.text, request.now) else None
 
@@ -526,7 +522,7 @@ class Agent:
             return NOTHING
         return groundedness(self.monitor, plan, self.tools.specs, self.occasion(request, plan), self._call_context)
 
-    def _asked_elsewhere(self, request: Request, plan: Plan, results: Sequence[StepResult]) -> Plan | None:
+    def _asked_elsewhere(self, request: Utterance, plan: Plan, results: Sequence[StepResult]) -> Plan | None:
         """The plan that asks everything the owner has, where a look-up found nothing, a card that hardly answers, or
         no such device."""
         if (asked := asked_elsewhere(request, plan, results, self.tools.specs)) is not None:
@@ -534,17 +530,17 @@ class Agent:
         beyond = asked_beyond_card(request, plan, results, self.tools.specs)
         beyond = beyond or asked_beyond_device(request, plan, results, self.tools.specs)
         with suppress(HearthError):
-            found = self.home_answers.find_answer(question_of(request.text), self.call_context()) if beyond else None
+            found = self.home_answers.find_answer(request.question, self.call_context()) if beyond else None
             if found is not None and found.kind != "unknown" and found.chance >= _MAYBE_OWN:
                 return beyond
         if (more := asked_beyond_event(request, plan, results, self.tools.specs)) is not None:
             return self._where_more_is_said(request, *more)
         return None
 
-    def _where_more_is_said(self, request: Request, asked: Plan, open_words: frozenset[str]) -> Plan | None:
+    def _where_more_is_said(self, request: Utterance, asked: Plan, open_words: frozenset[str]) -> Plan | None:
         """The plan that asks everything, if the answer says something of the words that an event leaves open."""
         with suppress(HearthError):
-            found = self.home_answers.find_answer(question_of(request.text), self.call_context())
+            found = self.home_answers.find_answer(request.question, self.call_context())
             told = keys_of(" ".join(f"{one.where} {one.quote}" for one in found.witnesses[:1]))
             if found.kind in ("date", "text") and found.chance >= _MAYBE_OWN and open_words & told:
                 return asked
@@ -565,18 +561,18 @@ class Agent:
 
         return replace(plan, steps=tuple(map(asked, plan.steps)))
 
-    def _names_own(self, text: str, *, is_misplaced: bool = False, is_worldly: bool = False) -> bool:
+    def _names_own(self, said: Utterance, *, is_misplaced: bool = False, is_worldly: bool = False) -> bool:
         """Whether a request asks for something that the owner's things say, or names one of them by its title and one
         says something to it: "the weather in Oslo" is no question about a mail on the weather. Of none where the folder
         cannot be read."""
         call = self.call_context()
         with suppress(HearthError):
-            naming = self.home_answers.names_thing(text, call.workspace, call.now.tzinfo)
-            is_named = asks_for_value(text) or names_matter(text)
-            is_asked = is_named or (asked_of(text).is_question and not asks_yes_or_no(text))
+            naming = self.home_answers.names_thing(said.text, call.workspace, call.now.tzinfo)
+            is_named = said.asks_for_value or said.names_matter
+            is_asked = is_named or (said.asked.is_question and not asks_yes_or_no(said.text))
             if not (is_misplaced or is_asked or naming != "not"):
                 return False
-            found = self.home_answers.find_answer(question_of(text), call)
+            found = self.home_answers.find_answer(said.question, call)
             # What is named by all its words is meant, so even a doubtful answer, told as one, beats a refusal.
             least = 0.0 if naming == "wholly" else _MAYBE_OWN if is_asked and not is_worldly else _LIKELY_OWN
             return found.kind != "unknown" and found.chance >= (_LIKELY_OWN if is_misplaced else least)

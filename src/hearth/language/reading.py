@@ -18,6 +18,18 @@ from itertools import pairwise
 from hearth.language.acts.admissibility import why_unreadable
 from hearth.language.acts.clauses import clauses
 from hearth.language.acts.negation import forbids
+from hearth.language.acts.questions import (
+    Asked,
+    Believed,
+    SaidBy,
+    asked_of,
+    asks_for_value,
+    believed_then,
+    declares,
+    names_matter,
+    question_of,
+    said_by,
+)
 from hearth.language.text.spelling import AS_TYPED, Mended, Spelling, words_in_text
 from hearth.language.text.tokens import Clause, Slot, Token, tokens
 from hearth.language.values.slots import find_slots
@@ -78,8 +90,8 @@ class Utterance(Request):
 
     @cached_property
     def unreadable(self) -> str:
-        """Why it cannot be read, in words for the owner; empty when it can."""
-        return why_unreadable(self.text)
+        """Why it cannot be read, in words for the owner; empty when it can, as all that was mended."""
+        return "" if self.text == self.mended.text and self.text else why_unreadable(self.text)
 
     @cached_property
     def tokens(self) -> tuple[Token, ...]:
@@ -126,6 +138,41 @@ class Utterance(Request):
         return next(((one, other) for one, other in pairs if one.kind == other.kind), None)
 
     @cached_property
+    def asked(self) -> Asked:
+        """What is asked, without the words that only lead to it."""
+        return asked_of(self.text)
+
+    @cached_property
+    def asks_for_value(self) -> bool:
+        """Whether it only names a value: "code for the back gate"."""
+        return asks_for_value(self.text)
+
+    @cached_property
+    def names_matter(self) -> bool:
+        """Whether it only names a matter and asks: "dad's allowance?"."""
+        return names_matter(self.text)
+
+    @cached_property
+    def question(self) -> str:
+        """It as a question of the owner's things: "wifi password at home" asks what it is."""
+        return question_of(self.text)
+
+    @cached_property
+    def said_by(self) -> SaidBy | None:
+        """Whose words it asks for."""
+        return said_by(self.text)
+
+    @cached_property
+    def believed_then(self) -> Believed | None:
+        """Which beliefs of the past it asks for."""
+        return believed_then(self.text)
+
+    @cached_property
+    def declares(self) -> bool:
+        """Whether it states something, and does not only ask or order."""
+        return declares(self.text)
+
+    @cached_property
     def forbids(self) -> bool:
         """Whether it asks that something be left undone, as far as the beginning tells."""
         return forbids(self.text)
@@ -146,4 +193,6 @@ def read(request: Request, context: Context, taught: Collection[str] = ()) -> Ut
     names = (name for entity in context.entities for name in (entity.name, *entity.aliases))
     own = frozenset(word for name in names for word in words_in_text(name)).union(taught)
     mended = Spelling.shipped().mended(request.text, own)
+    if mended.text == request.text:
+        return said
     return replace(said, text=mended.text, said=request.typed if mended.typed else request.said, mended=mended)
