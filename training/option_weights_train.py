@@ -24,13 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.agent import shipped_demonstrations
+from hearth.language.reading import Utterance
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.ranking.heads.tool_heads import NOTHING, PROBE, HeadPrior
 from hearth.planning.retrieval.option_odds import ALIKE, READINGS, OptionOdds
 from hearth.planning.retrieval.plan_assembly import Option
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.registry import load_tools
-from hearth.types import Context, Demonstration, Plan, Request, ToolSpec
+from hearth.types import Context, Demonstration, Plan, ToolSpec
 from hearth_bench.data.request_corpus import RealRequest, is_held_out
 from training.tool_heads_train import (
     Row,
@@ -78,7 +79,7 @@ def main() -> None:
         hidden = frozenset(d.id for d in shown if _lot(d.id) == lot)
         planner = _planner(encoder, heads.without(parts, hidden), [d for d in shown if d.id not in hidden])
         for d in (one for one in shown if one.id in hidden):
-            found = planner.options(Request(d.request, d.now or _NOW), Context(country="DE"), specs)
+            found = planner.options(Utterance(d.request, d.now or _NOW, context=Context(country="DE")), specs)
             worth = [_worth_beside(d.plan, option) for option in found]
             cases.append(_case(found, worth, _DEMONSTRATION_WEIGHT))
         planner.add(d for d in shown if d.id in hidden)
@@ -170,7 +171,7 @@ def _case(found: Sequence[Option], worth: Sequence[float], weight: float) -> Cas
 
 
 def _asked(planner: RecallPlanner, one: RealRequest, specs: Mapping[str, ToolSpec], weight: float) -> Case:
-    found = planner.options(Request(one.text, _NOW), Context(country="DE"), specs)
+    found = planner.options(Utterance(one.text, _NOW, context=Context(country="DE")), specs)
     worth = [_worth(one, option, specs) for option in found]
     if weight == _REAL_WEIGHT and not any(worth):  # what cannot be served rightly is refused
         worth = [float(option.is_nothing) for option in found]

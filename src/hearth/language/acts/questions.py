@@ -7,6 +7,7 @@ Not covered: two questions in one; languages other than English.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 from hearth import patterns as re
@@ -58,6 +59,7 @@ _ORDERS = re.compile(
 )
 _MOST_LEADS = 12
 """Most phrases that are taken off: "remind me" said ten thousand times is no lead."""
+_WORD = re.compile(r"[^\W_]+")
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 _OPENER = re.compile(
     r"\s*(?:(?:please )?(?:remember|note|don't forget)(?: that)?|hey|so|well|yes|ok|okay|actually|oh|fyi"
@@ -159,3 +161,107 @@ def declares(text: str) -> bool:
         if " " in said and not is_asked and _ORDERS.match(said) is None:
             return True
     return False
+
+
+# ── What is asked for without a question ──────────────────────────────────────────────────────────────────
+
+VALUES = (
+    r"address|addresses|phone number|number|code|passcode|password|pin|combination|wifi|date|day|time|opening hours"
+    r"|hours|price|prices|cost|amount|total|bill|fee|rent|sum|name|size|birthday|e-?mail address|account number|iban"
+    r"|reference|reference number|ref|order number|booking number|flight number|serial number|room number|deadline"
+    r"|due date|dose|recipe|registration|reg|combo|tracking number|tracking no|policy number|balance|excess"
+)
+"""What a thing has, as people call it."""
+_VALUE_OF = re.compile(
+    rf"\s*(?:the |my |our )?(?:[\w'’-]+ ){{0,2}}?(?:{VALUES}) (?:of|for|from|to|in|at|on) .+", re.IGNORECASE
+)
+
+
+_VALUE_NAMED = re.compile(rf"\s*(?:[\w'’-]+ ){{0,4}}?(?:{VALUES})(?: [\w'’-]+){{0,2}}", re.IGNORECASE)
+_TOPIC_FIRST = re.compile(
+    r"\s*(?P<topic>[^,;:?–]{3,50}?)\s*[,;:–]\s*(?P<asks>(?:what|how|when|where|who|which)\b.+)", re.IGNORECASE
+)
+"""Says what a question is about before it: "flight home, what time does it leave"."""
+_MATTER_OF = re.compile(r"(?:[\w'’-]+ ){1,3}(?:of|for) (?:the|my|our|[\w-]+['’]s) (?:[\w'’-]+ ?){1,4}", re.IGNORECASE)
+_MATTER_NAMED = re.compile(r"(?:[\w'’-]+ ){1,7}[\w'’-]+ ?\?+")
+_DETERMINED = re.compile(r"\s*(?:the|my|our|[\w-]+['’]s)\s", re.IGNORECASE)
+
+
+def asks_for_value(text: str) -> bool:
+    """Return whether a request only names a value: "code for the back gate", "key safe code?"."""
+    words = text.rstrip(" ?.!")
+    is_named = _VALUE_NAMED.fullmatch(words) is not None and " " in words.strip() and not gives_order(words)
+    return _VALUE_OF.fullmatch(words) is not None or (is_named and not asked_of(words).is_question)
+
+
+def names_matter(text: str) -> bool:
+    """Return whether a request only names a matter and asks: "dad's allowance?", "colour of the hall"."""
+    words = text.strip()
+    if _TOPIC_FIRST.fullmatch(words) is not None and not (asked_of(words).is_question or gives_order(words)):
+        return True
+    is_named = _MATTER_NAMED.fullmatch(words) if words.endswith("?") else _MATTER_OF.fullmatch(words)
+    return is_named is not None and not asked_of(words).is_question and not gives_order(words)
+
+
+def question_of(text: str) -> str:
+    """Return a request as a question of the owner's things: "wifi password at home" asks what it is."""
+    asked = asked_of(text)
+    words = asked.text.rstrip(" ?.!")
+    if (said := _DID_SAY.fullmatch(words)) is not None:
+        return f"{said['asks']} did {said['who']} say {said['rest']}"
+    if not asked.is_question and (found := _TOPIC_FIRST.fullmatch(words)) is not None:
+        return f"{found['asks']} {found['topic']}"
+    if asked.is_question or not (asks_for_value(words) or names_matter(text)):
+        return words
+    return f"what is {words}" if _DETERMINED.match(words) else f"what is the {words}"
+
+
+# ── Of whom it is asked ───────────────────────────────────────────────────────────────────────────────────
+
+_ASKED_OF_ANYONE = re.compile(
+    r"\s*(?:(?:how|where|what|which \w+|who|when|why) )?(?:can|could|should|would|will|shall|might|may|must)\b"
+    r"|\s*(?:how|why) (?:do|does|did)? ?(?:i|we|you|one)\b(?! (?:like|take|prefer|drink|eat|want|usually|get to|pay)\b)"
+    r"|.*\b(?:you|your|tomorrow|tonight|right now|online|on the web)\b",
+    re.IGNORECASE,
+)
+_WHO = re.compile(r"\s*[Ww]ho(?:'s|’s| is) [A-Z][\w'’-]*(?: [A-Z][\w'’-]*){0,2}[\s?.!]*")
+"""Matches a question about a person's name alone; only people the owner spoke of are known, nobody else."""
+_ASKS_WHAT = re.compile(
+    r"\s*(?:(?:by |until |till |til |since |from |at )?(?:what|who|whom|whose|where|when|which|how)\b"
+    r"|(?:did|has|have|does) \w)",
+    re.IGNORECASE,
+)
+_DID_SAY = re.compile(
+    r"\s*(?:did|has|have|does) (?P<who>[^?]{2,40}?)"
+    r" (?:say|said|mention|mentioned|tell (?:me|us)|told (?:me|us)|write|written)"
+    r" (?P<asks>what (?:time|day|date)|what|when|where|who|how much|how many|how long|which \w+) (?P<rest>[^?]+)",
+    re.IGNORECASE,
+)
+"""Asks for what somebody said, as if it were whether: "did Gwen say what time it starts"."""
+
+
+def asks_what(text: str) -> bool:
+    """Return whether a question asks what, who, when, where, which or how, or whether somebody did something."""
+    return _ASKS_WHAT.match(text) is not None
+
+
+def asks_who_is(text: str) -> bool:
+    """Return whether a question is about a person's name alone; only people the owner spoke of are known."""
+    return _WHO.fullmatch(text) is not None
+
+
+def is_of_anyone(text: str, known: Set[str]) -> bool:
+    """Return whether a question asks what one may or should do, and not what somebody known can or will."""
+    found = _MODAL.match(text)
+    after = spaced(text[found.end() :]) if found else ""
+    return _ASKED_OF_ANYONE.match(text) is not None and not any(after.startswith(name) for name in known)
+
+
+_MODAL = re.compile(
+    r"\s*(?:(?:how|where|what|which \w+|who|when|why) )?(?:can|could|should|would|will|may|might|must)\b", re.I
+)
+
+
+def spaced(text: str) -> str:
+    """Return the words in lower case, with a space around each."""
+    return f" {' '.join(_WORD.findall(text.casefold()))} "

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.planning.dialogue.plain_request import plainly
+from hearth.language.discourse.plain_request import plainly
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,9 @@ import datetime as dt
 from collections.abc import Sequence, Set
 
 from hearth import patterns as re
+from hearth.language.reading import Utterance
 from hearth.language.text.tokens import Slot, listed
-from hearth.language.values.slots import find_slots
-from hearth.planning.dialogue.questions.clarification import alternatives
-from hearth.types import Context, Episode
+from hearth.types import Episode
 
 WITHIN = dt.timedelta(minutes=15)
 _TIMES = frozenset(listed("at start end date length due when until"))
@@ -86,9 +85,9 @@ def _with_one_of(before: str, pair: tuple[Slot, Slot], said: str) -> str:
     return f"{before[: pair[0].start]}{short}{before[pair[1].end :]}" if is_short else ""
 
 
-def answered(text: str, asked: Episode, now: dt.datetime, context: Context) -> str:
-    """Return the request that was asked about with what it lacked; empty where `text` does not answer the question."""
-    refusal = asked.refusal
+def answered(utterance: Utterance, asked: Episode) -> str:
+    """Return the request that was asked about with what it lacked; empty where this does not answer the question."""
+    text, now, refusal = utterance.text, utterance.now, asked.refusal
     if refusal is None or refusal.kind != "needs" or not dt.timedelta() <= now - asked.request.now <= WITHIN:
         return ""
     said, before = text.strip().rstrip(".!?"), asked.request.text.strip().rstrip(".!?")
@@ -97,14 +96,15 @@ def answered(text: str, asked: Episode, now: dt.datetime, context: Context) -> s
     if not 0 < len(words) <= _LONGEST or words[0].strip(",") in begins or text.rstrip().endswith("?"):
         return ""
     names = {name.rpartition(".")[2] for name in refusal.missing}
-    slots = find_slots(said, now, context)
-    if (pair := alternatives(before, find_slots(before, asked.request.now, context))) is not None:
+    slots = utterance.saying(said).slots
+    then = Utterance.of(asked.request, utterance.context).saying(before)
+    if (pair := then.alternatives) is not None:
         return _with_one_of(before, pair, said)
     if names & _PEOPLE and _is_whole(said, slots) and slots[0].kind in _WHO:
         if (told := _TOLD.match(before)) is not None:
             return f"{before[: told.start('who')]}{said}{before[told.end('who') :]}"
         return f"{before} {'' if slots[0].cue else 'to '}{said}"
-    if names & _TIMES and (time := _time_said(said, names, now, context)):
+    if names & _TIMES and (time := _time_said(utterance.saying(said), names)):
         return f"{before} {time}"
     if names & _ITEMS and (verb := re.match(r"(?:please\s+)?(?:add|put)\b", before, re.IGNORECASE)) is not None:
         return f"{verb[0]} {said}{before[verb.end() :]}"
@@ -118,11 +118,11 @@ def _is_whole(said: str, slots: Sequence[Slot]) -> bool:
     return bool(slots) and slots[0].cue_start == 0 and slots[-1].end == len(said)
 
 
-def _time_said(said: str, names: Set[str], now: dt.datetime, context: Context) -> str:
+def _time_said(utterance: Utterance, names: Set[str]) -> str:
     """Return an answer that says only a time or a length, with the word before it: "at half six", "for ten minutes"."""
-    is_length = names & _TIMES <= _LENGTHS
+    said, is_length = utterance.text, names & _TIMES <= _LENGTHS
     for form in (said, f"{said} minutes" if is_length else f"at {said}"):
-        slots = find_slots(form, now, context)
+        slots = utterance.saying(form).slots
         if _is_whole(form, slots) and all(slot.kind in ("time", "duration") for slot in slots):
             cue = "" if slots[0].cue else "for " if slots[0].kind == "duration" else "at " if form[0].isdigit() else ""
             return f"{cue}{form}"

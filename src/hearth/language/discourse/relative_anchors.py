@@ -8,14 +8,14 @@ length; a direction that English leaves open ("move it forward an hour").
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from hearth import patterns as re
 from hearth.formats.tool_signature import parse_duration
+from hearth.language.reading import Utterance
 from hearth.language.text.tokens import NUMBER_WORDS, Slot, listed
-from hearth.language.values.slots import find_slots
-from hearth.types import Context, Episode, Plain
+from hearth.types import Episode, Plain
 
 _BEFORE = re.compile(r"\s*(?P<way>before(?:hand)?|b4|after(?:wards)?)\b(?P<it>\s+(?:that|it|then)\b)?", re.I)
 _DAY_BEFORE = re.compile(
@@ -25,13 +25,13 @@ _MAY_FOLLOW = re.compile(r"\s*(?:$|[.,;!?]|(?:to|at|and|about|that\s+i|i)\b)", r
 _NIGHT = {"night": 20, "evening": 18, "morning": 9}
 
 
-def anchored(text: str, last: Episode, slots: Sequence[Slot]) -> str:
-    """Return `text` with a time that counts from the last answer's one record exchanged; empty when there is none."""
-    anchor = moment_shown(last)
+def anchored(utterance: Utterance, last: Episode) -> str:
+    """Return what was said with a time that counts from the last answer's one record exchanged; empty without one."""
+    text, anchor = utterance.text, moment_shown(last)
     if anchor is None:
         return ""
     if (shift := _SHIFT.fullmatch(text)) is not None and shift["words"].lower() in ("it", "that", "this"):
-        how = _shift_of(shift, last.request.now, Context())
+        how = _shift_of(shift, Utterance.of(last.request, utterance.context))
         at = anchor + how if how is not None else anchor
         return f"move it to {at.day} {at:%B %Y} at {at:%H:%M}" if how is not None else ""
     if (match := _DAY_BEFORE.search(text)) is not None and _is_open(text, match):
@@ -41,7 +41,7 @@ def anchored(text: str, last: Episode, slots: Sequence[Slot]) -> str:
         is_clock_said = re.search(r"\bat\s+\S", text[match.end() :]) is not None
         clock = "" if is_clock_said else f" at {hour:02}:{anchor.minute if hour == anchor.hour else 0:02}"
         return f"{text[: match.start()]}on {day.day} {day:%B %Y}{clock}{text[match.end() :]}"
-    for slot in slots:
+    for slot in utterance.slots:
         match = _BEFORE.match(text, slot.end)
         if slot.kind != "duration" or match is None or not _is_open(text, match):
             continue
@@ -54,10 +54,10 @@ def anchored(text: str, last: Episode, slots: Sequence[Slot]) -> str:
     return ""
 
 
-def on_its_day(text: str, record: Mapping[str, Plain], slots: Sequence[Slot]) -> str:
+def on_its_day(utterance: Utterance, record: Mapping[str, Plain]) -> str:
     """Return the text with a clock time as one of the record's own day: "move it to eight"."""
-    day = _moment(record.get("start") or record.get("at"))
-    clocks = [slot for slot in slots if slot.kind == "time" and "time" in slot.views]
+    text, day = utterance.text, _moment(record.get("start") or record.get("at"))
+    clocks = [slot for slot in utterance.times if "time" in slot.views]
     if day is None or len(clocks) != 1 or names_a_day(clocks[0]) or "repeat" in clocks[0].views:
         return text
     at = _on_that_day(clocks[0], day)
@@ -187,19 +187,19 @@ _WEEK_AFTER = re.compile(
 )
 
 
-def named_anchor(text: str, now: dt.datetime, context: Context) -> NamedAnchor | None:
-    """Return the thing that a time in `text` counts from; None where it counts from none, or the direction is open."""
-    text = _WEEK_AFTER.sub(" back by a week", text)  # "move the dentist to the week after, same time"
+def named_anchor(utterance: Utterance) -> NamedAnchor | None:
+    """Return the thing that a time counts from; None where it counts from none, or the direction is open."""
+    text = _WEEK_AFTER.sub(" back by a week", utterance.text)  # "move the dentist to the week after, same time"
     if (match := _SHIFT.fullmatch(text)) is not None:
-        return _shifted(match, now, context)
+        return _shifted(match, utterance)
     if (match := _RETIME.fullmatch(text) or _STATED.fullmatch(text)) is not None:
-        return _retimed(match, now, context)
-    if (match := _NOT_AT.fullmatch(text)) is not None and (found := _retimed(match, now, context)) is not None:
+        return _retimed(match, utterance)
+    if (match := _NOT_AT.fullmatch(text)) is not None and (found := _retimed(match, utterance)) is not None:
         return replace(found, order=f"move the {match['words']} to {match['clock']}")
     match = _NAMED.search(text)
-    if match is None or match["words"].lower() in ("that", "it", "then") or _is_time(match["words"], now, context):
+    if match is None or match["words"].lower() in ("that", "it", "then") or _is_time(match["words"], utterance):
         return None
-    length = _length_of(match["length"], now, context)
+    length = _length_of(match["length"], utterance)
     if length is None:
         return None
     is_day = match["length"].lower().split()[0] == "the" and "day" in match["length"].lower()
@@ -208,27 +208,27 @@ def named_anchor(text: str, now: dt.datetime, context: Context) -> NamedAnchor |
     return NamedAnchor(match["words"], length, before=before, after=after, is_day=is_day)
 
 
-def _shifted(match: re.Match[str], now: dt.datetime, context: Context) -> NamedAnchor | None:
+def _shifted(match: re.Match[str], utterance: Utterance) -> NamedAnchor | None:
     """Read "push the dentist back by a week"."""
-    length = _shift_of(match, now, context)
-    return None if length is None else _moved(match["words"], NamedAnchor("", length), now, context)
+    length = _shift_of(match, utterance)
+    return None if length is None else _moved(match["words"], NamedAnchor("", length), utterance)
 
 
-def _shift_of(match: re.Match[str], now: dt.datetime, context: Context) -> dt.timedelta | None:
+def _shift_of(match: re.Match[str], utterance: Utterance) -> dt.timedelta | None:
     """Return by how much something is moved; None where the direction is open."""
     verb, way = match["verb"].lower(), (match["after"] or match["before"] or "").lower()
     is_later = way in _LATER or (not way and verb in _ALWAYS_LATER)
     is_open = (not way and not is_later) or (way in ("forward", "up") and verb != "bring")
-    length = _length_of(match["length"], now, context)
+    length = _length_of(match["length"], utterance)
     if is_open or length is None:
         return None
     return length if is_later else -length
 
 
-def _retimed(match: re.Match[str], now: dt.datetime, context: Context) -> NamedAnchor | None:
+def _retimed(match: re.Match[str], utterance: Utterance) -> NamedAnchor | None:
     """Read "move the dentist to 3 pm" or "dentist moved to 3 pm", which stays on its day."""
     said = f"at {match['clock']}"
-    slots = find_slots(said, now, context)
+    slots = utterance.saying(said).slots
     if (
         len(slots) != 1
         or slots[0].start > len("at the ")
@@ -237,12 +237,12 @@ def _retimed(match: re.Match[str], now: dt.datetime, context: Context) -> NamedA
         or names_a_day(slots[0])
     ):
         return None
-    return _moved(match["words"], NamedAnchor("", clock=slots[0]), now, context)
+    return _moved(match["words"], NamedAnchor("", clock=slots[0]), utterance)
 
 
-def _moved(words: str, how: NamedAnchor, now: dt.datetime, context: Context) -> NamedAnchor | None:
+def _moved(words: str, how: NamedAnchor, utterance: Utterance) -> NamedAnchor | None:
     """Complete what is moved: its name, and when it takes place where that was said ("my lunch on Friday")."""
-    times = [slot for slot in find_slots(words, now, context) if slot.kind in ("time", "duration")]
+    times = [slot for slot in utterance.saying(words).slots if slot.kind in ("time", "duration")]
     if len(times) > 1 or any(slot.cue_start == 0 or "start" not in slot.views for slot in times):
         return None
     start, end = ("", "") if not times else (str(times[0].views["start"]), str(times[0].views.get("end", "")))
@@ -297,12 +297,12 @@ def nearest_half_day(new: str, old: str) -> str:
     return f"{hour:02}:{at.minute:02}"
 
 
-def _is_time(words: str, now: dt.datetime, context: Context) -> bool:
+def _is_time(words: str, utterance: Utterance) -> bool:
     """Return whether words begin with a time rather than name a thing: "before noon", "by 5 pm"."""
-    return any(slot.kind in ("time", "duration") and slot.cue_start == 0 for slot in find_slots(words, now, context))
+    return any(slot.kind in ("time", "duration") and slot.cue_start == 0 for slot in utterance.saying(words).slots)
 
 
-def _length_of(said: str, now: dt.datetime, context: Context) -> dt.timedelta | None:
+def _length_of(said: str, utterance: Utterance) -> dt.timedelta | None:
     said = re.sub(r"^the\b", "one", said, flags=re.IGNORECASE)
-    found = [slot for slot in find_slots(f"for {said}", now, context) if "duration" in slot.views]
+    found = [slot for slot in utterance.saying(f"for {said}").slots if "duration" in slot.views]
     return parse_duration(str(found[0].views["duration"])) if len(found) == 1 else None

@@ -6,12 +6,12 @@ import datetime as dt
 
 import pytest
 
-from hearth.planning.dialogue.questions.choices import WITHIN, chosen
-from hearth.planning.dialogue.references.coreference import read_after
+from hearth.language.discourse.choices import WITHIN, chosen
+from hearth.language.discourse.coreference import read_after
+from hearth.language.reading import Utterance
 from hearth.testing import FIXED_NOW
 from hearth.types import (
     Answer,
-    Context,
     Episode,
     Parameter,
     Plain,
@@ -102,7 +102,7 @@ def test_what_a_card_is_called_stands_beside_the_request_and_never_in_it(name: s
     assert of_people("the first one", error) == Record("PersonName", name, "Anna")
     last = asked_of_people(error)
     assert (
-        read_after("the first one", (last,), FIXED_NOW + dt.timedelta(minutes=1), Context(), TOOLS).text
+        read_after(Utterance("the first one", FIXED_NOW + dt.timedelta(minutes=1)), (last,), TOOLS).text
         == "tell Anna yes"
     )
 

@@ -6,7 +6,8 @@ import datetime as dt
 
 import pytest
 
-from hearth.planning.dialogue.questions.question_answers import answered, with_mark_first
+from hearth.language.discourse.question_answers import answered, with_mark_first
+from hearth.language.reading import Utterance
 from hearth.testing import FIXED_NOW
 from hearth.types import Answer, Context, Entity, Episode, Refusal, Request
 
@@ -41,13 +42,13 @@ def _asked(said: str, missing: str, kind: str = "needs") -> Episode:
     ],
 )
 def test_an_answer_completes_what_was_asked(said: str, missing: str, text: str, whole: str) -> None:
-    assert answered(text, _asked(said, missing), FIXED_NOW, Context()) == whole
+    assert answered(Utterance(text, FIXED_NOW), _asked(said, missing)) == whole
 
 
 def test_nothing_is_completed_later_or_where_nothing_was_asked() -> None:
     late = FIXED_NOW + dt.timedelta(minutes=16)
-    assert answered("6pm", _asked("remind me to text mum", "add_reminder.at"), late, Context()) == ""
-    assert answered("6pm", _asked("fly", "add_reminder.at", "out_of_scope"), FIXED_NOW, Context()) == ""
+    assert answered(Utterance("6pm", late), _asked("remind me to text mum", "add_reminder.at")) == ""
+    assert answered(Utterance("6pm", FIXED_NOW), _asked("fly", "add_reminder.at", "out_of_scope")) == ""
 
 
 @pytest.mark.parametrize(
@@ -68,4 +69,4 @@ def test_a_mark_at_the_end_is_read_first(said: str, read: str) -> None:
 def test_who_is_told_takes_the_place_of_her() -> None:
     known = Context(entities=(Entity("Ida Berg", "person", ("Ida",)),))
     asked = _asked("tell her the van is here", "find_contact.name")
-    assert answered("Ida", asked, FIXED_NOW, known) == "tell Ida the van is here"
+    assert answered(Utterance("Ida", FIXED_NOW, context=known), asked) == "tell Ida the van is here"

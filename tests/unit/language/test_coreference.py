@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.planning.dialogue.references.coreference import WITHIN, Reading, read_after, with_records
-from hearth.planning.dialogue.references.relative_anchors import named_anchor
+from hearth.language.discourse.coreference import WITHIN, Reading, read_after, with_records
+from hearth.language.discourse.relative_anchors import named_anchor
+from hearth.language.reading import Utterance
 from hearth.testing import FIXED_NOW
 from hearth.types import (
     Answer,
@@ -41,7 +42,7 @@ def after(text: str, last: str, shown: Plain = None, minutes: float = 1) -> Read
     results = () if shown is None else (StepResult(0, "done", shown),)
     plan = Plan((Step("find_events"),))
     episode = Episode("e", Request(last, FIXED_NOW), plan, None, None, results, Answer("", "done"))
-    return read_after(text, (episode,), FIXED_NOW + dt.timedelta(minutes=minutes), KNOWN, TOOLS)
+    return read_after(Utterance(text, FIXED_NOW + dt.timedelta(minutes=minutes), context=KNOWN), (episode,), TOOLS)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +102,7 @@ def test_after_a_while_a_request_stands_for_itself() -> None:
     late = WITHIN.total_seconds() / 60 + 1
     assert after("and Tuesday?", "what do I have on Monday", minutes=late) == Reading("and Tuesday?")
     assert after("and Tuesday?", "what do I have on Monday", minutes=-1) == Reading("and Tuesday?")
-    assert read_after("and Tuesday?", (), FIXED_NOW, KNOWN, TOOLS) == Reading("and Tuesday?")
+    assert read_after(Utterance("and Tuesday?", FIXED_NOW, context=KNOWN), (), TOOLS) == Reading("and Tuesday?")
 
 
 @pytest.mark.parametrize(
@@ -134,7 +135,7 @@ def test_only_naming_one_of_a_list_of_mails_reads_it(text: str) -> None:
     last = Episode(
         "m", Request("find mail", at), plan, None, None, (StepResult(0, "done", found),), Answer("2 mails", "done")
     )
-    read = read_after(text, (last,), FIXED_NOW, KNOWN, tools)
+    read = read_after(Utterance(text, FIXED_NOW, context=KNOWN), (last,), tools)
     assert (read.text, read.records) == ("read the mail", (Record("MailId", "INBOX/2", "the mail"),))
 
 
@@ -155,7 +156,7 @@ def after_mails(text: str, *ids: str) -> Reading:
     last = Episode(
         "m", Request("find mail", FIXED_NOW), plan, None, None, (StepResult(0, "done", found),), Answer("", "done")
     )
-    return read_after(text, (last,), FIXED_NOW + dt.timedelta(minutes=1), KNOWN, MAIL_TOOLS)
+    return read_after(Utterance(text, FIXED_NOW + dt.timedelta(minutes=1), context=KNOWN), (last,), MAIL_TOOLS)
 
 
 @pytest.mark.parametrize(
@@ -239,8 +240,14 @@ def test_a_question_goes_back_to_the_last_question() -> None:
         Answer("", "done"),
     )
     now = FIXED_NOW + dt.timedelta(minutes=2)
-    assert read_after("what about Tuesday?", (done, asked), now, KNOWN, TOOLS).text == "what do I have on Tuesday"
-    assert read_after("same on Tuesday", (done, asked), now, KNOWN, TOOLS).text == "cancel the gym on Tuesday"
+    assert (
+        read_after(Utterance("what about Tuesday?", now, context=KNOWN), (done, asked), TOOLS).text
+        == "what do I have on Tuesday"
+    )
+    assert (
+        read_after(Utterance("same on Tuesday", now, context=KNOWN), (done, asked), TOOLS).text
+        == "cancel the gym on Tuesday"
+    )
 
 
 MADE = TOOLS | {
@@ -262,7 +269,7 @@ def test_minutes_alone_keep_the_hour_of_what_was_made() -> None:
         ("make it quarter to", "move the dentist to 27 November 2026 at quarter to 5 pm"),
         ("make it half past nine", "move the dentist to 27 November 2026 at half past nine"),
     ):
-        assert read_after(text, (episode,), now, KNOWN, MADE).text == meant
+        assert read_after(Utterance(text, now, context=KNOWN), (episode,), MADE).text == meant
 
 
 def after_making(text: str, *tools: str, status: str = "done") -> Reading:
@@ -270,7 +277,7 @@ def after_making(text: str, *tools: str, status: str = "done") -> Reading:
     results = tuple(StepResult(k, status) for k in range(len(tools)))  # type: ignore[arg-type]
     last = Request("put dentist in my calendar tomorrow at 3pm", FIXED_NOW)
     episode = Episode("e", last, plan, None, None, results, Answer("", "done"))
-    return read_after(text, (episode,), FIXED_NOW + dt.timedelta(minutes=1), KNOWN, MADE)
+    return read_after(Utterance(text, FIXED_NOW + dt.timedelta(minutes=1), context=KNOWN), (episode,), MADE)
 
 
 @pytest.mark.parametrize(
@@ -325,7 +332,7 @@ def test_further_items_go_to_the_same_list(text: str, meant: str) -> None:
     plan = Plan((Step("add_to_list", {"items": ["sherry"]}),))
     last = Request("put sherry on the shopping list", FIXED_NOW)
     episode = Episode("e", last, plan, None, None, (StepResult(0, "done"),), Answer("", "done"))
-    assert read_after(text, (episode,), FIXED_NOW, KNOWN, LIST) == Reading(meant)
+    assert read_after(Utterance(text, FIXED_NOW, context=KNOWN), (episode,), LIST) == Reading(meant)
 
 
 @pytest.mark.parametrize(
@@ -340,7 +347,7 @@ def test_one_of_the_things_for_a_list_is_left_out(text: str, meant: str) -> None
     plan = Plan((Step("add_to_list", {"items": ["sherry", "crisps", "figs"]}),))
     last = Request("put sherry, crisps and figs on the shopping list", FIXED_NOW)
     episode = Episode("e", last, plan, None, None, (StepResult(0, "done"),), Answer("", "done"))
-    assert read_after(text, (episode,), FIXED_NOW, KNOWN, LIST).text == meant
+    assert read_after(Utterance(text, FIXED_NOW, context=KNOWN), (episode,), LIST).text == meant
 
 
 PLAY: Plain = [{"id": "p.ics", "title": "play", "start": "2026-12-11T17:30:00+01:00"}]
@@ -404,12 +411,12 @@ def test_what_is_no_revision_takes_nothing_back(text: str, tools: list[str], sta
 def test_a_revision_exchanges_the_words_that_begin_or_end_alike(last: str, text: str, meant: str) -> None:
     plan = Plan((Step("add_event", {"title": "gym"}),))
     episode = Episode("e", Request(last, FIXED_NOW), plan, None, None, (StepResult(0, "done"),), Answer("", "done"))
-    read = read_after(text, (episode,), FIXED_NOW + dt.timedelta(minutes=1), KNOWN, MADE)
+    read = read_after(Utterance(text, FIXED_NOW + dt.timedelta(minutes=1), context=KNOWN), (episode,), MADE)
     assert (read.text, read.revises) == (meant, "e" if meant != text else "")
 
 
 def said_from(text: str, start: str = "2026-12-08T09:40:00+01:00") -> str:
-    anchor = named_anchor(text, FIXED_NOW, KNOWN)
+    anchor = named_anchor(Utterance(text, FIXED_NOW, context=KNOWN))
     return f"{anchor.words}: {anchor.said_from(dt.datetime.fromisoformat(start))}" if anchor is not None else ""
 
 
@@ -468,7 +475,7 @@ def test_no_time_counts_from_a_thing_where_none_is_meant(text: str) -> None:
 
 
 def test_the_time_of_what_is_moved_is_no_part_of_its_name() -> None:
-    anchor = named_anchor("move lunch with Anna on Monday to 2 pm", FIXED_NOW, KNOWN)
+    anchor = named_anchor(Utterance("move lunch with Anna on Monday to 2 pm", FIXED_NOW, context=KNOWN))
     assert anchor is not None
     assert (anchor.words, anchor.start[:10], anchor.end[:10]) == ("lunch with Anna", "2026-11-23", "2026-11-24")
 
@@ -480,7 +487,7 @@ def test_the_day_of_several_times_is_exchanged_for_a_day_and_the_hours_for_hours
     tools = TOOLS | {"add_event": Spec("add_event", "", effect="change")}
 
     def revised(text: str) -> str:
-        return read_after(text, (last,), FIXED_NOW, KNOWN, tools).text
+        return read_after(Utterance(text, FIXED_NOW, context=KNOWN), (last,), tools).text
 
     assert revised("no 10 to 11") == "block Friday morning for tiling from 10:00 to 11:00"
     assert revised("actually Thursday").startswith("block Thursday")
@@ -504,11 +511,11 @@ def test_what_was_pointed_at_stays_meant_in_what_is_made_from_the_request() -> N
         ("again", pointed),
         ("no, with Ben", pointed[:1]),
     ):
-        assert read_after(text, (episode,), FIXED_NOW, KNOWN, TOOLS).records == kept, text
+        assert read_after(Utterance(text, FIXED_NOW, context=KNOWN), (episode,), TOOLS).records == kept, text
     asked = Refusal("needs", "when?", missing=("move_event.start",))
     last = Request("move the event", FIXED_NOW, records=pointed)
     episode = Episode("e", last, None, asked, None, (), Answer("", "needs"))
-    assert read_after("Saturday", (episode,), FIXED_NOW, KNOWN, TOOLS).records == pointed[:1]
+    assert read_after(Utterance("Saturday", FIXED_NOW, context=KNOWN), (episode,), TOOLS).records == pointed[:1]
 
 
 def test_a_picked_name_stands_where_its_words_stood_and_nowhere_else() -> None:

@@ -19,14 +19,9 @@ from dataclasses import dataclass, replace
 
 from hearth import patterns as re
 from hearth.formats.plan_validation import only_reads
-from hearth.language.temporal.time_words import WEEKDAYS
-from hearth.language.text.normalize import BY_ID
-from hearth.language.text.tokens import NUMBER_WORDS, Slot, listed
-from hearth.language.values.slots import find_slots
-from hearth.planning.dialogue.fallbacks.memory_fallback import REMEMBER, SEARCH, corrected
-from hearth.planning.dialogue.questions.choices import PLACES, chosen
-from hearth.planning.dialogue.questions.question_answers import answered, begins_like_request, with_mark_first
-from hearth.planning.dialogue.references.relative_anchors import (
+from hearth.language.discourse.choices import PLACES, chosen
+from hearth.language.discourse.question_answers import answered, begins_like_request, with_mark_first
+from hearth.language.discourse.relative_anchors import (
     anchored,
     moment_shown,
     names_a_day,
@@ -34,8 +29,13 @@ from hearth.planning.dialogue.references.relative_anchors import (
     on_its_day,
     says_no_half,
 )
+from hearth.language.reading import Utterance
+from hearth.language.temporal.time_words import WEEKDAYS
+from hearth.language.text.normalize import BY_ID
+from hearth.language.text.tokens import NUMBER_WORDS, Slot, listed
 from hearth.types import Argument, Context, Episode, Plain, Plan, Record, Ref, Refusal, Request, Step, ToolSpec
 
+_OF_MEMORY = frozenset({"search_memory", "remember"})
 WITHIN = dt.timedelta(minutes=15)
 """A request later than this is read by itself."""
 _FILLERS = (
@@ -134,16 +134,16 @@ class Reading:
     """It answers a question with what may as well be a request of its own: "turn the volume up"."""
 
 
-def read_after(
-    text: str, recent: Sequence[Episode], now: dt.datetime, context: Context, tools: Mapping[str, ToolSpec]
-) -> Reading:
-    """Read `text` after `recent` episodes, newest first; unchanged when nothing in it refers back.
+def read_after(utterance: Utterance, recent: Sequence[Episode], tools: Mapping[str, ToolSpec]) -> Reading:
+    """Read an utterance after `recent` episodes, newest first; unchanged when nothing in it refers back.
 
     "What about Friday?" refers to the last request that only looked something up, everything else to the very last.
     After the press of a button only that can be taken back.
     """
+    text, now, context = utterance.text, utterance.now, utterance.context
+    recent = [replace(one, request=Utterance.of(one.request, context)) for one in recent]  # each is read once
     said = next((one for one in recent if not one.request.is_pressed), None)
-    if said is not None and (whole := answered(text, said, now, context)):
+    if said is not None and (whole := answered(utterance, said)):
         return Reading(whole, _still_meant(said.request, whole), may_be_order=begins_like_request(text))
     if said is not None and (choice := chosen(text, said, now, tools)) is not None:
         return Reading(said.request.text, (*said.request.records, choice))
@@ -157,18 +157,16 @@ def read_after(
         return Reading(text)  # nothing was said that this could go on from
     if _AGAIN.fullmatch(text):
         return Reading(last.request.text, last.request.records)
-    marked = with_mark_first(text)
-    reading = _revised(marked, last, changed, now, context, tools)
-    reading = reading or _gone_on(marked, last, recent, now, context, tools)
-    return reading or _referring(text, last, now, context, tools)
+    marked = utterance.saying(with_mark_first(text))
+    reading = _revised(marked, last, changed, tools) or _gone_on(marked, last, recent, tools)
+    return reading or _referring(utterance, last, tools)
 
 
-def _revised(
-    text: str, last: Episode, changed: str, now: dt.datetime, context: Context, tools: Mapping[str, ToolSpec]
-) -> Reading | None:
+def _revised(utterance: Utterance, last: Episode, changed: str, tools: Mapping[str, ToolSpec]) -> Reading | None:
     """Read what is said in the place of the last request, or only completes its time."""
+    text = utterance.text
     steps = last.plan.steps if last.plan is not None else ()
-    if {step.tool for step in steps} <= {SEARCH, REMEMBER}:
+    if {step.tool for step in steps} <= _OF_MEMORY:
         right = corrected(last.request.text, text)
         return Reading(right) if right is not None else None
     if not changed:
@@ -177,15 +175,38 @@ def _revised(
         hour = at.hour + (minutes["way"].lower() == "to")
         text = f"{text[: minutes.start()]}{minutes[0].strip()} {hour % 12 or 12} {'am' if hour < 12 else 'pm'}"
     ellipsis = _ELLIPSIS.fullmatch(text)
-    if completed := _completed(last.request, text, now, context):
+    if completed := _completed(last.request, utterance.saying(text)):
         return Reading(completed, _still_meant(last.request, completed), changed)
     if ellipsis is None or not _REVISES.match(text):
         return None
     rest = _SAME_TIME.sub("", ellipsis["rest"])
-    other = _filled(last.request, rest, now, context) or _as_another_kind(last, rest, context, tools)
+    other = _filled(last.request, utterance.saying(rest)) or _as_another_kind(last, rest, utterance.context, tools)
     other = other or _with_fewer_items(last, rest)
-    other = other or _exchanged(last.request.text, rest) or _in_its_text(last, rest, now, context)
+    other = other or _exchanged(last.request.text, rest) or _in_its_text(last, utterance.saying(rest))
     return Reading(other, _still_meant(last.request, other), changed) if other else None
+
+
+_CORRECTS = re.compile(
+    r"\s*(?:no|nope|wrong|not quite|that's wrong|that is wrong|actually)\b[\s,.!:;–-]*(?:no\b[\s,]*)?"
+    r"(?:it|that|he|she|they|those|these)(?:'s|’s|'re|’re| is| are)\s+(?P<value>(?!not\b|wrong\b|right\b).+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_THING_ASKED = re.compile(
+    r"\s*(?:what|who|where|when|which)(?:'s|’s|'re| is| are)\s+(?P<thing>(?:my|our|the|[\w-]+['’]s)\b.+?)[\s?.!]*",
+    re.IGNORECASE,
+)
+_THING_SAID = re.compile(
+    r"\s*(?:(?:remember|note) (?:that )?)?(?P<thing>(?:my|our|the|[\w-]+['’]s)\b.+?) (?:is|are) .+", re.IGNORECASE
+)
+
+
+def corrected(said_before: str, text: str) -> str | None:
+    """Rephrase "no, it's 48 now" after "what is my locker number" as "my locker number is 48 now"; None when nothing is
+    corrected, or it is not clear what.
+    """
+    found = _CORRECTS.fullmatch(text)
+    thing = _THING_ASKED.fullmatch(said_before) or _THING_SAID.fullmatch(said_before)
+    return f"{thing['thing']} is {found['value'].strip()}" if found and thing else None
 
 
 def _still_meant(request: Request, text: str) -> tuple[Record, ...]:
@@ -195,49 +216,45 @@ def _still_meant(request: Request, text: str) -> tuple[Record, ...]:
 
 
 def _gone_on(
-    text: str,
-    last: Episode,
-    recent: Sequence[Episode],
-    now: dt.datetime,
-    context: Context,
-    tools: Mapping[str, ToolSpec],
+    utterance: Utterance, last: Episode, recent: Sequence[Episode], tools: Mapping[str, ToolSpec]
 ) -> Reading | None:
     """Read what is asked beside the last request: "and Friday?", "and crisps"."""
+    text = utterance.text
     ellipsis = _ELLIPSIS.fullmatch(text)
     if ellipsis is None:
         return None
     asked = last
     if _ASKS.match(text):
         asked = next((e for e in recent if e.plan is not None and only_reads(e.plan, tools)), last)
-    if (full := _filled(asked.request, ellipsis["rest"], now, context)) is not None:
+    if (full := _filled(asked.request, utterance.saying(ellipsis["rest"]))) is not None:
         return Reading(full, _still_meant(asked.request, full))
-    if other := _as_another_kind(last, ellipsis["rest"], context, tools):
+    if other := _as_another_kind(last, ellipsis["rest"], utterance.context, tools):
         return Reading(other)
     if _ADDS.match(text) and (other := _as_further_items(last, ellipsis["rest"], tools)):
         return Reading(other)
     return None
 
 
-def _referring(text: str, last: Episode, now: dt.datetime, context: Context, tools: Mapping[str, ToolSpec]) -> Reading:
+def _referring(utterance: Utterance, last: Episode, tools: Mapping[str, ToolSpec]) -> Reading:
     """Read a request of its own that refers back: by a time that counts on, a pronoun, a place in the last answer."""
-    if counted := anchored(text, last, find_slots(text, now, context)):
-        return _picked(counted, last, now, context, tools)
-    person = _only_person(last.request, context)
+    if counted := anchored(utterance, last):
+        return _picked(utterance.saying(counted), last, tools)
+    text = utterance.text
+    person = _only_person(Utterance.of(last.request, utterance.context))
     match = _PERSON.search(text)
     meant: tuple[Record, ...] = ()
-    if person and match and (_TOLD_WHOM.fullmatch(text[: match.start()]) or not _names_somebody(text, now, context)):
+    if person and match and (_TOLD_WHOM.fullmatch(text[: match.start()]) or not _names_somebody(utterance)):
         meant = _still_meant(last.request, person)
         text = text[: match.start()] + _in_place(text, match, person) + text[match.end() :]
         text = re.sub(r"^\s*(?:and|also|n|plus)\s+", "", text, flags=re.IGNORECASE)
-    read = _picked(text, last, now, context, tools)
+    read = _picked(utterance.saying(text), last, tools)
     return replace(read, records=(*meant, *read.records))
 
 
-def _completed(last: Request, text: str, now: dt.datetime, context: Context) -> str:
+def _completed(last: Request, utterance: Utterance) -> str:
     """Return the last request with how often, or at what time of the day, where only that is said: "every week"."""
-    said = text.strip(" .!?")
-    news = find_slots(said, now, context)
-    olds = [slot for slot in find_slots(last.text, last.now, context) if slot.kind == "time"]
+    said = utterance.text.strip(" .!?")
+    news, olds = utterance.saying(said).mentions, Utterance.of(last, utterance.context).times
     if len(news) != 1 or news[0].kind != "time" or news[0].cue_start > 0 or news[0].end < len(said) or not olds:
         return ""
     new, old = news[0], olds[-1]
@@ -263,11 +280,11 @@ _SAME_TIME = re.compile(r"[\s,]*\b(?:(?:but|and)\s+)?(?:at\s+)?(?:the\s+)?same\s
 _MOST_WORDS_MEANT = 4
 
 
-def _in_its_text(last: Episode, rest: str, now: dt.datetime, context: Context) -> str:
+def _in_its_text(last: Episode, rest: Utterance) -> str:
     """Return the last request with the thing at the end of its text exchanged: "I meant the library" for "the bank"."""
-    words = rest.strip(" .!?").split()
+    words = rest.text.strip(" .!?").split()
     is_other = not words or words[0].lower() in _DEEDS | _GIVING | _OTHER_DEEDS or len(words) > _MOST_WORDS_MEANT
-    if is_other or find_slots(rest, now, context) or last.plan is None:
+    if is_other or rest.mentions or last.plan is None:
         return ""
     said = last.request.text
     texts = [value for step in last.plan.steps for value in step.arguments.values() if isinstance(value, str)]
@@ -302,9 +319,9 @@ def _as_another_kind(last: Episode, rest: str, context: Context, tools: Mapping[
     made = next((step for step in reversed(last.plan.steps) if step.tool.startswith("add_")), None)
     if made is None or made.tool == f"add_{noun}":
         return ""
-    said, slots = last.request.text, find_slots(last.request.text, last.request.now, context)
+    said, slots = last.request.text, Utterance.of(last.request, context).times
     texts = [value for value in made.arguments.values() if isinstance(value, str) and value and value in said]
-    times = [f"{slot.cue} {slot.text}".strip() for slot in slots if slot.kind == "time"]
+    times = [f"{slot.cue} {slot.text}".strip() for slot in slots]
     return " ".join([f"add a {noun} {max(texts, key=len)}", *times]) if texts else ""
 
 
@@ -399,14 +416,15 @@ def _exchanged(said: str, rest: str) -> str:
 # ── Ellipsis ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _filled(last: Request, rest: str, now: dt.datetime, context: Context) -> str | None:
-    """Replace values of the last request with those of `rest`; None when `rest` says something else."""
-    if (later := _counted_on(last, rest, context)) is not None:
+def _filled(last: Request, utterance: Utterance) -> str | None:
+    """Replace values of the last request with those said now; None when these say something else."""
+    rest, then = utterance.text, Utterance.of(last, utterance.context)
+    if (later := _counted_on(then, rest)) is not None:
         return later
-    olds = find_slots(last.text, last.now, context)
+    olds = then.mentions
     slots: Sequence[Slot] = ()
     for form in _forms(rest, olds):
-        slots = find_slots(form, now, context)
+        slots = utterance.saying(form).mentions
         is_whole = slots and not re.sub(r"[\s,]|\band\b", "", _CUE.sub("", _without(form, slots)))
         if is_whole and (form == rest or all(any(_is_alike(old, slot) for old in olds) for slot in slots)):
             break
@@ -414,7 +432,7 @@ def _filled(last: Request, rest: str, now: dt.datetime, context: Context) -> str
         return None
     text = last.text
     for slot in slots:
-        before = [old for old in find_slots(text, last.now, context) if _is_alike(old, slot)]
+        before = [old for old in then.saying(text).mentions if _is_alike(old, slot)]
         if before:
             old = _said_alike(before, slot)
             start = old.cue_start if old.kind == "time" and _NEEDS_NO_CUE.match(slot.text) else old.start
@@ -453,13 +471,11 @@ _AFTER_IT = re.compile(
 )
 
 
-def _counted_on(last: Request, rest: str, context: Context) -> str | None:
+def _counted_on(last: Utterance, rest: str) -> str | None:
     """Return the last request with its day counted on: "and the Friday after", "the day after"."""
     match = _AFTER_IT.fullmatch(rest)
     what = (match["what"] or match["next"]).lower() if match is not None else ""
-    days = [
-        slot for slot in find_slots(last.text, last.now, context) if slot.kind == "time" and "datetime" in slot.views
-    ]
+    days = [slot for slot in last.times if "datetime" in slot.views]
     if not days or (what not in WEEKDAYS and what not in ("day", "week", "weekend")):
         return None
     old = days[-1]
@@ -592,14 +608,13 @@ def _nearest_weekday(new: Slot, moment: str) -> str:
 # ── People ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _only_person(last: Request, context: Context) -> str:
-    slots = find_slots(last.text, last.now, context)
-    names = {str(slot.views.get("name", slot.text)) for slot in slots if slot.kind in ("person", "unknown_person")}
+def _only_person(last: Utterance) -> str:
+    names = {str(slot.views.get("name", slot.text)) for slot in last.slots if slot.kind in ("person", "unknown_person")}
     return names.pop() if len(names) == 1 else ""
 
 
-def _names_somebody(text: str, now: dt.datetime, context: Context) -> bool:
-    return any(slot.kind in ("person", "unknown_person", "email") for slot in find_slots(text, now, context))
+def _names_somebody(utterance: Utterance) -> bool:
+    return any(slot.kind in ("person", "unknown_person", "email") for slot in utterance.slots)
 
 
 def _in_place(text: str, match: re.Match[str], person: str) -> str:
@@ -650,8 +665,9 @@ def _named_so(text: str, match: re.Match[str], noun: str, tools: Mapping[str, To
     return f"{before}the {noun}{after}"
 
 
-def _picked(text: str, last: Episode, now: dt.datetime, context: Context, tools: Mapping[str, ToolSpec]) -> Reading:
+def _picked(utterance: Utterance, last: Episode, tools: Mapping[str, ToolSpec]) -> Reading:
     """Pick a record of the last answer, by its place or as the only one."""
+    text = utterance.text
     shown = _shown(last, tools)
     match = _it_meant(text)
     if shown is not None and shown[1] == "MailId" and len(shown[0]) == 1 and _REPLIES.match(text) is not None:
@@ -671,7 +687,7 @@ def _picked(text: str, last: Episode, now: dt.datetime, context: Context, tools:
         return Reading(text)
     noun = "file" if kind == "FilePath" else kind.removesuffix("Id").lower()
     said = _named_so(text, match, noun, tools)
-    said = on_its_day(said, records[place], find_slots(said, now, context))
+    said = on_its_day(utterance.saying(said), records[place])
     id = records[place].get(field)
     return Reading(said, (Record(kind, id, f"the {noun}"),)) if isinstance(id, str) else Reading(text)
 

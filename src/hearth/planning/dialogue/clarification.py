@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 
 from hearth.formats.plan_validation import canonical
-from hearth.language.text.tokens import Slot
-from hearth.language.values.slots import find_slots
-from hearth.types import Context, Plan, Ref, Refusal, Request, ToolSpec
+from hearth.language.reading import Utterance
+from hearth.types import Plan, Ref, Refusal, ToolSpec
 
 _QUESTIONS = {
     "datetime": "When?",
@@ -42,25 +40,14 @@ def question_about(missing: Sequence[tuple[str, str]], tools: Mapping[str, ToolS
     return f"{' '.join(dict.fromkeys(questions))} I need to know that to {_in_words(missing[0][0])}."
 
 
-_OR = re.compile(r"\s*,?\s*\bor\s+(?:(?:at|on|for|to)\s+)?", re.IGNORECASE)
-
-
-def alternatives(text: str, slots: Sequence[Slot]) -> tuple[Slot, Slot] | None:
-    """Return two values of one kind between which a request leaves the choice: "at 5 or 6"."""
-    pairs = (pair for pair in pairwise(slots) if _OR.fullmatch(text[pair[0].end : pair[1].start]))
-    return next(((one, other) for one, other in pairs if one.kind == other.kind), None)
-
-
-def either_asked(
-    request: Request, found: Plan | Refusal, context: Context, tools: Mapping[str, ToolSpec]
-) -> Refusal | None:
+def either_asked(request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Refusal | None:
     """Return the question which of two values is meant, where a change would take one: "set the heating to 21 or 23".
 
     None where `found` takes neither: a text may hold both.
     """
     if isinstance(found, Refusal) or " or " not in request.text.lower():
         return None
-    pair = alternatives(request.text, find_slots(request.text, request.now, context))
+    pair = request.alternatives
     if pair is None:
         return None
     values = {value for slot in pair for value in slot.views.values() if not isinstance(value, list | dict | bool)}
@@ -76,12 +63,12 @@ _REPEAT = "repeat"
 _UNITS = {"daily": "days", "weekly": "weeks", "monthly": "months", "yearly": "years"}
 
 
-def nearest_rhythm(request: Request, found: Plan | Refusal, context: Context, tools: Mapping[str, ToolSpec]) -> str:
+def nearest_rhythm(request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> str:
     """Return why nothing was planned for a rhythm that no tool keeps, with the nearest; empty for any other reason."""
     if isinstance(found, Plan) or found.kind != "out_of_scope":
         return ""
     enums = [p.enum for spec in tools.values() for p in spec.parameters if p.name == _REPEAT and p.enum]
-    for slot in find_slots(request.text, request.now, context):
+    for slot in request.slots:
         every, units = slot.views.get("repeat_every"), _UNITS.get(str(slot.views.get(_REPEAT)))
         if not isinstance(every, int) or units is None or not enums or f"every {every} {units}" in enums[0]:
             continue

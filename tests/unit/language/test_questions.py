@@ -1,10 +1,10 @@
-"""python -m pytest tests/unit/memory/test_memory_questions.py"""
+"""python -m pytest tests/unit/language/test_questions.py"""
 
 from __future__ import annotations
 
 import pytest
 
-from hearth.memory.answers.questions import Believed, SaidBy, asked_of, believed_then, declares, said_by
+from hearth.language.acts.questions import Believed, SaidBy, asked_of, believed_then, declares, said_by
 
 
 @pytest.mark.parametrize(
