@@ -34,6 +34,11 @@ MAX_PASSAGES = 400
 MAX_ATTACHMENTS = 10
 MAX_HEADING_CHARS = 120
 """Most characters of a document's first heading that are its title."""
+_OWN = {"calendar": "ics", "reminders": "ics", "contacts": "vcf"}
+"""What is read in a folder as it lies there."""
+_BROUGHT_IN = {"mbox": "a mailbox", "eml": "a mail", "emlx": "a mail", "ics": "a calendar", "vcf": "cards"}
+_BROUGHT_IN |= {"zip": "a packed file", "jsonl": "a chat"}
+"""Forms that an import makes records of, wherever in the home they are dropped."""
 _LEFT_OUT = NOT_SEARCHED - {SENT}
 _MAIL = re.compile(r"mail/(?:\.(?P<folder>[^/]+)/)?(?:cur|new)/(?P<name>[^/.][^/]*)")
 _TOP = re.compile(r"\A(?:---\n.*?\n---\n)?\s*([^\n]*)(?:\n|\Z)", re.DOTALL)
@@ -45,15 +50,26 @@ _MONTHS = "January February March April May June July August September October N
 def is_indexed(path: str) -> bool:
     """Return whether the file at a path is one whose passages are kept."""
     folder, _, rest = path.partition("/")
+    ending = path.rpartition(".")[2].lower()
     if folder == "mail":
         place = _MAIL.fullmatch(path)
-        return place is not None and place["folder"] not in _LEFT_OUT
+        if place is None:  # dropped beside the folders of mail: to be brought in
+            return "/" not in rest and ending in _BROUGHT_IN
+        return place["folder"] not in _LEFT_OUT
     if not rest or any(part.startswith(".") for part in path.split("/")):
         return False
-    ending = path.rpartition(".")[2].lower()
-    return {"calendar": ending == "ics", "reminders": ending == "ics", "contacts": ending == "vcf"}.get(
-        folder, folder in ("notes", "documents")
-    )
+    return ending in _BROUGHT_IN or (_OWN[folder] == ending if folder in _OWN else folder in ("notes", "documents"))
+
+
+def _brought_in(path: str) -> str:
+    """Return what a file is, if it is of a form that an import makes records of; empty for any other."""
+    return _BROUGHT_IN.get(path.rpartition(".")[2].lower(), "")
+
+
+def _is_own(path: str) -> bool:
+    """Return whether a file lies where its form is read as it is: a mail in its folder, an event in the calendar."""
+    folder, ending = path.partition("/")[0], path.rpartition(".")[2].lower()
+    return _MAIL.fullmatch(path) is not None or _OWN.get(folder) == ending
 
 
 def passages_in(path: str, workspace: Workspace, zone: dt.tzinfo | None) -> Iterator[NewPassage]:
@@ -68,6 +84,8 @@ def passages_in(path: str, workspace: Workspace, zone: dt.tzinfo | None) -> Iter
     most = MAX_DOCUMENT_BYTES if folder == "documents" else MAX_FILE_BYTES
     if stat.size_bytes > most:
         raise Unreadable(f"it has {stat.size_bytes / 1e6:.1f} MB; at most {most / 1e6:.0f} MB are read")
+    if (what := _brought_in(path)) and not _is_own(path):
+        raise Unreadable(f"{what}; bring it in with `hearth import`")
     for n, passage in enumerate(_READERS[folder](path, workspace.read(path), stat.modified.astimezone(zone))):
         if n >= MAX_PASSAGES:
             return

@@ -51,7 +51,11 @@ def read_newcomer_questions(who: str) -> list[NewcomerQuestion]:
 
 def write_newcomer_home(who: str, home: Path) -> dt.datetime:
     """Write the home of one of `NEWCOMERS` into a folder; return the moment at which it is asked."""
-    content = json.loads((files(__package__) / f"{who}.json").read_text(encoding="utf-8"))
+    return write_home(json.loads((files(__package__) / f"{who}.json").read_text(encoding="utf-8")), home)
+
+
+def write_home(content: Entry, home: Path) -> dt.datetime:
+    """Write a home of the form of this folder's files; return the moment at which it is asked."""
     owner, zone = content["owner"], ZoneInfo(content["owner"]["time_zone"])
     _write(home / "hearth.toml", "[owner]\n" + "".join(f'{key} = "{value}"\n' for key, value in owner.items()))
     root = home / "owner"
