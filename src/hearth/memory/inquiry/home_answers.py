@@ -42,7 +42,7 @@ from hearth.protocols import CallContext, Encoder, HomeAnswer, Workspace
 from hearth.storage.database import Store
 
 Naming: TypeAlias = Literal["not", "partly", "wholly"]
-READING_VERSION = 3
+READING_VERSION = 4
 """Raise it with every change to how files become passages: all are read again."""
 MOST_WAITING_S = 20.0
 """How long a question waits for files that were never read; what is left is read before the next one."""
