@@ -141,16 +141,23 @@ def _document(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassa
 
 def _document_of(record: str, kind: str, path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage]:
     text = text_of(path, raw)
+    name = path.rpartition("/")[2].rpartition(".")[0].replace("-", " ").replace("_", " ").strip()
     top = _TOP.match(text)
-    title = heading_of(top[1]) if top else ""
-    if not 0 < len(title) <= MAX_HEADING_CHARS:
+    heading = heading_of(top[1]) if top else ""
+    if not 0 < len(heading) <= MAX_HEADING_CHARS:
         top = _FIRST_LINE.match(text)
-        name = path.rpartition("/")[2].rpartition(".")[0].replace("-", " ").replace("_", " ")
-        title = top[1].strip() if top else name
-        if path.casefold().endswith(".xlsx"):  # its first line is the name of a sheet
-            title = name if _UNNAMED_SHEET.fullmatch(title) or title in name else f"{name}, {title}"
+        heading = top[1].strip() if top and not _UNNAMED_SHEET.fullmatch(top[1].strip()) else ""
+    title = _title_of(name, heading)
     for cut in _cut(text[top.end() :] if top else text):
         yield NewPassage(record, kind, "file", title, "", modified, cut)
+
+
+def _title_of(name: str, heading: str) -> str:
+    """Return what a text is called: by its file, and by its heading where that says more."""
+    named, headed = (set(re.findall(r"[^\W\d_]+", said.casefold())) for said in (name, heading))
+    if not headed or headed <= named:
+        return name if not headed or len(named) > len(headed) else heading
+    return heading if named <= headed else f"{name}, {heading}"
 
 
 def _events(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage]:

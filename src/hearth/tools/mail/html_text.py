@@ -1,9 +1,9 @@
 """Extract plain text from an HTML mail in linear time, whatever the mail holds.
 
 Uses an own scanner: the standard library's parser takes quadratic time on tags that never close, and mails come from
-strangers. Covered: blocks and lists as lines; a table's rows as lines of cells apart by ` | `, or as `label: value` where
-a cell says what the next one is; links as `words (address)`; scripts, styles, comments and what
-the mail hides from view are left out. Not covered: layout, pictures (their `alt` text is kept), frames.
+strangers. Covered: blocks and lists as lines; a table's rows as lines of cells apart by ` | `, or as `label: value`
+where a cell says what the next one is; links as `words (address)`; scripts, styles, comments and what the mail hides
+from view are left out. Not covered: layout, pictures (their `alt` text is kept), frames.
 """
 
 from __future__ import annotations
