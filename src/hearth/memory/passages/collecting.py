@@ -25,7 +25,7 @@ from hearth.tools.mail.maildir import NOT_SEARCHED, SENT
 from hearth.tools.mail.mime import Attachment, read_head
 from hearth.tools.pim import ical
 from hearth.tools.pim.calendar_events import Entry, entry_of
-from hearth.tools.pim.cards import Card, card_of
+from hearth.tools.pim.cards import Birth, Card, card_of
 from hearth.tools.pim.servers.subscriptions import is_subscribed
 
 MAX_FILE_BYTES = 25_000_000
@@ -195,8 +195,7 @@ def _cards(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage]
 
 def card_text(card: Card) -> str:
     """Write a card as a passage: one line for each thing it says."""
-    birth = card.birth
-    born = "" if birth is None else f"{birth.day} {_MONTHS[birth.month - 1]}{f' {birth.year}' if birth.year else ''}"
+    born = said_birth(card.birth) if card.birth is not None else ""
     said = {
         "also called": ", ".join(card.nicknames),
         "e-mail": card.email,
@@ -209,6 +208,11 @@ def card_text(card: Card) -> str:
         "notes": card.notes[:2000],
     }
     return "\n".join([card.name, *(f"{name}: {value}" for name, value in said.items() if value)])
+
+
+def said_birth(birth: Birth) -> str:
+    """Write a birthday, with its year where that is known: `3 December 2015`."""
+    return f"{birth.day} {_MONTHS[birth.month - 1]}{f' {birth.year}' if birth.year else ''}"
 
 
 def _reminders(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage]:

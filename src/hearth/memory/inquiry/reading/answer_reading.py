@@ -93,8 +93,9 @@ _NEEDED = tuple(
         (
             r"how much (?:did|does|do|is|are|was|were|will|money)\b|what.*\b(?:cost|price|total|amount|fee|salary)\b"
             r"|what (?:do|does|did) (?:i|we) (?:still )?owe\b",
-            rf"\A(?!.*(?:{_DAYS}))(?:.*(?<![A-Za-z\d]){_NO_MEASURE}|.*\bfree\b)",
+            rf"\A(?!.*(?:{_DAYS}))(?:.*(?<![A-Za-z\d])(?!(?:19|20)\d\d(?!\d|[.,]\d)){_NO_MEASURE}|.*\bfree\b)",
         ),
+        (r"(?:what|which)\b(?=.*\brates?\b).*\b(?:interest|mortgage|loan|savings?|fixed|tax|vat)\b", _SHARE),
         (r"(?:what|which) (?:share|percentage|per ?cent|proportion)\b", _SHARE),
         (r"how many\b", rf"\A(?!.*(?:{_DAYS}))(?:.*(?:{_NUMBERS}))"),
         (
@@ -221,6 +222,7 @@ _ON_A_MATTER = re.compile(
 )
 """Asks what somebody said on a matter, which the sentence that answers names."""
 _TIMED = frozenset({"event", "reminder"})
+_ENUMERATION = re.compile(r"(?:, (?:and )?[^,.;:!?\n|]{1,40}| and [^,.;:!?\n|]{1,40})+(?=[.;]?(?:\n|\Z))")
 _AT_HOURS = re.compile(r" (?:from|at) \d\d:\d\d(?: to \d\d:\d\d)?")
 _WHOLE_SAID = re.compile(
     r"\s*what\b.*\b(?:wear|worn|bring|pack)\b|\s*what\b.*\b(?:decided?|agreed?|say|said) (?:about|on)\b", re.IGNORECASE
@@ -495,6 +497,8 @@ def _told_whole(question: str, passage: Passage, start: int, end: int) -> tuple[
             cut = text.find("\n", start) if passage.kind == "note" else -1  # each line of a note is a matter of its own
             last = min(found.end(), cut) if cut > 0 else found.end()
             return max(found.start() + blanks, len(text) - len(passage.text)), last
+    if asks_deed(question) and "," in text[start:end] and (rest := _ENUMERATION.match(text, end)) is not None:
+        return start, rest.end()  # "microscope, mittens" of "microscope, mittens, a xylophone"
     if passage.kind in _TIMED and re.match(r"\s*when\b", question, re.IGNORECASE):
         hours = _AT_HOURS.match(text, end)
         return start, hours.end() if hours else end
