@@ -231,10 +231,10 @@ def _series_of(best: Reading, readings: Sequence[Reading]) -> list[Reading]:
 
 def _is_like(one: Reading, best: Reading) -> bool:
     a, b = one.candidate.passage, best.candidate.passage
-    return (a.kind, _series(a.title), a.person) == (b.kind, _series(b.title), b.person)
+    return (a.kind, series_of_title(a.title), a.person) == (b.kind, series_of_title(b.title), b.person)
 
 
-def _series(title: str) -> str:
+def series_of_title(title: str) -> str:
     """Return what the titles of records that come again have in common: no month, no number."""
     return " ".join(_OF_ONE.sub(" ", title).casefold().split())
 

@@ -21,6 +21,7 @@ from typing import Literal, TypeAlias
 
 from hearth.errors import NotFound, StoreError, ToolError
 from hearth.language.text.tokens import listed
+from hearth.memory.inquiry.amount_changes import changed_by
 from hearth.memory.inquiry.answer_telling import SAID_ABOUT, answer_of, sentence_of, witness_of
 from hearth.memory.inquiry.date_answers import answer_from_dates, asked_of_dates
 from hearth.memory.inquiry.joint_amounts import joint_answer
@@ -161,7 +162,7 @@ class HomeAnswers:
         if (both := self._answer_both(question, call)) is not None:
             return both
         computed = answer_from_dates(question, call) or answer_from_records(question, self.passages, call)
-        computed = computed or card_answer(question, call)
+        computed = computed or changed_by(question, self.passages) or card_answer(question, call)
         found = computed or self._days_until(question, call) or self._read_answer(question, call)
         joined = joined_answer(question, self.passages, call) if found.chance < _LEAST_ALONE else None
         return joined or found

@@ -31,6 +31,7 @@ _JOINED = 0.65
 _MOST_READ = 40
 _ANYBODY = frozenset(map(key_of, listed("man woman guy lady chap bloke person people company firm shop place")))
 _KINDS = ("note", "mail", "document", "event", "reminder")
+_OWN = frozenset(("my", "our", "the", "a", "an"))
 _CLAUSE = re.compile(r"[^,;.\n]+")
 _OF_SOMEBODY = re.compile(r"([^\W\d_]+)['’]s\b")
 _ASKED_FIELDS = {
@@ -148,9 +149,7 @@ def _descriptions(card: Card) -> Iterator[str]:
 
 def _describes(clause: str, wanted: set[str], whose: set[str]) -> bool:
     """Return whether a clause is what words say somebody is, with nothing but an adjective more: "family doctor"."""
-    words = [
-        word for word in re.findall(r"[^\W\d_]+", re.sub(r"['’]s\b", "", clause.casefold())) if word not in STOP_WORDS
-    ]
+    words = [w for w in re.findall(r"[^\W\d_]+", re.sub(r"[^\W\d_]+['’]s\b", "", clause.casefold())) if w not in _OWN]
     keys = [key_of(word) for word in words]
     of = {name.casefold() for name in _OF_SOMEBODY.findall(clause)}
     return bool(keys) and wanted <= set(keys) and keys[-1] in wanted and len(keys) - len(wanted) <= 1 and of <= whose

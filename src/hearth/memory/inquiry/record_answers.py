@@ -40,7 +40,20 @@ from hearth.tools.pim.cards import read_cards
 from hearth.types import Context
 
 Operation = Literal[
-    "clash", "sum", "mean", "most", "least", "count", "column", "held", "undone", "waiting", "wanted", "due", "table"
+    "birthdays",
+    "clash",
+    "sum",
+    "mean",
+    "most",
+    "least",
+    "count",
+    "column",
+    "held",
+    "undone",
+    "waiting",
+    "wanted",
+    "due",
+    "table",
 ]
 N_ROWS = 12
 """Most rows that an answer shows."""
@@ -79,6 +92,10 @@ _TOTAL_OF = re.compile(
     re.I,
 )
 """Asks for the whole of what a table may have a column of: "total miles sailed this year"."""
+_BIRTHDAYS = re.compile(
+    r"\s*(?:who|whose|which|any)\b(?!.*\b(?:when|how)\b).*\bbirthdays?\b(?!.*\bnext\b\s*[?.!]*\Z)", re.I
+)
+_SOON = dt.timedelta(days=60)
 _IS_PAST = re.compile(r"\b(?:did|have|had|has|was|were)\b", re.I)
 _LONG = dt.timedelta(days=7300)
 _PASSED = re.compile(r"(?:been|passed|gone|elapsed|left|till|until|til|since|before|after|ago)\b", re.I)
@@ -190,6 +207,8 @@ def asked_of_records(question: str) -> Asked | None:
         return Asked("due", due["who"])
     if counted := _COUNT.match(question):
         return Asked("count", matter, counted["what"].casefold())
+    if _BIRTHDAYS.match(question):
+        return Asked("birthdays", "")
     if undone := _UNDONE.match(question):
         return Asked("undone", matter_of(undone["what"]), undone["done"].casefold())
     if (column := _column_asked(question)) is not None:
@@ -219,8 +238,8 @@ def _column_asked(question: str) -> Asked | None:
 def _without_times(matter: str, question: str, call: CallContext) -> str:
     """Return the words of a matter that are in no time that the question names."""
     slots = find_slots(question, call.now, Context())
-    timed = " ".join(question[slot.start : slot.end] for slot in slots if slot.kind == "time").casefold().split()
-    return " ".join(word for word in matter.split() if word.casefold() not in timed)
+    timed = " ".join(f"{slot.cue} {question[slot.start : slot.end]}" for slot in slots if slot.kind == "time")
+    return " ".join(word for word in matter.split() if word.casefold() not in timed.casefold().split())
 
 
 def matter_of(text: str) -> str:
@@ -244,6 +263,9 @@ def answer_from_records(question: str, passages: PassageStore, call: CallContext
     period = periods[0] if periods else None
     if asked.operation == "clash":
         return _clashes(period or Period(call.now, call.now + LOOKED_AHEAD), call)
+    if asked.operation == "birthdays":
+        born = birthdays_in(period or Period(call.now, call.now + _SOON), call)
+        return HomeAnswer("list", "; ".join(one.quote for one in born), "", tuple(born)) if born else None
     if asked.operation == "waiting":
         return waiting_answer(call, passages)
     if asked.operation == "wanted":

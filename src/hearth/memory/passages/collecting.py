@@ -42,6 +42,10 @@ _BROUGHT_IN |= {"zip": "a packed file", "jsonl": "a chat"}
 _LEFT_OUT = NOT_SEARCHED - {SENT}
 _MAIL = re.compile(r"mail/(?:\.(?P<folder>[^/]+)/)?(?:cur|new)/(?P<name>[^/.][^/]*)")
 _TOP = re.compile(r"\A(?:---\n.*?\n---\n)?\s*([^\n]*)(?:\n|\Z)", re.DOTALL)
+_ANNOUNCED = re.compile(r"(?m)^[^\S\n]*On [^\n]{6,120}(?:\n[^\n]{0,80})?(?<=wrote):[^\S\n]*$")
+"""Says whose words are quoted below."""
+_ANSWERED = re.compile(r"(?m)^[^\S\n]*-{2,}[^\S\n]*Original (?:Message|Mail)[^\S\n]*-{2,}")
+"""Stands above the whole mail that is answered."""
 _UNNAMED_SHEET = re.compile(r"(?:Sheet|Table|Tabelle|Feuil) ?\d*", re.IGNORECASE)
 _FIRST_LINE = re.compile(r"\A\s*([^\n|.:]{3,80})\n\s*(?=\S)")
 _MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
@@ -125,8 +129,10 @@ def _attachments(raw: bytes) -> list[Attachment]:
 
 
 def unquoted(text: str) -> str:
-    """Return a mail's text without the lines it quotes from the mail that it answers; all of it if nothing is left."""
-    own = "\n".join(line for line in text.split("\n") if not line.lstrip().startswith(">"))
+    """Return a mail's text without the mail that it answers: the lines it quotes, and what announces them; all of it if
+    nothing is left."""
+    own = "\n".join(line for line in _ANSWERED.split(text)[0].split("\n") if not line.lstrip().startswith(">"))
+    own = _ANNOUNCED.sub("", own)
     return own if own.strip() else text
 
 

@@ -189,7 +189,8 @@ _WHEN_HELD = re.compile(r"\b\w+day \d{1,2} [A-Z][a-z]+ \d{4}(?: (?:from|at) \d\d
 """When an event is: no number of anything."""
 _WHOLE_RANGE = re.compile(r"[€£$]\s?\d[\d,.]*\d? ?(?:to|or|-|–) ?[€£$]?\s?\d[\d,]*(?:\.\d+)?")
 _WHOLE_NUMBER = re.compile(
-    r"(?<![\w.,/-])(?:\+\d{1,3}[ -]?|\(0\)|0|\(?\d{3}\)?[ -])\d{2,}(?:[ -]\d{2,6}){1,4}(?![\w/:-]|[.,]\d)"
+    r"(?<![\w.,/-])(?:\+\d{1,3}(?:[ -]?\(?\d{1,6}\)?){2,5}|0\d{2,4}(?:[ -]\d{2,6}){1,4}|\(?\d{3}\)?[ -]\d{3}[ -]\d{4})"
+    r"(?![\w/:-]|[.,]\d)"
 )
 """A number of several groups, as telephones and accounts have."""
 _HOW_MUCH_OF = re.compile(
@@ -229,6 +230,11 @@ _WHOLE_SAID = re.compile(
 )
 """Asks for what a few words of a sentence hardly tell."""
 _OF_DUTY = re.compile(r"\b(?:due|have to|has to|need|needs|must|should|remind\w*)\b", re.IGNORECASE)
+_OF_ARRIVING = re.compile(
+    r"\b(?:must|should|have to|has to|need to|needs to|do|supposed to) (?:i|we|he|she|they)?\b ?(?:have to |need to )?"
+    r"(?:be (?:at|in|on|there|back|ready)|arrive|set off|leave)\b",
+    re.IGNORECASE,
+)
 _HAS_MONEY = re.compile(r"[€£$]\s?\d|\d\.\d\d(?![\d.])|\d\s?(?:€|£|kr|euros?|pounds?|dollars?|[A-Z]{3})(?!\w)")
 _LEAST_ROWS = 2
 """With fewer rows there is nothing to choose."""
@@ -406,6 +412,8 @@ def _owned(question: str, passage: Passage, people: People) -> float:
     asked, held = keys_of(question), keys_of(passage.read)
     if passage.kind == "event" and asks_deed(question) and not asked - people.known <= held | ON_A_CARD:
         return LACKING
+    if passage.kind == "event" and _OF_ARRIVING.search(question):
+        return LACKING  # it says when it begins, and not when one is to be there
     deed = telling_words(passage.title)[:1]
     is_when = passage.kind == "reminder" and _WHEN.match(question) is not None and _OF_DUTY.search(question) is None
     return LACKING if is_when and deed and key_of(deed[0]) not in asked else 1.0
