@@ -38,10 +38,7 @@ READER_FILE = "answer_reader.npz"
 N_READ = 6
 """Most passages that are read for one question; some 20 ms each."""
 N_MOST_TOKENS = 40
-SIGNS = (
-    *("bias", "margin", "span", "spread", "covered", "sentence", "unnamed", "cosine"),
-    *("words", "lead", "ahead", "surer", "nearer"),
-)
+SIGNS = ("bias", "margin", "span", "spread", "covered", "sentence", "unnamed", "cosine", "words", "lead")
 """What is weighed: see `_signs`."""
 MOST_UNNAMED = 3
 LEAST_SHARED = 0.5
@@ -344,62 +341,30 @@ def read_passages(
         people: By whose names lines are told apart that say the same of several.
     """
     chosen = ranked(question, candidates)[:N_READ]
-    asked = [worded_for(question, one.passage, people) for one in chosen]
-    said = [reader.read(words, one.passage.read) for words, one in zip(asked, chosen, strict=True)]
-    margins = [_margin(words, one) for words, one in zip(asked, said, strict=True)]
+    most_words = max((one.words for one in chosen), default=0.0)
     readings: list[Reading] = []
     place = 0  # among the passages that say anything of what is asked for, and do not only ask it
-    for n, one in enumerate(chosen):
-        beside = Beside(chosen, margins, n, place)
-        readings.append(_read(asked[n], one, said[n], people, beside))
+    for one in chosen:
+        share = one.words / most_words if most_words else 0.0
+        readings.append(_read(worded_for(question, one.passage, people), one, reader, people, (share, place)))
         text, start = readings[-1].text, readings[-1].start
         place += bool(text) and not sentence_at(one.passage.read, start).endswith("?")
     return sorted(readings, key=lambda reading: -reading.chance)
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """A passage beside the others that were read for the same question."""
+def _read(question: str, one: Candidate, reader: AnswerReader, people: People, rank: tuple[float, int]) -> Reading:
+    """Read one passage.
 
-    candidates: Sequence[Candidate]
-    margins: Sequence[float]
-    """By how much each is likelier to answer than not, in logarithms."""
-    number: int
-    place: int
-    """Among the passages that say anything of what is asked for."""
-
-    @property
-    def signs(self) -> Signs:
-        """Compute its words against the best found, whether it was found first, and by how much it is ahead of all
-        others: in words, in how likely it answers, in likeness of meaning."""
-        words, cosines = [one.words for one in self.candidates], [one.cosine for one in self.candidates]
-        most = max(words) or 1.0
-        surer = float(np.clip(_lead(self.margins, self.number), -_FAR, _FAR))
-        ahead = (words[self.number] / most, float(self.place == 0), _lead(words, self.number) / most)
-        return (*ahead, surer, _lead(cosines, self.number))
-
-
-def _lead(values: Sequence[float], number: int) -> float:
-    """Return by how much one value is above the greatest of the others; 0 beside none."""
-    others = [value for n, value in enumerate(values) if n != number]
-    return values[number] - max(others) if others else 0.0
-
-
-def _margin(question: str, said: Answer) -> float:
-    # "Did we agree on a date" may be answered by yes or by the date.
-    kinds = said.kinds
-    answers = [kinds[SPAN], kinds[YES], kinds[NO]] if asks_yes_or_no(question) else [kinds[SPAN]]
-    return float(np.clip(np.logaddexp.reduce(answers) - kinds[ABSENT], -_FAR, _FAR))
-
-
-def _read(question: str, one: Candidate, said: Answer, people: People, beside: Beside) -> Reading:
-    """Tell what was read in one passage."""
+    Args:
+        rank: Its words against the best found, and its place in order.
+    """
     passage = one.passage
+    said = reader.read(question, passage.read)
     of_others = lines_of_others(question, passage, people)
     text, start, score = _span(question, said, passage, of_others)
     if asks_yes_or_no(question):
         start = _nearest_sentence(question, passage, start)
-    signs = _signs(question, one, said, (start, score), beside)
+    signs = _signs(question, one, said, (start, score), rank)
     told_with = f"{passage.person} {passage.read}"
     kinds = np.exp(said.kinds)
     p_yes = float(kinds[YES] / max(1e-9, kinds[YES] + kinds[NO]))
@@ -918,24 +883,28 @@ def _asks_beyond_card(question: str, text: str) -> bool:
     return not keys_of(question) <= keys_of(text) | ON_A_CARD
 
 
-def _signs(question: str, one: Candidate, said: Answer, span: tuple[int, float], beside: Beside) -> Signs:
+def _signs(question: str, one: Candidate, said: Answer, span: tuple[int, float], rank: tuple[float, int]) -> Signs:
     """Compute the features by which a reading is weighed.
 
     How much likelier an answer is than none; how sure the words are, and how spread their beginnings and ends; the
     share of the question's words in the passage and in the answer's sentence; how many of the question's names and
-    numbers the passage lacks; its likeness of meaning; and `Beside.signs`.
+    numbers the passage lacks; its likeness of meaning; its words against the best found; whether it was found first.
 
     Args:
         span: Where the answer begins, and its log-probability.
+        rank: The passage's words against the best found, and its place in order.
     """
-    text = one.passage.read
+    text, kinds = one.passage.read, said.kinds
+    is_polar = asks_yes_or_no(question)
+    # "Did we agree on a date" may be answered by yes or by the date.
+    answers = np.logaddexp.reduce([kinds[SPAN], kinds[YES], kinds[NO]]) if is_polar else kinds[SPAN]
     held = text.casefold()
     unnamed = sum(name.casefold() not in held for name in _NAME.findall(question))
     return (
-        *(1.0, beside.margins[beside.number], max(-_FAR, span[1])),
+        *(1.0, float(np.clip(answers - kinds[ABSENT], -_FAR, _FAR)), max(-_FAR, span[1])),
         *(_spread(said.start) + _spread(said.end), covered(question, text)),
         *(covered(question, sentence_at(text, span[0])), float(min(MOST_UNNAMED, unnamed))),
-        *(one.cosine, *beside.signs),
+        *(one.cosine, rank[0], float(rank[1] == 0)),
     )
 
 
