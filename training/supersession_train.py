@@ -73,8 +73,8 @@ def read_pairs(path: Path) -> list[Pair]:
         if is_mine and pair.is_changed:
             pairs.append(replace(pair, later=_MINE.sub(own, pair.later), is_changed=False))
         if is_mine and _MINE.search(pair.earlier) and not _OF_ME.search(f"{pair.earlier} {pair.question}"):
-            texts = (_MINE.sub(own, text) for text in (pair.earlier, pair.later, pair.question))
-            pairs.append(Pair(*texts, pair.is_changed, fold))
+            earlier, later, question = (_MINE.sub(own, text) for text in (pair.earlier, pair.later, pair.question))
+            pairs.append(Pair(earlier, later, question, pair.is_changed, fold))
     return pairs
 
 

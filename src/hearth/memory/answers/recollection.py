@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import reduce
 
 from hearth.errors import NotFound
-from hearth.memory.answers.answer_spans import WordReader
+from hearth.memory.answers.answer_spans import WordReader, to_owner
 from hearth.memory.answers.question_answering import (
     N_EVIDENCE,
     N_WEIGHED,
@@ -25,7 +25,6 @@ from hearth.memory.answers.question_answering import (
     answer_from,
     asks_for_time,
     telling_sentence,
-    to_owner,
 )
 from hearth.memory.answers.questions import asked_of, believed_then, declares, said_by
 from hearth.memory.event_memory import EventMemory, Filter, Found
