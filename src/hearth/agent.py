@@ -31,10 +31,9 @@ from hearth.execution.repair import Repairer
 from hearth.execution.speculation import ReadAhead
 from hearth.formats.plan_json import read_demonstrations
 from hearth.formats.plan_validation import check_plan
-from hearth.guard.capability.intent_grants import KnownTools
 from hearth.guard.capability.record_extraction import Owner
 from hearth.guard.capability.unsaid import with_unsaid
-from hearth.guard.capability.warrant import Warrant
+from hearth.guard.capability.warrant import KnownTools, Warrant
 from hearth.guard.decision import Occasion, Rights
 from hearth.guard.egress.gateway import Egress
 from hearth.guard.flow.injection import InjectionReader
@@ -101,7 +100,6 @@ from hearth.storage.open_home import Home
 from hearth.storage.trace import CallRecord, Trace, UnfinishedEpisode
 from hearth.storage.workspace import Folder
 from hearth.tools import abilities
-from hearth.tools.foreign.mcp_tools import foreign_tools
 from hearth.tools.notes import list_names
 from hearth.types import (
     OWNER,
@@ -947,7 +945,7 @@ class Agent:
             stack.enter_context(HomeLock(home))
             store = stack.enter_context(Store.open(home / "hearth.db"))
             at = Home(home, settings, store, environ, clock, stack)
-            foreign, faults = foreign_tools(home, settings, environ)
+            foreign, faults = _foreign_tools(at)
             tools = load_tools(home, (*extra_tools, *_cloud_answers(at), *foreign))
             tools = replace(tools, faults=(*tools.faults, *faults))
             policy = _policy(settings, tools, home)
@@ -1021,6 +1019,15 @@ def _cloud_answers(home: Home) -> tuple[Tool, ...]:
 
     found = answering_tool(home)
     return () if found is None else (found,)
+
+
+def _foreign_tools(home: Home) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
+    """The accepted tools of other programs, where the owner named some, and what was left out."""
+    if not home.settings.mcp.servers:
+        return (), ()
+    from hearth.tools.foreign.mcp_tools import foreign_tools  # as above
+
+    return foreign_tools(home.path, home.settings, home.environ)
 
 
 def _words_answers(model: LanguageModel, settings: Settings, plan: Plan | None) -> bool:

@@ -12,7 +12,7 @@ from hearth.edge.cloud_link import Link
 from hearth.errors import EgressError
 from hearth.formats import edge_protocol
 from hearth.guard.deidentify.masker import Masker
-from hearth.guard.deidentify.names.contact_names import OwnerNames, OwnName
+from hearth.guard.deidentify.names import OwnerNames, OwnName
 from hearth.guard.egress.gateway import Egress
 from hearth.guard.egress.masking_door import MaskingDoor, Part, sending
 from hearth.storage.database import Store

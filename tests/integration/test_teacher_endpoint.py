@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hearth.guard.deidentify.masker import Masker
-from hearth.guard.deidentify.names.contact_names import OwnerNames, OwnName
+from hearth.guard.deidentify.names import OwnerNames, OwnName
 from hearth.guard.egress.gateway import Egress
 from hearth.guard.egress.masked_llm import MaskedModel
 from hearth.guard.egress.masking_door import MaskingDoor

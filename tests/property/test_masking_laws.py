@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearth.config import MASKED_KINDS, Settings
-from hearth.guard.deidentify.names.contact_names import OwnerNames, gathered
-from hearth.guard.deidentify.owners_mask import OwnersMask
+from hearth.guard.deidentify.masker import OwnersMask
+from hearth.guard.deidentify.names import OwnerNames, gathered
 from hearth.testing import InMemoryWorkspace
 
 _OWNER = ("Emma", "Müller", "O'Brien", "d’Arc", "Dr. Who", "Ana-María", "李", "Ольга", "I", "4nna", "Max", "Will")

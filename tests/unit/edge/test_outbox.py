@@ -26,7 +26,7 @@ from hearth.edge.outbox import (
 from hearth.edge.share_policy import Kept, Said, Shareable, Sharer, _masked
 from hearth.errors import StoreFullError
 from hearth.guard.deidentify.masker import Masker
-from hearth.guard.deidentify.names.contact_names import OwnerNames, OwnName
+from hearth.guard.deidentify.names import OwnerNames, OwnName
 from hearth.guard.egress.masking_door import MaskingDoor
 from hearth.learning import demonstration_store as rows
 from hearth.learning.demonstration_store import Entry

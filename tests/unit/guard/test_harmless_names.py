@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hearth.guard.deidentify.masker import Masker
-from hearth.guard.deidentify.names.contact_names import OwnerNames, OwnName
+from hearth.guard.deidentify.names import OwnerNames, OwnName
 from hearth.language.text.span import Found
 from hearth.language.values.public_names import is_public
 

@@ -6,7 +6,7 @@ import pytest
 
 from hearth.config import MASK_KINDS, Settings
 from hearth.guard.deidentify.masker import Masker
-from hearth.guard.deidentify.names.contact_names import OwnerNames, OwnName, gathered
+from hearth.guard.deidentify.names import OwnerNames, OwnName, gathered
 from hearth.testing import InMemoryWorkspace
 
 MASKER = Masker(MASK_KINDS, country="DE")

@@ -216,7 +216,7 @@ def privacy(data: Path, out: Path, privacylens: Path | None, no_tagger: bool, se
     """Mask labelled texts: what is found, what leaks, whether it comes back, how fast."""
     from hearth import config
     from hearth.formats.run_record import Stopwatch, check_writable, origin, write_json
-    from hearth.guard.deidentify.owners_mask import shipped_tag
+    from hearth.guard.deidentify.masker import shipped_tag
     from hearth_bench.report.text_tables import privacy_lines
     from hearth_bench.suites.privacy_suite import measure_privacy, measure_privacylens
 

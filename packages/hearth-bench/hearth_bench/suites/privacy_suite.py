@@ -29,7 +29,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from hearth.config import MASK_KINDS, MASKED_KINDS
 from hearth.errors import RequestError
 from hearth.guard.deidentify.masker import Masker, Tag
-from hearth.guard.deidentify.names.contact_names import OwnerNames, OwnName
+from hearth.guard.deidentify.names import OwnerNames, OwnName
 from hearth.language.text.confusables import plain, words
 from hearth.language.text.span import Found
 from hearth_bench.data.labelled_messages import read_messages

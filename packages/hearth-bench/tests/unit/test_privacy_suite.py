@@ -12,7 +12,7 @@ from hearth.cli.root import run
 from hearth.config import MASK_KINDS
 from hearth.errors import RequestError
 from hearth.guard.deidentify.masker import Masker
-from hearth.guard.deidentify.names.contact_names import OwnerNames, OwnName
+from hearth.guard.deidentify.names import OwnerNames, OwnName
 from hearth_bench.report.text_tables import privacy_lines
 from hearth_bench.suites.privacy_suite import (
     Gold,

@@ -1,7 +1,7 @@
 """Replaces everything that identifies somebody in texts that leave this device, and puts the values back into replies.
 
-`Masker` finds by form (`pattern_finders`, `postal_addresses`), by the owner's own names (`contact_names`), by cues
-(`cued_names`) and by a trained tagger if there is one; whatever any of them finds is replaced. `Masked` holds the texts
+`Masker` finds by form (`pattern_finders`, `postal_addresses`), by the owner's own names and by cues (`names`), and by a
+trained tagger if there is one; whatever any of them finds is replaced. `Masked` holds the texts
 that may leave and restores what comes back: exactly what was masked, and in a model's answer also stand-ins that were
 slightly changed. A stand-in that was never given out is an error, and no plan is made from it.
 Covered: any text (half surrogate pairs, look-alike letters, invisible characters, stand-ins in the text itself), in
@@ -16,24 +16,402 @@ shape gives away: that there is a telephone number, how long a card number is.
 from __future__ import annotations
 
 import bisect
+import datetime as dt
 import itertools
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from hearth.config import MASKED_KINDS
+from hearth import patterns as re
+from hearth.config import MASKED_KINDS, Settings
 from hearth.errors import UnknownStandInError
-from hearth.guard.deidentify.names.contact_names import OwnerNames
-from hearth.guard.deidentify.names.cued_names import find_cued_names
-from hearth.guard.deidentify.names.harmless_names import without_harmless
+from hearth.guard.deidentify.names import OwnerNames, OwnName, find_cued_names, gathered, without_harmless
 from hearth.guard.deidentify.pattern_finders import find_identifiers
 from hearth.guard.deidentify.postal_addresses import find_postal
-from hearth.guard.deidentify.pseudonyms import StandIns, cores_in
-from hearth.language.text.confusables import plain, words
+from hearth.language.text.confusables import fold, plain, words
 from hearth.language.text.span import Found
+from hearth.language.values.check_digits import iban_digits, luhn_digit
 from hearth.language.values.special_categories import KINDS as SPECIAL
 from hearth.language.values.special_categories import find_special
+from hearth.models.ner import TAGGER_FILE, Tagger
+from hearth.protocols import Workspace
 from hearth.types import Argument, Context, Entity, Plan, Refusal, Request
+
+# ── Stand-ins ──────────────────────────────────────────────────────────────────────────────────────────
+# Makes stand-ins that replace values in outgoing texts, of the same kind and shape, and maps them back.
+# A person is `Person1` (`person1`, `PERSON1`, as the value is written), a company `Company1`, a place `Place1`, an
+# address `Address1`; an e-mail address is one at a domain reserved for examples, a telephone number one of those
+# reserved for fiction; a card keeps its length and gets a right check digit; an IBAN keeps its length and gets a
+# right check number and a country code that does not exist; a number keeps its count of digits and their grouping; a
+# date of birth is a date. They are dull on purpose: a model sees at once that a name was taken out, a plan made of
+# them still passes its checks, and none can be mistaken for something said: a stand-in that a text already holds is
+# never given out.
+# `unmasked(masked(x)) == x` for any text: every stand-in is a word of its own, no stand-in occurs in the original
+# text, and if two should still run into one, all are made anew from letters the text does not hold.
+# Covered: a stand-in changed in case, with a genitive `s`, written apart (`Person 1`), with regrouped digits, an
+# address without its `https://`, a date written the ISO way. Not covered: a stand-in translated, otherwise inflected
+# or split.
+
+
+DOMAIN = "masked.example"
+"""Reserved for examples (RFC 2606)."""
+_WORDS = {
+    "person": "Person",
+    "organisation": "Company",
+    "place": "Place",
+    "address": "Address",
+    "account": "Id",
+    "national_id": "Id",
+    "document": "Id",
+    "plate": "Plate",
+    "secret": "Secret",
+    "coordinates": "Coordinates",
+    "file": "File",
+    "group": "Group",
+    **dict.fromkeys(SPECIAL, "Matter"),
+    "title": "Job",
+    "age": "Age",
+    "date": "Date",
+}
+_FAMILIES = sorted(({word.lower() for word in _WORDS.values()} - {"file"}) | {"phone", "card", "iban", "ip", "mac"})
+_BEFORE, _AFTER = r"(?<![A-Za-z0-9_])", r"(?![A-Za-z0-9_])"
+_STAND_IN = re.compile(
+    rf"(?:https?://)?{_BEFORE}(?P<host>mail|site)(?P<n_host>\d{{1,9}})(?:@|\.){DOMAIN}/?{_AFTER}"
+    rf"|{_BEFORE}(?P<word>{'|'.join(_FAMILIES)})(?:(?P<apart>[ _-])(?=\d{{1,3}}(?![ .-]?\d)))?(?P<n_word>\d{{1,9}})(?P<s>s)?{_AFTER}"  # noqa: E501
+    rf"|{_BEFORE}file(?P<n_file>\d{{1,9}})(?P<suffix>\.[A-Za-z0-9]{{1,8}})?{_AFTER}"
+    rf"|{_BEFORE}(?P<iban>ZZ\d\d(?:[ -]?\d){{8,60}}){_AFTER}"
+    rf"|{_BEFORE}(?P<date>190\d-[01]\d-[0-3]\d|[0-3]?\d(?P<d>[./-])[0-3]?\d(?P=d)190\d)(?!\d)"
+    r"|(?<![A-Za-z0-9_])(?P<ip>240\.\d{1,3}\.\d{1,3}\.\d{1,3}|"
+    r"2001:db8::[0-9a-f]{1,4}(?::[0-9a-f]{1,4})?)(?![A-Za-z0-9_])"
+    rf"|{_BEFORE}(?P<mac>02:00:5e:[0-9a-f]{{2}}:[0-9a-f]{{2}}:[0-9a-f]{{2}}){_AFTER}"
+    rf"|(?:\+1[ .-]?|\+|{_BEFORE})\(?(?P<phone>[2-9]\d\d\)?[ .-]?555[ .-]?01\d\d){_AFTER}"
+    rf"|{_BEFORE}(?P<digits>99\d(?:[ .\-/()]{{0,2}}\d){{3,60}}){_AFTER}",
+    re.IGNORECASE | re.ASCII,
+)
+_AREAS = [str(area) for area in range(201, 990) if str(area)[1:] != "11" and str(area)[1] != "9" and area != 555]
+_FIRST_DAYS = [
+    dt.date(1900 + year, month, day) for year in range(10) for month in range(1, 13) for day in range(13, 29)
+]
+"""Days above the twelfth, so that it is clear which number is the month."""
+
+Core = tuple[str, str]
+"""Identity of a stand-in, however it is written: its family, and its number or digits."""
+
+
+def cores_in(text: str) -> set[Core]:
+    """Find every stand-in, and whatever looks like one, in a text."""
+    return {core for match in _STAND_IN.finditer(text) for core in _cores(match)}
+
+
+def _cores(match: re.Match[str]) -> list[Core]:
+    """The cores of a match; a run of digits may begin with a stand-in, so each of its lengths counts."""
+    core = _core(match)
+    if core[0] not in ("digits", "iban"):
+        return [core]
+    return [(core[0], core[1][:n]) for n in range(6, len(core[1]) + 1)]
+
+
+def _core(match: re.Match[str]) -> Core:
+    if match["host"]:
+        return match["host"].lower(), match["n_host"].lstrip("0")
+    if match["word"]:
+        return match["word"].lower(), match["n_word"].lstrip("0")
+    if match["n_file"]:
+        return "file", match["n_file"].lstrip("0")
+    if match["iban"]:
+        return "iban", re.sub(r"\D", "", match["iban"])
+    if match["date"]:
+        return "birth", (_read_date(match["date"]) or dt.date.min).isoformat()
+    if match["ip"] or match["mac"]:
+        return "machine", (match["ip"] or match["mac"]).lower()
+    if match["phone"]:
+        return "phone", re.sub(r"\D", "", match["phone"])
+    return "digits", re.sub(r"\D", "", match["digits"])
+
+
+def _read_date(text: str) -> dt.date | None:
+    numbers = [int(number) for number in re.findall(r"\d+", text)]
+    if numbers[0] > 1000:
+        year, month, day = numbers
+    else:
+        day, month, year = numbers
+        if month > 12:
+            day, month = month, day
+    try:
+        return dt.date(year, month, day)
+    except ValueError:
+        return None
+
+
+# ── Giving them out ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(slots=True)
+class StandIns:
+    """The stand-ins of one conversation: the same value always gets the same one, and no two values share one."""
+
+    taken: set[Core] = field(default_factory=set)
+    """Stand-ins that the texts already hold."""
+    nonce: str = ""
+    """If set, every stand-in is this word and a number: the surest form, and the dullest."""
+    country: str = ""
+    values: dict[str, str] = field(default_factory=dict)
+    """Stand-in, as written → value."""
+    kinds: dict[str, str] = field(default_factory=dict)
+    """Stand-in → kind."""
+    _by_value: dict[tuple[str, str], str] = field(default_factory=dict)
+    _by_core: dict[Core, list[str]] = field(default_factory=dict)
+    _numbers: dict[tuple[str, str], str] = field(default_factory=dict)
+    _forms: dict[tuple[str, str], str] = field(default_factory=dict)
+    _next: dict[str, int] = field(default_factory=dict)
+
+    def of(self, kind: str, value: str) -> str:
+        """The stand-in of a value."""
+        known = self._by_value.get((kind, value))
+        if known is not None:
+            return known
+        stand_in, core = self._made(kind, value)
+        self.values[stand_in] = value
+        self.kinds[stand_in] = kind
+        self._by_value[kind, value] = stand_in
+        self._by_core.setdefault(core, []).append(stand_in)
+        return stand_in
+
+    def _made(self, kind: str, value: str) -> tuple[str, Core]:
+        if self.nonce:
+            number = self._number("nonce")
+            return f"{self.nonce}{number}", ("nonce", number)
+        if kind == "email":
+            number = self._number("mail")
+            return f"mail{number}@{DOMAIN}", ("mail", number)
+        if kind == "url":
+            number = self._number("site")
+            return f"{'https://' if '://' in value else ''}site{number}.{DOMAIN}", ("site", number)
+        if kind in _NUMBERED and (made := self._of_digits(kind, value)) is not None:
+            return made
+        return self._word(_WORDS.get(kind, kind.capitalize()), value)
+
+    def _word(self, word: str, value: str) -> tuple[str, Core]:
+        """Make `Person1`, written as the value is; the same name in other letters gets the same number."""
+        family = word.lower()
+        if word == "File":
+            number = self._number(family)
+            suffix = re.search(r"\.[A-Za-z0-9]{1,8}\Z", value)
+            return f"File{number}{suffix[0] if suffix else ''}", (family, number)
+        form = value.lower() if value.islower() else value.upper() if value.isupper() and len(value) > 1 else ""
+        shape = "lower" if form and value.islower() else "upper" if form else "title"
+        folded = fold(plain(value).text)
+        number = self._numbers.get((family, folded), "")
+        if not number or (family, f"{number} {shape}") in self._forms:
+            number = self._number(family)
+            self._numbers.setdefault((family, folded), number)
+        self._forms[family, f"{number} {shape}"] = value
+        written = word.lower() if shape == "lower" else word.upper() if shape == "upper" else word
+        return f"{written}{number}", (family, number)
+
+    def _number(self, family: str) -> str:
+        number = self._next.get(family, 0) + 1
+        while (family, str(number)) in self.taken:
+            number += 1
+        self._next[family] = number
+        return str(number)
+
+    def _of_digits(self, kind: str, value: str) -> tuple[str, Core] | None:
+        """Make a number of the same shape; None when none is left or the value has another shape."""
+        for n in itertools.count(self._next.get(f"#{kind}", 0) + 1):
+            self._next[f"#{kind}"] = n
+            made = _NUMBERED[kind](n, value, self.country)
+            if made is None:
+                return None
+            core = next((core for match in [_STAND_IN.fullmatch(made)] if match for core in [_core(match)]), None)
+            if core is None:
+                return None
+            if core not in self.taken and core not in self._by_core:
+                return made, core
+        raise AssertionError("unreachable: counting does not end")
+
+    # ── The way back ──────────────────────────────────────────────────────────────────────────────────────
+
+    def restored(self, text: str) -> tuple[str, list[str]]:
+        """Put the value of every stand-in back into a text; also list those in it that were never given out."""
+        unknown: list[str] = []
+        if not self.values:
+            return text, [m[0] for m in _STAND_IN.finditer(text) if not self._is_taken(m)]
+        if self.nonce:
+            return re.sub(rf"{_BEFORE}{self.nonce}[0-9]+{_AFTER}", self._put_back_nonce(unknown), text), unknown
+
+        def put_back(match: re.Match[str]) -> str:
+            exact = self.values.get(match[0])
+            if exact is not None:
+                return exact
+            value = self._value_of(match)
+            if value is None:
+                if not self._is_taken(match):
+                    unknown.append(match[0])
+                return match[0]
+            return value
+
+        return _STAND_IN.sub(put_back, text), unknown
+
+    def _put_back_nonce(self, unknown: list[str]) -> Callable[[re.Match[str]], str]:
+        def put_back(match: re.Match[str]) -> str:
+            if match[0] not in self.values:
+                unknown.append(match[0])
+            return self.values.get(match[0], match[0])
+
+        return put_back
+
+    def _is_taken(self, match: re.Match[str]) -> bool:
+        """Return whether a text held it before, or a model may have made it up: a short number, a date, `number 5`."""
+        core = _core(match)
+        if match["apart"] or (match["word"] and match[0][0].islower()):
+            return True
+        return core in self.taken or core[0] == "birth" or (core[0] == "digits" and len(core[1]) < 9)
+
+    def _value_of(self, match: re.Match[str]) -> str | None:
+        core = _core(match)
+        if core[0] in ("digits", "iban") and core not in self._by_core:
+            return self._of_longer(match, core)
+        written = self._by_core.get(core)
+        if not written:
+            return None
+        chosen = next((one for one in written if one == match[0]), None)
+        chosen = chosen or next((one for one in written if one[:1] == match[0][:1]), written[0])
+        value = self.values[chosen]
+        if core[0] == "birth":
+            return _said_like(match[0], value, self.country)
+        if match["suffix"]:
+            return re.sub(r"\.[A-Za-z0-9]{1,8}\Z", "", value) + match["suffix"]
+        if match[0].endswith("/") and not chosen.endswith("/") and not value.endswith("/"):
+            return f"{value}/"
+        return f"{value}s" if match["s"] else value
+
+    def _of_longer(self, match: re.Match[str], core: Core) -> str | None:
+        """Match a run that begins with a stand-in and goes on with other digits set apart."""
+        for n in range(len(core[1]) - 1, 5, -1):
+            written = self._by_core.get((core[0], core[1][:n]))
+            if written:
+                seen = 0
+                for index, character in enumerate(match[0]):
+                    seen += character.isdigit()
+                    if seen == n:
+                        rest = match[0][index + 1 :]
+                        return None if rest[:1].isdigit() else self.values[written[0]] + rest
+        return None
+
+
+def _said_like(written: str, value: str, country: str) -> str:
+    """Write a date of birth as its stand-in was written: ISO if that was, else as the owner wrote it."""
+    if not re.match(r"\d{4}-", written):
+        return value
+    date = read_birth_date(value, country)
+    return date.isoformat() if date is not None else value
+
+
+# ── Numbers of a shape ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _in_shape(value: str, digits: str) -> str:
+    """Group `digits` as in `value`."""
+    left = iter(digits)
+    return "".join(next(left, "") if character.isdigit() else character for character in value)
+
+
+def _phone(n: int, value: str, country: str) -> str | None:  # noqa: ARG001
+    area, last = divmod(n - 1, 100)
+    return f"+1 {_AREAS[area + 1]} 555 01{last:02d}" if area + 1 < len(_AREAS) else None
+
+
+def _number(n: int, value: str, country: str) -> str | None:  # noqa: ARG001
+    length = sum(character.isdigit() for character in value)
+    head = "9990" if length >= 9 else "99"
+    room = length - len(head)
+    if length < 7 or len(str(n)) > room or not re.fullmatch(r"[\d .\-/()]+", value) or not value[0].isdigit():
+        return None
+    if re.search(r"[ .\-/()]{3}", value) or not value.isascii() or not value[-1].isdigit():
+        return None
+    return _in_shape(value, head + str(n).zfill(room))
+
+
+def _card(n: int, value: str, country: str) -> str | None:  # noqa: ARG001
+    digits = "".join(character for character in value if character.isdigit())
+    if len(digits) < 12 or not re.fullmatch(r"\d(?:[ -]?\d)+", value) or not value.isascii():
+        return None
+    bare = "9999" + str(n).zfill(len(digits) - 5)
+    return _in_shape(value, bare + luhn_digit(bare)) if len(bare) == len(digits) - 1 else None
+
+
+def _iban(n: int, value: str, country: str) -> str | None:  # noqa: ARG001
+    length = sum(character.isalnum() for character in value)
+    if length < 13:
+        return None
+    rest = str(n).zfill(length - 4)
+    return f"ZZ{iban_digits('ZZ', rest)}{rest}"
+
+
+def _ip(n: int, value: str, country: str) -> str | None:  # noqa: ARG001
+    if n >= 1 << 24:
+        return None
+    if ":" in value:
+        return f"2001:db8::{n & 0xFFFF:x}" if n < 1 << 16 else f"2001:db8::{n >> 16:x}:{n & 0xFFFF:x}"
+    return f"240.{n >> 16}.{n >> 8 & 255}.{n & 255}"
+
+
+def _mac(n: int, value: str, country: str) -> str | None:  # noqa: ARG001
+    return f"02:00:5e:{n >> 16:02x}:{n >> 8 & 255:02x}:{n & 255:02x}" if n < 1 << 24 else None
+
+
+def _birth_date(n: int, value: str, country: str) -> str | None:
+    if n > len(_FIRST_DAYS):
+        return None
+    date = _FIRST_DAYS[n - 1]
+    shape = re.fullmatch(r"(\d{1,2})([./-])(\d{1,2})\2\d{2,4}", value)
+    if shape is None:
+        return date.isoformat()
+    is_month_first = int(shape[3]) > 12 or (
+        int(shape[1]) <= 12 and (country == "US" or (not country and shape[2] == "/"))
+    )
+    first, second = (date.month, date.day) if is_month_first else (date.day, date.month)
+    return f"{first:02d}{shape[2]}{second:02d}{shape[2]}{date.year}"
+
+
+_NUMBERED: Mapping[str, Callable[[int, str, str], str | None]] = {
+    "phone": _phone,
+    "card": _card,
+    "iban": _iban,
+    "ip": _ip,
+    "mac": _mac,
+    "birth_date": _birth_date,
+    "account": _number,
+    "national_id": _number,
+    "document": _number,
+}
+
+
+def read_birth_date(text: str, country: str) -> dt.date | None:
+    """Read the day that a numeric or English date with a year means; None when that is unclear."""
+    numbers = [int(number) for number in re.findall(r"\d+", text)[:3]]
+    month = re.search(r"[a-z]{3,}", text.lower())
+    try:
+        if month is not None and len(numbers) == 2:
+            return dt.date(numbers[1], _MONTHS.index(month[0][:3]) + 1, numbers[0])
+        if len(numbers) != 3 or month is not None:
+            return None
+        if numbers[0] > 1000:
+            return dt.date(*numbers)
+        first, second, year = numbers
+        year += 0 if year > 99 else 1900 if year > 25 else 2000
+        is_month_first = second > 12 or (first <= 12 and (country == "US" or (not country and "/" in text)))
+        return dt.date(year, first, second) if is_month_first else dt.date(year, second, first)
+    except (ValueError, TypeError):
+        return None
+
+
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+
+
+# ── Kinds and ranks ───────────────────────────────────────────────────────────────────
+
 
 Tag = Callable[[Sequence[str]], list[list[Found]]]
 """A trained tagger: finds names in plain texts, with the kinds of `config.MASK_KINDS`."""
@@ -303,3 +681,68 @@ def _nonce(texts: Sequence[str]) -> str:
         if not any(word.casefold() in text for text in folded):
             return word
     raise AssertionError("unreachable: no text holds every word of five letters")
+
+
+# ── The mask of a home ─────────────────────────────────────────────────────────────────────────────────
+# The mask of one home: the owner's names as they are now, the kinds chosen, and the shipped tagger if there is one.
+
+
+_KINDS = {"identifier": "account"}
+"""Kinds of the tagger → the names masking has for them."""
+
+
+def shipped_tag(cache_dir: Path | None = None) -> Tag | None:
+    """The tagger that comes with Hearth, loaded on first use; None if its file is missing.
+
+    Raises:
+        ConfigError, MissingExtraError: (on use) Its file is damaged, or the encoder's weights are absent.
+    """
+    if not TAGGER_FILE.exists():
+        return None
+
+    def tag(texts: Sequence[str]) -> list[list[Found]]:
+        return [
+            [Found(span.start, span.end, _KINDS.get(span.kind, span.kind), "tagger") for span in spans]
+            for spans in Tagger.shipped(cache_dir).spans(texts)
+        ]
+
+    return tag
+
+
+class OwnersMask:
+    """The mask for one home and one destination, with the owner's names as they are now."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        settings: Settings,
+        kinds: Sequence[str],
+        *,
+        tag: Tag | None = None,
+        names: Sequence[OwnName] = (),
+    ) -> None:
+        """Keep the settings; nothing is read yet.
+
+        Args:
+            tag: A trained tagger; see `Masker`.
+            names: Names to find beside those of contacts, calendar and settings.
+        """
+        self._workspace = workspace
+        self._settings = settings
+        self._kinds = tuple(kinds)
+        self._tag = tag
+        self._more = tuple(names)
+        self._names: tuple[tuple[OwnName, ...], OwnerNames] | None = None
+
+    def masker(self) -> Masker:
+        """Read the names again; the finder is rebuilt only if they changed."""
+        names = (*gathered(self._workspace, self._settings), *self._more)
+        if self._names is None or self._names[0] != names:
+            self._names = (names, OwnerNames(names, self._settings.mask.keep))
+        return Masker(
+            self._kinds,
+            names=self._names[1],
+            tag=self._tag,
+            country=self._settings.owner.country,
+            keep=self._settings.mask.keep,
+        )

@@ -5,7 +5,7 @@ Covered: e-mail (also `name [at] host [dot] org`), web addresses and bare domain
 of any country with a `+`, of the owner's country and of those around it without, IBANs in any case and spacing, cards
 and any 13 to 19 digits, national numbers whose form is plain or whose cue is said, accounts, passports, licences,
 plates and keys after their cue words in English, German, French, Spanish, Italian, Dutch and Portuguese, pass phrases
-and codes by what is said of them (`said_secrets`), coordinates, dates; addresses of mail and six figures or more as
+and codes by what is said of them, coordinates, dates; addresses of mail and six figures or more as
 they are dictated.
 Not covered: a short number without a cue or an unmistakable form, handles of social networks. Order, invoice and
 tracking numbers are left alone: they identify somebody to a shop, and to nobody else.
@@ -15,10 +15,16 @@ from __future__ import annotations
 
 import re
 
-from hearth.guard.deidentify.alphanumeric_ids import find_lettered
-from hearth.guard.deidentify.names.cue_words import find_announced, find_cues, find_keys
-from hearth.guard.deidentify.number_runs import find_dates, find_numbers, find_spoken
-from hearth.guard.deidentify.said_secrets import find_said_secrets
+from hearth.guard.deidentify.identifiers import (
+    find_announced,
+    find_cues,
+    find_dates,
+    find_keys,
+    find_lettered,
+    find_numbers,
+    find_said_secrets,
+    find_spoken,
+)
 from hearth.language.text.confusables import Words
 from hearth.language.text.span import Found
 from hearth.language.values.online_ids import find_online

@@ -20,9 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hearth.errors import EgressError, HearthError
-from hearth.guard.deidentify.masker import Masked, Masker
-from hearth.guard.deidentify.names.contact_names import OwnName
-from hearth.guard.deidentify.owners_mask import OwnersMask, shipped_tag
+from hearth.guard.deidentify.masker import Masked, Masker, OwnersMask, shipped_tag
+from hearth.guard.deidentify.names import OwnName
 from hearth.guard.egress.gateway import sending
 from hearth.storage.open_home import Home
 from hearth.types import PUBLIC, Label

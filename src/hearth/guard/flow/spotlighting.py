@@ -13,11 +13,11 @@ a model words is ever called, sent or remembered.
 from __future__ import annotations
 
 import base64
-import re
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from hearth import patterns as re
 from hearth.models.injection_classifier import hidden_text, plain
 from hearth.types import Refusal
 

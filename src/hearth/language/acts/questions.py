@@ -7,9 +7,10 @@ Not covered: two questions in one; languages other than English.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Set
 from dataclasses import dataclass
+
+from hearth import patterns as re
 
 _CALL = re.compile(
     r"\s*(?:(?:hey|hi|hello|ok|okay|so|well|and|now|please|hearth|sorry|um|uh)\b[,!.]?\s*)+|[\s,:;–-]+"

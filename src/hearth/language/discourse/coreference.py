@@ -14,10 +14,10 @@ the planner asks); languages other than English; names of things that were only 
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from hearth import patterns as re
 from hearth.formats.plan_validation import only_reads
 from hearth.language.discourse.choices import PLACES, chosen
 from hearth.language.discourse.question_answers import answered, begins_like_request, with_mark_first

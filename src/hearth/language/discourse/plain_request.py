@@ -13,8 +13,7 @@ Source: Levelt 1983, Monitoring and self-repair in speech (reparandum, editing t
 
 from __future__ import annotations
 
-import re
-
+from hearth import patterns as re
 from hearth.language.discourse.relative_levels import with_its_level
 from hearth.language.temporal.time_words import WEEKDAYS
 from hearth.language.text.tokens import NUMBER_WORDS, listed

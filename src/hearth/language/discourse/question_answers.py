@@ -7,9 +7,9 @@ request ("call the plumber at 5"). Not covered: an answer that is meant as anoth
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Sequence, Set
 
+from hearth import patterns as re
 from hearth.language.reading import Utterance
 from hearth.language.text.tokens import Slot, listed
 from hearth.types import Episode

@@ -8,10 +8,10 @@ length; a direction that English leaves open ("move it forward an hour").
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from hearth import patterns as re
 from hearth.formats.tool_signature import parse_duration
 from hearth.language.reading import Utterance
 from hearth.language.text.tokens import NUMBER_WORDS, Slot, listed

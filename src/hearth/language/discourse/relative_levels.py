@@ -10,9 +10,9 @@ Not covered: a level that was said ("turn it down to 18"), which is planned as i
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
+from hearth import patterns as re
 from hearth.language.text.tokens import NUMBER_WORDS, listed, spoken_number, tokens
 
 Quantity = Literal["volume", "brightness", "temperature"]

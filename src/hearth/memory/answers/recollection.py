@@ -11,11 +11,11 @@ Not covered: questions that need several facts; a question in words that neither
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
+from hearth import patterns as re
 from hearth.errors import NotFound
 from hearth.language.acts.questions import asked_of, believed_then, declares, said_by
 from hearth.memory.answers.answer_spans import WordReader

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import datetime as dt
 import difflib
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from hearth import patterns as re
 from hearth.language.reading import Utterance
 from hearth.language.text.normalize import folded, stem
 from hearth.language.values.identifiers import find_quoted

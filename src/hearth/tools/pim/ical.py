@@ -12,12 +12,12 @@ import functools
 import itertools
 import json
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar, cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from hearth import patterns as re
 from hearth.errors import ToolError, Unreadable
 from hearth.formats.content_lines import Component, Line, new_component, new_line, parse
 from hearth.formats.tool_signature import parse_duration

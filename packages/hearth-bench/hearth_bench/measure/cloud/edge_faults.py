@@ -59,7 +59,7 @@ from hearth.edge.outbox import Outbox
 from hearth.edge.share_policy import Sharer
 from hearth.errors import StoreError
 from hearth.guard.deidentify.masker import Masker
-from hearth.guard.deidentify.names.contact_names import OwnerNames, OwnName
+from hearth.guard.deidentify.names import OwnerNames, OwnName
 from hearth.guard.egress.gateway import Egress
 from hearth.guard.egress.masking_door import MaskingDoor
 from hearth.guard.policy.approval import YesApprover

@@ -26,9 +26,7 @@ from hearth.agent import shipped_demonstrations
 from hearth.config import MASK_KINDS, MASKED_KINDS
 from hearth.formats.plan_json import plan_to_json, read_demonstrations
 from hearth.formats.run_record import Stopwatch
-from hearth.guard.deidentify.masker import Masker
-from hearth.guard.deidentify.owners_mask import shipped_tag
-from hearth.guard.deidentify.pseudonyms import StandIns, cores_in
+from hearth.guard.deidentify.masker import Masker, StandIns, cores_in, shipped_tag
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.plan_drafting import Drafter
 from hearth.planning.ranking.ranker import Student

@@ -23,8 +23,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from hearth.formats.run_record import Stopwatch
-from hearth.guard.deidentify.masker import Masker
-from hearth.guard.deidentify.owners_mask import shipped_tag
+from hearth.guard.deidentify.masker import Masker, shipped_tag
 from hearth_bench.measure.result_file import write_result
 
 Half = Literal["tune", "blind"]

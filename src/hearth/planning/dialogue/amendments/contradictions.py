@@ -12,10 +12,10 @@ texts that end at a comma. Not covered: which thing is meant where both fit; pla
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
+from hearth import patterns as re
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan, only_reads
 from hearth.language.acts.deeds_said import (

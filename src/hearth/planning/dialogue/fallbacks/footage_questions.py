@@ -12,10 +12,10 @@ recall's.
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from hearth import patterns as re
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan
 from hearth.language.reading import Utterance

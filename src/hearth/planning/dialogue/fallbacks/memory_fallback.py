@@ -13,10 +13,10 @@ Not covered: questions for advice or about the world ("how do I boil an egg", "w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
+from hearth import patterns as re
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan, only_reads
 from hearth.language.acts.questions import asked_of, asks_what, asks_who_is, gives_order, is_of_anyone, spaced

@@ -8,13 +8,13 @@ shared nouns and by the sentence encoder. Numerals, lists of names, `each` and p
 
 Covered: English. A tool whose texts share no deed with the request is not licensed, whatever the data say.
 Not covered: other languages (nothing is licensed, so everything asks); two tools with the same deed for the same thing
-(delete this file, delete that one): `guard.capability.warrant` looks at which.
+(delete this file, delete that one): `hearth_bench.injection.worded_warrant` looks at which.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ import numpy as np
 
 from hearth.guard.capability.parameter_roles import element_type
 from hearth.guard.capability.request_words import content_words, folded, stem, word_set, words
+from hearth.guard.capability.warrant import KnownTools, id_types
 from hearth.types import ToolSpec
 
 if TYPE_CHECKING:
@@ -261,44 +262,30 @@ def is_thing(word: str) -> bool:
 # ── Tools ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class KnownTools:
-    """The tools a warrant may rule on, with the contents of their texts, read once."""
+class WordedTools:
+    """The tools whose effects words may ask for, with the contents of their texts, read once."""
 
     def __init__(self, specs: Mapping[str, ToolSpec], encoder: Encoder | None = None) -> None:
         """Without an encoder, nearness is measured by nouns alone."""
-        self.specs = dict(specs)
+        self.known = KnownTools(specs)
         self._encoder = encoder
-        self._names = [name for name, spec in self.specs.items() if spec.effect != "none"]
-        self._deeds = {name: _deeds_of(self.specs[name]) for name in self._names}
-        self._kinds = {name: _kinds_of(self.specs[name]) for name in self._names}
-        self._makes = {name: _id_types(self.specs[name].fields.values()) for name in self._names}
+        self._names = [name for name, spec in specs.items() if spec.effect != "none"]
+        self._deeds = {name: _deeds_of(specs[name]) for name in self._names}
+        self._kinds = {name: _kinds_of(specs[name]) for name in self._names}
+        self._makes = {name: id_types(specs[name].fields.values()) for name in self._names}
         self._finishes = {
-            name: _id_types(p.type for p in self.specs[name].parameters if p.is_required and p.is_sink)
+            name: id_types(p.type for p in specs[name].parameters if p.is_required and p.is_sink)
             for name in self._names
         }
         """Types of ids that a tool finishes: sending a draft goes with the tool that made the draft."""
-        self.outgoing = self._reaching_others()
-        """Tools whose texts reach somebody else, at once or as a draft that another tool sends."""
         self._messengers = frozenset(
             name
-            for name in self.outgoing
-            if "send" in self._deeds[name] and not any(p.type == "Money" for p in self.specs[name].parameters)
+            for name in self.known.outgoing
+            if "send" in self._deeds[name] and not any(p.type == "Money" for p in specs[name].parameters)
         )
-        self._verbs = {name: _verb_of(self.specs[name]) for name in self._names}
-        texts = [f"{name.replace('_', ' ')}: {_first_sentence(self.specs[name])}" for name in self._names]
+        self._verbs = {name: _verb_of(specs[name]) for name in self._names}
+        texts = [f"{name.replace('_', ' ')}: {_first_sentence(specs[name])}" for name in self._names]
         self._vectors = encoder.encode(texts) if encoder is not None and texts else None
-
-    def _reaching_others(self) -> frozenset[str]:
-        sent_ids = _id_types(
-            p.type for spec in self.specs.values() if spec.effect == "send" for p in spec.parameters if p.is_sink
-        )
-        return frozenset(
-            name
-            for name in self._names
-            if self.specs[name].effect == "send"
-            or any(p.is_sink for p in self.specs[name].parameters)
-            or self._makes[name] & sent_ids
-        )
 
     def licence(self, text: str) -> Licence:
         """Work out which tools `text` licenses, and how often."""
@@ -351,10 +338,6 @@ class KnownTools:
         nearest = [name for score, name in scored if score >= least or name in to_people]
         made = {kind for name in nearest for kind in self._makes[name]}
         return nearest + [name for _, name in scored if name not in nearest and self._finishes[name] & made]
-
-
-def _id_types(types: Iterable[str]) -> frozenset[str]:
-    return frozenset(kind for kind in map(element_type, types) if kind.endswith("Id"))
 
 
 def _first_sentence(spec: ToolSpec) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from test_worded_warrant import warrant
 
 from hearth.guard.capability.request_words import content_words, is_in, stem
 from hearth.types import Plain
-from tests.warrants import CONTACTS, judged, warrant
+from tests.warrants import CONTACTS, judged
 
 _LETTERS = st.text("abcdefghijklmnop", min_size=1, max_size=12)
 _ADDRESSES = st.builds("{}@{}.test".format, _LETTERS, _LETTERS)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.guard.capability.intent_grants import UNLIMITED, KnownTools, wishes_of
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.registry import load_tools
+from hearth_bench.injection.intent_grants import UNLIMITED, WordedTools, wishes_of
 from tests.warrants import SPECS
 
 
 @pytest.fixture(scope="module")
-def known() -> KnownTools:
-    return KnownTools({name: tool.spec for name, tool in load_tools(None).by_name.items()}, MiniLMEncoder.open())
+def known() -> WordedTools:
+    return WordedTools({name: tool.spec for name, tool in load_tools(None).by_name.items()}, MiniLMEncoder.open())
 
 
 @pytest.mark.parametrize(
@@ -77,14 +77,14 @@ def test_how_often(request_text: str, n_times: int) -> None:
         ("email Ben, but do not delete anything", "draft_mail", "delete_mail delete_file"),
     ],
 )
-def test_tools_licensed(known: KnownTools, request_text: str, licensed: str, not_licensed: str) -> None:
+def test_tools_licensed(known: WordedTools, request_text: str, licensed: str, not_licensed: str) -> None:
     limits = known.licence(request_text).limits
     assert set(licensed.split()) <= limits.keys(), limits
     assert not set(not_licensed.split()) & limits.keys(), limits
 
 
 def test_without_an_encoder_nouns_alone_decide() -> None:
-    limits = KnownTools(SPECS).licence("Delete the file old.txt").limits
+    limits = WordedTools(SPECS).licence("Delete the file old.txt").limits
     assert limits.keys() == {"delete_file"}
 
 

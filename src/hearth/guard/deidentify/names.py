@@ -1,20 +1,6 @@
-"""Finds names of the owner's contacts, calendar and profile, which must not leave the device, however written.
+"""Names of people, places and firms in a text: the owner's own, strangers' after a cue, and which are nobody's secret.
 
-`gathered` reads the names; `OwnerNames` finds them. Finding takes time linear in the text, whatever the number of
-contacts: words are looked up, never compared one by one.
-Covered: full names, first and last names, nicknames, initials with a last name, last name first, companies with and
-without their legal form, streets, towns and codes of addresses, phone numbers by their last digits, names of guests and
-places of the calendar, the owner's own words (`[mask] words`); other case, accents, `ue` for `ü`, possessives, hyphens
-added or left out or at the end of a line, one letter wrong, missing, added or exchanged in names of six letters or
-more; names of three letters or more with digits around them (`Anna2`, `%20Berger`) and spelled out (`A n n a`,
-`A.n.n.a`).
-A common word that a card is called by or that its name holds ("the school", "Allotment *Club*") counts only where it is
-used as a name: with a capital within a sentence, or after "call", "tell", "a mail from"; words of grammar in a name
-("Schule *am* Park") count with the whole name only. First and last names of people count in lower case, too, whatever
-they mean.
-Not covered: a name that is also a word ("will", "mark"), in lower case where its neighbours do not decide; relations;
-notes and other free text of cards and events; two typing errors; names glued to other words (`AnnaMia`), cut (`An na`),
-written backwards or with digits for letters (`4nna`); a name that is also a word, with digits or spelled out.
+Not covered: numbers and other identifiers by their form (`identifiers`), the trained tagger (`masker.OwnersMask`).
 """
 
 # ruff: noqa: SIM905 - lists of words read best as words
@@ -22,17 +8,133 @@ written backwards or with digits for letters (`4nna`); a name that is also a wor
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from hearth import patterns as re
 from hearth.config import Settings
 from hearth.formats.content_lines import Component, parse, read_folder, split_value
-from hearth.guard.deidentify.names.common_words import COMMON_WORDS, DETERMINERS, FUNCTION_WORDS, common_core
 from hearth.language.text.confusables import Words, fold, plain, words
 from hearth.language.text.span import Found
+from hearth.language.values.public_names import is_public
 from hearth.protocols import Workspace
 from hearth.tools.pim.person_lookup import relations_in
+
+# ── Common words ───────────────────────────────────────────────────────────────────────────────────────
+# Common English words that names are made of, too: "Grundschule am Mauerpark", "the allotment club", "school".
+# Alone they identify nobody, so a word of these counts as a name only where it is used as one.
+# Words that are first names or surnames as often ("will", "baker", "church") are no part of this: those are weighed
+# where they stand. Grammar of German, French, Spanish, Italian and Dutch is covered as far as names hold it; other
+# words are English.
+
+
+FUNCTION_WORDS = frozenset(
+    "a about above across after again against all along already also although always am among an and another any "
+    "anybody "
+    "anyone anything are around as at away be because been before behind being below beside between both but by can "
+    "could did do does doing done down during each either else enough even ever every everybody everyone everything "
+    "few "
+    "first for from get gets getting go goes going got had has have having he her here hers him his how i if in into "
+    "is it "
+    "its just last least less let like many me might mine more most much must my near neither never new next no nobody "
+    "none nor not nothing now of off often on once one only onto or other others our ours out over own please quite "
+    "rather really same shall she should since so some somebody someone something soon still such than that the their "
+    "theirs them then there these they thing things this those through to today together tomorrow tonight too toward "
+    "under until up upon us very via was we well were what when where whether which while who whom whose why with "
+    "within "
+    "without would yes yesterday yet you your yours two three four five six seven eight nine ten "
+    "am an auf aus bei beim bis das dem den der des die du ein eine einem einen einer es fur im ist mit nach oder ohne "
+    "seit uber um und unter vom von vor wie zu zum zur au aux avec ce ces chez dans de del dei della delle di du e el "
+    "en "
+    "est et il in la las le lo los nel nella o par pour sous su sul sur un una une uno y con da do dos het op "
+    "te ter voor".split()
+)
+"""Words of grammar: a capital at the beginning of a sentence, or in "10 AM", makes no name of them."""
+DETERMINERS = frozenset("the a an my our your his her their this that".split())
+COMMON_NOUNS = frozenset(
+    # places and institutions
+    "academy agency airport apartment archive association bakery barbershop basement bathroom bedroom bookshop "
+    "building bureau cabin cafe cafeteria campus canteen cellar center centre chapel cinema city clinic club college "
+    "committee community company council country daycare dealership department deposit depot desk dispensary "
+    "district downtown embassy emergency entrance estate factory farm firm flat floor foundation gallery garage garden "
+    "gardens government group gym hallway hospital hostel hotel hotline household institute island kiosk "
+    "kindergarten kitchen laboratory landfill laundry library locker lounge mall market ministry mosque museum "
+    "neighborhood neighbourhood nursery office opera orchestra organisation organization parking parliament party "
+    "pharmacy place playground playgroup police practice prison pub radio reception recycling registry rehab "
+    "restaurant room salon sauna school schools shed shop society stadium station store studio supermarket "
+    "surgery synagogue team theater theatre toilet town travel university village warehouse workshop yard zoo "
+    "allotment choir band crew squad league union member members board staff management headquarters "
+    # people by what they do
+    "accountant adviser advisor agent architect assistant auntie babysitter bank boss broker caretaker "
+    "childminder children cleaner client coach colleague concierge consultant contractor counsellor customer dad daddy "
+    "daughter decorator dentist designer director doctor doorman editor electrician employer engineer expert "
+    "family father gardener girl grandfather grandma grandmother grandpa guide hairdresser "
+    "handyman husband inspector instructor insurance janitor kid kids landlady landlord lawyer leader lecturer "
+    "librarian locksmith manager mechanic midwife minister mother mum mummy nanny neighbor neighbour nurse officer "
+    "optician optometrist orthodontist owner parent parents pediatrician people pharmacist photographer "
+    "physician physio physiotherapist plumber policeman principal professor psychologist roofer roommate "
+    "secretary seller sister brother solicitor specialist student students supervisor surgeon surveyor teacher "
+    "tenant therapist trainer translator treasurer tutor uncle vet veterinarian volunteer waiter wife woman worker "
+    # what they do, have and teach
+    "accident account activity administration advice aid air alarm animal animals appointment arts auction "
+    "babies baby bags bake battery beauty bed benefit benefits bicycle bike bikes birthday "
+    "blood board boat body book books boy boys bread breakfast broadband bus business cable cake calendar call "
+    "camping car card care cars cat cats charity chat cheese chess children choice class classes cleaning "
+    "clothes club coffee computer concert control cooking copy corner course credit crisis culture customer cycle "
+    "cycling "
+    "dance dancing data delivery dental design desk dining dinner doctor dog dogs door drama dress drink driving "
+    "duty education electric electricity electronics email emergency energy engineering equipment "
+    "evening event events exam exercise eye family fashion fire fitness flight flower flowers food football free "
+    "friday fruit fun fund funeral furniture game games gas general gift group "
+    "guitar happy hardware health heating help helpline history hobby home hour "
+    "hours idea information internet italian job jobs junior kids knowledge language late leather "
+    "legal lesson lessons letter life line list live living loan local lottery lunch "
+    "machine mail main maintenance management maps math maths meal meals media medical medicine meeting menu message "
+    "midnight mobile modern monday money month monthly morning mortgage motor movie music national "
+    "nature network news newspaper night notes number numbers online open order organic outdoor paint paper "
+    "parcel passport pay pension person pet pets phone photo photos piano picture pizza plan planning "
+    "plastic play plumbing present print printing private program project property public "
+    "quality quiz rail railway real recipe regional removal rent rental repair repairs rescue "
+    "reservation riding road running salad saturday saving savings science sea second secret "
+    "security senior service services shift shoes shopping show shuttle simple singing size sky sleep "
+    "soap soccer social solar sound spa spanish special speech sport sports start stock storage "
+    "strings sunday supply support swim swimming table tax taxes taxi tea tech technical technology "
+    "telephone television tennis test thursday ticket tickets time times tour tourist towel toy toys track trade "
+    "traffic "
+    "train training trains transport trash travel tree trees trip truck tuesday tv vegetable vehicle video visit "
+    "voice walk walking waste watch web wedding wednesday week weekend weekly welcome wifi "
+    "women work working works world writing year yearly years yoga".split()
+)
+"""Nouns and adjectives of everyday talk that names of shops, clubs and schools are made of."""
+COMMON_WORDS = FUNCTION_WORDS | COMMON_NOUNS
+
+
+def common_core(key: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of a name without a leading `the` or `my`, if one common word is left; else nothing.
+
+    `("the", "school")` → `("school",)`; `("anna",)` and `("piano", "teacher")` → `()`.
+    """
+    core = tuple(key[1:] if len(key) > 1 and key[0] in DETERMINERS else key)
+    return core if len(core) == 1 and core[0] in COMMON_WORDS else ()
+
+
+# ── The owner's own names ──────────────────────────────────────────────────────────────────────────────
+# Finds names of the owner's contacts, calendar and profile, which must not leave the device, however written.
+# `gathered` reads the names; `OwnerNames` finds them. Finding takes time linear in the text, whatever the number of
+# contacts: words are looked up, never compared one by one.
+# Covered: full names, first and last names, nicknames, initials with a last name, last name first, companies with and
+# without their legal form, streets, towns and codes of addresses, phone numbers by their last digits, names of guests
+# and places of the calendar, the owner's own words (`[mask] words`); other case, accents, `ue` for `ü`, possessives,
+# hyphens added or left out or at the end of a line, one letter wrong, missing, added or exchanged in names of six
+# letters or more; names of three letters or more with digits around them (`Anna2`, `%20Berger`) and spelled out (`A n
+# n a`, `A.n.n.a`). A common word that a card is called by or that its name holds ("the school", "Allotment *Club*")
+# counts only where it is used as a name: with a capital within a sentence, or after "call", "tell", "a mail from";
+# words of grammar in a name ("Schule *am* Park") count with the whole name only. First and last names of people count
+# in lower case, too, whatever they mean.
+# Not covered: a name that is also a word ("will", "mark"), in lower case where its neighbours do not decide;
+# relations; notes and other free text of cards and events; two typing errors; names glued to other words (`AnnaMia`),
+# cut (`An na`), written backwards or with digits for letters (`4nna`); a name that is also a word, with digits or
+# spelled out.
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +221,7 @@ def _of_person(full: str, given: str = "", family: str = "", *, is_personal: boo
         return
     yield OwnName(full, "person", is_personal)
     if not given and not family:
-        parts = [part for part in full.split() if fold(part).strip(".") not in _TITLES]
+        parts = [part for part in full.split() if fold(part).strip(".") not in _LED_BY]
         if len(parts) > 1:
             yield OwnName(" ".join(parts), "person")
             yield OwnName(f"{parts[-1]} {' '.join(parts[:-1])}", "person")
@@ -133,7 +235,7 @@ def _parts(parts: Sequence[str], *, is_personal: bool = False) -> Iterator[OwnNa
     yield from (OwnName(part, "person", is_personal) for part in parts if fold(part) not in FUNCTION_WORDS)
 
 
-_TITLES = frozenset("dr prof mr mrs ms miss sir frau herr mme mlle dott ing med dipl".split())
+_LED_BY = frozenset("dr prof mr mrs ms miss sir frau herr mme mlle dott ing med dipl".split())
 _LEGAL = re.compile(
     r"[,\s]+(?:gmbh(?: & co\.? kg)?|ag|kg|ohg|e\.?v\.?|mbh|ug|se|ltd\.?|limited|plc|llp|inc\.?|corp\.?|llc|co\.?|"
     r"s\.?a\.?|"
@@ -603,3 +705,190 @@ def _is_one_off(a: str, b: str) -> bool:
         return False
     long, short = (a, b) if len(a) > len(b) else (b, a)
     return short in _without_one(long)
+
+
+# ── Names after a cue ──────────────────────────────────────────────────────────────────────────────────
+# Finds names of unknown people by the words around them: `Dear Frau Okoro`, `my name is …`, `call Ben`.
+# Takes time linear in the text. Covered: titles, salutations, signatures, `Name:` fields, verbs that take a person,
+# in English, German, French, Spanish and Italian, when the name is written with capitals (after `my name is` also
+# without).
+# Not covered: any other name; a trained tagger finds those.
+
+
+_TITLES = frozenset(
+    "mr mrs ms miss dr prof professor sir madam lady lord mx herr frau herrn fraulein dipl m mme mlle monsieur "
+    "madame sr sra "
+    "srta don dona senor senora sig signor signora signorina dott dottoressa avv ing pastor father rev reverend judge".split()  # noqa: E501
+)
+_BEFORE_A_PERSON = frozenset(
+    "call phone ring email e-mail mail text message tell ask invite contact meet remind dial ping thank visit cc bcc "
+    "inform "
+    "notify whatsapp facetime dear hi hello hey hallo liebe lieber bonjour cher chere hola querido querida ciao caro "
+    "cara "
+    "ruf frag sag treffe besuche appelle appeler llama regards cheers thanks sincerely love yours gruss grusse "
+    "cordialement "
+    "saludos saluti".split()
+)
+_NAMING = (
+    ("my", "name", "is"),
+    ("name", "is"),
+    ("i", "am", "called"),
+    ("ich", "heisse"),
+    ("mein", "name", "ist"),
+    ("je", "m", "appelle"),
+    ("me", "llamo"),
+    ("mi", "chiamo"),
+    ("full", "name"),
+    ("first", "name"),
+    ("last", "name"),
+    ("called",),
+    ("name",),
+)
+_FIELDS = frozenset({("name",), ("full", "name"), ("first", "name"), ("last", "name")})
+"""Those that only a colon makes a name follow."""
+_LAST_WORDS = frozenset(phrase[-1] for phrase in _NAMING)
+_ALL_CUES = _TITLES | _BEFORE_A_PERSON | _LAST_WORDS
+_NO_NAMES = frozenset(
+    "i me my mine you your he she it we us they them him her his their our the a an this that these those all any "
+    "some everyone "
+    "everybody anyone someone mom mum dad mama papa grandma grandpa home work school team support customer service "
+    "monday tuesday "
+    "wednesday thursday friday saturday sunday january february march april may june july august september october "
+    "november "
+    "december today tomorrow tonight now please back again about when if to for at on in of and or is are was were "
+    "will do does "
+    "google amazon apple microsoft facebook netflix paypal siri alexa english german french spanish italian pdf tv "
+    "ok madam sir "
+    "friends family folks there world all team herr frau mr mrs ms dr number taxi uber doctor dentist police".split()
+)
+_NEXT = re.compile(r"[ \t]{1,2}|\.[ ]?|[-'’]|:[ \t]{0,3}\n?[ \t]{0,3}|[ ]?[,!][ ]?\n[ \t]{0,3}|,? ?\n[ \t]{0,3}")
+_WITHIN = re.compile(r" {1,2}|[-'’]|\. ?")
+_PARTICLES = frozenset("von van der den de del della di da dos du la le al bin ibn ben mac mc o d zu zum af".split())
+
+
+def find_cued_names(text: str, said: Words) -> list[Found]:
+    """Find the names with a cue before them in a plain text. `said`: `confusables.words(text)`."""
+    return list(_found(text, said))
+
+
+def _found(text: str, said: Words) -> Iterator[Found]:
+    folded = said.folded
+    if _ALL_CUES.isdisjoint(folded):
+        return
+    for index, word in enumerate(folded):
+        if word not in _ALL_CUES or index + 1 == len(folded):
+            continue
+        last = index
+        if word in _TITLES and (len(word) > 1 or text[said.starts[index]].isupper()):
+            last = _name_end(text, said, index + 1, is_titled=True)
+        elif word in _BEFORE_A_PERSON:
+            if folded[index + 1] not in _TITLES:
+                last = _name_end(text, said, index + 1)
+        elif word in _LAST_WORDS and (phrase := _naming(text, said, index)):
+            last = _name_end(text, said, index + 1, is_small=len(phrase) > 1)
+        if last > index:
+            yield Found(said.starts[index + 1], said.ends[last], "person")
+
+
+def _naming(text: str, said: Words, index: int) -> tuple[str, ...]:
+    """Find the words up to `index` that say that a name follows; empty when none do."""
+    for phrase in _NAMING:
+        if tuple(said.folded[max(0, index + 1 - len(phrase)) : index + 1]) == phrase and (
+            phrase not in _FIELDS or ":" in text[said.ends[index] : said.starts[index + 1]]
+        ):
+            return phrase
+    return ()
+
+
+def _name_end(text: str, said: Words, first: int, *, is_titled: bool = False, is_small: bool = False) -> int:
+    """Find the last word of the name that begins at `first`; `first - 1` when there is none."""
+    if not _NEXT.fullmatch(text, said.ends[first - 1], said.starts[first]):
+        return first - 1
+    last, n_names = first - 1, 0
+    for index in range(first, min(first + 5, len(said.folded))):
+        if index > first and not _WITHIN.fullmatch(text, said.ends[index - 1], said.starts[index]):
+            break
+        word = text[said.starts[index] : said.ends[index]]
+        if said.folded[index] in _PARTICLES and index + 1 < len(said.folded) and n_names < 3:
+            continue
+        if not word.isalpha() or said.folded[index] in _NO_NAMES:
+            break
+        is_small_name = is_small and index == first and len(word) > 2 and text.islower()
+        if not is_small_name and not _is_capitalised(word, text, may_be_initial=n_names > 0, is_titled=is_titled):
+            break
+        if (
+            index > first
+            and text[said.ends[index - 1] : said.starts[index]] == ". "
+            and len(said.folded[index - 1]) > 2
+        ):
+            break
+        last, n_names = index, n_names + 1
+    return last
+
+
+def _is_capitalised(word: str, text: str, *, may_be_initial: bool, is_titled: bool) -> bool:
+    """Return whether a word has the capitals of a name; all capitals count after a title, or where all is in them."""
+    if not word[0].isupper():
+        return False
+    if len(word) == 1:
+        return may_be_initial or is_titled
+    return is_titled or not word.isupper() or text.isupper()
+
+
+# ── Names that are nobody's secret ─────────────────────────────────────────────────────────────────────
+# Keeps what a tagger took for a name and is none of anybody: public names, times, and common words.
+# Only what the tagger alone found is looked at: what is the owner's (the section above) or has a telling form stays
+# masked. A public name ("the capital of Australia") stays masked where its sentence tells where somebody lives or
+# comes from.
+# Not covered: public names and common words in other languages than English.
+
+
+_LOOKED_AT = frozenset({"place", "organisation", "address"})
+_TIMES = frozenset(
+    "one two three four five six seven eight nine ten eleven twelve thirteen fifteen twenty thirty forty fifty half "
+    "quarter past to o'clock noon midnight am pm monday tuesday wednesday thursday friday saturday sunday weekend "
+    "january february march july september october november december today tomorrow tonight morning afternoon evening "
+    "night the a an at in on of and or next last first second room".split()
+)
+_COMMON = _TIMES | frozenset(
+    "my our your his her their this that hall school church choir club college university hospital clinic surgery "
+    "pharmacy doctor doctors dentist vet bank post station airport bus train tram taxi stop platform museum "
+    "library theatre theater cinema restaurant cafe bar pub bakery shop store supermarket market gym pool park "
+    "playground beach lake river town city village centre center fair party group team band class course meeting "
+    "council government police court army hotel hostel parking car company firm agency insurance landlord "
+    "neighbour neighbours internet website app phone calendar mail home work office".split()
+)
+_AT_HOME = re.compile(
+    r"\b(?:liv(?:e|es|ed|ing)|resid(?:e|es|ed|ing)|mov(?:e|es|ed|ing)|raised|grew up|born|based|stationed|hometown|"
+    r"settled|emigrated|fled|stay(?:s|ed|ing)?|address|flat|apartment|house|home|"
+    r"(?:am|is|are|was|were|come|comes|came|i'm|she's|he's|they're) from|"
+    r"work(?:s|ed|ing)? (?:at|for|in)|employ(?:er|ed)|my (?:boss|job|account|bank|contract))\b",
+    re.IGNORECASE,
+)
+
+
+def without_harmless(text: str, tagged: Sequence[Found], known: Sequence[Found]) -> list[Found]:
+    """Leave out of `tagged` what is harmless.
+
+    Args:
+        known: What was found otherwise: by the owner's names, by form or by cue.
+    """
+    return [one for one in tagged if one.kind not in _LOOKED_AT or not _is_harmless(text, one, known)]
+
+
+def _is_harmless(text: str, one: Found, known: Sequence[Found]) -> bool:
+    if any(other.start < one.end and one.start < other.end for other in known):
+        return False
+    name = text[one.start : one.end]
+    common = _TIMES if one.kind == "address" else _COMMON
+    if all(word in common for word in re.findall(r"[\w']+", fold(name))):
+        return True
+    if (
+        not name[:1].isupper()
+        or not is_public(name)
+        or (one.kind == "place" and text[one.end - 2 : one.end + 2].count("'s"))
+    ):
+        return False  # what has something of its own is somebody, as a rule
+    start = max(text.rfind(mark, 0, one.start) for mark in ".!?\n") + 1
+    sentence = re.compile(r"[^.!?\n]*").match(text, start)
+    return sentence is None or not _AT_HOME.search(sentence[0])
