@@ -11,10 +11,10 @@ covered: which thing is meant where both fit.
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from hearth import patterns as re
 from hearth.language.temporal.time_words import add_months
 from hearth.language.text.tokens import ONES, listed
 
