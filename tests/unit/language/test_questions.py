@@ -54,6 +54,8 @@ def test_matters(words: str, text: str) -> None:
         ("remind me to call Ana", False),
         ("Remind me to call Ana", False),
         ("add milk to the list", False),
+        ("furnace man's phone number", False),
+        ("I lost the phone number", True),
         ("Play the song", False),
     ],
 )

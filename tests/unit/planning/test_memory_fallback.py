@@ -284,6 +284,7 @@ UNTIL_NEXT = (NEXT, Step("time_until", {"date": Ref(0, ("start",))}))
         ("how many days has it been since the wedding", (DAYS,), False),
         ("how long have I got till me standards check", UNTIL_NEXT, True),
         ("how long till my check", (Step("next_event", {"query": "check"}), UNTIL_NEXT[1]), False),
+        ("how long till the policy runs out", (Step("next_event", {"query": "policy"}), UNTIL_NEXT[1]), True),
     ],
 )
 def test_days_are_counted_only_to_what_is_named(text: str, steps: tuple[Step, ...], is_lost: bool) -> None:
@@ -326,6 +327,22 @@ def test_an_event_that_leaves_words_open_is_asked_of_everything(
     if found is not None:
         assert found[0].steps[1].tool == "find_answer"
         assert open_word in found[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_beyond"),
+    [
+        ("which ship am I on the week of 14 December", True),
+        ("which practice is in the week of 14 December", False),  # one that is listed
+        ("what's on the week of 14 December", False),
+        ("am I free in the week of 14 December", False),
+    ],
+)
+def test_events_of_a_time_stand_only_where_events_are_asked_for(text: str, is_beyond: bool) -> None:
+    plan = Plan((Step("find_events", {"start": "2026-12-14", "end": "2026-12-21"}),))
+    events = [{"id": "a", "title": "Hockey practice", "start": "2026-12-15T17:30:00+00:00", "place": "Sportsplex"}]
+    found = asked_beyond_event(Utterance(text, FIXED_NOW), plan, (StepResult(0, "done", events),), TOOLS)
+    assert (found is not None) is is_beyond
 
 
 @pytest.mark.parametrize(

@@ -152,13 +152,21 @@ def gives_order(text: str) -> bool:
     return _ORDERS.match(text.strip()) is not None
 
 
+_VALUE_ALONE = re.compile(
+    r"(?!.*\b(?:i|we|you|he|she|it|they|is|are|was|were|has|have|had|got)\b)(?!.*\b(?:lost|forgot|changed|new)\b)"
+    r"(?:[\w'’-]+ ){1,5}(?:number|code|pin|password|passcode|address|birthday|phone|e-?mail|size|price|name)\W*",
+    re.IGNORECASE,
+)
+"""Names a value and says nothing of it: "the furnace man's phone number"."""
+
+
 def declares(text: str) -> bool:
     """Return whether a request states something, and does not only ask or order: "my locker is 48 now"."""
     for sentence in _SENTENCE.findall(text):
         opener = _OPENER.match(sentence)
         said = sentence[opener.end() if opener else 0 :].strip()
         is_asked = said.endswith("?") or _QUESTION.match(said) is not None
-        if " " in said and not is_asked and _ORDERS.match(said) is None:
+        if " " in said and not is_asked and _ORDERS.match(said) is None and _VALUE_ALONE.fullmatch(said) is None:
             return True
     return False
 

@@ -40,6 +40,18 @@ _FORMS: Mapping[DateOperation, str] = {
 _TO_COME = re.compile(r"\b(?:will|next birthday|turn(?:s|ing)?|(?:going to|gonna) be)\b", re.IGNORECASE)
 
 
+_HAPPENS = re.compile(
+    r".* (?:runs? out|expires?|(?:is|are) (?:due|over|up|back)|ends?|starts?|begins?|opens?|closes?|breaks? up"
+    r"|finish(?:es)?|arrives?|leaves?|lapses?)(?: again)?\W*",
+    re.IGNORECASE,
+)
+
+
+def happens(matter: str) -> bool:
+    """Return whether a matter is what becomes of a thing, and not a thing that takes place: "the policy runs out"."""
+    return _HAPPENS.fullmatch(matter) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class DateAsked:
     """What is to be worked out, and of what."""
@@ -108,7 +120,9 @@ def _until(matter: str, call: CallContext) -> HomeAnswer | None:
         day = min(d for y in (today.year, today.year + 1) if (d := card.birth.in_year(y)) >= today)
         witness = Witness(card.uid or card.name, f"card “{card.name}”", f"{card.name}: {_day(day)}", "file")
     else:
-        events = [e for e in _events_of(matter, call.now, call.now + 3 * _YEAR, call) if e.start > call.now]
+        ahead = (call.now, call.now + 3 * _YEAR)
+        found = events_in(call, *ahead, matter_of(matter)) if happens(matter) else _events_of(matter, *ahead, call)
+        events = [e for e in found if e.start > call.now]
         if not events:
             return None
         day, witness = events[0].start.astimezone(call.now.tzinfo).date(), witness_of_event(events[0])

@@ -24,7 +24,7 @@ from hearth.language.reading import Utterance
 from hearth.language.text.thesaurus import POLITE, QUESTIONS
 from hearth.language.text.tokens import NUMBER_WORDS, listed
 from hearth.memory.facts.fact_rules import KIN_WORDS
-from hearth.memory.inquiry.date_answers import DateAsked, asked_of_dates
+from hearth.memory.inquiry.date_answers import DateAsked, asked_of_dates, happens
 from hearth.memory.inquiry.reading.answer_reading import ON_A_CARD, asks_deed, asks_hours
 from hearth.memory.inquiry.reading.answer_subjects import asks_who
 from hearth.memory.inquiry.record_answers import Asked, asked_of_records
@@ -185,7 +185,7 @@ def _asked_plainly(
     return _found_by(request, tools) if is_own else None
 
 
-_LISTED = frozenset({"count", "column", "last", "first", "next", "until", "next birthday"})
+_LISTED = frozenset({"birthdays", "count", "column", "last", "first", "next", "until", "next birthday"})
 """Operations for which a tool's own list is an answer as good."""
 
 
@@ -228,11 +228,12 @@ def _only_next(found: Plan) -> bool:
 
 def _has_lost(asked: Asked | DateAsked, found: Plan) -> bool:
     """Return whether a plan only counts days, and to another day than the one asked for, or where something else is to
-    be counted: "how long till my check" to any next event, "how many hours has Ana had since May" to May."""
+    be counted: "how long till my check" to any next event, "until the policy runs out" to an event of the policy, "how
+    many hours has Ana had since May" to May."""
     if "time_until" not in {step.tool for step in found.steps}:
         return False
     is_any = any(step.tool == "next_event" and not step.arguments for step in found.steps)
-    return asked.operation == "column" or (asked.operation == "until" and is_any)
+    return asked.operation == "column" or (asked.operation == "until" and (is_any or happens(asked.matter)))
 
 
 def _found_by(request: Utterance, tools: Mapping[str, ToolSpec]) -> Plan | None:
@@ -297,6 +298,14 @@ def asked_beyond_device(
     return _asked_instead(request, plan, 0, tools) if request.asked.is_question else None
 
 
+_ASKS_EVENTS = re.compile(
+    r"\b(?:what(?:['’]s| is| do| have| am)|events?|appointments?|meetings?|plans?|planned|calendar|diary|schedule"
+    r"|agenda|busy|free|any(?:thing|body|one)?|on)\b(?! the week| my )",
+    re.IGNORECASE,
+)
+"""Asks for what a calendar lists, whatever it is."""
+
+
 def asked_beyond_event(
     request: Utterance, plan: Plan, results: Sequence[StepResult], tools: Mapping[str, ToolSpec]
 ) -> tuple[Plan, frozenset[str]] | None:
@@ -309,14 +318,18 @@ def asked_beyond_event(
     """
     replaced = {step.replaces for step in plan.steps}
     left = [result for result in results if result.step not in replaced]
-    if FIND not in tools or len(left) != 1 or plan.steps[left[0].step].tool != "next_event" or plan.unserved:
-        return None
-    event = left[0].value
+    is_of_events = len(left) == 1 and plan.steps[left[0].step].tool in ("next_event", "find_events")
     asked = request.asked
-    if left[0].status != "done" or not isinstance(event, Mapping) or not asked.is_question:
+    if FIND not in tools or not is_of_events or plan.unserved or left[0].status != "done" or not asked.is_question:
         return None
-    held = keys_of(" ".join(value for value in event.values() if isinstance(value, str)))
+    value = left[0].value
+    events = [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, Mapping)]
+    if not events or (isinstance(value, list) and _ASKS_EVENTS.search(asked.text)):
+        return None
+    held = keys_of(" ".join(said for event in events for said in event.values() if isinstance(said, str)))
     open_words = keys_of(asked.text) - held - _OF_WHEN
+    if isinstance(value, list) and keys_of(asked.text) & held:
+        return None  # what was listed is of the matter
     again = _asked_instead(request, plan, left[0].step, tools) if open_words else None
     return (again, frozenset(open_words)) if again is not None else None
 
@@ -343,7 +356,7 @@ def lacks_field(request: Utterance, plan: Plan, results: Sequence[StepResult]) -
         return False
     words = request.asked.text.rstrip(" ?.!").casefold()
     found = next((name for name, form in _FIELDS.items() if form.search(words)), None)
-    return found is not None and card.get(found) == ""
+    return found is not None and found in card and not card[found]
 
 
 def _asked_instead(request: Utterance, plan: Plan, replaced: int, tools: Mapping[str, ToolSpec]) -> Plan | None:
