@@ -66,6 +66,9 @@ HOME = {
     ),
     "mail/cur/3.w:2,S": mail("Water <w@u.example>", "Water bill", "Amount due: £41.00", 4),
     "mail/cur/4.w:2,S": mail("Water <w@u.example>", "Water bill", "Amount due: £52.50", 20),
+    "mail/cur/5.h:2,S": mail("Inn <i@h.example>", "Your room", "The room is £80 a night, breakfast included.", 6),
+    "mail/cur/6.l:2,S": mail("Hoey <h@l.example>", "Rent", "The rent of the flat is £1,200 and due on the 28th.", 7),
+    "mail/cur/7.f:2,S": mail("Mill <m@f.example>", "Flour prices", "Wheat is 11.40 a kilo, rye is 13.20 a kilo.", 8),
     "calendar/1.ics": event("Dentist", "20261208"),
     "calendar/2.ics": event("Dentist", "20261229"),
     "calendar/3.ics": event("Dentist", "20270108"),
@@ -129,6 +132,9 @@ def test_nobody_is_guessed(ask: Ask, question: str) -> None:
         ),
         ("how much more is the boat insurance than last year", "$34.00 more ($612.00 after $578.00)"),
         ("how much has the water bill gone up", "£11.50 more (£52.50 after £41.00)"),
+        ("how much is the room for three nights", "£240.00 (£80.00 × 3)"),
+        ("what is my share of the rent of the flat if four of us split it", "£300.00 (£1,200.00 ÷ 4)"),
+        ("how much dearer is rye than wheat", "1.80 (13.20 and 11.40)"),
         ("how many days until the boat insurance runs out", "51 days"),
         ("how many litres did I fill up in November", "94.7 litres"),
         ("how many times do I go to the dentist before 1 January", "2 events"),
@@ -138,6 +144,11 @@ def test_nobody_is_guessed(ask: Ask, question: str) -> None:
 )
 def test_what_several_lines_rows_or_records_say_is_told_together(ask: Ask, question: str, value: str) -> None:
     assert ask(question).value == value
+
+
+def test_a_price_for_a_night_is_not_multiplied_by_months(ask: Ask) -> None:
+    assert "×" not in ask("how much is the room for three months").value
+    assert "×" not in ask("how much is the rent of the flat for three nights").value
 
 
 def test_an_events_beginning_is_not_told_for_sure_as_when_to_be_there(ask: Ask) -> None:

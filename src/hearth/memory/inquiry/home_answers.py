@@ -24,7 +24,7 @@ from hearth.language.text.tokens import listed
 from hearth.memory.inquiry.amount_changes import changed_by
 from hearth.memory.inquiry.answer_telling import SAID_ABOUT, answer_of, sentence_of, witness_of
 from hearth.memory.inquiry.date_answers import answer_from_dates, asked_of_dates
-from hearth.memory.inquiry.joint_amounts import joint_answer
+from hearth.memory.inquiry.joint_amounts import joint_answer, multiple_answer, multiple_asked
 from hearth.memory.inquiry.people_meant import card_answer, joined_answer
 from hearth.memory.inquiry.reading.answer_reading import (
     AnswerReader,
@@ -201,14 +201,11 @@ class HomeAnswers:
 
     def _read_answer(self, question: str, call: CallContext) -> HomeAnswer:
         """Answer a question from the passages that speak of it."""
-        people = self._people(call)
-        question = with_apostrophes(question, people)
-        found = self.passages.find(question)
-        if _DECIDED.match(question) or SAID_ABOUT.match(
-            question
-        ):  # the record of an event says when and where, and nothing of what was said there
-            found = [one for one in found if one.passage.kind != "event"]
-        readings = self._telling(read_passages(question, found, self._reader, people))
+        if (multiple := multiple_asked(question)) is not None:
+            told = multiple_answer(multiple, self._readings(multiple.question, call))
+            if told is not None and told.chance >= least_chance():
+                return told
+        readings = self._readings(question, call)
         best = readings[0] if readings else None
         if (best is None or best.chance < least_chance()) and (matter := _DECIDED.match(question)) is not None:
             told = decision_of(matter["by"], matter["of"].strip(" ?."), self.passages, call, self._is_instruction)
@@ -225,6 +222,16 @@ class HomeAnswers:
             if (number := counted(question, table)) is not None:
                 return HomeAnswer("number", number, "", (witness_of(passage, passage.text),), round(best.chance, 4))
         return answer_of(question, readings, call.now)
+
+    def _readings(self, question: str, call: CallContext) -> list[Reading]:
+        """Read the passages that speak of a question, the likeliest answer first."""
+        people = self._people(call)
+        question = with_apostrophes(question, people)
+        found = self.passages.find(question)
+        if _DECIDED.match(question) or SAID_ABOUT.match(question):
+            # The record of an event says when and where, and nothing of what was said there.
+            found = [one for one in found if one.passage.kind != "event"]
+        return self._telling(read_passages(question, found, self._reader, people))
 
     def words_in(self, question: str, text: str) -> str:
         """Return the words of a text that answer a question; empty if it hardly does."""
