@@ -8,9 +8,9 @@ Not covered: changes of anything but money, of another time than the one before,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from hearth import patterns as re
 from hearth.memory.inquiry.answer_telling import series_of_title, witness_of
 from hearth.memory.inquiry.money import WHOLE, money_in, money_text
 from hearth.memory.inquiry.reading.answer_reading import covered, ranked
