@@ -31,7 +31,7 @@ from hearth.agent import shipped_demonstrations
 from hearth.language.values.slots import find_slots
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.arguments.alignment import explain, form_of, tokens_of
-from hearth.planning.ranking.heads.request_sketch import request_features
+from hearth.planning.ranking.heads.request_sketch import drawn_cosines, request_features
 from hearth.planning.ranking.heads.tool_heads import NOTHING, PROBE, TALK
 from hearth.planning.retrieval.episodic_index import leaves_of
 from hearth.types import Context, Demonstration
@@ -39,8 +39,6 @@ from hearth_bench.data.request_corpus import RealRequest, is_held_out, read_real
 from hearth_bench.data.typing_slips import with_slips
 
 SEED = 0
-N_COSINES = 512
-_COSINE_SCALE = 2.0
 _RIDGE = 0.3
 _N_STEPS, _STEP = 250, 0.05
 _LOGITS = 10.0
@@ -129,13 +127,6 @@ def mistyped(asked: Sequence[RealRequest]) -> list[tuple[RealRequest, RealReques
 def outputs_of(rows: Iterable[Row]) -> tuple[str, ...]:
     """Return the names of the heads' outputs."""
     return (*sorted({name for row in rows for name in row.outputs} - {NOTHING, TALK}), NOTHING, TALK)
-
-
-def drawn_cosines(dim: int) -> tuple[Floats, Floats]:
-    """Draw the random cosines; in half precision, as they are kept."""
-    draw = np.random.default_rng(SEED)
-    projection = (draw.standard_normal((dim, N_COSINES)) * _COSINE_SCALE).astype(np.float16).astype(np.float32)
-    return projection, draw.uniform(0, 2 * np.pi, N_COSINES).astype(np.float32)
 
 
 def features_of(rows: Sequence[Row], encoder: MiniLMEncoder, projection: Floats, phases: Floats) -> Floats:

@@ -49,7 +49,7 @@ class Drafts:
         return self._student.taught(id).sequence
 
     def vector(self, id: str) -> NDArray[np.float64]:
-        return self._student.taught(id).reading.pooled.astype(np.float64)
+        return self._student.taught(id).reading.whole.astype(np.float64)
 
     def nearest(self, ids: Sequence[str], n: int) -> list[list[tuple[str, float]]]:
         return [self._student.nearest(self._student.taught(id).reading, n, id) for id in ids]
