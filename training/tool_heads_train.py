@@ -32,7 +32,7 @@ from hearth.language.values.slots import find_slots
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.arguments.alignment import explain, form_of, tokens_of
 from hearth.planning.ranking.heads.request_sketch import drawn_cosines, request_features
-from hearth.planning.ranking.heads.tool_heads import NOTHING, PROBE, TALK
+from hearth.planning.ranking.heads.tool_heads import NOTHING, PROBE, TALK, HeadPrior
 from hearth.planning.retrieval.episodic_index import leaves_of
 from hearth.types import Context, Demonstration
 from hearth_bench.data.request_corpus import RealRequest, is_held_out, read_real_requests
@@ -90,15 +90,9 @@ def main() -> None:
         "data": {path.name: _hash(path) for path in sorted(folder.glob("*.jsonl"))},
         "command": "python -m training.tool_heads_train",
     }
-    np.savez(
-        chosen.out,
-        about=np.frombuffer(json.dumps(about).encode(), dtype=np.uint8),
-        weights=weights.astype(np.float16),
-        factor=factor[np.tril_indices(len(factor))].astype(np.float16),
-        projection=projection.astype(np.float16),
-        phases=phases,
-        probe=encoder.encode([PROBE])[0],
-    )
+    packed = factor[np.tril_indices(len(factor))].astype(np.float32)
+    with chosen.out.open("wb") as file:
+        HeadPrior(outputs, weights, packed, projection, phases, encoder.encode([PROBE])[0]).write(file, about)
     chosen.out.with_suffix(".json").write_text(json.dumps(about, indent=2) + "\n")
     size = chosen.out.stat().st_size
     print(f"{chosen.out}: {size:,} bytes, {time.process_time() - started:.0f} cpu-s", file=sys.stderr)

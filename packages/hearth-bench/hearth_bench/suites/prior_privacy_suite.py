@@ -151,14 +151,14 @@ class _World:
             newest = everyone = everyone[::2]
         given_canaries, decoys = self._features(self._canaries), self._features(self._decoys)
         mine = given_canaries[len(self._given) - 1 :: len(self._given)] if not is_oracle else given_canaries
-        n_new = max(second.n_demonstrations - first.n_demonstrations, 1)
+        n_new = max(second.sums.n_rows - first.sums.n_rows, 1)
         return {
             "difference_auc": _best_auc(_scores(apart, _n_kept(n_new, apart), newest, strangers)),
-            "membership_auc": _best_auc(_scores(whole, _n_kept(second.n_demonstrations, whole), everyone, strangers)),
+            "membership_auc": _best_auc(_scores(whole, _n_kept(second.sums.n_rows, whole), everyone, strangers)),
             "inversion_auc": self._word_auc(apart, is_oracle=is_oracle),
             "canaries_back": max(
                 _standing_out(_scores(apart, _n_kept(n_new, apart), mine, decoys)),
-                _standing_out(_scores(whole, _n_kept(second.n_demonstrations, whole), given_canaries, decoys)),
+                _standing_out(_scores(whole, _n_kept(second.sums.n_rows, whole), given_canaries, decoys)),
             ),
             "canaries": len(given_canaries),
         }

@@ -117,7 +117,11 @@ def test_removing_it_leaves_what_was_taught_here_to_the_last_bit(tmp_path: Path)
 
 def test_what_is_shipped_and_taught_here_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hearth.learning.drafting.public_tools", lambda: PUBLIC)
-    shipped = [replace(one, source="shipped") for one in lessons(30, 70_000)]
+    words = ("umbrella", "thunder", "velvet", "copper", "harbour", "lantern")
+    shipped = [
+        replace(one, source="shipped", request=f"{words[k % 6]} {one.request} {words[k // 6]}")
+        for k, one in enumerate(lessons(30, 70_000))
+    ]
     own = lessons(12, 5_000)
     whole = PRIOR.plus(student(shipped).statistics(PUBLIC))  # as a service publishes it
     with opened(tmp_path / "a") as state:
@@ -362,9 +366,15 @@ def test_requests_are_masked_before_they_are_summed(tmp_path: Path, make_desk: A
 
     one, other = about("anna.lind@example.org"), about("bert.olsen@example.org")
     assert np.array_equal(one.sums.gram, other.sums.gram)
-    raw = [student([replace(d, request=f"{d.request} {a}") for d in own(60)]) for a in ("anna@a.example", "bert@b.org")]
-    mine, theirs = (s.statistics(PUBLIC).sums.gram for s in raw)
-    assert not np.array_equal(mine, theirs)
+
+
+def test_values_said_are_stand_ins_before_they_are_summed() -> None:
+    def summed_with(said: str) -> Statistics:
+        return student([replace(d, request=f"{d.request} {said}") for d in own(30)]).statistics(PUBLIC)
+
+    one, other = summed_with("and write to anna@a.example"), summed_with("and write to bert@b.org")
+    assert np.array_equal(one.sums.gram, other.sums.gram)
+    assert not np.array_equal(one.sums.gram, summed_with("and write to anna").sums.gram)
 
 
 def test_with_too_few_nothing_leaves(tmp_path: Path, make_desk: Any) -> None:

@@ -316,7 +316,7 @@ class Student:
         Raises:
             StatisticsError: It is over other features; nothing was changed.
         """
-        self._check_prior(prior)
+        self.check_prior(prior)
         if self.options.use_heads and self.heads.can_learn:
             self._move_prior(prior)
         self._count_prior(self._prior, -1)
@@ -328,7 +328,8 @@ class Student:
         self._joining = None
         self._changed()
 
-    def _check_prior(self, prior: Statistics | None) -> None:
+    def check_prior(self, prior: Statistics | None) -> None:
+        """Raise a StatisticsError where a prior is over other features than the student's."""
         if prior is not None and prior.fingerprint != self.fingerprint:
             raise StatisticsError(
                 f"the prior is over features {prior.fingerprint!r}, this student's are {self.fingerprint!r}; "
@@ -370,7 +371,7 @@ class Student:
             StatisticsError: It is over other features.
         """
         student = cls(encoder, {}, options)
-        student._check_prior(prior)
+        student.check_prior(prior)
         student._count_prior(prior, 1)
         student._prior = prior
         student.fit()
@@ -480,7 +481,7 @@ class Student:
         for one in student._taught.values():
             student._count(one, 1)
         is_solved = kept.prior == (prior.digest if prior else "")
-        student._check_prior(prior)
+        student.check_prior(prior)
         student._prior = prior
         student._count_prior(prior, 1)
         if not is_solved and kept.options.use_heads:
