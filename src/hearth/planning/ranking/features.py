@@ -14,12 +14,11 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.language.values.slots import clauses, find_slots
+from hearth.language.reading import Utterance
 from hearth.models.random_features import INPUT_GRAIN, UNIT
 from hearth.planning.arguments.alignment import form_of, tokens_of
 from hearth.planning.ranking.heads.request_sketch import COSINE_SEED, N_COSINES, N_SKETCH, drawn_cosines, sketch_of
 from hearth.protocols import Encoder
-from hearth.types import Context
 
 FloatRows = NDArray[np.float32]
 Whole = NDArray[np.int16]
@@ -110,9 +109,9 @@ class Reader:
         return [self._reading(text[:_MOST_CHARACTERS]) for text in texts]
 
     def _reading(self, text: str) -> Reading:
-        slots = find_slots(text, _AT_ANY_TIME, Context())
-        acts = [(act.start, act.end) for act in clauses(text, slots)[:_MOST_ACTS]]
-        tokens = [tokens_of(text, slots, *span) for span in [(0, len(text)), *(acts if len(acts) > 1 else ())]]
+        said = Utterance(text, _AT_ANY_TIME)
+        acts = [(act.start, act.end) for act in said.acts[:_MOST_ACTS]]
+        tokens = [tokens_of(text, said.slots, *span) for span in [(0, len(text)), *(acts if len(acts) > 1 else ())]]
         # Each request by itself: rounding in a batch would leave a trace of one in the vectors of others.
         vectors = self.encoder.encode([form_of(text, mine) for mine in tokens])
         sketches = np.stack([sketch_of(tuple(token.word for token in mine)) for mine in tokens])
