@@ -10,6 +10,7 @@ import pytest
 from hearth.learning.drafting import take_prior
 from hearth.learning.learned_state import Offer, State
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.planning.ranking.heads.tool_heads import read_prior
 from hearth.planning.ranking.ranker import Student
 from hearth.planning.ranking.statistics import prior_file
 from hearth.planning.ranking.statistics.sufficient_statistics import Statistics
@@ -66,19 +67,21 @@ def test_a_prior_counts_at_home_until_it_is_taken_away(tmp_path: Path, others: S
         assert meant(state.store, "let in the stars now") == with_it
 
 
-def test_heads_that_are_gone_or_of_other_shipped_ones_are_joined_again(tmp_path: Path, others: Statistics) -> None:
+def test_heads_that_are_gone_are_joined_again_when_the_home_next_learns(tmp_path: Path, others: Statistics) -> None:
     encoder = MiniLMEncoder.open()
-    name = prior_file.keep(tmp_path, others)
-    made = prior_file.heads(tmp_path, name, encoder)
-    assert made is not None
-    (path,) = tmp_path.glob("*-heads.npz")
+    with State.open(tmp_path, encoder, Offer(TOOLS)) as state:
+        take_prior(state, others)
+        (path,) = (tmp_path / "learned").glob("*-heads.npz")
+        made = read_prior(path)
     path.write_bytes(b"?")
-    again = prior_file.heads(tmp_path, name, encoder)
-    assert again is not None
-    assert again.digest == made.digest
-    (tmp_path / name).unlink()
-    path.unlink()
-    assert prior_file.heads(tmp_path, name, encoder) is None
+    with Store.open(tmp_path / "hearth.db") as store:
+        assert "open_roof" not in meant(store, "let in the stars now")
+    with State.open(tmp_path, encoder) as state:
+        again = read_prior(path)
+        assert made is not None
+        assert again is not None
+        assert again.digest == made.digest
+        assert "open_roof" in meant(state.store, "let in the stars now")
 
 
 def test_sums_of_fewer_features_are_not_joined(others: Statistics) -> None:

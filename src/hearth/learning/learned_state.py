@@ -37,6 +37,7 @@ from hearth.learning.versions.rehearsal import JUDGE, Rehearsal
 from hearth.learning.versions.version_report import Described, Progress, describe, scored, silent, tasks_of
 from hearth.planning.adaptation.owner_macros import OWNERS
 from hearth.planning.deferral.cascade import CONFIDENT
+from hearth.planning.ranking.heads import taken_heads
 from hearth.planning.ranking.statistics import prior_file
 from hearth.protocols import Encoder
 from hearth.storage.database import HomeLock, Store
@@ -164,6 +165,7 @@ class State:
             state = cls(folder, store, encoder, offered, graph, stack.pop_all())
         state.sweep()
         state.erase()
+        prior_file.renew(state.path(""), taken_heads.prior_in(state.store), encoder)
         return state
 
     def close(self) -> None:
@@ -429,7 +431,7 @@ class State:
         trained = list(dict.fromkeys(v.adapter for v in versions if v.adapter))[-_N_ADAPTERS:]
         named = {*trained, *(str(v.record.get("prior", "")) for v in versions), current.adapter if current else ""}
         for path in root.iterdir():
-            if path.name.startswith(_OWN) and prior_file.name_of(path.name) not in named:
+            if path.name.startswith(_OWN) and taken_heads.prior_of(path.name) not in named:
                 path.unlink(missing_ok=True) if path.is_file() else shutil.rmtree(path, ignore_errors=True)
 
     # ── Going back ────────────────────────────────────────────────────────────────────────────────────────

@@ -33,8 +33,8 @@ from hearth.planning.arguments.alignment import (
     lesson_from_json,
     lesson_to_json,
 )
+from hearth.planning.ranking.heads.taken_heads import prior_in, read_taken
 from hearth.planning.ranking.heads.tool_heads import HeadPrior, ToolHeads, shipped_prior
-from hearth.planning.ranking.statistics import prior_file
 from hearth.planning.retrieval.similarity import Likeness
 from hearth.protocols import Encoder
 from hearth.storage.database import Store
@@ -261,7 +261,7 @@ class Remembered:
         if self._store is None or (version := self._version_of(self._store)) == self._version:
             return set()
         self._version = version
-        if self._heads is not None and prior_file.name_in(self._store) != self._prior_name:
+        if self._heads is not None and prior_in(self._store) != self._prior_name:
             self._heads = None
         there = self._digests_of(self._store)
         tools = self._drop([id for id in self._sources if there.get(id) != self._digests.get(id, "")])
@@ -429,10 +429,10 @@ class Remembered:
 
     def _joined_heads(self) -> HeadPrior | None:
         """Return the heads of the prior that the home took, if it has one."""
-        if self._store is None or not (name := prior_file.name_in(self._store)):
+        if self._store is None:
             return None
-        self._prior_name = name
-        return prior_file.heads(self._store.path.parent / "learned", name, self._encoder)
+        self._prior_name = prior_in(self._store)
+        return read_taken(self._store.path.parent / "learned", self._prior_name)
 
     def _teach(self, places: Iterable[int]) -> None:
         """Teach single requests and clauses to the heads, without those that the shipped heads know."""

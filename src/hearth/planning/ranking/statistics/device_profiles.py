@@ -22,4 +22,4 @@ PROFILES: Mapping[ProfileName, StudentOptions] = MappingProxyType(
         "large": StudentOptions(),
     }
 )
-"""`small`: 6 MB of sums while learning, for a board with 512 MB; `medium`: 24 MB; `large`: 100 MB."""
+"""`small`: 5 MB of sums while learning, for a board with 512 MB; `medium`: 22 MB; `large`: 70 MB."""

@@ -1,14 +1,14 @@
 """Stores a prior as a file in the folder of learned state: named by its content, written at once or not at all.
 
-Beside it lie the heads that plan at home with it: those that ship, joined with the prior's sums. They are made when a
-prior is taken, and again where they are missing or were joined with other heads than those that ship now. Sums over
+Beside it lie the heads that plan at home with it (`heads.taken_heads`): those that ship, joined with the prior's sums.
+They are made when a prior is taken, and again (`renew`) where they are missing or of other shipped heads. Sums over
 fewer features than the heads have, of a smaller profile, cannot be joined: they count where files of requests are
 drafted.
 """
 
 from __future__ import annotations
 
-import json
+import contextlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,13 +17,11 @@ import numpy as np
 from hearth.atomic_files import replacing
 from hearth.errors import StatisticsError, StoreError
 from hearth.planning.ranking.features import HALF, ReadingOptions
-from hearth.planning.ranking.heads.tool_heads import HeadPrior, read_prior, shipped_prior
+from hearth.planning.ranking.heads import taken_heads
+from hearth.planning.ranking.heads.tool_heads import HeadPrior, shipped_prior
 from hearth.planning.ranking.statistics.statistics_codec import decode, encode
 from hearth.planning.ranking.statistics.sufficient_statistics import Statistics
 from hearth.protocols import Encoder
-from hearth.storage.database import Store
-
-_HEADS = "-heads.npz"
 
 
 def keep(folder: Path, prior: Statistics, heads: HeadPrior | None = None) -> str:
@@ -38,8 +36,7 @@ def keep(folder: Path, prior: Statistics, heads: HeadPrior | None = None) -> str
         with replacing(path, "write the prior to") as file:
             file.write(encode(prior))
     if heads is not None:
-        with replacing(folder / f"{name}{_HEADS}", "write the heads to") as file:
-            heads.write(file)
+        _keep_heads(folder, name, heads)
     return name
 
 
@@ -55,20 +52,6 @@ def read(path: Path) -> Statistics:
         raise StoreError(f"cannot read a prior from {str(path)!r}: {error.strerror}") from None
 
 
-def name_of(file: str) -> str:
-    """Return the name of the prior that a file in the folder is of."""
-    return file.removesuffix(_HEADS)
-
-
-def name_in(store: Store) -> str:
-    """Return the name of the prior with which a home plans now; empty for none."""
-    rows = store.query(
-        "SELECT record_json FROM version JOIN meta ON meta.name='learned_version' "
-        "AND version.number = CAST(meta.value AS INTEGER)"
-    )
-    return str(json.loads(rows[0][0]).get("prior", "")) if rows else ""
-
-
 def joined(prior: Statistics, encoder: Encoder) -> HeadPrior | None:
     """Return the shipped heads joined with a prior's sums; None where these are over other features or texts."""
     base = shipped_prior()
@@ -82,22 +65,21 @@ def joined(prior: Statistics, encoder: Encoder) -> HeadPrior | None:
     return replace(base.joined(outputs, gram, moments), base=base.digest)
 
 
-def heads(folder: Path, name: str, encoder: Encoder) -> HeadPrior | None:
-    """Return the heads that plan with a prior kept in `folder`; None where it has none, or is gone or damaged.
+def renew(folder: Path, name: str, encoder: Encoder) -> None:
+    """Join the heads of a prior again where they are missing, or of other heads than those that ship now.
 
     Raises:
-        StoreError: They were made anew and cannot be written.
+        StoreError: They cannot be written.
     """
     base = shipped_prior()
-    path = folder / f"{name}{_HEADS}"
-    known = read_prior(path) if base is not None else None
-    if base is not None and known is not None and known.base == base.digest:
-        return known
-    try:
-        made = joined(read(folder / name), encoder)
-    except (StoreError, StatisticsError):
-        return None
-    if made is not None:
-        with replacing(path, "write the heads to") as file:
-            made.write(file)
-    return read_prior(path)
+    is_due = bool(name) and base is not None and base.fits(encoder) and taken_heads.read_taken(folder, name) is None
+    if not is_due:
+        return
+    with contextlib.suppress(StatisticsError):
+        if (folder / name).exists() and (made := joined(read(folder / name), encoder)) is not None:
+            _keep_heads(folder, name, made)
+
+
+def _keep_heads(folder: Path, name: str, heads: HeadPrior) -> None:
+    with replacing(taken_heads.path_of(folder, name), "write the heads to") as file:
+        heads.write(file)
