@@ -134,16 +134,17 @@ def take_prior(
     if (known.digest if known else "") == (prior.digest if prior else ""):
         return Report(None, 0, notes=("it is the prior that is used already",) if prior else ("there is none",))
     version = state.lineage.current()
-    heads = prior_file.joined(prior, state.encoder) if prior is not None else None
+    joined = prior_file.joined(prior, state.encoder) if prior is not None else None
+    heads = joined or shipped_prior()
     verdict = None
     if version is not None:
         was = Rehearsal(state.encoder, state.store, state.tools)
-        would_be = Rehearsal(state.encoder, state.store, state.tools, heads or shipped_prior())
+        would_be = Rehearsal(state.encoder, state.store, state.tools, heads)
         ids = promotion_gate.drawn(was.ids, _N_JUDGED)
         verdict = _as_good(compared(state, scored(was, ids, progress), scored(would_be, ids, progress)))
     if verdict is not None and not verdict.is_promoted and must_pass:
         return Report(None, 0, verdict=verdict, cpu_s=time.process_time() - started_s)
-    name = prior_file.keep(state.path(""), prior, heads) if prior is not None else ""
+    name = prior_file.keep(state.path(""), prior, joined) if prior is not None else ""
     cpu_s = time.process_time() - started_s
     number = state.promote_with(
         Promotion(
@@ -155,7 +156,9 @@ def take_prior(
             cpu_s,
             version.adapter if version is not None else "",
             name,
-        )
+        ),
+        progress,
+        heads,
     )
     return Report(number, 0, verdict=verdict, cpu_s=cpu_s)
 
