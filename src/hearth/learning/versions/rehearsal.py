@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth import __version__, config
+from hearth.planning.ranking.heads.tool_heads import HeadPrior
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.protocols import Encoder
 from hearth.storage.database import Store
@@ -40,8 +41,11 @@ class Tried:
 class Rehearsal:
     """What a home plans with, to be judged; satisfies `version_report.Learner`."""
 
-    def __init__(self, encoder: Encoder, store: Store, tools: Mapping[str, ToolSpec]) -> None:
-        self._planner = RecallPlanner(encoder, store, config.cache_folder(os.environ))
+    def __init__(
+        self, encoder: Encoder, store: Store, tools: Mapping[str, ToolSpec], prior: HeadPrior | None = None
+    ) -> None:
+        """Rehearse what the store holds. Args: prior: In place of the one that the home took."""
+        self._planner = RecallPlanner(encoder, store, config.cache_folder(os.environ), prior)
         self._tools = tools
 
     @property
