@@ -87,7 +87,7 @@ def _opened(path: Path, inner: str) -> tuple[zipfile.ZipFile, contextlib.ExitSta
     try:
         archive = opened.enter_context(zipfile.ZipFile(path))
         if inner:
-            unpacked = opened.enter_context(tempfile.TemporaryFile())
+            unpacked = opened.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
             with archive.open(inner) as member:
                 while chunk := member.read(1 << 20):
                     unpacked.write(chunk)
