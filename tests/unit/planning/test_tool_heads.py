@@ -126,7 +126,8 @@ def test_more_rows_than_numbers_are_solved_the_other_way_round() -> None:
 
 
 def test_what_the_prior_knows_better_than_a_lesson_is_not_pulled_back() -> None:
-    row = request_features(vectors_of(("light on",)), [["light", "on"]], np.zeros((DIM, 0)), np.zeros(0))[0]
+    cosines = (np.zeros((DIM, 0), dtype=np.float32), np.zeros(0, dtype=np.float32))
+    row = request_features(vectors_of(("light on",)), [["light", "on"]], *cosines)[0]
     weights = np.stack([1.5 * row, -0.5 * row], axis=1).astype(np.float32) / float(row @ row)
     heads = ToolHeads(DIM, made_prior(np.eye(len(row), dtype=np.float32), weights))
     heads.teach(["a"], vectors_of(("light on",)), [["light", "on"]], [("turn_on",)])

@@ -46,7 +46,7 @@ _CHANCE = 0.75
 
 def changed_by(question: str, passages: PassageStore) -> HomeAnswer | None:
     """Return by how much an amount has changed; None where no such thing is asked, or no two amounts are stated."""
-    asked = next((found for form in _ASKED if (found := form.fullmatch(question.rstrip(" ?.!")))), None)
+    asked = next((fit for form in _ASKED if (fit := form.fullmatch(question.rstrip(" ?.!")))), None)
     if asked is None:
         return None
     what = asked["what"]
