@@ -661,12 +661,6 @@ LICENCES = "Oskar licence 43, expires 2 June 2031\nMy own licence 44, expires 9 
             "The paint is £30, the brushes £12.50.",
             "£42.50",
         ),
-        (
-            "how much is the paint and the ladder together",
-            "Decorating",
-            "The paint is £30, the brushes £12.50.",
-            "£30, ",
-        ),
     ],
 )
 def test_a_value_of_the_kind_that_is_asked_for_is_told_whole(
@@ -679,8 +673,9 @@ def test_a_value_of_the_kind_that_is_asked_for_is_told_whole(
 
 def test_one_price_of_two_is_no_sum(world: World) -> None:
     world.workspace.write("documents/paint.md", b"# Decorating\n\nThe paint is \xc2\xa330, the brushes are dear.\n")
-    found = world.ask("how much is the paint with the brushes together")
-    assert found.kind == "unknown" or found.chance < LEAST_SURE
+    for asked in ("how much is the paint with the brushes together", "how much is the paint and the ladder together"):
+        found = world.ask(asked)
+        assert found.kind == "unknown" or found.chance < LEAST_SURE
 
 
 def test_of_two_questions_what_nothing_answers_is_named(world: World) -> None:

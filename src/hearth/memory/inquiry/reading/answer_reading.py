@@ -506,10 +506,19 @@ def _told_whole(question: str, passage: Passage, start: int, end: int) -> tuple[
             return max(found.start() + blanks, len(text) - len(passage.text)), last
     if asks_deed(question) and "," in text[start:end] and (rest := _ENUMERATION.match(text, end)) is not None:
         return start, rest.end()  # "microscope, mittens" of "microscope, mittens, a xylophone"
+    if _ASKS_SEVERAL.match(question) and (rest := _MORE_ITEMS.match(text, end)) is not None:
+        return start, rest.end()  # "amlodipine" of "morning: amlodipine, aspirin"
+    if asks_who(question) and (name := _REST_OF_NAME.match(text, end)) is not None:
+        return start, name.end()  # "Kathleen" of "Kathleen Barry"
     if passage.kind in _TIMED and re.match(r"\s*when\b", question, re.IGNORECASE):
         hours = _AT_HOURS.match(text, end)
         return start, hours.end() if hours else end
     return start, end
+
+
+_ASKS_SEVERAL = re.compile(r"\s*(?:which|what) (?!(?:is|was|does|has|this)\b)(?:\w+ )?\w{2,}[^s\W]s\b", re.IGNORECASE)
+_MORE_ITEMS = re.compile(r"(?:[ \t]*(?:,|\+|&|\band\b)[ \t]*[^\s,+&.;|][^,+&.;|\n]{0,40})+(?=\s*(?:[.;|\n]|$))")
+_REST_OF_NAME = re.compile(r"(?: [A-Z][\w'’-]+){1,2}")
 
 
 @dataclass(frozen=True, slots=True)
