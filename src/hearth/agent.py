@@ -37,8 +37,7 @@ from hearth.guard.capability.unsaid import with_unsaid
 from hearth.guard.capability.warrant import Warrant
 from hearth.guard.decision import Occasion, Rights
 from hearth.guard.egress.gateway import Egress
-from hearth.guard.flow.injection import InjectionReader
-from hearth.guard.flow.spotlighting import said_by_model
+from hearth.guard.flow.injection import InjectionReader, said_by_model
 from hearth.guard.guard_state import Records
 from hearth.guard.monitor import Monitor
 from hearth.guard.policy.policy import Policy
@@ -1002,7 +1001,7 @@ def _language_model(home: Home, egress: Egress) -> LanguageModel | None:
     chosen = home.settings.models.language
     if chosen is None:
         return None
-    from hearth.guard.egress.masked_llm import open_masked  # most starts need none of it
+    from hearth.guard.egress.masking_door import open_masked  # most starts need none of it
 
     return open_masked(chosen, home, egress)
 

@@ -24,8 +24,8 @@ DOOR = MaskingDoor(Masker(names=OwnerNames([OwnName("Mia Berger", "person"), Own
 SENDERS = {
     "src/hearth/edge/answers/ask_cloud.py",
     "src/hearth/edge/cloud_teacher.py",
-    "src/hearth/edge/delivery.py",
-    "src/hearth/guard/egress/masked_llm.py",
+    "src/hearth/edge/outbox.py",
+    "src/hearth/guard/egress/masking_door.py",
     "packages/hearth-cloud/hearth_cloud/sedna/sedna_planning.py",
 }
 """All that send masked texts, each after `MaskingDoor.masked`; `delivery` sends what waited masked in the outbox."""

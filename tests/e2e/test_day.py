@@ -23,7 +23,7 @@ from hearth.demo.own_words import TWENTY, missed
 from hearth.demo.request_files import FileRequest
 from hearth.demo.teacher_process import DAY_DATA
 from hearth.guard.egress.ledger import Ledger
-from hearth.guard.policy.approval import RefusingApprover
+from hearth.guard.policy.question import RefusingApprover
 from hearth.registry import Part, Parts
 from hearth.types import Episode
 

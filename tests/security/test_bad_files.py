@@ -7,8 +7,7 @@ import os
 import pytest
 
 from hearth.formats.tool_signature import FunctionTool
-from hearth.storage.sandbox import N_MAX_READ_BYTES
-from hearth.storage.workspace import Folder
+from hearth.storage.workspace import N_MAX_READ_BYTES, Folder
 from hearth.testing import FIXED_NOW, make_call
 from hearth.tools.pim.calendar import find_events
 from hearth.tools.pim.contacts import list_contacts

@@ -61,7 +61,7 @@ yes_option = click.option("--yes", is_flag=True, help="Approve what would be ask
 def opened_agent(invocation: Invocation, *, yes: bool) -> Iterator[Agent]:
     """Open an agent on the home, and report on standard error what it recovered from a crash."""
     from hearth.agent import Agent
-    from hearth.guard.policy.approval import RefusingApprover, TerminalApprover, YesApprover
+    from hearth.guard.policy.question import RefusingApprover, TerminalApprover, YesApprover
 
     asking = TerminalApprover() if sys.stdin.isatty() else RefusingApprover()
     approver = YesApprover() if yes else asking

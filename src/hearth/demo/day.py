@@ -24,10 +24,9 @@ from hearth.demo.own_words import TWENTY, missed
 from hearth.demo.request_files import FileRequest, run_one
 from hearth.demo.teacher_process import DAY_DATA, teacher_joined
 from hearth.errors import HearthError, MissingExtraError, RegistryError
-from hearth.guard.egress.hash_chain import Entry
-from hearth.guard.egress.ledger import Ledger
+from hearth.guard.egress.ledger import Entry, Ledger
+from hearth.learning.corrections import correct
 from hearth.learning.learned_state import Offer, State
-from hearth.learning.teaching.corrections import correct
 from hearth.learning.unlearning import Receipt, Sought, find, forget
 from hearth.protocols import Approver
 from hearth.registry import CHECKS, INSTALL_COMMANDS, SCENES, blamed, load_parts

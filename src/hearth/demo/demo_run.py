@@ -28,7 +28,7 @@ from hearth.demo.demo_options import DemoOptions
 from hearth.demo.meanwhile import Meanwhile
 from hearth.demo.request_files import FileRequest, read_requests, run_one, shipped
 from hearth.errors import HearthError, RequestError
-from hearth.guard.policy.approval import RefusingApprover, TerminalApprover, YesApprover
+from hearth.guard.policy.question import RefusingApprover, TerminalApprover, YesApprover
 from hearth.serve.history_view import Chapter, outcome, write_report
 from hearth.terminal import WIDTH, command_name, episode_lines, short, summary_lines, table_lines, wrapped
 from hearth.types import Episode

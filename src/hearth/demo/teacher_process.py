@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx
 
 from hearth import config
-from hearth.edge import enrolment, settings_file
+from hearth.edge import enrolment
 from hearth.edge.cloud_link import Link
 from hearth.errors import HearthError
 from hearth.guard.egress.gateway import Egress
@@ -60,7 +60,7 @@ def _joined(home: Path, process: subprocess.Popen[str]) -> str:
     said = json.loads(line)
     url, token = enrolment.checked_url(said["url"]), said["token"]
     entry = httpx.URL(url).netloc.decode()
-    settings_file.change(home / "hearth.toml", entry, {"teaches": True, "answers": True})
+    enrolment.change(home / "hearth.toml", entry, {"teaches": True, "answers": True})
     settings = config.read_settings(home / "hearth.toml")
     with Store.open(home / "hearth.db") as store:
         door = Egress.from_settings(settings, store, lambda: dt.datetime.now(settings.zone()))

@@ -20,8 +20,7 @@ from hearth.learning import tier_files
 from hearth.learning.learned_state import Promotion, Report, State
 from hearth.learning.tasks import grouped
 from hearth.learning.versions import promotion_gate
-from hearth.learning.versions.promotion_gate import Verdict
-from hearth.learning.versions.version_report import Progress, scored, silent
+from hearth.learning.versions.promotion_gate import Progress, Verdict, scored, silent
 from hearth.planning.ranking.ranker import Student
 from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth.planning.ranking.statistics import prior_file

@@ -27,7 +27,7 @@ from hearth.protocols import (
     Workspace,
 )
 from hearth.storage.database import Store
-from hearth.storage.sandbox import N_MAX_NAME_BYTES
+from hearth.storage.workspace import N_MAX_NAME_BYTES
 
 
 def check_workspace(make: Callable[[], Workspace]) -> None:

@@ -28,8 +28,8 @@ from hearth.config import Home
 from hearth.errors import HearthError, RequestError
 from hearth.execution.reference_resolution import bind
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy.approval import YesApprover
 from hearth.guard.policy.policy import Policy
+from hearth.guard.policy.question import YesApprover
 from hearth.protocols import CallContext, Recording, Sighting, Tool
 from hearth.testing import ClosedEgress, InMemoryMemory, InMemoryWorkspace, ScriptedFootage
 from hearth.tools.memory import KEPT, REMEMBERED

@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from hearth.config import Settings
     from hearth.edge.artifact_fetch import TakenKind
     from hearth.edge.cloud_link import Link
-    from hearth.edge.delivery import Turn
     from hearth.edge.enrolment import Joined
-    from hearth.edge.outbox import DeadLetter, Kind, Outbox
+    from hearth.edge.outbox import DeadLetter, Kind, Outbox, Turn
     from hearth.edge.share_policy import Sharer
     from hearth.storage.database import Store
 
@@ -189,8 +188,7 @@ def sync(invocation: Invocation, this_once: _ThisOnce, watch: bool, again: bool,
 
     Others may use the home meanwhile. Exits with 6 while something still waits.
     """
-    from hearth.edge.delivery import one_at_a_time
-    from hearth.edge.outbox import Outbox
+    from hearth.edge.outbox import Outbox, one_at_a_time
 
     home, settings = invocation.home, settings_of(invocation)
     with opened(home) as store, one_at_a_time(home), connected(home, settings, store) as (joined, link, sharer):
@@ -224,7 +222,7 @@ class _Exchange:
     sharer: Sharer
 
     def turn(self, kinds: tuple[Kind, ...], *, is_patient: bool) -> Turn:
-        from hearth.edge.delivery import Sender
+        from hearth.edge.outbox import Sender
 
         sender = Sender(self.store, self.link, self.sharer, lambda: now_of(self.settings))
         return sender.turn(kinds, is_patient=is_patient)

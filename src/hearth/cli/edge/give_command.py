@@ -26,14 +26,14 @@ def give(invocation: Invocation, withdraw: bool, minutes: float, yes: bool, as_j
     demonstrations nothing leaves. A service in mode "secret" sees only the sum over several devices.
     """
     from hearth.cli.learning.learn_commands import open_encoder
-    from hearth.edge.federation import contribution
+    from hearth.edge import federation
     from hearth.planning.ranking.ranker import Student
     from hearth.planning.ranking.statistics.device_profiles import PROFILES
 
     home, settings = invocation.home, settings_of(invocation)
     with opened(home) as store, connected(home, settings, store) as (joined, link, sharer):
         if withdraw:
-            was = contribution.withdraw(link)
+            was = federation.withdraw(link)
             click.echo("Taken back; priors made from now on are without it." if was else "Nothing was given plainly.")
             return 0
         is_agreed = yes or "statistics" in settings.edge.share
@@ -43,8 +43,8 @@ def give(invocation: Invocation, withdraw: bool, minutes: float, yes: bool, as_j
             raise errors.DeniedError("nothing was given; --yes agrees, or `share` under [edge]")
         profile = settings.learning.profile
         student = Student(open_encoder(), sharer.tools, PROFILES[profile])
-        pace = contribution.Pace(lambda: now_of(settings), time.sleep, 60 * minutes)
-        found = contribution.give(link, store, student, sharer, profile, pace)
+        pace = federation.Pace(lambda: now_of(settings), time.sleep, 60 * minutes)
+        found = federation.give(link, store, student, sharer, profile, pace)
     if as_json:
         print_json(asdict(found))
     elif found.reason:

@@ -78,14 +78,14 @@ def join(invocation: Invocation, url: str, proof: _Proof, terms: _Terms, yes: bo
     """
     import httpx
 
-    from hearth.edge import enrolment, settings_file
-    from hearth.edge.delivery import one_at_a_time
+    from hearth.edge import enrolment
+    from hearth.edge.outbox import one_at_a_time
 
     home, settings = invocation.home, settings_of(invocation)
     address = enrolment.checked_url(url)
     parsed = httpx.URL(address)
     entry = f"{parsed.host}:{parsed.port or (443 if parsed.scheme == 'https' else 80)}"
-    if not settings_file.is_allowed(settings, entry) and not agreed(
+    if not enrolment.is_allowed(settings, entry) and not agreed(
         f"Hearth may not reach {entry} yet. Add it to `allow` under [network] in hearth.toml?", yes
     ):
         raise errors.DeniedError(f"{entry} was not allowed, so nothing was sent and nothing was joined")
@@ -100,7 +100,7 @@ def join(invocation: Invocation, url: str, proof: _Proof, terms: _Terms, yes: bo
         name = enrolment.name_for(store, home, address, hello.public_key)
         _try_token(address, door, secret, name, hello)
         with one_at_a_time(home):
-            changed = settings_file.change(home / "hearth.toml", entry, wanted)
+            changed = enrolment.change(home / "hearth.toml", entry, wanted)
             cloud = enrolment.Cloud(address, hello.server, hello.public_key)
             found = enrolment.join(store, home, cloud, name, secret, now_of(settings))
             n_past = _note_past(store, settings)
@@ -228,7 +228,7 @@ def leave(invocation: Invocation, yes: bool) -> int:
     import shutil
 
     from hearth.edge import artifact_fetch, enrolment
-    from hearth.edge.delivery import one_at_a_time
+    from hearth.edge.outbox import one_at_a_time
 
     home = invocation.home
     with opened(home) as store, one_at_a_time(home):

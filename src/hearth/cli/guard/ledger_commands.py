@@ -17,8 +17,7 @@ from hearth.cli.invocation import Invocation, as_json, print_json
 from hearth.terminal import clean, short
 
 if TYPE_CHECKING:
-    from hearth.guard.egress.hash_chain import Entry, Head, Verdict
-    from hearth.guard.egress.ledger import Ledger
+    from hearth.guard.egress.ledger import Entry, Head, Ledger, Verdict
     from hearth.storage.database import Store
 
 _N_FAULTS_SHOWN = 10
@@ -69,7 +68,7 @@ def verify(invocation: Invocation, path: Path | None, kept: str, as_json: bool) 
 
     Exits with 1 when something was, and names the first entry that is broken.
     """
-    from hearth.guard.egress.hash_chain import head_from_text, verify_file
+    from hearth.guard.egress.ledger import head_from_text, verify_file
 
     known: Head | None = None
     if kept:

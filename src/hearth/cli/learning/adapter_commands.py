@@ -98,8 +98,7 @@ def distil(invocation: Invocation, base: str, sources: _Sources, training: _Trai
     It teaches what no adapter was taught yet (or what a file holds), and replays some of the rest.
     """
     from hearth.learning.demonstration_store import read_entries
-    from hearth.learning.llm.distillation import Lessons
-    from hearth.learning.llm.prompts import LanguageOptions
+    from hearth.learning.llm.distillation import LanguageOptions, Lessons
 
     options = LanguageOptions(
         n_epochs=training.epochs,

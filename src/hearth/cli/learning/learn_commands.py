@@ -231,7 +231,7 @@ def _learn(
     from dataclasses import replace
 
     from hearth.learning.demonstration_store import read_entries
-    from hearth.learning.gathering import gather, gathered_lines
+    from hearth.learning.stream import gather, gathered_lines
 
     entries, faults = read_entries(given.demonstrations, given.source) if given.demonstrations else ([], [])
     with opened_state(folder, tools_file=given.tools, graph_file=given.graph) as (state, encoder):
@@ -413,7 +413,7 @@ def history(ctx: click.Context, state_folder: Path | None, picture: Path | None,
         versions, current = lineage.versions(), lineage.current()
     n_adapters = len(Adapters(folder / ADAPTERS).versions())
     if picture is not None:
-        from hearth.learning.versions.learning_curve import draw
+        from hearth.learning.versions.lineage import draw
 
         draw(versions, picture)
     if as_json:

@@ -40,7 +40,7 @@ def list_(ctx: click.Context, state_folder: Path | None, as_json: bool) -> None:
 def _show(folder: Path, is_json: bool) -> None:
     from hearth.formats.plan_json import plan_to_json
     from hearth.formats.plan_text import plan_lines
-    from hearth.learning.teaching.quarantine import Quarantine
+    from hearth.learning.corrections import Quarantine
 
     with opened_store(folder) as store:
         kept = Quarantine(store).all()
@@ -78,7 +78,7 @@ def _show(folder: Path, is_json: bool) -> None:
 def release(ctx: click.Context, id: str, yes: bool, state_folder: Path | None) -> int:
     """Let the demonstration ID in: the next `hearth learn` learns it."""
     from hearth.formats.plan_text import plan_lines
-    from hearth.learning.teaching.quarantine import Quarantine
+    from hearth.learning.corrections import Quarantine
 
     with opened_state(folder_within(ctx, state_folder)) as (state, _):
         kept = Quarantine(state.store).one(id)
@@ -100,7 +100,7 @@ def release(ctx: click.Context, id: str, yes: bool, state_folder: Path | None) -
 @click.pass_context
 def drop(ctx: click.Context, id: str, state_folder: Path | None) -> None:
     """Remove the demonstration ID for good."""
-    from hearth.learning.teaching.quarantine import Quarantine
+    from hearth.learning.corrections import Quarantine
 
     with opened_state(folder_within(ctx, state_folder)) as (state, _):
         n = Quarantine(state.store).drop(id)

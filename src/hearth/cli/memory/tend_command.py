@@ -86,7 +86,7 @@ def _propose(at: Opened) -> Reading:
     """Read what was said with the language model, and propose facts. Raises: ConfigError: No language model is
     configured, or it cannot be used; nothing was read."""
     from hearth.guard.egress.gateway import Egress
-    from hearth.guard.egress.masked_llm import MaskedModel, leaves_device, open_masked
+    from hearth.guard.egress.masking_door import MaskedModel, leaves_device, open_masked
     from hearth.guard.flow.injection import InjectionReader
     from hearth.learning.llm.llm_fact_extraction import MAX_EVENTS, Reading, read_facts
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder

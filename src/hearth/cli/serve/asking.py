@@ -12,7 +12,7 @@ import click
 
 from hearth.cli.invocation import Invocation, known_tools, opened_agent
 from hearth.errors import CancelledError, HearthError
-from hearth.guard.policy.approval import ANSWERS, PROMPT, UNFORESEEN
+from hearth.guard.policy.question import ANSWERS, PROMPT, UNFORESEEN
 from hearth.terminal import clean, drop_typed_ahead
 
 if TYPE_CHECKING:
@@ -94,8 +94,8 @@ class AskingHere:
         return self._agent.egress.refusals(episode.id)
 
     def teach(self, episode: Episode) -> bool:
+        from hearth.learning.corrections import learn_revision
         from hearth.learning.learned_state import Offer, State
-        from hearth.learning.teaching.corrections import learn_revision
 
         agent = self._agent
         before = agent.trace.episode(episode.request.revises)

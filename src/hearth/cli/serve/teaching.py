@@ -49,8 +49,8 @@ class TeachingHere:
         return self._agent.trace.episode(id)
 
     def teach(self, episode: Episode, say: str | None, plan: Plan | None) -> tuple[str, Plan]:
+        from hearth.learning.corrections import correct as teach
         from hearth.learning.learned_state import Offer, State
-        from hearth.learning.teaching.corrections import correct as teach
 
         agent = self._agent
         right = plan if say is None else _said(agent, episode, say)

@@ -14,8 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hearth.guard.flow.provenance import Provenance
-from hearth.guard.flow.trusted_contacts import AddressBook
+from hearth.guard.flow.provenance import AddressBook, Provenance
 from hearth.protocols import CallContext
 from hearth.storage.database import Store
 from hearth.terminal import clean
