@@ -26,9 +26,8 @@ from hearth.errors import CancelledError, ConfigError, HearthError, NotFound, Pl
 from hearth.execution.answer import compose, reword
 from hearth.execution.executor import MAX_RESUMES, Executor
 from hearth.execution.groundedness import LEAST_GROUNDED, NOT_NAMED, NOTHING, WHOLE, groundedness
-from hearth.execution.look_up import look_up
 from hearth.execution.repair import Repairer
-from hearth.execution.speculation import ReadAhead
+from hearth.execution.speculation import ReadAhead, look_up
 from hearth.formats.plan_json import read_demonstrations
 from hearth.formats.plan_validation import check_plan
 from hearth.guard.capability.intent_grants import KnownTools

@@ -35,7 +35,7 @@ _N_JUDGED = 300
 
 
 class Drafts:
-    """A student, judged by its own demonstrations; satisfies `version_report.Learner`."""
+    """A student, judged by its own demonstrations; satisfies `promotion_gate.Learner`."""
 
     def __init__(self, student: Student) -> None:
         self._student = student

@@ -324,7 +324,7 @@ class SuccessTeacher:
     name = "success"
 
     def __init__(self, entries: Iterable[Entry]) -> None:
-        """Index the entries, as `harvest.harvest` gives them."""
+        """Index the entries, as `corrections.harvest` gives them."""
         self._entries = {words_of(entry.demonstration.request): entry for entry in entries}
 
     def label(self, requests: Iterable[Request], tools: Mapping[str, ToolSpec]) -> Iterator[Plan | Refusal]:

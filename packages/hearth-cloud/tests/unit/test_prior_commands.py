@@ -420,7 +420,7 @@ def test_a_round_that_never_fills_is_left_after_a_while(tmp_path: Path, make_des
 
 
 def test_the_command_takes_a_file_and_removes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hearth.cli.learning import prior_commands as commands
+    from hearth.cli.learning import learn_commands as commands
     from hearth.cli.root import hearth
 
     class Opened:

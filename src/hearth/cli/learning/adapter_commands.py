@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hearth import errors
-from hearth.cli.invocation import Invocation, Number, as_json, print_json
+from hearth.cli.invocation import Invocation, Number, as_json, command_with, print_json
 from hearth.cli.learning.learn_commands import Bars, folder_of, opened_state, state_option
-from hearth.cli.option_sets import command_with
 from hearth.terminal import clean
 
 if TYPE_CHECKING:

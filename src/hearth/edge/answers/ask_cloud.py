@@ -46,7 +46,7 @@ from hearth.memory.facts.relations import KIN
 from hearth.protocols import CallContext
 from hearth.storage.open_home import Home
 from hearth.tools.pim.calendar import find_events
-from hearth.tools.pim.person_lookup import entities
+from hearth.tools.pim.cards import entities
 from hearth.types import OWNER
 
 # ── What stays on the device ───────────────────────────────────────────────────────────────────────────

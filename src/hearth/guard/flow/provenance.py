@@ -25,8 +25,7 @@ from hearth.guard.flow.labels import Value, label_of
 from hearth.protocols import CallContext, HomeAnswer, Memory, MemoryHit, Recalled, Workspace
 from hearth.storage.database import FIRST_LOOK, Store
 from hearth.storage.trace import moment_text
-from hearth.tools.pim.cards import Card, read_cards
-from hearth.tools.pim.person_lookup import labels_of
+from hearth.tools.pim.cards import Card, labels_of, read_cards
 from hearth.types import PUBLIC, TRUSTED_SOURCES, Label, Plain
 
 KEYS = ("id", "path", "name")

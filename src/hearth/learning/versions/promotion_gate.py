@@ -341,7 +341,7 @@ class Tried:
 
 
 class Rehearsal:
-    """What a home plans with, to be judged; satisfies `version_report.Learner`."""
+    """What a home plans with, to be judged; satisfies `Learner`."""
 
     def __init__(self, encoder: Encoder, store: Store, tools: Mapping[str, ToolSpec]) -> None:
         self._planner = RecallPlanner(encoder, store, config.cache_folder(os.environ))
