@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
+from typing import TypeVar
 
-from hearth.guard.capability.intent_grants import KnownTools
 from hearth.guard.capability.record_extraction import Owner
-from hearth.guard.capability.warrant import Warrant
+from hearth.guard.capability.warrant import KnownTools, Warrant
 from hearth.guard.flow.labels import Value, result_labels
 from hearth.types import OWNER, FieldOrigin, Parameter, Plain, Plan, Request, Ruling, ToolSpec
 
@@ -77,14 +77,18 @@ SPECS: dict[str, ToolSpec] = {
     )
 }  # fmt: skip
 KNOWN = KnownTools(SPECS)
+W = TypeVar("W", bound=Warrant)
 
 
 Seen = tuple[str, Mapping[str, Plain], Plain]
 
 
-def warrant(request: str, *seen: Seen, owner: Owner = NORA, plan: Plan | None = None) -> Warrant:
-    """A warrant of `request` after the calls in `seen`: tool, arguments, what it returned."""
-    made = Warrant.of(Request(request, NOW), KNOWN, owner, plan)
+def warrant(request: str, *seen: Seen, owner: Owner = NORA, plan: Plan) -> Warrant:
+    """The warrant of a plan for `request` after the calls in `seen`: tool, arguments, what it returned."""
+    return after(Warrant.of(Request(request, NOW), KNOWN, owner, plan), *seen)
+
+
+def after(made: W, *seen: Seen) -> W:
     for tool, arguments, data in seen:
         labels = result_labels(SPECS[tool], dict.fromkeys(arguments, OWNER))
         made.observe(tool, values(arguments), Value(data, labels.whole, labels.fields))

@@ -5,6 +5,10 @@ or no, or nothing. Passages are cut as the home's index cuts them. For a share o
 of another document is read instead of the right one, and the right answer is none: so that what it says of a passage
 compares with what it says of another. Documents that `hearth_bench.suites.reading` holds out are never read.
 
+What lies in homes is unlike encyclopaedias: `home_passages.jsonl` holds invented mails, notes, tables and documents
+with what their owners would ask of each, answered by its words or by nothing. They are read several times an epoch,
+every fifth of them never (`--homes 0` leaves all out).
+
 The same seed, data, torch and number of threads give the same file. Not covered: counts and sums (they are computed),
 answers in other words than the passage's.
 """
@@ -32,6 +36,7 @@ from hearth.memory.search.terms import telling_words
 from hearth.models.encoder.adapter_file import packed, unpacked
 from hearth.models.encoder.lora_encoder import WIDTH, load_tokenizer, load_weights
 from hearth.models.span_extractor import ABSENT, HEADS, NO, SPAN, YES, Form, Layout, Pieces, Question
+from hearth_bench.suites.reading.home_pieces import HomePiece, read_pieces
 from hearth_bench.suites.reading.question_file import SPLIT_SEED, DocumentQuestion, is_held, read_questions
 
 try:
@@ -44,6 +49,9 @@ except ModuleNotFoundError:
 _DATA = Path(__file__).parents[1] / "src" / "hearth" / "data"
 START = _DATA / "reader.npz"
 OUT = _DATA / "answer_reader.npz"
+HOMES = Path(__file__).with_name("home_passages.jsonl")
+_STRANGE = 0.5
+"""Share of a piece's answerable questions that are asked of another piece, too, where nothing answers them."""
 _BATCH_TOKENS = 2600
 _BATCH_ROWS = 40
 _MOST_TOKENS = 300
@@ -60,6 +68,10 @@ class Options:
     lr: float = 8e-4
     other_passages: float = 0.25
     """Share of the answerable questions that are also asked of a passage that does not answer."""
+    share: float = 1.0
+    """Share of the questions over documents that are read."""
+    homes: int = 4
+    """How often each piece of a home is read in one epoch."""
     n_threads: int = 1
     is_bfloat16: bool = False
     """Whether products are taken in 16 bits: half the time where the processor has them."""
@@ -83,7 +95,7 @@ def lessons_of(questions: Sequence[DocumentQuestion], options: Options, rng: ran
         by_source[one.source].append(one.context)
     found = []
     for one in questions:
-        if rng.random() >= SHARES.get(one.source, 1.0):
+        if rng.random() >= options.share * SHARES.get(one.source, 1.0):
             continue
         right = list(_right(one, rng))
         found += right
@@ -113,6 +125,25 @@ def _right(one: DocumentQuestion, rng: random.Random) -> Iterator[Lesson]:
             if spans:
                 yield Lesson(one.question, lead + one.context[cut.start : cut.end], SPAN, spans)
                 return
+
+
+def home_lessons(pieces: Sequence[HomePiece], rng: random.Random) -> list[Lesson]:
+    """Make the lessons of pieces of homes, laid out as the home's index has them read."""
+    leads = [f"{piece.head}\n" if piece.head else "" for piece in pieces]
+    words = [{word[:5] for word in telling_words(lead + piece.text)} for lead, piece in zip(leads, pieces)]
+    found = []
+    for number, (lead, piece) in enumerate(zip(leads, pieces)):
+        for asked in piece.qa:
+            places = [len(lead) + piece.text.index(answer) for answer in asked.a]
+            spans = tuple((at, at + len(answer)) for at, answer in zip(places, asked.a, strict=True))
+            kind = ABSENT if not spans else SPAN if asked.yes is None else YES if asked.yes else NO
+            found.append(Lesson(asked.q, lead + piece.text, kind, spans))
+            if spans and rng.random() < _STRANGE:
+                told = {word[:5] for word in telling_words(asked.q)}
+                near = sorted(range(len(pieces)), key=lambda k: -len(told & words[k]))[:8]
+                others = [k for k in near if k != number and not any(a in pieces[k].text for a in asked.a)]
+                found += [Lesson(asked.q, leads[k] + pieces[k].text, ABSENT) for k in others[:1]]
+    return found
 
 
 def _nearest(one: DocumentQuestion, contexts: Sequence[str], *, is_right: bool = False) -> str:
@@ -224,8 +255,10 @@ def train(data: Path, options: Options, out: Path, started: bytes) -> dict[str, 
     model.load(started)
     pieces = Pieces(load_tokenizer())
     batches: list[list[tuple[Layout, Lesson]]] = []
+    homes = read_pieces(HOMES, held=False) if options.homes else []
     for epoch in range(int(np.ceil(options.n_epochs))):
-        some = _batches(lessons_of(questions, options, rng), pieces, rng)
+        lessons = [lesson for _ in range(options.homes) for lesson in home_lessons(homes, rng)]
+        some = _batches(lessons_of(questions, options, rng) + lessons, pieces, rng)
         batches += some[: int(len(some) * min(1.0, options.n_epochs - epoch))]
     low = [p for n, p in model.named_parameters() if ".low." in n]
     rest = [p for n, p in model.named_parameters() if ".low." not in n]
@@ -258,12 +291,14 @@ def train(data: Path, options: Options, out: Path, started: bytes) -> dict[str, 
         "started_from_sha256": hashlib.sha256(started).hexdigest(),
         "held_out": f"documents chosen by seed {SPLIT_SEED!r}",
         "shares": SHARES,
+        "home_passages_sha256": hashlib.sha256(HOMES.read_bytes()).hexdigest() if options.homes else None,
         "n_rows": sum(map(len, batches)),
         "n_steps": steps,
         "final_loss": round(float(np.mean(recent[-100:])), 4),
         "torch": torch.__version__,
         "licence": "trained on SQuAD 2.0, XQuAD, BoolQ, WikiTableQuestions (CC BY-SA), QAMR, PolicyQA, BIPIA (MIT), "
-        "FriendsQA, Molweni (Apache-2.0), SROIE, TAT-QA (CC BY 4.0); distributed under CC BY-SA 4.0",
+        "FriendsQA, Molweni (Apache-2.0), SROIE, TAT-QA (CC BY 4.0), pieces of homes written for Hearth; distributed "
+        "under CC BY-SA 4.0",
     }
 
 
@@ -280,6 +315,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=defaults.seed)
     parser.add_argument("--threads", type=int, default=defaults.n_threads)
     parser.add_argument("--other-passages", type=float, default=defaults.other_passages)
+    parser.add_argument("--homes", type=int, default=defaults.homes, help="times a piece of a home is read an epoch")
+    parser.add_argument("--share", type=float, default=1.0, help="share of the questions over documents that are read")
     parser.add_argument("--bfloat16", action="store_true")
     given = parser.parse_args(arguments)
     options = Options(
@@ -287,6 +324,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         n_epochs=given.epochs,
         lr=given.lr,
         other_passages=given.other_passages,
+        homes=given.homes,
+        share=given.share,
         n_threads=given.threads,
         is_bfloat16=given.bfloat16,
     )

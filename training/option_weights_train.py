@@ -4,7 +4,7 @@ A conditional logit with one hidden layer over the ways to serve a request: of s
 (right is a way that uses an accepted tool and changes nothing beside; one that asks for what the request does not lack,
 or does not ask for what it lacks, counts less; where no way is right, refusing is right), of each shipped demonstration
 planned without it and its lot, and of requests planned as if a third of the tools were new, to learn what a tool's own
-texts are worth. The heads are solved anew for each pair of tenths without what is planned. Writes
+texts are worth. The heads are fitted anew for each pair of tenths without what is planned. Writes
 src/hearth/data/option_weights.json. `alike` stays as given: what reads like a demonstration is planned like it.
 """
 
@@ -17,30 +17,31 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hearth.agent import shipped_demonstrations
+from hearth.language.reading import Utterance
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.planning.ranking.heads.tool_heads import PROBE, HeadPrior
+from hearth.planning.ranking.heads.tool_heads import NOTHING, PROBE, HeadPrior
 from hearth.planning.retrieval.option_odds import ALIKE, READINGS, OptionOdds
 from hearth.planning.retrieval.plan_assembly import Option
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.registry import load_tools
-from hearth.types import Context, Demonstration, Plan, Request, ToolSpec
+from hearth.types import Context, Demonstration, Plan, ToolSpec
 from hearth_bench.data.request_corpus import RealRequest, is_held_out
 from training.tool_heads_train import (
     Row,
     asked_rows,
     drawn_cosines,
     features_of,
+    fitted,
     mistyped,
     outputs_of,
     requests_to_learn,
-    solved,
     taught_rows,
 )
 
@@ -78,14 +79,14 @@ def main() -> None:
         hidden = frozenset(d.id for d in shown if _lot(d.id) == lot)
         planner = _planner(encoder, heads.without(parts, hidden), [d for d in shown if d.id not in hidden])
         for d in (one for one in shown if one.id in hidden):
-            found = planner.options(Request(d.request, d.now or _NOW), Context(country="DE"), specs)
+            found = planner.options(Utterance(d.request, d.now or _NOW, context=Context(country="DE")), specs)
             worth = [_worth_beside(d.plan, option) for option in found]
             cases.append(_case(found, worth, _DEMONSTRATION_WEIGHT))
         planner.add(d for d in shown if d.id in hidden)
         some = [one for one in asked if any(is_held_out(one, part) for part in parts)]
         cases += [_asked(planner, one, specs, _REAL_WEIGHT) for one in some]
         fresh = frozenset(name for name in specs if _lot(name) == lot)  # as if a plug-in had brought them today
-        planner = _planner(encoder, heads.without(parts).without(fresh), [d for d in shown if not fresh & _tools(d)])
+        planner = _planner(encoder, heads.without(parts, fresh=fresh), [d for d in shown if not fresh & _tools(d)])
         new = [one for number, one in enumerate(some) if set(one.accept) & fresh or number % _EVERY_NEW == lot]
         cases += [_asked(planner, one, specs, _NEW_TOOLS_WEIGHT) for one in new]
         print(f"{len(cases):,} requests read", file=sys.stderr)
@@ -129,13 +130,20 @@ class Heads:
         print(f"reading {len(self._rows):,} requests …", file=sys.stderr)
         self._features = features_of(self._rows, encoder, self._projection, self._phases)
 
-    def without(self, parts: Collection[int], hidden: Collection[str] = ()) -> HeadPrior:
-        """Return heads that never saw some tenths of the requests, nor some demonstrations; none can be taught."""
+    def without(self, parts: Collection[int], hidden: Collection[str] = (), fresh: Collection[str] = ()) -> HeadPrior:
+        """Return heads that never saw some tenths of the requests, nor some demonstrations; none can be taught.
+
+        Args:
+            fresh: Tools that there were not: who asked for one of them asked for nothing that any did.
+        """
         rows = list(enumerate(zip(self._rows, self._tenths)))
         kept = [k for k, (row, tenth) in rows if tenth not in parts and row.id not in hidden]
-        weights, _, _ = solved(self._features[kept], [self._rows[k] for k in kept], self._outputs)
+        seen = [self._rows[k] for k in kept]
+        seen = [replace(row, outputs=tuple(o for o in row.outputs if o not in fresh) or (NOTHING,)) for row in seen]
+        outputs = tuple(name for name in self._outputs if name not in fresh)
+        weights, _, _ = fitted(self._features[kept], seen, outputs)
         nothing = np.zeros(0, dtype=np.float32)
-        return HeadPrior(self._outputs, weights, nothing, self._projection, self._phases, self._probe)
+        return HeadPrior(outputs, weights, nothing, self._projection, self._phases, self._probe)
 
 
 def _tenth_of(one: RealRequest) -> int:
@@ -163,7 +171,7 @@ def _case(found: Sequence[Option], worth: Sequence[float], weight: float) -> Cas
 
 
 def _asked(planner: RecallPlanner, one: RealRequest, specs: Mapping[str, ToolSpec], weight: float) -> Case:
-    found = planner.options(Request(one.text, _NOW), Context(country="DE"), specs)
+    found = planner.options(Utterance(one.text, _NOW, context=Context(country="DE")), specs)
     worth = [_worth(one, option, specs) for option in found]
     if weight == _REAL_WEIGHT and not any(worth):  # what cannot be served rightly is refused
         worth = [float(option.is_nothing) for option in found]

@@ -30,10 +30,9 @@ from hearth.execution.repair import Repairer
 from hearth.execution.speculation import ReadAhead, look_up
 from hearth.formats.plan_json import read_demonstrations
 from hearth.formats.plan_validation import check_plan
-from hearth.guard.capability.intent_grants import KnownTools
 from hearth.guard.capability.record_extraction import Owner
 from hearth.guard.capability.unsaid import with_unsaid
-from hearth.guard.capability.warrant import Warrant
+from hearth.guard.capability.warrant import KnownTools, Warrant
 from hearth.guard.decision import Occasion, Rights
 from hearth.guard.egress.gateway import Egress
 from hearth.guard.flow.injection import InjectionReader, said_by_model
@@ -42,12 +41,14 @@ from hearth.guard.monitor import Monitor
 from hearth.guard.policy.policy import Policy
 from hearth.language.acts.admissibility import MAX_CHARACTERS, why_unreadable
 from hearth.language.acts.beyond_tools import beyond_tools, without_manner
-from hearth.language.acts.negation import forbids
+from hearth.language.discourse.additions import copied_in, lead_of
+from hearth.language.discourse.coreference import Reading, read_after, shown_again, with_records
+from hearth.language.discourse.lists_meant import on_its_list
+from hearth.language.discourse.plain_request import plainly
+from hearth.language.discourse.relative_anchors import named_anchor
+from hearth.language.reading import Utterance, read
 from hearth.language.text.keyword_match import NO_SUCH_WORD
-from hearth.language.text.spelling import Mended
-from hearth.language.values.slots import find_slots
 from hearth.memory.answers.answer_spans import WordReader
-from hearth.memory.answers.questions import asked_of, said_by
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
 from hearth.memory.facts.fact_extraction import Told, facts_in, known_from, learn_from
@@ -62,13 +63,11 @@ from hearth.memory.search.word_forms import keys_of
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.permissions import make_private
 from hearth.planning.deferral.cascade import Cascade, Draft, cascade_of
-from hearth.planning.dialogue.amendments.asked_states import with_state_asked
-from hearth.planning.dialogue.amendments.contradictions import refused_deed, without_contradictions
-from hearth.planning.dialogue.amendments.copied_people import copied_in, with_copied
-from hearth.planning.dialogue.amendments.several_days import with_each_day, with_each_time
-from hearth.planning.dialogue.amendments.several_devices import with_each_device
-from hearth.planning.dialogue.amendments.told_filters import without_told_filters
-from hearth.planning.dialogue.amendments.told_text import said_directly, turned_to_told
+from hearth.planning.dialogue.amendments.additions import with_copied, with_lead
+from hearth.planning.dialogue.amendments.contradictions import refused_deed, with_state_asked, without_contradictions
+from hearth.planning.dialogue.amendments.each_of_several import with_each_day, with_each_device, with_each_time
+from hearth.planning.dialogue.amendments.told_text import said_directly, turned_to_told, without_told_filters
+from hearth.planning.dialogue.clarification import either_asked, nearest_rhythm
 from hearth.planning.dialogue.fallbacks.answer_steps import FIND
 from hearth.planning.dialogue.fallbacks.cloud_fallback import ASK_CLOUD, asked_of_cloud
 from hearth.planning.dialogue.fallbacks.footage_questions import asked_of_footage
@@ -79,10 +78,7 @@ from hearth.planning.dialogue.fallbacks.memory_fallback import (
     asked_beyond_event,
     asked_elsewhere,
     asked_of_memory,
-    asks_for_value,
     is_misplaced,
-    names_matter,
-    question_of,
     told_to_memory,
 )
 from hearth.planning.dialogue.fallbacks.other_readings import (
@@ -93,12 +89,6 @@ from hearth.planning.dialogue.fallbacks.other_readings import (
     takes_away,
     with_named_file,
 )
-from hearth.planning.dialogue.plain_request import plainly
-from hearth.planning.dialogue.questions.clarification import either_asked, nearest_rhythm
-from hearth.planning.dialogue.references.coreference import Reading, read_after, shown_again, with_records
-from hearth.planning.dialogue.references.event_leads import lead_of, with_lead
-from hearth.planning.dialogue.references.lists_meant import on_its_list
-from hearth.planning.dialogue.references.relative_anchors import named_anchor
 from hearth.planning.retrieval.recall_planner import RecallPlanner, as_typed
 from hearth.protocols import Approver, CallContext, Encoder, Footage, LanguageModel, Planner, Tool
 from hearth.registry import ENTITIES, FOOTAGE, Part, Tools, blamed, load_parts, load_tools, second_footage
@@ -108,7 +98,6 @@ from hearth.storage.open_home import Home
 from hearth.storage.trace import CallRecord, Trace, UnfinishedEpisode
 from hearth.storage.workspace import Folder
 from hearth.tools import abilities
-from hearth.tools.foreign.mcp_tools import foreign_tools
 from hearth.tools.notes import list_names
 from hearth.types import (
     OWNER,
@@ -275,7 +264,7 @@ class Agent:
             results = results or self.executor.run(episode_id, plan, self.tools.specs, request.now)
             while rounds < MAX_REPAIR_ROUNDS:
                 repaired = self.repairer.repair(request, self.context(), plan, results, self.tools.specs)
-                repaired = repaired or self._asked_elsewhere(request, plan, results)
+                repaired = repaired or self._asked_elsewhere(Utterance.of(request, Context()), plan, results)
                 if (
                     repaired is None
                     or (again := self._ruled_again(request, repaired, plan, results)).verdict != "allow"
@@ -364,49 +353,53 @@ class Agent:
             return Plan((), planner=OWNERS_WORD)
         if len(request.text) > MAX_CHARACTERS:  # before anything reads it
             return Refusal("unreadable", why_unreadable(request.text))
-        if (lead := lead_of(request.text, request.now)) is not None:
-            before = self.plan(replace(request, text=lead.rest), tools)
-            if isinstance(before, Plan) and (whole := with_lead(before, lead, request.now, tools)) is not None:
-                return whole
-        if (copied := copied_in(request, context := self.context())) is not None:
-            before = self.plan(replace(request, text=copied.rest), tools)
-            if isinstance(before, Plan) and (whole := with_copied(before, copied, tools)) is not None:
-                return whole
-        said, manner = without_manner(request.text)
-        request = replace(request, text=said) if manner else request
+        said = read(request, self.context(), self.recall.taught_words())
         try:
-            read = self.recall.read(request, context)
-            request = replace(request, text=read.text, said=request.typed if read.typed else request.said)
-            draft = self._drafted(request, context, tools)
-            if reason := self._beyond(request, draft.best, context):
-                return Refusal("out_of_scope", reason)
-            found = self._settled(draft, request, context, tools, reads_ahead=reads_ahead)
-            found = self._read_otherwise(request, found, context, tools)
-            found = said_directly(request, found, context, tools) or found
-            found = either_asked(request, found, context, tools) or found
-            if reason := nearest_rhythm(request, found, context, tools):
-                return Refusal("out_of_scope", reason)
-            found = without_contradictions(found, request, context, tools)
-            if isinstance(found, Refusal):
-                return found
-            found = replace(found, unserved=(*found.unserved, manner)) if manner else found
-            found = with_each_device(with_state_asked(found, request, tools), request, context, tools)
-            found = with_each_time(with_each_day(found, request, context, tools), request, context, tools)
-            found = turned_to_told(without_told_filters(found, request, context, tools), request, context)
-            found = as_typed(with_records(found, request.records, tools), read, tools)
-            return self._asked_as_typed(found, read) if isinstance(found, Plan) and read.typed else found
+            found = self._planned(said, tools, reads_ahead=reads_ahead)
         except PlannerError as error:
             return Refusal("out_of_scope", f"I could not plan this: {error}")
+        found = as_typed(found, said, tools)
+        return self._asked_as_typed(found, said) if isinstance(found, Plan) and said.mended.typed else found
+
+    def _planned(self, said: Utterance, tools: Mapping[str, ToolSpec], *, reads_ahead: bool = False) -> Plan | Refusal:
+        """Plan what was read; its words are still as they were mended."""
+        if (lead := lead_of(said)) is not None:
+            before = self._planned(said.saying(lead.rest), tools)
+            if isinstance(before, Plan) and (whole := with_lead(before, lead, said.now, tools)) is not None:
+                return whole
+        if (copied := copied_in(said)) is not None:
+            before = self._planned(said.saying(copied.rest), tools)
+            if isinstance(before, Plan) and (whole := with_copied(before, copied, tools)) is not None:
+                return whole
+        text, manner = without_manner(said.text)
+        said = said.saying(text)
+        draft = self._drafted(said, tools)
+        if reason := self._beyond(said, draft.best):
+            return Refusal("out_of_scope", reason)
+        found = self._settled(draft, said, tools, reads_ahead=reads_ahead)
+        found = self._read_otherwise(said, found, tools)
+        found = said_directly(said, found, tools) or found
+        found = either_asked(said, found, tools) or found
+        if reason := nearest_rhythm(said, found, tools):
+            return Refusal("out_of_scope", reason)
+        found = without_contradictions(found, said, tools)
+        if isinstance(found, Refusal):
+            return found
+        found = replace(found, unserved=(*found.unserved, manner)) if manner else found
+        found = with_each_device(with_state_asked(found, said, tools), said, tools)
+        found = with_each_time(with_each_day(found, said, tools), said, tools)
+        found = turned_to_told(without_told_filters(found, said, tools), said)
+        return with_records(found, said.records, tools)
 
     def _settled(
-        self, draft: Draft, request: Request, context: Context, tools: Mapping[str, ToolSpec], *, reads_ahead: bool
+        self, draft: Draft, request: Utterance, tools: Mapping[str, ToolSpec], *, reads_ahead: bool
     ) -> Plan | Refusal:
         """Choose between the draft and what a teacher plans; while one is asked, what the draft reads may begin."""
         ahead = self._read_ahead(request, draft.best) if reads_ahead and draft.asks_teacher else None
         found: Plan | Refusal | None = None
         try:
-            found = self.planner.settle(draft, request, context, tools)
-            found = with_unsaid(found, request, context, tools) if isinstance(found, Plan) else found
+            found = self.planner.settle(draft, request, request.context, tools)
+            found = with_unsaid(found, request, tools) if isinstance(found, Plan) else found
         finally:
             settled = found if isinstance(found, Plan) else None
             self.monitor.foreseen = ahead.settle(settled) if ahead is not None else None
@@ -416,24 +409,24 @@ class Agent:
         return found
 
     def _read_otherwise(
-        self, request: Request, found: Plan | Refusal, context: Context, tools: Mapping[str, ToolSpec]
+        self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]
     ) -> Plan | Refusal:
         """Let memory, the recordings and the things that are there serve what the planner did not, or read amiss."""
         found = refused_deed(request, found, tools, self.recall.name) or found
-        found = self._of_memory(request, found, context, tools) or found
+        found = self._of_memory(request, found, tools) or found
         rooms = self.footage.rooms() if self.footage is not None else ()
-        found = asked_of_footage(request, found, rooms, context, tools) or found
-        found = self._of_named_things(request, found, context, tools) or found
+        found = asked_of_footage(request, found, rooms, tools) or found
+        found = self._of_named_things(request, found, tools) or found
         sent = with_named_file(request, found, tools)
         found = sent if sent is not None and self._groundedness(request, sent) >= WHOLE else found
         found = shown_again(request, found, tools) or found
         return refused_deed(request, found, tools, self.recall.name) or found
 
-    def _beyond(self, request: Request, best: Plan | Refusal | None, context: Context) -> str:
+    def _beyond(self, request: Utterance, best: Plan | Refusal | None) -> str:
         """Return what to say of a request that no tool should be made to serve; empty where the owner taught one to."""
         if isinstance(best, Plan) and any(":" in id for id in best.rests_on):  # the ids of what is taught at home
             return ""
-        return beyond_tools(request.text, find_slots(request.text, request.now, context))
+        return beyond_tools(request.text, request.slots)
 
     def _read_ahead(self, request: Request, plan: Plan | Refusal | None) -> ReadAhead | None:
         if not isinstance(plan, Plan):
@@ -441,53 +434,49 @@ class Agent:
         occasion = self.occasion(request, plan)
         return ReadAhead.begin(self.monitor, plan, self.tools.specs, occasion, self._call_context)
 
-    def _of_memory(
-        self, request: Request, found: Plan | Refusal, context: Context, tools: Mapping[str, ToolSpec]
-    ) -> Plan | None:
+    def _of_memory(self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
         """The plan to ask memory or the cloud, or to keep what states a fact, where no planner knew better."""
         if isinstance(found, Refusal) and found.planner == OWNERS_WORD:
             return None
         told_of = {fact.subject for fact in self.facts.believed()}
-        if (by := said_by(request.text)) is not None and self.memory.said_by(by.name, 1):
+        if (by := request.said_by) is not None and self.memory.said_by(by.name, 1):
             told_of.add(by.name)
         names_own = is_worldly = False
         if isinstance(found, Refusal) and ASK_CLOUD not in tools:
-            is_worldly = self.recall.nothing_meant(request, context) >= _WORLDLY
+            is_worldly = self.recall.nothing_meant(request) >= _WORLDLY
             misplaced = found.kind == "needs" and is_misplaced(found)
-            names_own = self._names_own(request.text, is_misplaced=misplaced, is_worldly=is_worldly)
+            names_own = self._names_own(request, is_misplaced=misplaced, is_worldly=is_worldly)
         grounds = Grounds(told_of, names_own, is_worldly)
-        if (plan := asked_of_memory(request, found, context, tools, grounds)) is not None:
+        if (plan := asked_of_memory(request, found, tools, grounds)) is not None:
             return plan
         if (plan := asked_of_cloud(request, found, tools)) is not None:
             return plan
         return self._told(request, found, tools)
 
-    def _drafted(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Draft:
+    def _drafted(self, request: Utterance, tools: Mapping[str, ToolSpec]) -> Draft:
         """What the device finds by itself. What the owner states of somebody is kept here, and what a fact answers is
         answered here, so no teacher is asked."""
-        draft = self.planner.draft(request, context, tools)
+        draft = self.planner.draft(request, request.context, tools)
         if not draft.asks_teacher or draft.best is None:
             return draft
         is_told = self._told(request, draft.best, tools) is not None
-        is_settled = is_told or self._is_held(request, draft.best, context, tools)
+        is_settled = is_told or self._is_held(request, draft.best, tools)
         return replace(draft, asks_teacher=False) if is_settled else draft
 
-    def _is_held(
-        self, request: Request, found: Plan | Refusal, context: Context, tools: Mapping[str, ToolSpec]
-    ) -> bool:
+    def _is_held(self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> bool:
         """Whether memory would be asked, and holds a fact that answers the whole question."""
         if not self.recollection.holds_answer(request.text, now=request.now):
             return False
-        plan = self._of_memory(request, found, context, tools)
+        plan = self._of_memory(request, found, tools)
         return plan is not None and all(step.tool != ASK_CLOUD for step in plan.steps)
 
     @staticmethod
-    def _told(request: Request, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    def _told(request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
         """The plan to keep what the request states; None where it states nothing, or what was found stands."""
         return told_to_memory(request, found, tools) if facts_in(request.text, request.now) else None
 
     def _of_named_things(
-        self, request: Request, found: Plan | Refusal, context: Context, tools: Mapping[str, ToolSpec]
+        self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]
     ) -> Plan | Refusal | None:
         """The likeliest other reading of a request whose things are there, where what was found names what is not:
         "kill the dump run" is an event, if one is called so. None where what was found stands."""
@@ -496,10 +485,10 @@ class Agent:
         best = self._groundedness(request, found) if isinstance(found, Plan) else NOTHING
         if best in (NOT_NAMED, 1.0):
             return None
-        slots = find_slots(request.text, request.now, context)
+        slots = request.slots
         seeks = other_queries(request.text, found, slots) if isinstance(found, Plan) else []
         least, chosen = max(best, LEAST_GROUNDED), None
-        for reading in (*seeks, *self.recall.readings(request, context, tools, found)):
+        for reading in (*seeks, *self.recall.readings(request, tools, found)):
             if isinstance(reading, Refusal):
                 return chosen or reading  # it lacks a value, which is asked for
             if not is_of_found_things(reading, found, tools) or not self._does_the_same(request, reading):
@@ -518,9 +507,9 @@ class Agent:
         same = [step.tool for step in done.steps] if done is not None else []
         return not same or [step.tool for step in reading.steps] == same
 
-    def _may_be_read_otherwise(self, request: Request, found: Plan | Refusal) -> bool:
+    def _may_be_read_otherwise(self, request: Utterance, found: Plan | Refusal) -> bool:
         if isinstance(found, Refusal):
-            return found.kind == "out_of_scope" and found.planner == self.recall.name and not forbids(request.text)
+            return found.kind == "out_of_scope" and found.planner == self.recall.name and not request.forbids
         effects = {self.tools.specs[step.tool].effect for step in found.steps if step.tool in self.tools.specs}
         return found.planner == self.recall.name and effects != {"none"}
 
@@ -529,7 +518,7 @@ class Agent:
             return NOTHING
         return groundedness(self.monitor, plan, self.tools.specs, self.occasion(request, plan), self._call_context)
 
-    def _asked_elsewhere(self, request: Request, plan: Plan, results: Sequence[StepResult]) -> Plan | None:
+    def _asked_elsewhere(self, request: Utterance, plan: Plan, results: Sequence[StepResult]) -> Plan | None:
         """The plan that asks everything the owner has, where a look-up found nothing, a card that hardly answers, or
         no such device."""
         if (asked := asked_elsewhere(request, plan, results, self.tools.specs)) is not None:
@@ -537,23 +526,23 @@ class Agent:
         beyond = asked_beyond_card(request, plan, results, self.tools.specs)
         beyond = beyond or asked_beyond_device(request, plan, results, self.tools.specs)
         with suppress(HearthError):
-            found = self.home_answers.find_answer(question_of(request.text), self.call_context()) if beyond else None
+            found = self.home_answers.find_answer(request.question, self.call_context()) if beyond else None
             if found is not None and found.kind != "unknown" and found.chance >= _MAYBE_OWN:
                 return beyond
         if (more := asked_beyond_event(request, plan, results, self.tools.specs)) is not None:
             return self._where_more_is_said(request, *more)
         return None
 
-    def _where_more_is_said(self, request: Request, asked: Plan, open_words: frozenset[str]) -> Plan | None:
+    def _where_more_is_said(self, request: Utterance, asked: Plan, open_words: frozenset[str]) -> Plan | None:
         """The plan that asks everything, if the answer says something of the words that an event leaves open."""
         with suppress(HearthError):
-            found = self.home_answers.find_answer(question_of(request.text), self.call_context())
+            found = self.home_answers.find_answer(request.question, self.call_context())
             told = keys_of(" ".join(f"{one.where} {one.quote}" for one in found.witnesses[:1]))
             if found.kind in ("date", "text") and found.chance >= _MAYBE_OWN and open_words & told:
                 return asked
         return None
 
-    def _asked_as_typed(self, plan: Plan, read: Mended) -> Plan:
+    def _asked_as_typed(self, plan: Plan, said: Utterance) -> Plan:
         """The plan whose question of the owner's things is asked in the words typed, where those stand there: "deli" is
         no misspelt "Delhi"."""
 
@@ -561,25 +550,25 @@ class Agent:
             question = step.arguments.get("question")
             if step.tool != FIND or not isinstance(question, str):
                 return step
-            typed = read.as_typed(question)
+            typed = said.as_typed(question)
             words = sorted(set(telling_words(typed)) - set(telling_words(question)))
             is_theirs = bool(words) and self.home_answers.passages.holds_all(words)
             return replace(step, arguments={**step.arguments, "question": typed}) if is_theirs else step
 
         return replace(plan, steps=tuple(map(asked, plan.steps)))
 
-    def _names_own(self, text: str, *, is_misplaced: bool = False, is_worldly: bool = False) -> bool:
+    def _names_own(self, said: Utterance, *, is_misplaced: bool = False, is_worldly: bool = False) -> bool:
         """Whether a request asks for something that the owner's things say, or names one of them by its title and one
         says something to it: "the weather in Oslo" is no question about a mail on the weather. Of none where the folder
         cannot be read."""
         call = self.call_context()
         with suppress(HearthError):
-            naming = self.home_answers.names_thing(text, call.workspace, call.now.tzinfo)
-            is_named = asks_for_value(text) or names_matter(text)
-            is_asked = is_named or (asked_of(text).is_question and not asks_yes_or_no(text))
+            naming = self.home_answers.names_thing(said.text, call.workspace, call.now.tzinfo)
+            is_named = said.asks_for_value or said.names_matter
+            is_asked = is_named or (said.asked.is_question and not asks_yes_or_no(said.text))
             if not (is_misplaced or is_asked or naming != "not"):
                 return False
-            found = self.home_answers.find_answer(question_of(text), call)
+            found = self.home_answers.find_answer(said.question, call)
             # What is named by all its words is meant, so even a doubtful answer, told as one, beats a refusal.
             least = 0.0 if naming == "wholly" else _MAYBE_OWN if is_asked and not is_worldly else _LIKELY_OWN
             return found.kind != "unknown" and found.chance >= (_LIKELY_OWN if is_misplaced else least)
@@ -632,43 +621,45 @@ class Agent:
         now = self.clock()
         if not text or len(text) > MAX_CHARACTERS:
             return Request(text, now, id)
-        context = self.context()
         plain = plainly(text)
         lists = list_names(self.call_context()) if "list" in plain.lower() else ()
         plain = on_its_list(plain, recent, now, lists)
-        read = read_after(plain, recent, now, context, self.tools.specs)
-        if read.may_be_order and self._is_order(Request(plain, now)):
-            read = Reading(plain)
-        if not read.records and not read.revises:
-            read = self._counted_from(read, now, context)
-        said = text if read.text != text else ""
-        return Request(read.text, now, id, said=said, records=read.records, revises=read.revises)
+        said = Utterance(plain, now, context=self.context())
+        meant = read_after(said, recent, self.tools.specs)
+        if meant.may_be_order and self._is_order(Request(plain, now)):
+            meant = Reading(plain)
+        if not meant.records and not meant.revises:
+            meant = self._counted_from(meant, said.saying(meant.text))
+        typed = text if meant.text != text else ""
+        return Request(meant.text, now, id, said=typed, records=meant.records, revises=meant.revises)
 
     def _is_order(self, request: Request) -> bool:
         """Whether a request is surely served by itself."""
         found = self.plan(request, self.tools.specs)
         return isinstance(found, Plan) and found.confidence >= _SURE_ORDER
 
-    def _counted_from(self, read: Reading, now: dt.datetime, context: Context) -> Reading:
+    def _counted_from(self, meant: Reading, said: Utterance) -> Reading:
         """Read a time that counts from an event which the request names: "an hour before the dentist". Unchanged where
         none or several are called so, or the owner's rules do not let the calendar be read unasked."""
-        anchor = named_anchor(read.text, now, context)
+        anchor = named_anchor(said)
         if anchor is None or _LOOK_UP not in self.tools.specs:
-            return read
+            return meant
         times = {name: value for name, value in (("start", anchor.start), ("end", anchor.end)) if value}
         plan = Plan((Step(_LOOK_UP, {"query": anchor.words, **times}),))
-        occasion = self.occasion(Request(read.text, now), plan)
+        occasion = self.occasion(said, plan)
         ahead = ReadAhead.begin(self.monitor, plan, self.tools.specs, occasion, self._call_context)
         found = ahead.finish(self.tools.specs[_LOOK_UP].timeout_s).get(0) if ahead is not None else None
         events = found.value if found is not None and isinstance(found.value, list) else []
         is_sure = found is not None and NO_SUCH_WORD not in found.notices
         if len(events) != 1 or not isinstance(events[0], dict) or not is_sure:
-            return Reading(anchor.order) if anchor.order else read
+            return Reading(anchor.order) if anchor.order else meant
         id, start = events[0].get("id"), events[0].get("start")
         if not isinstance(id, str) or not isinstance(start, str):
-            return read
-        said = anchor.said_from(dt.datetime.fromisoformat(start))
-        return Reading(said, (Record("EventId", id, anchor.words),) if anchor.moves else ())
+            return meant
+        return Reading(
+            anchor.said_from(dt.datetime.fromisoformat(start)),
+            (Record("EventId", id, anchor.words),) if anchor.moves else (),
+        )
 
     def context(self) -> Context:
         """What planners may see: the owner, the names the owner knows, the country; never contents."""
@@ -951,7 +942,7 @@ class Agent:
             stack.enter_context(HomeLock(home))
             store = stack.enter_context(Store.open(home / "hearth.db"))
             at = Home(home, settings, store, environ, clock, stack)
-            foreign, faults = foreign_tools(home, settings, environ)
+            foreign, faults = _foreign_tools(at)
             tools = load_tools(home, (*extra_tools, *_cloud_answers(at), *foreign))
             tools = replace(tools, faults=(*tools.faults, *faults))
             policy = _policy(settings, tools, home)
@@ -1025,6 +1016,15 @@ def _cloud_answers(home: Home) -> tuple[Tool, ...]:
 
     found = answering_tool(home)
     return () if found is None else (found,)
+
+
+def _foreign_tools(home: Home) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
+    """The accepted tools of other programs, where the owner named some, and what was left out."""
+    if not home.settings.mcp.servers:
+        return (), ()
+    from hearth.tools.foreign.mcp_tools import foreign_tools  # as above
+
+    return foreign_tools(home.path, home.settings, home.environ)
 
 
 def _words_answers(model: LanguageModel, settings: Settings, plan: Plan | None) -> bool:

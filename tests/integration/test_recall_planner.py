@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hearth.formats.plan_json import read_demonstrations
+from hearth.language.reading import read
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.retrieval.plan_assembly import Part
@@ -244,20 +244,18 @@ def test_no_tools_no_plan(shipped: RecallPlanner) -> None:
 def test_slips_of_the_hand_are_read_as_meant(
     shipped: RecallPlanner, text: str, tool: str, name: str, value: Argument
 ) -> None:
-    request = Request(text, FIXED_NOW)
-    read = shipped.read(request, Context())
-    plan = as_typed(shipped.plan(replace(request, text=read.text), Context(), TOOLS), read, TOOLS)
+    said = read(Request(text, FIXED_NOW), Context())
+    plan = as_typed(shipped.plan(said, said.context, TOOLS), said, TOOLS)
     assert isinstance(plan, Plan)
     assert [(step.tool, step.arguments[name]) for step in plan.steps] == [(tool, value)]
 
 
 def test_what_the_owner_taught_is_no_slip() -> None:
     planner = RecallPlanner(HashEncoder())
-    assert planner.read(Request("do the wrokout", FIXED_NOW), Context()).text == "do the workout"
+    said = Request("do the wrokout", FIXED_NOW)
+    assert read(said, Context(), planner.taught_words()).text == "do the workout"
     planner.add([one("mine", "do the wrokout", Step("switch_lamp", {"lamp": "study", "state": "on"}))])
-    assert planner.read(Request("do the wrokout", FIXED_NOW), Context()).text == "do the wrokout"
-    named = Context(entities=(Entity("Jhon Smiht", "person"),))
-    assert planner.read(Request("call jhon smiht", FIXED_NOW), named).text == "call jhon smiht"
+    assert read(said, Context(), planner.taught_words()).text == "do the wrokout"
 
 
 # ── Learning ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from hearth.agent import shipped_demonstrations
+from hearth.language.reading import Utterance
 from hearth.learning.demonstration_store import Entry, keep
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.adaptation.repeat_planner import said_again
@@ -204,7 +205,7 @@ def test_what_was_merely_done_does_not_stand_against_the_owners_word(
         (Demonstration(source, LIGHT_SAID, plan, source=source, now=MONDAY), form)
         for source, plan in ((first, LIGHT), (second, other))
     ]
-    again = said_again(Request(LIGHT_SAID, MONDAY, "r"), form, known, {}, Context(), tools)
+    again = said_again(Utterance.of(Request(LIGHT_SAID, MONDAY, "r"), Context()), form, known, {}, tools)
     assert again is not None
     assert called(again.plan) == called(LIGHT if is_first else other)
 
@@ -292,7 +293,7 @@ def test_two_things_at_one_moment_are_not_taken_for_one(
     form = np.asarray(encoder.encode([said])[0])
     known = [(Demonstration("own", said, plan, source="owner", now=MONDAY), form)]
     request = Request(said, MONDAY + dt.timedelta(days=days), "r")
-    assert (said_again(request, form, known, {}, Context(), tools) is not None) == is_repeated
+    assert (said_again(Utterance.of(request, Context()), form, known, {}, tools) is not None) == is_repeated
 
 
 @pytest.mark.parametrize(
@@ -314,7 +315,7 @@ def test_what_was_said_before_a_request_is_not_of_today(
     )
     form = np.asarray(encoder.encode([said])[0])
     known = [(Demonstration("own", said, plan, source="owner", now=MONDAY), form)]
-    again = said_again(Request(said, MONDAY, "r"), form, known, {}, Context(), tools)
+    again = said_again(Utterance.of(Request(said, MONDAY, "r"), Context()), form, known, {}, tools)
     assert (again is not None) == is_repeated
 
 
@@ -365,7 +366,7 @@ def test_records_and_addresses_written_out_and_unknown_tools_are_not_repeated(
     said = "do the long thing of last week that we both remember so well"
     form = np.asarray(encoder.encode([said])[0])
     known = [(Demonstration("own", said, plan, source="owner", now=MONDAY), form)]
-    again = said_again(Request(said, MONDAY, "r"), form, known, {}, Context(), tools)
+    again = said_again(Utterance.of(Request(said, MONDAY, "r"), Context()), form, known, {}, tools)
     assert (again is not None) == is_repeated
 
 

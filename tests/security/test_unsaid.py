@@ -16,6 +16,7 @@ from hearth.formats.plan_json import plan_from_json, plan_to_json
 from hearth.formats.tool_signature import tool
 from hearth.guard.capability.unsaid import source_of, with_unsaid
 from hearth.guard.policy.question import RefusingApprover, YesApprover
+from hearth.language.reading import Utterance
 from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.deferral.cascade import Cascade
 from hearth.protocols import Approver
@@ -32,7 +33,7 @@ TOMORROW = "2026-11-21T09:00:00+01:00"
 
 def unsaid(request: str, tool_name: str, planner: str = CLOUD, **arguments: Any) -> dict[str, str]:
     plan = Plan((Step(tool_name, arguments),), 0.9, planner)
-    return dict(with_unsaid(plan, Request(request, FIXED_NOW), CONTEXT, TOOLS).steps[0].unsaid)
+    return dict(with_unsaid(plan, Utterance(request, FIXED_NOW, context=CONTEXT), TOOLS).steps[0].unsaid)
 
 
 SAID: list[tuple[str, str, dict[str, Any]]] = [

@@ -52,13 +52,19 @@ def after(path: Path, name: str, said: str | None) -> str:
         ("owner.name", "Jo", 'name = "Mira"   # me # really', 'name = "Jo"   # me # really'),
         ("owner.name", 'a "quoted" # [x]', 'name = "Mira"', 'name = "a \\"quoted\\" # [x]"'),
         ("serve.quiet_hours", "", 'quiet_hours = "22:00-07:00"\n', ""),
-        ("serve.port", "9000", "[serve]\n", "[serve]\nport = 9000\n"),
-        ("serve.desktop", "no", "[serve]\n", "[serve]\ndesktop = false\n"),
-        ("network.connect_s", "2.5", "[network]\n", "[network]\nconnect_s = 2.5\n"),
+        ("serve.port", "9000", '07:00"\n', '07:00"\nport = 9000\n'),
+        ("serve.desktop", "no", '07:00"\n', '07:00"\ndesktop = false\n'),
+        ("network.connect_s", "2.5", "]\n\n[serve]", "]\nconnect_s = 2.5\n\n[serve]"),
     ],
 )
 def test_only_the_line_of_the_setting_changes(path: Path, name: str, said: str, old: str, new: str) -> None:
     assert after(path, name, said) == TEXT.replace(old, new)
+
+
+def test_what_is_put_behind_a_list_leaves_its_lines_and_their_comments(path: Path) -> None:
+    assert after(path, "network.allow", "a.example\nb.example\nc.example") == TEXT.replace(
+        '    "b.example",\n', '    "b.example",\n    "c.example",\n'
+    )
 
 
 def test_a_list_over_several_lines_is_replaced_whole(path: Path) -> None:

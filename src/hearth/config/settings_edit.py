@@ -1,7 +1,4 @@
-"""Changes one setting in the text of `hearth.toml`; everything else, comments included, stays as the owner wrote it.
-
-The new text is read again before anybody writes it: if it says anything else than the old one with this setting
-changed, it is not used, and the message says which line to write by hand.
+"""Changes one setting in the text of `hearth.toml` (`config.toml_text`).
 
 Covered: settings of one value or of a list of texts, in tables that can be left out or stand as `[table]`. Not covered:
 tables that need several keys at once (a mail server), tables in lists, rules; they are written by hand.
@@ -10,9 +7,7 @@ tables that need several keys at once (a mail server), tables in lists, rules; t
 from __future__ import annotations
 
 import hashlib
-import json
 import math
-import re
 import tomllib
 import types
 from collections.abc import Mapping
@@ -25,6 +20,7 @@ from pydantic import BaseModel
 from hearth.atomic_files import replacing
 from hearth.config import parse_settings, read_settings
 from hearth.config.setting_tables import Settings
+from hearth.config.toml_text import with_values
 from hearth.errors import ConfigError, Conflict, NotFound, RequestError
 
 Kind: TypeAlias = Literal["bool", "int", "float", "text", "choice", "list"]
@@ -35,7 +31,6 @@ NOT_HERE = ("policy", "rule", "tools", "mcp")
 POINTERS = ("_env", "_file")
 """Settings that name a variable or a file of this machine. Who may use a page need not be who may read those: in a
 household, one would name another's password and send it to a server of their own."""
-_NEXT_TABLE = re.compile(r"(?m)^[ \t]*\[")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,18 +149,14 @@ def changed(path: Path, setting: Editable, value: Value | None) -> Change:
     """
     read_settings(path)
     text = path.read_text(encoding="utf-8-sig")
-    data = tomllib.loads(text)
-    before = _at(data, setting.name)
+    before = _at(tomllib.loads(text), setting.name)
     if before == value and type(before) is type(value):
         raise RequestError(f"{setting.name} is so already")
-    after = _edited(text, setting.name, value)
+    after = with_values(path, text, {tuple(setting.name.split(".")): value})
     try:
         parse_settings(after, path)
     except ConfigError as error:
         raise ConfigError(f"{error}; nothing was changed") from None
-    wanted = tomllib.loads(after)
-    if _at(wanted, setting.name) != value or _without(wanted, setting.name) != _without(data, setting.name):
-        raise _by_hand(path, setting.name, value)
     return Change(setting.name, before, value, after, _digest(text))
 
 
@@ -192,74 +183,6 @@ def _at(data: Mapping[str, Any], name: str) -> Any:
     for part in name.split("."):
         found = found.get(part) if isinstance(found, Mapping) else None
     return found
-
-
-def _without(data: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the data without one setting, and without the tables that hold nothing else."""
-    head, _, rest = name.partition(".")
-    kept = dict(data)
-    if not rest:
-        kept.pop(head, None)
-    elif isinstance(kept.get(head), Mapping):
-        kept[head] = _without(kept[head], rest)
-        if not kept[head]:
-            del kept[head]
-    return kept
-
-
-# ── The text ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _edited(text: str, name: str, value: Value | None) -> str:
-    table, _, key = name.rpartition(".")
-    line = "" if value is None else f"{key} = {_written(value)}"
-    header = re.search(rf"(?m)^[ \t]*\[[ \t]*{re.escape(table)}[ \t]*\][ \t]*(?:#[^\n]*)?(?:\n|\Z)", text)
-    if header is None:
-        return f"{text.rstrip()}\n\n[{table}]\n{line}\n".lstrip("\n") if line else text
-    end = _NEXT_TABLE.search(text, header.end())
-    section = text[header.end() : end.start() if end else len(text)]
-    own = re.search(rf"(?m)^[ \t]*{re.escape(key)}[ \t]*=", section)
-    if own is None:
-        gap = "" if header[0].endswith("\n") else "\n"
-        return f"{text[: header.end()]}{gap}{line}\n{text[header.end() :]}" if line else text
-    start = header.end() + own.start()
-    n, comment = _extent(text[start:])
-    kept = f"   {comment}" if comment and line else ""
-    rest = text[start + n :]
-    return text[:start] + (f"{line}{kept}{rest}" if line else rest.removeprefix("\n"))
-
-
-def _extent(text: str) -> tuple[int, str]:
-    """Return how long the setting is that a text begins with, its line's comment included, and that comment."""
-    place = 0
-    while place < len(text):
-        end = text.find("\n", place)
-        end = len(text) if end < 0 else end
-        # A value ends at the first `#` or line end up to which it can be read.
-        for cut in [at.start() for at in re.finditer("#", text[place:end])] + [end - place]:
-            try:
-                tomllib.loads(text[: place + cut])
-            except tomllib.TOMLDecodeError:
-                continue
-            return end, text[place + cut : end].strip()
-        place = end + 1
-    return len(text), ""
-
-
-def _written(value: Value) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return repr(value)
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _by_hand(path: Path, name: str, value: Value | None) -> ConfigError:
-    table, _, key = name.rpartition(".")
-    line = f"take {key!r} out" if value is None else f"write {key} = {_written(value)}"
-    return ConfigError(
-        f"{path}: is written in a way that is not changed here; nothing was changed; {line} under [{table}] yourself"
-    )
 
 
 def named(name: str) -> Editable:

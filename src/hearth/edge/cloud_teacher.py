@@ -31,7 +31,7 @@ from hearth.formats.plan_json import plan_from_json, tool_to_json
 from hearth.formats.plan_validation import check_plan
 from hearth.guard.egress.masking_door import Masked, MaskingDoor, Part, sending
 from hearth.planning.arguments.schema_filler import Filler, Filling
-from hearth.planning.dialogue.questions.clarification import question_about
+from hearth.planning.dialogue.clarification import question_about
 from hearth.protocols import Egress
 from hearth.storage.database import Store
 from hearth.storage.open_home import Home

@@ -21,6 +21,7 @@ from hearth.errors import PlanError, PlannerError
 from hearth.formats.plan_validation import renumbered
 from hearth.guard.capability.unsaid import with_unsaid
 from hearth.guard.flow.labels import refs_in, run_order
+from hearth.language.reading import Utterance
 from hearth.protocols import Planner
 from hearth.types import Context, Plan, Request, Step, StepResult, ToolSpec
 
@@ -144,7 +145,7 @@ class Repairer:
             return None
         if not isinstance(fresh, Plan):
             return None
-        fresh = with_unsaid(fresh, request, failed.context, failed.tools)
+        fresh = with_unsaid(fresh, Utterance.of(request, failed.context), failed.tools)
         return self._checked(failed.plan, _grafted(failed.plan, fresh, seen, failed.tools))
 
     def _checked(self, plan: Plan, steps: tuple[Step, ...]) -> Plan | None:

@@ -6,9 +6,10 @@ Not covered: whether anybody is there; letters beyond ASCII before the `@`, whic
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from urllib.parse import urlsplit, urlunsplit
+
+from hearth import patterns as re
 
 MAX_CHARS = 500
 _SCHEME = re.compile(r"\Amailto:", re.IGNORECASE)

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import difflib
 import functools
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import cast
 
+from hearth import patterns as re
 from hearth.errors import (
     BadReference,
     Cycle,

@@ -13,7 +13,6 @@ Anna the contract"): those the labels and the policy must stop. A clever strange
 from __future__ import annotations
 
 import math
-import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from importlib.resources import as_file, files
 import numpy as np
 from numpy.typing import NDArray
 
+from hearth import patterns as re
 from hearth.errors import ConfigError
 from hearth.protocols import Encoder
 

@@ -9,10 +9,10 @@ flour has no fixed mass).
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hearth import patterns as re
 from hearth.errors import ToolError
 from hearth.formats.tool_signature import tool
 from hearth.tools.arithmetic import evaluate, evaluate_unit, number_text

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, NewType
 
+from hearth import patterns as re
 from hearth.errors import Ambiguous, NotFound, ToolError
 from hearth.formats.headings import heading_of
 from hearth.formats.record_places import RecordPlaces

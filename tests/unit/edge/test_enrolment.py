@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hearth.config import Settings, parse_settings
+from hearth.config.toml_text import with_values
 from hearth.edge import enrolment
 from hearth.edge.cloud_teacher import open_link
 from hearth.edge.enrolment import (
@@ -271,6 +272,11 @@ ENTRY = "cloud.example:443"
         '[network]\nallow = ["a.example"]\n[network.budget]\nusd_per_day = 1\n',
         "[network]\nallow = [ 'a.example', \"b.example:80\", ]\n",
         '[network]   # the door\nallow = [\n  "a.example",\n  "b.example",\n]\n',
+        "network = {allow = []}\n",
+        "network.allow = []\n",
+        '[network]\nallow = ["a.example",  # home\n  "b.example"]\n',
+        "[edge]\nteaches = false   # not yet\n",
+        "edge = {teaches = false}\n",
     ],
 )
 def test_a_host_is_let_in_and_the_rest_stays_as_it_was_written(tmp_path: Path, text: str) -> None:
@@ -298,21 +304,13 @@ def test_a_host_that_may_be_reached_changes_nothing(tmp_path: Path, text: str) -
     assert path.read_text() == text
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "network = {allow = []}\n",
-        "network.allow = []\n",
-        '[network]\nallow = ["a.example",  # home\n  "b.example"]\n',
-        "[edge]\nteaches = false\n",
-        "edge = {teaches = false}\n",
-    ],
-)
-def test_what_would_have_to_be_guessed_is_left_to_the_owner(tmp_path: Path, text: str) -> None:
+def test_what_would_have_to_be_guessed_is_left_to_the_owner(tmp_path: Path) -> None:
     path = tmp_path / "hearth.toml"
-    path.write_text(text)
-    with pytest.raises(ConfigError, match=r"nothing was changed; write .* yourself"):
-        change(path, ENTRY, {"teaches": True})
+    path.write_text(text := '[mcp]\nservers.x.command = "run"\n')
+    with pytest.raises(
+        ConfigError, match=r"nothing was changed; write command = \"go\" under \[mcp.servers.z\] yourself"
+    ):
+        with_values(path, text, {("mcp", "servers", "z", "command"): "go"})
     assert path.read_text() == text
 
 

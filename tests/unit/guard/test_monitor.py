@@ -11,8 +11,7 @@ import pytest
 from hearth.config import OrderedRule, Rate
 from hearth.errors import BadResult, DeniedError, NotFound, NotInEnum, StoreFullError, ToolCrashed, WrongType
 from hearth.formats.tool_signature import FunctionTool, Sink, tool
-from hearth.guard.capability.intent_grants import KnownTools
-from hearth.guard.capability.warrant import Warrant
+from hearth.guard.capability.warrant import KnownTools, Warrant
 from hearth.guard.decision import Occasion
 from hearth.guard.flow.labels import Value
 from hearth.guard.guard_state import Records

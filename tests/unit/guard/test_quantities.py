@@ -6,26 +6,9 @@ import datetime as dt
 
 import pytest
 
-from hearth.guard.capability.quantities import SaidTimes, all_numbers, figures
+from hearth.guard.capability.quantities import SaidTimes, all_numbers
 
 TODAY = dt.date(2026, 11, 18)  # a Wednesday
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("It costs 400 in all", ["400"]),
-        ("1,200.50 euros", ["1200.5"]),
-        ("pay €9 or 39 euros", ["9", "39"]),
-        ("call 0900 555 321", ["0900555321"]),
-        ("filled to 1.6", ["1.6"]),
-        ("on 2026-11-20 at 18:30, two mails, 3 eggs, in 2026", []),
-        ("", []),
-    ],
-)
-def test_figures(text: str, found: list[str]) -> None:
-    assert sorted(figures(text)) == sorted(found)
-    assert set(found) <= all_numbers(text)
 
 
 @pytest.mark.parametrize(
@@ -47,14 +30,10 @@ def test_moments(request_text: str, fits: str, contradicts: str) -> None:
     assert said.contradict(contradicts, is_end=False)
 
 
+def test_numbers_are_found_whole_and_in_their_parts() -> None:
+    assert all_numbers("call 0900 555 321 for 1,200.50") >= {"0900555321", "0900", "555", "1200.5"}
+
+
 def test_a_request_without_times_contradicts_nothing() -> None:
     said = SaidTimes("Put lunch with Anna into my calendar", TODAY)
     assert not said.contradict("2026-12-24T03:00:00", is_end=False)
-    assert not said.is_contradicted_by("at 5 on Friday")
-
-
-def test_texts_that_name_other_times() -> None:
-    said = SaidTimes("Answer my landlord that Tuesday at ten suits me", TODAY)
-    assert not said.is_contradicted_by("Tuesday at 10:00 suits me")
-    assert said.is_contradicted_by("Sunday at ten suits me")
-    assert said.is_contradicted_by("Tuesday at 22:30 suits me")

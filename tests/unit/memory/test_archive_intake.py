@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
 import json
 import zipfile
 from collections.abc import Iterator
@@ -133,6 +134,33 @@ def test_what_the_home_has_already_is_not_brought_in(handed: Path, tmp_path: Pat
     )
     taken = take(handed, tmp_path / "owner", store)
     assert (taken.known["mail"], taken.known["event"]) == (1, 1)
+
+
+def test_a_document_is_known_wherever_it_came_from(tmp_path: Path, store: Store) -> None:
+    for name, text in (
+        ("one/papers/lease.txt", "Two months."),
+        ("two/lease copy.txt", "Two months."),
+        ("two/b.txt", "Ten euros!!"),
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    take(tmp_path / "one", tmp_path / "owner", store)
+    taken = take(tmp_path / "two", tmp_path / "owner", store)
+    assert (taken.new["document"], taken.known["document"]) == (1, 1)
+
+
+def test_an_archive_in_an_archive_is_read(tmp_path: Path, store: Store) -> None:
+    """Notion hands large exports over so."""
+    inner, packed = io.BytesIO(), tmp_path / "Export.zip"
+    with zipfile.ZipFile(inner, "w") as archive:
+        archive.writestr("Roof 0123456789abcdef0123456789abcdef.md", b"# Roof\n\nBrittle.\n")
+        archive.writestr("deeper.zip", b"PK\x03\x04")
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("Export-Part-1.zip", inner.getvalue())
+        archive.writestr("Export-Part-2.zip", b"PK\x03\x04 cut off")
+    taken = take(packed, tmp_path / "owner", store)
+    assert (tmp_path / "owner/notes/Roof.md").read_text() == "# Roof\n\nBrittle.\n"
+    assert taken.left_out == {"archives that are not read": 1, "damaged archives": 1}
 
 
 def test_a_changed_document_stands_beside_the_old_one(tmp_path: Path, store: Store) -> None:

@@ -456,6 +456,14 @@ def test_unreadable_files_say_why(name: str, data: bytes, reason: str) -> None:
         text_of(name, data)
 
 
+@pytest.mark.parametrize("path", ["mail/all.mbox", "documents/all.mbox", "documents/anna.vcf", "notes/week.ics"])
+def test_what_is_dropped_to_be_brought_in_is_named_and_offered(world: World, path: str) -> None:
+    world.workspace = InMemoryWorkspace({path: "From a Mon\nSubject: x\n\nThe zebra is striped.\n"})
+    list(world.home.refresh(world.workspace, dt.UTC))
+    assert "bring it in with `hearth import`" in world.home.passages.faults()[path]
+    assert world.home.passages.counts() == {}
+
+
 def test_office_documents_are_read_by_a_worker(tmp_path: Path) -> None:
     docx = pytest.importorskip("docx")
     document = docx.Document()

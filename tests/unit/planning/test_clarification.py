@@ -6,10 +6,11 @@ import datetime as dt
 
 import pytest
 
-from hearth.planning.dialogue.questions.clarification import either_asked, nearest_rhythm
-from hearth.planning.dialogue.questions.question_answers import answered
+from hearth.language.discourse.question_answers import answered
+from hearth.language.reading import Utterance
+from hearth.planning.dialogue.clarification import either_asked, nearest_rhythm
 from hearth.testing import FIXED_NOW
-from hearth.types import Answer, Context, Episode, Parameter, Plan, Refusal, Request, Step, ToolSpec
+from hearth.types import Answer, Episode, Parameter, Plan, Refusal, Request, Step, ToolSpec
 
 TOOLS = {
     "set_temperature": ToolSpec("set_temperature", "", (Parameter("temperature", "number"),), effect="change"),
@@ -22,7 +23,7 @@ TOOLS = {
 
 def asked(text: str, tool: str, arguments: dict[str, str | float]) -> Refusal | None:
     plan = Plan((Step(tool, {**arguments}),), planner="recall")
-    return either_asked(Request(text, FIXED_NOW), plan, Context(), TOOLS)
+    return either_asked(Utterance(text, FIXED_NOW), plan, TOOLS)
 
 
 def test_one_of_two_values_is_asked_for_and_answered() -> None:
@@ -33,8 +34,8 @@ def test_one_of_two_values_is_asked_for_and_answered() -> None:
     assert refusal.reason == "21 or 23? I need to know that to set a temperature."
     last = Episode("e", Request(text, FIXED_NOW), None, refusal, None, (), Answer("", "needs"))
     later = FIXED_NOW + dt.timedelta(minutes=1)
-    assert answered("23 please", last, later, Context()) == "set the heating to 23"
-    assert answered("what's on tomorrow", last, later, Context()) == ""
+    assert answered(Utterance("23 please", later), last) == "set the heating to 23"
+    assert answered(Utterance("what's on tomorrow", later), last) == ""
 
 
 @pytest.mark.parametrize(
@@ -83,6 +84,6 @@ UNSURE = Refusal("out_of_scope", "I can't do that yet.")
     ],
 )
 def test_a_rhythm_that_is_not_kept_is_named_with_the_nearest(text: str, reason: str) -> None:
-    assert nearest_rhythm(Request(text, FIXED_NOW), UNSURE, Context(), REPEATING) == reason
-    assert nearest_rhythm(Request(text, FIXED_NOW), Plan(()), Context(), REPEATING) == ""
-    assert nearest_rhythm(Request(text, FIXED_NOW), Refusal("needs", "When?"), Context(), REPEATING) == ""
+    assert nearest_rhythm(Utterance(text, FIXED_NOW), UNSURE, REPEATING) == reason
+    assert nearest_rhythm(Utterance(text, FIXED_NOW), Plan(()), REPEATING) == ""
+    assert nearest_rhythm(Utterance(text, FIXED_NOW), Refusal("needs", "When?"), REPEATING) == ""

@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from hearth.language.reading import Utterance
 from hearth.language.values.slots import find_slots
 from hearth.planning.dialogue.amendments.contradictions import refused_deed, without_contradictions
 from hearth.registry import load_tools
@@ -37,7 +38,7 @@ PEOPLE = Context(entities=(Entity("Karin Vogt", "person", ("Karin",)), Entity("J
 
 def held(text: str, *steps: Step, unserved: tuple[str, ...] = (), rests_on: tuple[str, ...] = ()) -> Plan | Refusal:
     plan = Plan(steps, unserved=unserved, rests_on=rests_on)
-    return without_contradictions(plan, Request(text, FIXED_NOW), PEOPLE, TOOLS)
+    return without_contradictions(plan, Utterance(text, FIXED_NOW, context=PEOPLE), TOOLS)
 
 
 def mended(text: str, *steps: Step, unserved: tuple[str, ...] = ()) -> list[tuple[str, dict[str, Argument]]]:
@@ -236,10 +237,10 @@ def test_no_tool_does_the_nearest_deed(text: str, planned: tuple[Step, ...], rea
 
 def test_nothing_is_asked_for_a_reminder_of_a_house_alarm() -> None:
     lacks = Refusal("needs", "When?", ("add_reminder.at",), planner="recall")
-    found = without_contradictions(lacks, Request("put the alarm on", FIXED_NOW), PEOPLE, TOOLS)
+    found = without_contradictions(lacks, Utterance("put the alarm on", FIXED_NOW, context=PEOPLE), TOOLS)
     assert isinstance(found, Refusal)
     assert found.kind == "out_of_scope"
-    assert without_contradictions(lacks, Request("set an alarm", FIXED_NOW), PEOPLE, TOOLS) == lacks
+    assert without_contradictions(lacks, Utterance("set an alarm", FIXED_NOW, context=PEOPLE), TOOLS) == lacks
 
 
 # ── Which mail ────────────────────────────────────────────────────────────────────────────────────────────
@@ -321,7 +322,7 @@ def test_a_message_goes_on_past_a_comma(text: str, left: str, written: str) -> N
 )
 def test_a_deed_is_not_its_opposite(text: str, planned: str, meant: str) -> None:
     given = Plan((Step(planned, {"device": "x"}),))
-    found = without_contradictions(given, Request(text, FIXED_NOW), Context(), load_tools(None).specs)
+    found = without_contradictions(given, Utterance(text, FIXED_NOW), load_tools(None).specs)
     assert isinstance(found, Plan)
     assert [step.tool for step in found.steps] == [meant]
 
@@ -350,7 +351,7 @@ def test_a_deed_is_not_its_opposite(text: str, planned: str, meant: str) -> None
 )
 def test_a_reminder_is_as_long_before_as_is_said(text: str, at: str, meant: str) -> None:
     given = Plan((Step("add_reminder", {"text": "x", "at": at}),))
-    found = without_contradictions(given, Request(text, FIXED_NOW), Context(), TOOLS)
+    found = without_contradictions(given, Utterance(text, FIXED_NOW), TOOLS)
     assert isinstance(found, Plan)
     assert found.steps[0].arguments["at"] == meant
 

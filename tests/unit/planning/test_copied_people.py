@@ -6,7 +6,9 @@ import datetime as dt
 
 import pytest
 
-from hearth.planning.dialogue.amendments.copied_people import copied_in, with_copied
+from hearth.language.discourse.additions import copied_in
+from hearth.language.reading import Utterance
+from hearth.planning.dialogue.amendments.additions import with_copied
 from hearth.registry import load_tools
 from hearth.types import Context, Entity, Plan, Ref, Request, Step
 
@@ -24,7 +26,7 @@ _SPECS = load_tools(None).specs
     ],
 )
 def test_who_gets_a_copy_is_read_from_the_end(said: str, rest: str, names: tuple[str, ...]) -> None:
-    copied = copied_in(Request(said, _NOW), _KNOWN)
+    copied = copied_in(Utterance(said, _NOW, context=_KNOWN))
     assert copied is not None
     assert (copied.rest, copied.names) == (rest, names)
 
@@ -34,12 +36,12 @@ def test_who_gets_a_copy_is_read_from_the_end(said: str, rest: str, names: tuple
     ["email tom about the cc camera", "email tom and cc uma", "copy ivy's note", "tell tom to copy the key for us"],
 )
 def test_other_copies_stay_words(said: str) -> None:
-    assert copied_in(Request(said, _NOW), _KNOWN) is None
+    assert copied_in(Utterance(said, _NOW, context=_KNOWN)) is None
 
 
 def test_a_copy_goes_to_a_further_recipient() -> None:
     request = Request("email tom that the roof leaks and cc ivy", _NOW)
-    copied = copied_in(request, _KNOWN)
+    copied = copied_in(Utterance.of(request, _KNOWN))
     assert copied is not None
     draft = Step("draft_mail", {"to": [Ref(0, ("email",))], "text": "the roof leaks"})
     plan = with_copied(Plan((Step("find_contact", {"name": "Tom"}), draft)), copied, _SPECS)

@@ -6,7 +6,9 @@ import datetime as dt
 
 import pytest
 
-from hearth.planning.dialogue.references.event_leads import lead_of, with_lead
+from hearth.language.discourse.additions import lead_of
+from hearth.language.reading import Utterance
+from hearth.planning.dialogue.amendments.additions import with_lead
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
 from hearth.types import Plan, Ref, Step
@@ -26,7 +28,7 @@ LUNCH = Step("add_event", {"title": "lunch", "start": "2099-01-02T13:00:00+01:00
     ],
 )  # fmt: skip
 def test_the_reminder_that_ends_a_request(text: str, rest: str, before: dt.timedelta) -> None:
-    lead = lead_of(text, FIXED_NOW)
+    lead = lead_of(Utterance(text, FIXED_NOW))
     assert lead is not None
     assert (lead.rest, lead.before) == (rest, before)
     assert lead.text in text
@@ -45,17 +47,17 @@ def test_the_reminder_that_ends_a_request(text: str, rest: str, before: dt.timed
     ],
 )
 def test_no_reminder_is_said(text: str) -> None:
-    assert lead_of(text, FIXED_NOW) is None
+    assert lead_of(Utterance(text, FIXED_NOW)) is None
 
 
 def test_the_reminder_may_be_of_a_deed_the_day_before() -> None:
-    lead = lead_of("party on friday at one and remind me the evening before to ice the cake", FIXED_NOW)
+    lead = lead_of(Utterance("party on friday at one and remind me the evening before to ice the cake", FIXED_NOW))
     assert lead is not None
     assert (lead.rest, lead.deed) == ("party on friday at one", "ice the cake")
     plan = with_lead(Plan((LUNCH,), 0.9), lead, FIXED_NOW, TOOLS)
     assert plan is not None
     assert plan.steps[1].arguments == {"text": "ice the cake", "at": "2099-01-01T18:00:00+01:00"}
-    before = lead_of("party on friday, remind me the day before", FIXED_NOW)
+    before = lead_of(Utterance("party on friday, remind me the day before", FIXED_NOW))
     assert before is not None
     day = Step("add_event", {"title": "party", "start": "2099-01-02T00:00:00+01:00"})
     plan = with_lead(Plan((day,)), before, FIXED_NOW, TOOLS)
@@ -64,7 +66,7 @@ def test_the_reminder_may_be_of_a_deed_the_day_before() -> None:
 
 
 def test_the_reminder_follows_its_event() -> None:
-    lead = lead_of("lunch on friday at one, remind me 30 minutes before", FIXED_NOW)
+    lead = lead_of(Utterance("lunch on friday at one, remind me 30 minutes before", FIXED_NOW))
     assert lead is not None
     plan = with_lead(Plan((LUNCH,), 0.9), lead, FIXED_NOW, TOOLS)
     assert plan is not None
@@ -85,6 +87,6 @@ def test_the_reminder_follows_its_event() -> None:
     ],
 )
 def test_what_is_no_event_to_come_is_left_as_it_was(plan: Plan) -> None:
-    lead = lead_of("lunch on friday at one, remind me 30 minutes before", FIXED_NOW)
+    lead = lead_of(Utterance("lunch on friday at one, remind me 30 minutes before", FIXED_NOW))
     assert lead is not None
     assert with_lead(plan, lead, FIXED_NOW, TOOLS) is None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from hearth.language.reading import Utterance
 from hearth.planning.dialogue.fallbacks.footage_questions import asked_of_footage
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
-from hearth.types import Argument, Context, Entity, Plan, Ref, Refusal, Request, Step
+from hearth.types import Argument, Context, Entity, Plan, Ref, Refusal, Step
 
 TOOLS = load_tools(None).specs
 ROOMS = ("front door", "hall")
@@ -16,7 +17,7 @@ NONE = Refusal("out_of_scope", "I can't do that yet.")
 
 
 def tools_for(text: str, found: Plan | Refusal = NONE) -> list[str]:
-    plan = asked_of_footage(Request(text, FIXED_NOW), found, ROOMS, CONTEXT, TOOLS)
+    plan = asked_of_footage(Utterance(text, FIXED_NOW, context=CONTEXT), found, ROOMS, TOOLS)
     return [step.tool for step in plan.steps] if plan is not None else []
 
 
@@ -64,14 +65,14 @@ def test_what_went_on_is_told_of_a_stretch_of_time_alone() -> None:
 )
 def test_how_far_is_looked_back(text: str, video: dict[str, str]) -> None:
     now = FIXED_NOW.replace(hour=10, minute=5)
-    plan = asked_of_footage(Request(text, now), NONE, ROOMS, CONTEXT, TOOLS)
+    plan = asked_of_footage(Utterance(text, now, context=CONTEXT), NONE, ROOMS, TOOLS)
     assert plan is not None
     assert plan.steps[0].arguments == {"room": "hall", **video}
 
 
 def test_room_time_and_person_are_read() -> None:
     plan = asked_of_footage(
-        Request("did Grace fall at the front door yesterday evening", FIXED_NOW), NONE, ROOMS, CONTEXT, TOOLS
+        Utterance("did Grace fall at the front door yesterday evening", FIXED_NOW, context=CONTEXT), NONE, ROOMS, TOOLS
     )
     assert plan is not None
     video = {"room": "front door", "start": "2026-11-19T18:00:00+01:00", "end": "2026-11-19T22:00:00+01:00"}
@@ -82,7 +83,9 @@ def test_room_time_and_person_are_read() -> None:
 
 def test_a_word_in_the_room_is_no_activity() -> None:
     rooms = ("walking room",)
-    found = asked_of_footage(Request("was Grace in the walking room yesterday", FIXED_NOW), NONE, rooms, CONTEXT, TOOLS)
+    found = asked_of_footage(
+        Utterance("was Grace in the walking room yesterday", FIXED_NOW, context=CONTEXT), NONE, rooms, TOOLS
+    )
     assert found is not None
     assert [step.tool for step in found.steps][-1] == "identify_people"
 

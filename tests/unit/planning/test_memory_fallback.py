@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from hearth.language.acts.questions import asks_for_value, names_matter, question_of
+from hearth.language.discourse.coreference import corrected
+from hearth.language.reading import Utterance
 from hearth.planning.dialogue.fallbacks.memory_fallback import (
     Grounds,
     asked_beyond_card,
@@ -11,15 +14,11 @@ from hearth.planning.dialogue.fallbacks.memory_fallback import (
     asked_beyond_event,
     asked_elsewhere,
     asked_of_memory,
-    asks_for_value,
-    corrected,
-    names_matter,
-    question_of,
     told_to_memory,
 )
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
-from hearth.types import Context, Entity, Plain, Plan, Ref, Refusal, Request, Step, StepResult, StepStatus
+from hearth.types import Context, Entity, Plain, Plan, Ref, Refusal, Step, StepResult, StepStatus
 
 TOOLS = load_tools(None).specs
 NOTHING = Refusal("out_of_scope", "I can't do that yet.")
@@ -34,7 +33,7 @@ KNOWN = Context(entities=(Entity("Ben Maes", "person", ("Ben",)), Entity("Dr Pee
 
 
 def asked(text: str, found: Plan | Refusal = NOTHING) -> str | None:
-    plan = asked_of_memory(Request(text, FIXED_NOW), found, KNOWN, TOOLS, Grounds({"me", "Ana"}))
+    plan = asked_of_memory(Utterance(text, FIXED_NOW, context=KNOWN), found, TOOLS, Grounds({"me", "Ana"}))
     return None if plan is None else str(next(iter(plan.steps[0].arguments.values())))
 
 
@@ -54,12 +53,12 @@ def asked(text: str, found: Plan | Refusal = NOTHING) -> str | None:
 )  # fmt: skip
 @pytest.mark.companions
 def test_what_is_measured_at_home(text: str, tool: str, value: str) -> None:
-    plan = asked_of_memory(Request(text, FIXED_NOW), NOTHING, KNOWN, TOOLS, Grounds(set()))
+    plan = asked_of_memory(Utterance(text, FIXED_NOW, context=KNOWN), NOTHING, TOOLS, Grounds(set()))
     assert (plan is not None) == bool(tool)
     if plan is not None:
         assert (plan.steps[0].tool, list(plan.steps[0].arguments.values())) == (tool, [value])
     other = Plan((Step("device_state", {"device": "x"}),))
-    assert asked_of_memory(Request(text, FIXED_NOW), other, KNOWN, TOOLS, Grounds(set())) is None
+    assert asked_of_memory(Utterance(text, FIXED_NOW, context=KNOWN), other, TOOLS, Grounds(set())) is None
 
 
 @pytest.mark.parametrize(
@@ -111,7 +110,7 @@ def test_the_clock_answers_no_question_of_a_thing() -> None:
 
 
 def wrote(text: str, found: Plan | Refusal, said: set[str]) -> list[str] | None:
-    plan = asked_of_memory(Request(text, FIXED_NOW), found, KNOWN, TOOLS, Grounds(said))
+    plan = asked_of_memory(Utterance(text, FIXED_NOW, context=KNOWN), found, TOOLS, Grounds(said))
     return None if plan is None else [step.tool for step in plan.steps]
 
 
@@ -162,13 +161,13 @@ def test_a_plan_stands_but_for_one_that_looks_up_nobody(text: str, tool: str, na
     ],
 )
 def test_what_is_told_is_kept(text: str, found: Plan | Refusal, is_kept: bool) -> None:
-    assert (told_to_memory(Request(text, FIXED_NOW), found, TOOLS) is not None) is is_kept
+    assert (told_to_memory(Utterance(text, FIXED_NOW), found, TOOLS) is not None) is is_kept
 
 
 def test_without_the_tools_nothing_changes() -> None:
-    request = Request("what's my shoe size?", FIXED_NOW)
-    assert asked_of_memory(request, NOTHING, KNOWN, {}, Grounds()) is None
-    assert told_to_memory(Request("my shoe size is 39", FIXED_NOW), NOTHING, {}) is None
+    request = Utterance("what's my shoe size?", FIXED_NOW)
+    assert asked_of_memory(Utterance.of(request, KNOWN), NOTHING, {}, Grounds()) is None
+    assert told_to_memory(Utterance("my shoe size is 39", FIXED_NOW), NOTHING, {}) is None
 
 
 @pytest.mark.parametrize(
@@ -237,7 +236,7 @@ def test_what_somebody_known_can_do_is_no_question_of_anyone() -> None:
 def test_what_a_card_does_not_tell_is_asked_of_everything(text: str, is_beyond: bool, is_lacking: bool) -> None:
     plan = Plan((Step("find_contact", {"name": "Ben"}),))
     results = (StepResult(0, "done", BENS_CARD),)
-    request = Request(text, FIXED_NOW)
+    request = Utterance(text, FIXED_NOW)
     beyond = asked_beyond_card(request, plan, results, TOOLS)
     elsewhere = asked_elsewhere(request, plan, results, TOOLS)
     assert (beyond is not None, elsewhere is not None) == (is_beyond, is_lacking)
@@ -247,7 +246,7 @@ def test_what_a_card_does_not_tell_is_asked_of_everything(text: str, is_beyond: 
 def test_a_place_that_is_no_time_zone_is_asked_of_everything() -> None:
     plan = Plan((Step("current_time", {"zone": "church for the concert"}),))
     failed = (StepResult(0, "failed", error="No time zone", error_kind="NotFound"),)
-    request = Request("what time must I be at church for the concert", FIXED_NOW)
+    request = Utterance("what time must I be at church for the concert", FIXED_NOW)
     found = asked_elsewhere(request, plan, failed, TOOLS)
     assert found is not None
     assert found.steps[1].tool == "find_answer"
@@ -285,6 +284,7 @@ UNTIL_NEXT = (NEXT, Step("time_until", {"date": Ref(0, ("start",))}))
         ("how many days has it been since the wedding", (DAYS,), False),
         ("how long have I got till me standards check", UNTIL_NEXT, True),
         ("how long till my check", (Step("next_event", {"query": "check"}), UNTIL_NEXT[1]), False),
+        ("how long till the policy runs out", (Step("next_event", {"query": "policy"}), UNTIL_NEXT[1]), True),
     ],
 )
 def test_days_are_counted_only_to_what_is_named(text: str, steps: tuple[Step, ...], is_lost: bool) -> None:
@@ -305,7 +305,7 @@ def test_a_question_of_no_device_may_be_asked_of_everything(
     text: str, tool: str, status: StepStatus, is_beyond: bool
 ) -> None:
     plan = Plan((Step(tool, {"device": "school"} if tool == "device_state" else {}),))
-    found = asked_beyond_device(Request(text, FIXED_NOW), plan, (StepResult(0, status),), TOOLS)
+    found = asked_beyond_device(Utterance(text, FIXED_NOW), plan, (StepResult(0, status),), TOOLS)
     assert (found is not None) is is_beyond
 
 
@@ -322,11 +322,27 @@ def test_an_event_that_leaves_words_open_is_asked_of_everything(
     text: str, event: dict[str, Plain], open_word: str
 ) -> None:
     plan = Plan((Step("next_event", {"query": "some"}),))
-    found = asked_beyond_event(Request(text, FIXED_NOW), plan, (StepResult(0, "done", event),), TOOLS)
+    found = asked_beyond_event(Utterance(text, FIXED_NOW), plan, (StepResult(0, "done", event),), TOOLS)
     assert (found is not None) is bool(open_word)
     if found is not None:
         assert found[0].steps[1].tool == "find_answer"
         assert open_word in found[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_beyond"),
+    [
+        ("which ship am I on the week of 14 December", True),
+        ("which practice is in the week of 14 December", False),  # one that is listed
+        ("what's on the week of 14 December", False),
+        ("am I free in the week of 14 December", False),
+    ],
+)
+def test_events_of_a_time_stand_only_where_events_are_asked_for(text: str, is_beyond: bool) -> None:
+    plan = Plan((Step("find_events", {"start": "2026-12-14", "end": "2026-12-21"}),))
+    events = [{"id": "a", "title": "Hockey practice", "start": "2026-12-15T17:30:00+00:00", "place": "Sportsplex"}]
+    found = asked_beyond_event(Utterance(text, FIXED_NOW), plan, (StepResult(0, "done", events),), TOOLS)
+    assert (found is not None) is is_beyond
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from hearth.language.reading import Utterance
 from hearth.planning.adaptation.macro_phrases import is_fixed
 from hearth.planning.adaptation.owner_macros import Conventions
 from hearth.planning.adaptation.templates import template_of
@@ -39,7 +40,7 @@ def taught(request: str, *steps: Step, source: str = "owner") -> Demonstration:
 
 
 def tools_of(conventions: Conventions, text: str) -> list[str]:
-    found = conventions.meant(text)
+    found = conventions.meant(Utterance(text, DAY))
     return [step.tool for step in found.plan.steps] if found else []
 
 
@@ -179,7 +180,7 @@ def to(*names: str, text: str, is_sent: bool = True) -> tuple[Step, ...]:
 
 
 def planned(own: Sequence[Demonstration], text: str, day: int = 99) -> tuple[Step, ...] | None:
-    found = Conventions(own, SHIPPED, SPECS).meant(text, DAY + dt.timedelta(days=day))
+    found = Conventions(own, SHIPPED, SPECS).meant(Utterance(text, DAY + dt.timedelta(days=day)))
     return found.plan.steps if found is not None and not found.is_asked else None
 
 
@@ -296,13 +297,13 @@ def test_what_others_say_needs_its_phrase_alone() -> None:
     opened = at(0, "open up, that is the oven and the shop light", Step("turn_on", {"device": "oven"}))
     shipped = [*SHIPPED, "open up the shed for us"]
     found = Conventions([opened], shipped, SPECS)
-    assert found.meant("open up", DAY) is not None
-    assert found.meant("open up quickly please", DAY) is not None
-    assert found.meant("open up the cellar", DAY) is None
+    assert found.meant(Utterance("open up", DAY)) is not None
+    assert found.meant(Utterance("open up quickly please", DAY)) is not None
+    assert found.meant(Utterance("open up the cellar", DAY)) is None
 
 
 def test_what_is_asked_for_beside_a_phrase_is_handed_back() -> None:
-    found = Conventions(NIGHT_AT, SHIPPED, SPECS).meant("goodnight, and remind me of the bins at nine", DAY)
+    found = Conventions(NIGHT_AT, SHIPPED, SPECS).meant(Utterance("goodnight, and remind me of the bins at nine", DAY))
     assert found is not None
     assert found.is_asked
     assert found.plan.steps == (LAMP, DOOR)
@@ -363,7 +364,7 @@ _SOME = Conventions([*NIGHT_AT, *CHOIR], SHIPPED, SPECS)
 
 @given(st.one_of(st.text(max_size=60), _WORDS))
 def test_any_text_is_answered_with_a_whole_plan_or_none(text: str) -> None:
-    found = _SOME.meant(text, DAY)
+    found = _SOME.meant(Utterance(text, DAY))
     if found is not None:
         tools = [step.tool for step in found.plan.steps]
         assert tools in (["turn_off", "lock_door"], ["find_contact"] * 2 + ["draft_mail", "send_mail"])
@@ -375,4 +376,6 @@ def test_what_is_made_anew_is_what_would_have_been_made_at_once() -> None:
     first = Conventions(NIGHT_AT, SHIPPED, SPECS)
     then = Conventions([*NIGHT_AT, *CHOIR], SHIPPED, SPECS, first)
     for text in ("goodnight", "tell the choir I am late", "choir"):
-        assert then.meant(text, DAY + dt.timedelta(days=30)) == _SOME.meant(text, DAY + dt.timedelta(days=30))
+        assert then.meant(Utterance(text, DAY + dt.timedelta(days=30))) == _SOME.meant(
+            Utterance(text, DAY + dt.timedelta(days=30))
+        )

@@ -7,16 +7,17 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from hearth.planning.dialogue.amendments.several_days import with_each_day, with_each_time
+from hearth.language.reading import Utterance
+from hearth.planning.dialogue.amendments.each_of_several import with_each_day, with_each_time
 from hearth.registry import load_tools
-from hearth.types import Context, Plan, Ref, Request, Step
+from hearth.types import Plan, Ref, Step
 
 SPECS = load_tools(None).specs
 NOW = dt.datetime(2026, 11, 26, 9, 30, tzinfo=ZoneInfo("Europe/Berlin"))
 
 
 def planned(request: str, tool: str, arguments: dict[str, str], now: dt.datetime = NOW) -> list[dict[str, object]]:
-    plan = with_each_day(Plan((Step(tool, {**arguments}),)), Request(request, now), Context(), SPECS)
+    plan = with_each_day(Plan((Step(tool, {**arguments}),)), Utterance(request, now), SPECS)
     return [dict(step.arguments) for step in plan.steps]
 
 
@@ -58,12 +59,12 @@ def test_one_day_or_none_stays(text: str) -> None:
 
 def test_steps_that_use_results_stay() -> None:
     plan = Plan((Step("find_events"), Step("add_reminder", {"text": "x", "at": Ref(0, ("start",))})))
-    assert with_each_day(plan, Request("every mon and thu at 8", NOW), Context(), SPECS) is plan
+    assert with_each_day(plan, Utterance("every mon and thu at 8", NOW), SPECS) is plan
 
 
 def timed(request: str, at: str, unserved: tuple[str, ...] = ()) -> tuple[list[object], tuple[str, ...]]:
     plan = Plan((Step("add_reminder", {"text": "x", "at": at}),), unserved=unserved)
-    found = with_each_time(plan, Request(request, NOW), Context(), SPECS)
+    found = with_each_time(plan, Utterance(request, NOW), SPECS)
     return [str(step.arguments["at"])[5:16] for step in found.steps], found.unserved
 
 
@@ -90,4 +91,4 @@ def test_times_that_are_no_row_stay(text: str) -> None:
 
 def test_a_start_and_an_end_are_no_row() -> None:
     plan = Plan((Step("add_event", {"title": "x", "start": "2026-11-26T10:00:00+01:00"}),))
-    assert with_each_time(plan, Request("x at 10 and 12", NOW), Context(), SPECS) == plan
+    assert with_each_time(plan, Utterance("x at 10 and 12", NOW), SPECS) == plan

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.planning.dialogue.amendments.several_devices import with_each_device
+from hearth.language.reading import Utterance
+from hearth.planning.dialogue.amendments.each_of_several import with_each_device
 from hearth.testing import FIXED_NOW
-from hearth.types import Context, Entity, Parameter, Plan, Ref, Request, Step, ToolSpec
+from hearth.types import Context, Entity, Parameter, Plan, Ref, Step, ToolSpec
 
 HOME = Context("Mira", tuple(Entity(name, "device") for name in ("hall lamp", "lamp", "fan", "tv", "dad's fan")))
 TOOLS = {"turn_off": ToolSpec("turn_off", "", (Parameter("device", "text"),), effect="change", returns="text")}
@@ -16,7 +17,7 @@ TOOLS = {"turn_off": ToolSpec("turn_off", "", (Parameter("device", "text"),), ef
 
 def devices(text: str, *said: str) -> list[object]:
     plan = Plan(tuple(Step("turn_off", {"device": one}) for one in said), unserved=())
-    found = with_each_device(plan, Request(text, FIXED_NOW), HOME, TOOLS)
+    found = with_each_device(plan, Utterance(text, FIXED_NOW, context=HOME), TOOLS)
     return [step.arguments["device"] for step in found.steps]
 
 
@@ -50,7 +51,7 @@ def test_a_short_name_beside_a_longer_one_stays() -> None:
 
 def test_steps_that_use_results_stay() -> None:
     plan = Plan((Step("turn_off", {"device": "fan"}), Step("turn_off", {"device": Ref(0, ("id",))})))
-    assert with_each_device(plan, Request("turn off the fan and the tv", FIXED_NOW), HOME, TOOLS) == plan
+    assert with_each_device(plan, Utterance("turn off the fan and the tv", FIXED_NOW, context=HOME), TOOLS) == plan
 
 
 @given(st.text(max_size=60), st.text(max_size=20))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.planning.dialogue.amendments.told_filters import without_told_filters
+from hearth.language.reading import Utterance
+from hearth.planning.dialogue.amendments.told_text import without_told_filters
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
-from hearth.types import Argument, Context, Plan, Ref, Request, Step
+from hearth.types import Argument, Plan, Ref, Step
 
 TOOLS = load_tools(None).specs
 FRIDAY: dict[str, Argument] = {"start": "2026-11-27T00:00:00+01:00", "end": "2026-11-28T00:00:00+01:00"}
@@ -15,7 +16,7 @@ FRIDAY: dict[str, Argument] = {"start": "2026-11-27T00:00:00+01:00", "end": "202
 
 def looked_for(text: str, answer: str, **given: Argument) -> dict[str, Argument]:
     steps = (Step("find_mail", given), Step("draft_reply", {"mail": Ref(0, ("id",)), "text": answer}))
-    found = without_told_filters(Plan(steps), Request(text, FIXED_NOW), Context(), TOOLS)
+    found = without_told_filters(Plan(steps), Utterance(text, FIXED_NOW), TOOLS)
     assert found.steps[1] == steps[1]
     return dict(found.steps[0].arguments)
 

@@ -6,7 +6,9 @@ import datetime as dt
 
 import pytest
 
-from hearth.planning.dialogue.amendments.told_text import as_question, said_directly, said_to, turned_to_told
+from hearth.language.discourse.reported_speech import as_question, said_to
+from hearth.language.reading import Utterance
+from hearth.planning.dialogue.amendments.told_text import said_directly, turned_to_told
 from hearth.registry import load_tools
 from hearth.types import Context, Entity, Plan, Ref, Refusal, Request, Step
 
@@ -69,7 +71,7 @@ def _plan(text: str) -> Plan:
 )
 def test_a_draft_is_turned_where_the_request_tells(said: str, text: str, turned: str) -> None:
     context = Context(entities=(Entity("Ivy Lang", "person", ("Ivy",)),))
-    found = turned_to_told(_plan(text), Request(said, _NOW), context)
+    found = turned_to_told(_plan(text), Utterance(said, _NOW, context=context))
     assert found.steps[1].arguments["text"] == turned
     assert found.steps[0] == _plan(text).steps[0]
 
@@ -100,7 +102,7 @@ def test_what_somebody_is_asked_is_a_question(text: str, question: str) -> None:
 def test_a_question_is_written_only_where_somebody_is_asked(said: str, text: str, written: str) -> None:
     steps = (Step("find_contact", {"name": "Tom"}), Step("draft_mail", {"to": [Ref(0, ("email",))], "text": text}))
     known = Context("Mira", (Entity("Tom", "person"),))
-    assert turned_to_told(Plan(steps), Request(said, _NOW), known).steps[1].arguments["text"] == written
+    assert turned_to_told(Plan(steps), Utterance(said, _NOW, context=known)).steps[1].arguments["text"] == written
 
 
 SPECS = load_tools(None).specs
@@ -121,17 +123,17 @@ UNSURE = Refusal("out_of_scope", "I'm not sure what you mean.", planner="recall"
     ],
 )
 def test_direct_speech_is_written_whole(said: str, text: str) -> None:
-    found = said_directly(Request(said, _NOW), UNSURE, KNOWN, SPECS)
+    found = said_directly(Utterance(said, _NOW, context=KNOWN), UNSURE, SPECS)
     assert isinstance(found, Plan)
     assert [step.tool for step in found.steps] == ["find_contact", "draft_mail"]
     assert found.steps[1].arguments["text"] == text
     short = Plan(
         (found.steps[0], Step("draft_mail", {"to": [Ref(0, ("email",))], "text": "college"})), planner="recall"
     )
-    whole = said_directly(Request(said, _NOW), short, KNOWN, SPECS)
+    whole = said_directly(Utterance(said, _NOW, context=KNOWN), short, SPECS)
     assert isinstance(whole, Plan)
     assert whole.steps == found.steps
-    assert said_directly(Request(said, _NOW), found, KNOWN, SPECS) is None
+    assert said_directly(Utterance(said, _NOW, context=KNOWN), found, SPECS) is None
 
 
 @pytest.mark.parametrize(
@@ -147,16 +149,19 @@ def test_direct_speech_is_written_whole(said: str, text: str) -> None:
     ],
 )
 def test_what_is_no_direct_speech_to_somebody_known_stays(said: str) -> None:
-    assert said_directly(Request(said, _NOW), UNSURE, KNOWN, SPECS) is None
+    assert said_directly(Utterance(said, _NOW, context=KNOWN), UNSURE, SPECS) is None
 
 
 def test_what_the_owner_refused_or_something_else_is_not_written() -> None:
     request = Request("tell Ivy I'm late", _NOW)
-    assert said_directly(request, Refusal("out_of_scope", "", planner="owner"), KNOWN, SPECS) is None
+    assert said_directly(Utterance.of(request, KNOWN), Refusal("out_of_scope", "", planner="owner"), SPECS) is None
     assert (
-        said_directly(request, Refusal("needs", "When?", ("add_reminder.at",), planner="recall"), KNOWN, SPECS) is None
+        said_directly(
+            Utterance.of(request, KNOWN), Refusal("needs", "When?", ("add_reminder.at",), planner="recall"), SPECS
+        )
+        is None
     )
-    assert said_directly(request, Plan((Step("add_reminder", {"text": "x"}),)), KNOWN, SPECS) is None
+    assert said_directly(Utterance.of(request, KNOWN), Plan((Step("add_reminder", {"text": "x"}),)), SPECS) is None
 
 
 @pytest.mark.parametrize(
@@ -176,7 +181,7 @@ def test_what_the_owner_refused_or_something_else_is_not_written() -> None:
 def test_what_is_replied_to_somebody_known_is_the_whole_text(said: str, text: str) -> None:
     short = Plan((Step("find_mail", {"sender": "ivy no"}), Step("draft_reply", {"mail": Ref(0, ("id",)), "text": "x"})))
     for found in (short, UNSURE):
-        plan = said_directly(Request(said, _NOW), found, KNOWN, SPECS)
+        plan = said_directly(Utterance(said, _NOW, context=KNOWN), found, SPECS)
         assert isinstance(plan, Plan)
         assert [step.tool for step in plan.steps] == ["find_mail", "draft_reply"]
         assert plan.steps[0].arguments == {"sender": "Tom" if "tom" in said.lower().split()[1:3] else "Ivy Marsh"}
@@ -194,7 +199,7 @@ def test_what_is_replied_to_somebody_known_is_the_whole_text(said: str, text: st
     ],
 )
 def test_a_reply_whose_text_is_not_marked_off_is_left_to_the_planner(said: str) -> None:
-    assert said_directly(Request(said, _NOW), UNSURE, KNOWN, SPECS) is None
+    assert said_directly(Utterance(said, _NOW, context=KNOWN), UNSURE, SPECS) is None
 
 
 def test_nobody_else_who_is_named_is_written_to_in_the_place_of_her() -> None:
@@ -202,11 +207,11 @@ def test_nobody_else_who_is_named_is_written_to_in_the_place_of_her() -> None:
     guessed = Plan(
         (Step("find_contact", {"name": "Tom"}), Step("draft_mail", {"to": [Ref(0, ("email",))], "text": "x"}))
     )
-    asked = said_directly(request, guessed, KNOWN, SPECS)
+    asked = said_directly(Utterance.of(request, KNOWN), guessed, SPECS)
     assert isinstance(asked, Refusal)
     assert asked.kind == "needs"
     assert asked.reason == "Who is “her”? I need to know that to draft a mail."
-    assert said_directly(request, UNSURE, KNOWN, SPECS) is None
+    assert said_directly(Utterance.of(request, KNOWN), UNSURE, SPECS) is None
 
 
 def test_who_is_met_by_somebody_named_is_the_one_told() -> None:

@@ -14,7 +14,7 @@ from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan
 from hearth.language.acts.admissibility import why_unreadable
 from hearth.planning.arguments.schema_filler import Filled, Filling
-from hearth.planning.dialogue.questions.clarification import question_about
+from hearth.planning.dialogue.clarification import question_about
 from hearth.planning.ranking.features import Reading
 from hearth.planning.ranking.ranker import Candidate, Ranking, Student
 from hearth.types import Argument, Context, Effect, Plan, Refusal, Request, Step, ToolSpec

@@ -25,7 +25,7 @@ import numpy as np
 
 from hearth.cli.invocation import SILENT, Progress
 from hearth.formats.run_record import write_json
-from hearth.language.values.slots import find_slots
+from hearth.language.reading import Utterance
 from hearth.planning.arguments.alignment import Lesson, LessonStep, Result, Several, Source, explain, tokens_of
 from hearth.planning.arguments.binding import Unit, bind
 from hearth.planning.arguments.context_counts import Manners
@@ -37,7 +37,7 @@ from hearth.planning.ranking.statistics.statistics_codec import encode
 from hearth.planning.ranking.statistics.sufficient_statistics import Statistics, merged, summed
 from hearth.planning.ranking.statistics.vector_layout import public_sequences, public_tools
 from hearth.protocols import Encoder
-from hearth.types import Argument, Context, Demonstration, Plan, Ref, Step, ToolSpec
+from hearth.types import Argument, Demonstration, Plan, Ref, Step, ToolSpec
 from hearth_bench.fleet.habits import Asked
 from hearth_cloud.statistics.private_sums import Budget
 from hearth_cloud.statistics.public_acts import share_of
@@ -230,7 +230,7 @@ class Arguments:
     def plan(self, likely: Likely, asked: Asked, tools: Mapping[str, ToolSpec]) -> Plan:
         """Build a plan of these tools with the arguments that the request says, leaving out the others."""
         text = asked.wording.text
-        tokens = tokens_of(text, find_slots(text, asked.now, Context()))
+        tokens = tokens_of(text, Utterance(text, asked.now).slots)
         return Plan(tuple(bind(self._steps(likely), Unit(text, tokens, self._manners), tools).steps))
 
     def _steps(self, likely: Likely) -> list[LessonStep]:

@@ -21,11 +21,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from hearth.guard.capability.intent_grants import KnownTools
 from hearth.guard.capability.record_extraction import Owner
 from hearth.guard.capability.warrant import Warrant
 from hearth.guard.flow.labels import Value
 from hearth.types import OWNER, Plain, Plan, Request, ToolSpec
+from hearth_bench.injection.intent_grants import WordedTools
+from hearth_bench.injection.worded_warrant import WordedWarrant
 
 FIXED_NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)
 
@@ -122,7 +123,7 @@ def is_write(spec: ToolSpec) -> bool:
     return spec.effect != "none"
 
 
-def replay_task(worlds: Worlds, known: KnownTools, task: str, guard: GuardName, plan: Plan | None = None) -> Benign:
+def replay_task(worlds: Worlds, known: WordedTools, task: str, guard: GuardName, plan: Plan | None = None) -> Benign:
     """Replay the owner's task alone."""
     world = worlds.world(task)
     judge = _Judge(world, known, guard, plan)
@@ -143,7 +144,7 @@ def replay_task(worlds: Worlds, known: KnownTools, task: str, guard: GuardName, 
 
 
 def replay_attack(
-    worlds: Worlds, known: KnownTools, pair: tuple[str, str], guard: GuardName, plan: Plan | None = None
+    worlds: Worlds, known: WordedTools, pair: tuple[str, str], guard: GuardName, plan: Plan | None = None
 ) -> Attacked:
     """Replay the attacker's calls after all reads of the owner's task."""
     world = worlds.world(*pair)
@@ -165,12 +166,14 @@ def _in_full(call: ToolCall) -> str:
 
 
 class _Judge:
-    def __init__(self, world: World, known: KnownTools, guard: GuardName, plan: Plan | None) -> None:
+    def __init__(self, world: World, known: WordedTools, guard: GuardName, plan: Plan | None) -> None:
         self._guard = guard
         self._tools = world.tools
         self._warrant: Warrant | None = None
-        if guard in ("warrant", "plan"):
-            self._warrant = Warrant.of(world.request, known, world.owner, plan if guard == "plan" else None)
+        if guard == "plan" and plan is not None:
+            self._warrant = Warrant.of(world.request, known.known, world.owner, plan)
+        elif guard in ("warrant", "plan"):
+            self._warrant = WordedWarrant(world.request, known, world.owner)
 
     def objects_to(self, call: ToolCall) -> str:
         """Return the guard's objection; empty if the call may run unasked."""

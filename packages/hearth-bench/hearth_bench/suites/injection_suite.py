@@ -17,12 +17,12 @@ from pathlib import Path
 
 from hearth.cli.invocation import SILENT, Progress
 from hearth.formats.run_record import Stopwatch, origin
-from hearth.guard.capability.intent_grants import KnownTools
 from hearth.protocols import Encoder
 from hearth.types import Plan
 from hearth_bench.injection.agentdojo import LEFT_OUT, VERSION, Suite, load_suites
 from hearth_bench.injection.guard_tasks import shipped_sha256
 from hearth_bench.injection.hearth_worlds import OwnWorlds
+from hearth_bench.injection.intent_grants import WordedTools
 from hearth_bench.injection.replay import Attacked, Benign, GuardName, Worlds, replay_attack, replay_task
 
 _GUARDS: tuple[GuardName, ...] = ("warrant", "floor", "none")
@@ -113,7 +113,7 @@ def _replayed(suites: Sequence[Worlds], encoder: Encoder, guard: GuardName, prog
     n_all = sum(len(suite.tasks) + len(suite.attacks) for suite in suites)
     with progress.stage(f"Replaying {n_all:,} runs, guard {guard}", n_all) as advance:
         for suite in suites:
-            known = KnownTools(suite.tools, encoder)
+            known = WordedTools(suite.tools, encoder)
             for task in suite.tasks:
                 benign.append(replay_task(suite, known, task, guard, _plan(suite, task)))
                 advance(1)

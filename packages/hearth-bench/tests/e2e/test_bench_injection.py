@@ -60,12 +60,12 @@ def test_agentdojo_needs_its_package(
 
 @pytest.mark.skipif(importlib.util.find_spec("agentdojo") is None, reason="agentdojo is not installed")
 def test_agentdojo_can_be_harmed_and_done() -> None:
-    from hearth.guard.capability.intent_grants import KnownTools
     from hearth_bench.injection.agentdojo import Suite, load_suites
+    from hearth_bench.injection.intent_grants import WordedTools
     from hearth_bench.injection.replay import replay_attack, replay_task
 
     suite = Suite("banking", load_suites()["banking"])
-    known = KnownTools(suite.tools)
+    known = WordedTools(suite.tools)
     assert replay_task(suite, known, "user_task_4", "none").is_done
     pair = ("user_task_4", "injection_task_7")
     assert replay_attack(suite, known, pair, "none").is_harmed

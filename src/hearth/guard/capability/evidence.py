@@ -14,15 +14,14 @@ Not covered: prose (a body, a page, a file's text): no value in it is evidence f
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from hearth import patterns as re
 from hearth.guard.capability.quantities import SaidTimes, all_numbers
 from hearth.guard.capability.record_extraction import DATE, Atom, Owner, Record, Result, flat
 from hearth.guard.capability.request_words import (
-    CALENDAR_WORDS,
     addresses,
     amounts,
     content_words,
@@ -56,8 +55,6 @@ _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 _THAN = re.compile(r"\b\w+er\s+than\b")
 """A bound ("rated higher than 4") chooses nothing."""
 _PAGES = frozenset(map(stem, word_set("link url website webpage page site article blog homepage")))
-_AT_A_PLACE = re.compile(r"\b(?:at|in)\s+(?:the\s+)?([A-Z]\w+)")
-"""A place that the request names: "at the Bootshaus"."""
 _GLUED = re.compile(r"(?<=[a-z0-9])\.(?=[A-Z][a-z]+ )")
 """A full stop with no space after it."""
 _EACH_OF_OURS = re.compile(
@@ -67,8 +64,6 @@ _ONE_OF_OURS = re.compile(
     r"\b(?:a|an|the|which|what|whichever)\s+(?:\w+\s+){0,2}?(?:user|member|person|colleague|channel)\s+"
     r"(?:with|where|who|whose|that|which|having|in)\b|\b(?:which|what)\s+(?:user|member|person|channel)\b"
 )
-MIN_COPIED_CHARS = 12
-"""Shorter pieces of prose may match by chance."""
 MAX_DEPTH = 3
 """Limit on following a call's arguments back through the calls that returned them."""
 
@@ -113,14 +108,11 @@ def _digits(text: str) -> str:
 class Evidence:
     """Everything returned so far, compared with the words of one request."""
 
-    def __init__(self, request: Request, owner: Owner, wishes: Sequence[str] = ()) -> None:
-        """Take a request; `wishes` are the parts of it that ask for deeds, and only there do "each" and "all" count."""
+    def __init__(self, request: Request, owner: Owner) -> None:
         self.owner = owner
-        self._wished = folded(" ".join(wishes) or request.text)
-        self._is_for_all = bool(_UNIVERSAL & set(words(self._wished)))
-        said = _GLUED.sub(". ", request.text)
+        self._wished = folded(request.text)
+        self.said = said = _GLUED.sub(". ", request.text)
         self.text = folded(said)
-        self._is_place_said = any(word.lower() not in CALENDAR_WORDS for word in _AT_A_PLACE.findall(said))
         self._addresses = addresses(said)
         self._numbers = frozenset(filter(None, map(_digits, _LONG_NUMBER.findall(self.text))))
         self.stems = content_words(said)
@@ -180,7 +172,7 @@ class Evidence:
             self._is_described(record)
             or (len(result.records) == 1 and (self._is_asked_by_name(result) or self._is_asked_for(result)))
             or self._is_extreme(result, record)
-            or (self._is_for_all and self._is_asked_by_name(result))
+            or (bool(_UNIVERSAL & set(words(self._wished))) and self._is_asked_by_name(result))
         )
 
     def _is_asked_for(self, result: Result) -> bool:
@@ -307,27 +299,6 @@ class Evidence:
             for text in result.texts
         )
 
-    # ── Prose ─────────────────────────────────────────────────────────────────────────────────────────────
-
-    def numbers_of(self, *, is_outgoing: bool) -> frozenset[str]:
-        """Collect the numbers in the results of first-party tools and in the files that are meant; for a text that is
-        not outgoing, in all records the owner means."""
-        return frozenset(
-            number
-            for result in self.results
-            if result.is_first_party or ((result.is_of_own_disk or not is_outgoing) and self._is_any_meant(result))
-            for text in result.texts
-            for number in all_numbers(str(text))
-        )
-
-    def is_in_own_prose(self, low: str) -> bool:
-        """Return whether a text is in any field of a first-party record the owner means."""
-        return any(
-            result.is_first_party and any(low in folded(str(text)) for text in result.texts)
-            for result in self.results
-            if self._is_any_meant(result)
-        )
-
     def is_link_posted(self, bare: str) -> bool:
         """Return whether the request speaks of pages or links, and somebody known put this one, whole, into a message
         that the owner means. Opening it tells others nothing that was read for this request: it was there before."""
@@ -340,45 +311,6 @@ class Evidence:
             and self.is_meant(result, record)
             for result in self.results
             for record in result.records
-        )
-
-    def is_told_of(self, low: str) -> bool:
-        """Return whether a text stands in the prose of a record that the owner means, whoever wrote it, or of those
-        that a call in the request's own words found; where the request names a place itself, not of these."""
-        return any(
-            any(is_in(low, folded(text)) for text in record.prose)
-            and (self.is_meant(result, record) or (not self._is_place_said and self._is_asked_by_name(result)))
-            for result in self.results
-            for record in result.records
-        )
-
-    def is_whole_prose(self, text: str) -> bool:
-        """Return whether a text is the whole of a piece of prose in a record the owner means."""
-        low = folded(text).strip()
-        return any(low in result.folded_prose and self._is_any_meant(result) for result in self.results)
-
-    def copied_from_elsewhere(self, text: str) -> bool:
-        """Return whether a text holds a whole piece of prose from results in which the owner means no record."""
-        low = folded(text)
-        return any(
-            any(len(piece) >= MIN_COPIED_CHARS and piece in low for piece in result.folded_prose)
-            and not self._is_any_meant(result)
-            for result in self.results
-        )
-
-    def _is_any_meant(self, result: Result) -> bool:
-        return any(self.is_meant(result, record) for record in result.records)
-
-    # ── Words of first-party names ────────────────────────────────────────────────────────────────────────
-
-    def labels(self) -> frozenset[str]:
-        """Stems of the words in names of records that the owner means and that no stranger made."""
-        return frozenset(
-            stem(word)
-            for result in self.results
-            for record in result.records
-            if record.labels and not record.is_incoming and self.is_meant(result, record)
-            for word in record.labels
         )
 
 

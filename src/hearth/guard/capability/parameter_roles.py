@@ -112,7 +112,7 @@ def _text_role(name: str, *, is_list: bool) -> Role:
     return "venue" if name in _PLACE_WORDS else "content"
 
 
-def sensitive_values(spec: ToolSpec, arguments: dict[str, Plain]) -> Iterator[Sensitive]:
+def sensitive_values(spec: ToolSpec, arguments: Mapping[str, Plain]) -> Iterator[Sensitive]:
     """Yield every scalar of a call that has a role other than `free`."""
     for name, value in arguments.items():
         if value is None:

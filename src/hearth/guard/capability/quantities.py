@@ -1,7 +1,6 @@
 """Compares the numbers and moments in a call's values with those the owner said.
 
-A figure is a number that costs or reaches somebody: an amount of money, a number of three digits or with decimals, a
-telephone number. Days, clock times, years and short counts are not figures. A moment contradicts the request when the
+A moment contradicts the request when the
 request names days (or clock times) and the moment is on none of them; a request that names none is never contradicted.
 
 Covered: `400`, `1.6`, `39 euros`, `0900 555 321`, ISO days and times; weekdays, `3rd of December`, `half past nine`.
@@ -12,19 +11,11 @@ checked, or not even those ("two days before").
 from __future__ import annotations
 
 import datetime as dt
-import re
 
+from hearth import patterns as re
 from hearth.guard.capability.request_words import days_said, folded
 
-_TIMES = re.compile(
-    r"\b\d{4}-\d{2}-\d{2}(?:[t ]\d{2}:\d{2}(?::\d{2})?)?\S*|\b\d{1,2}[:.]\d{2}(?:\s*[ap]\.?m\b|\s*uhr\b)"
-)
-_CLOCKS = re.compile(r"\b\d{1,2}:\d{2}(?::\d{2})?\b|\b\d{1,2}\.\d{1,2}\.(?:\d{4})?(?!\d)")
-_MONEY = re.compile(
-    r"(?:[$€£]\s?(\d[\d.,]*))|(?:(\d[\d.,]*)\s?(?:[$€£]|(?:euros?|eur|dollars?|usd|pounds?|gbp|chf)\b))"
-)
 _NUMBER = re.compile(r"(?<![\w])\d[\d.,]*(?:[ /-]\d[\d.,]*)*")
-_YEAR = re.compile(r"^(?:19|20)\d\d$")
 _RECKONED = re.compile(
     r"\b(?:before|after|later|earlier|sooner|ahead|prior|in (?:an?|one|two|three|\d+|half) \w+|instead)\b"
 )
@@ -44,24 +35,13 @@ _HOURS = {
 }
 
 
-def figures(text: str) -> list[str]:
-    """Find the figures of a text, as their digits with a dot before decimals."""
-    bare = _CLOCKS.sub(" ", _TIMES.sub(" ", folded(text)))
-    found = [_digits(a or b) for a, b in _MONEY.findall(bare)]
-    for number in _NUMBER.findall(_MONEY.sub(" ", bare)):
-        digits = _digits(number)
-        if not _YEAR.match(digits) and ("." in digits or len(digits) > 2):
-            found.append(digits)
-    return found
-
-
 def all_numbers(text: str) -> frozenset[str]:
     """Find every number of a text in the same form, and each part of a number written in groups."""
     found = _NUMBER.findall(folded(text))
-    return frozenset(_digits(part) for number in found for part in (number, *re.split(r"[ /-]", number)))
+    return frozenset(digits_of(part) for number in found for part in (number, *re.split(r"[ /-]", number)))
 
 
-def _digits(number: str) -> str:
+def digits_of(number: str) -> str:
     """Normalise a number: `1,200.50` to `1200.5`, `030 1234` to `0301234`."""
     number = number.strip(" .,/-")
     decimals = re.fullmatch(r"([\d., ]*?)[.,](\d{1,2})", number)
@@ -77,12 +57,12 @@ class SaidTimes:
 
     def __init__(self, text: str, today: dt.date) -> None:
         low = folded(text)
-        self._today = today
-        self._days = days_said(text, today)
+        self.today = today
+        self.days = days_said(text, today)
         is_reckoned = _RECKONED.search(low) is not None
         if is_reckoned and _DAYS_RECKONED.search(low):
-            self._days = frozenset()
-        self._clocks = frozenset() if is_reckoned else _clocks_said(low)
+            self.days = frozenset()
+        self.clocks = frozenset() if is_reckoned else clocks_said(low)
 
     def contradict(self, moment: str, *, is_end: bool) -> bool:
         """Return whether an ISO moment is on none of the days, or at none of the times, that were said.
@@ -91,22 +71,14 @@ class SaidTimes:
         """
         low = moment.casefold().replace("t", " ")
         day, _, clock = low.partition(" ")
-        if self._days and re.fullmatch(r"\d{4}-\d{2}-\d{2}", day):
-            is_near = abs(int(day[:4]) - self._today.year) <= 1
-            if not is_near or day[4:] not in {said[4:] for said in self._days}:
+        if self.days and re.fullmatch(r"\d{4}-\d{2}-\d{2}", day):
+            is_near = abs(int(day[:4]) - self.today.year) <= 1
+            if not is_near or day[4:] not in {said[4:] for said in self.days}:
                 return True
-        return bool(self._clocks and not is_end and clock and clock[:5] not in self._clocks)
-
-    def is_contradicted_by(self, text: str) -> bool:
-        """Return whether a text names days or clock times and none of them is one the request names."""
-        low = folded(text)
-        if self._clocks and _clocks_said(low) and not _clocks_said(low) & self._clocks:
-            return True
-        days = days_said(text, self._today)
-        return bool(self._days and days and not days & self._days)
+        return bool(self.clocks and not is_end and clock and clock[:5] not in self.clocks)
 
 
-def _clocks_said(low: str) -> frozenset[str]:
+def clocks_said(low: str) -> frozenset[str]:
     """Find clock times as `HH:MM`, in both halves of the day unless the text says which."""
     found: set[str] = set()
     for said in _CLOCK.finditer(low):

@@ -137,10 +137,6 @@ class Result:
     def numbers(self) -> frozenset[str]:
         return frozenset(number for text in self.texts for number in all_numbers(str(text)))
 
-    @cached_property
-    def folded_prose(self) -> tuple[str, ...]:
-        return tuple(folded(piece).strip() for piece in self.prose)
-
     @property
     def prose(self) -> Iterator[str]:
         """The texts in the result that are not names, ids or addresses."""

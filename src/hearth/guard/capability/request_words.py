@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import re
 import unicodedata
 from functools import lru_cache
 
+from hearth import patterns as re
 from hearth.formats.addresses import canonical_address
 
 

@@ -20,8 +20,8 @@ from hearth.guard.capability.parameter_roles import ADDRESS_TYPES, element_type
 from hearth.guard.capability.quantities import all_numbers
 from hearth.guard.capability.record_extraction import Owner
 from hearth.guard.capability.request_words import content_words, folded
-from hearth.language.values.slots import find_slots
-from hearth.types import Argument, Context, Parameter, Plan, Ref, Request, Step, ToolSpec
+from hearth.language.reading import Utterance
+from hearth.types import Argument, Parameter, Plan, Ref, Step, ToolSpec
 
 _MADE_BY = {"cloud:": "teacher", "language:": "model", "compact:": "model"}
 """How the names of planners begin that are not this device's, and the source of what they make up."""
@@ -34,12 +34,12 @@ def source_of(planner: str) -> str:
     return next((source for start, source in _MADE_BY.items() if planner.startswith(start)), "")
 
 
-def with_unsaid(plan: Plan, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan:
+def with_unsaid(plan: Plan, request: Utterance, tools: Mapping[str, ToolSpec]) -> Plan:
     """Return the plan with what its planner made up marked as such; unchanged where this device made it."""
     source = source_of(plan.planner)
     if not source:
         return plan
-    said = _Said(request, context)
+    said = _Said(request)
     steps = tuple(
         replace(step, unsaid=dict.fromkeys(said.left_out(step, tools[step.tool]), source))
         if step.tool in tools
@@ -69,17 +69,17 @@ def unsaid_in(plan: Plan, index: int) -> tuple[int, str] | None:
 class _Said:
     """What one request says."""
 
-    def __init__(self, request: Request, context: Context) -> None:
+    def __init__(self, request: Utterance) -> None:
         text = " ".join(filter(None, (request.text, request.said)))
         self._picked = frozenset(record.id for record in request.records)
         self._evidence = Evidence(replace(request, text=text), Owner())
         self._names = frozenset(
             folded(name)
-            for one in context.entities
+            for one in request.context.entities
             for name in (one.name, *one.aliases)
             if any(self._says(other) for other in (one.name, *one.aliases))
         )
-        slots = find_slots(text, request.now, context)
+        slots = request.saying(text).slots
         self._has_time = any(slot.kind in ("time", "duration") for slot in slots)
         self._numbers = frozenset(
             float(value)

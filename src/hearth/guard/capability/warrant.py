@@ -1,47 +1,43 @@
 """Least privilege per request: limits each call to what the request licenses, even if a stranger controls the planner.
 
-A warrant is made from the request before any data is read. With a plan, it holds the plan's calls, counts and argument
-sources; without one, what the request's own words license (`guard.capability.intent_grants`). Each call is judged
-against it and against what tools returned so far (`guard.capability.evidence`). Anything beyond it is asked.
+A warrant is the plan, made from the request before any data is read: its calls, how often each, and where each value
+comes from. Every call is judged against it and against what tools returned so far (`guard.capability.evidence`).
+Anything beyond it is asked.
 
-    warrant = Warrant.of(request, KnownTools(specs, encoder), owner)
+    warrant = Warrant.of(request, KnownTools(specs), owner, plan)
     ruling = warrant.judge("send_mail", {"to": Value(["ben@example.com"], label)})
     warrant.observe("find_contact", arguments, result)
 
 The rules, in order; each is named in the ruling:
 
 - `tool`: the tool is not known to this warrant.
-- `licence`: the request does not ask for this kind of deed, or not so often.
-- `recipient`: an address, account, handle or place that data goes to must stand in the request, or in a structured
-  first-party field of a record the owner means (`guard.capability.evidence`), or belong to the one contact the request
-  names, or be where an answer or a refund goes back to.
-- `self`: the owner's own address is a recipient only where the request says so or a whole list is taken over.
-- `target`: the record acted on must be one the owner means, or made by an earlier call of this request.
-- `link`: an address of a page to read or write, and any link, account or address inside an outgoing text, must stand in
-  the request. A page may also be read where the request asks for pages or links of a message that it names, and
-  somebody known wrote that message with this very link.
-- `amount`: at most what the owner named or already pays, or what was received and is given back.
-- `secret`: a password must stand in the request.
-- `name`: the words of a new title must come from the request or from names of records the owner means.
-- `venue`: a place where something new is to be must be in the request's words, or in a record that it means.
-- `query`: a query to the open web may use only the request's own words.
+- `licence`: the plan does not call this tool, or not so often.
+- `recipient`: a draft made by this request goes to somebody that it may not go to.
+- `plan`: no step is this call with these literals and with values that its references returned. What a step takes from
+  elsewhere than the plan says, and a recipient that the plan itself holds, is judged by what it is:
+  an address, account or handle must stand in the request, or in a structured first-party field of a record the owner
+  means, or belong to the one contact the request names, or be where an answer or a refund goes back to;
+  the record acted on must be one the owner means, or made by an earlier call of this request;
+  a link must stand in the request, or be one that somebody known posted in a message that it names;
+  an amount is at most what the owner named or already pays, or what was received and is given back;
+  a password must stand in the request.
 
-Covered: a planner that an attacker took over; data in any field of a result; look-alike letters, invisible characters.
-Not covered: the wording of a text to a recipient the owner named (only its links, accounts and addresses are checked);
-times, switches and choices; reading the owner's own records; a record whose title a stranger wrote so that it alone
-fits the request best; several deeds that are each harmless.
+Covered: a planner that an attacker took over after the plan; data in any field of a result; look-alike letters,
+invisible characters.
+Not covered: a plan that does what nobody asked for (the policy asks about its effects); the wording of a text to a
+recipient the owner named (only links and addresses in fields where none belong); reading the owner's own records; a
+record whose title a stranger wrote so that it alone fits the request best; several deeds that are each harmless.
 """
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from hearth import patterns as re
 from hearth.guard.capability.evidence import Evidence
-from hearth.guard.capability.intent_grants import KnownTools, Licence, is_thing
 from hearth.guard.capability.parameter_roles import (
     ADDRESS_TYPES,
     AMOUNT_WORDS,
@@ -50,13 +46,12 @@ from hearth.guard.capability.parameter_roles import (
     is_structured,
     sensitive_values,
 )
-from hearth.guard.capability.quantities import all_numbers, figures
 from hearth.guard.capability.record_extraction import Owner, Record, flat
-from hearth.guard.capability.request_words import content_words, folded, has_invisible, identity, stem, word_set, words
+from hearth.guard.capability.request_words import content_words, folded, identity, stem, word_set, words
 from hearth.guard.flow.labels import Value, acted_on
 from hearth.types import Argument, Plain, Plan, Ref, Request, Ruling, Step, ToolSpec
 
-_BACK = frozenset(map(stem, word_set("reply respond answer refund return reimburse")))
+BACK = frozenset(map(stem, word_set("reply respond answer refund return reimburse")))
 _BACK_PHRASES = re.compile(r"\b(?:send|pay|give|write|transfer)\b(?:\s+\w+){0,2}\s+back\b")
 _SELF = re.compile(
     r"\b(?:to|for|with)\s+(?:me|myself)\b"
@@ -72,24 +67,12 @@ _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{2,4}){3,8}\b", re.IGNORECASE
 _FILE_ENDINGS = word_set(
     "txt md pdf doc docx xls xlsx ppt pptx csv json xml html htm jpg jpeg png gif zip py ics vcf eml log"
 )
-_REPETITIONS: Mapping[str, frozenset[str]] = {
-    "dai": word_set("daily day everyday morning mornings evening evenings night"),
-    "week": word_set(
-        "weekly week weeks fortnightly biweekly fortnight monday tuesday wednesday thursday friday saturday sunday "
-        "mondays tuesdays wednesdays thursdays fridays saturdays sundays"
-    ),
-    "month": word_set("monthly month months quarterly"),
-    "year": word_set("yearly year annual annually birthday anniversary"),
-    "annual": word_set("yearly year annual annually birthday anniversary"),
-    "true": word_set("recurring repeat repeating repeated every each regular regularly daily weekly monthly yearly"),
-}
 _MESSAGE_FIELDS = word_set("text body content notes description message answer summary")
 """Fields in which links and addresses are at home."""
-_FILLERS = frozenset(map(stem, word_set("new update follow regarding summary hello hi thanks thank information info")))
 
 
 @dataclass(frozen=True, slots=True)
-class _Case:
+class Case:
     """One value of a call, with its tool and the other arguments."""
 
     spec: ToolSpec
@@ -105,40 +88,61 @@ class _Case:
         return f"{self.one.parameter} {self.text[:60]!r} of {self.spec.name}"
 
 
+class KnownTools:
+    """The tools a warrant may rule on, and which of them reach others."""
+
+    def __init__(self, specs: Mapping[str, ToolSpec]) -> None:
+        self.specs = dict(specs)
+        sent_ids = id_types(
+            p.type for spec in specs.values() if spec.effect == "send" for p in spec.parameters if p.is_sink
+        )
+        self.outgoing = frozenset(
+            name
+            for name, spec in specs.items()
+            if spec.effect == "send"
+            or (spec.effect != "none" and any(p.is_sink for p in spec.parameters))
+            or (spec.effect != "none" and id_types(spec.fields.values()) & sent_ids)
+        )
+        """Tools whose texts reach somebody else, at once or as a draft that another tool sends."""
+
+
+def id_types(types: Iterable[str]) -> frozenset[str]:
+    """Keep the types that are ids."""
+    return frozenset(kind for kind in map(element_type, types) if kind.endswith("Id"))
+
+
 class Warrant:
     """Limits that one request sets on calls. `judge` changes nothing; `observe` adds what happened."""
 
-    def __init__(self, request: Request, tools: KnownTools, owner: Owner, licence: Licence, plan: Plan | None) -> None:
+    def __init__(self, evidence: Evidence, tools: KnownTools, plan: Plan) -> None:
         """Use `Warrant.of`."""
         self._tools = tools
-        self._owner = owner
+        self._owner = evidence.owner
         self._plan = plan
-        self.licence = licence
-        self._evidence = Evidence(request, owner, [wish.text for wish in licence.wishes])
+        self._evidence = evidence
+        self.limits: Mapping[str, int] = Counter(
+            step.tool
+            for step in plan.steps
+            if (spec := tools.specs.get(step.tool)) is not None and spec.effect != "none"
+        )
+        """How often each tool with an effect may be called; one that is not named may not."""
         self._n_called: Counter[str] = Counter()
         self._created: set[str] = set()
         self._named: Mapping[str, tuple[str, ...]] = {}
         """Other spellings of the things that the words of the call in hand name."""
         low = self._evidence.text
-        self._is_back = bool(content_words(low) & _BACK) or _BACK_PHRASES.search(low) is not None
+        self._is_back = bool(content_words(low) & BACK) or _BACK_PHRASES.search(low) is not None
         self._is_self_named = _SELF.search(low) is not None
 
     @classmethod
-    def of(cls, request: Request, tools: KnownTools, owner: Owner | None = None, plan: Plan | None = None) -> Warrant:
+    def of(cls, request: Request, tools: KnownTools, owner: Owner | None, plan: Plan) -> Warrant:
         """Make the warrant of `request`.
 
         Args:
             owner: The owner's addresses and contact book; without it nobody is known.
-            plan: A plan made from the request before any data was read. It replaces the request's words as the licence.
+            plan: Made from the request before any data was read.
         """
-        if plan is None:
-            return cls(request, tools, owner or Owner(), tools.licence(request.text), None)
-        limits = Counter(
-            step.tool
-            for step in plan.steps
-            if (spec := tools.specs.get(step.tool)) is not None and spec.effect != "none"
-        )
-        return cls(_with_names(request), tools, owner or Owner(), Licence(dict(limits)), plan)
+        return cls(Evidence(_with_names(request), owner or Owner()), tools, plan)
 
     # ── Judging ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -158,15 +162,7 @@ class Warrant:
         self._named = _spellings(arguments, things or {})
         if reason := self._misled(spec, plain):
             return Ruling("ask", reason, "warrant.recipient")
-        if self._plan is not None:
-            reason = self._judge_planned(self._plan, spec, plain)
-            if reason:
-                return Ruling("ask", reason, "warrant.plan")
-            return Ruling("allow", f"{tool} is called as planned", "warrant.plan")
-        for one in sensitive_values(spec, plain):
-            if reason := self._fault(_Case(spec, one, plain)):
-                return Ruling("ask", reason, f"warrant.{self._rule_of(one, reason)}")
-        return Ruling("allow", f"the request asks for {tool} with these values", "warrant")
+        return self._judge_values(spec, plain)
 
     def observe(
         self, tool: str, arguments: Mapping[str, Value], result: Value, things: Mapping[str, Value] | None = None
@@ -189,31 +185,29 @@ class Warrant:
             self._created |= ids | touched
 
     def _beyond_licence(self, tool: str) -> str:
-        allowed = self.licence.limits.get(tool, 0)
+        allowed = self.limits.get(tool, 0)
         if not allowed:
             return f"the request does not ask for {tool}"
         if self._n_called[tool] >= allowed:
             return f"the request asks for {tool} at most {allowed} times"
         return ""
 
-    @staticmethod
-    def _rule_of(one: Sensitive, reason: str) -> str:
-        if reason.startswith("your own address"):
-            return "self"
-        return "target" if one.role == "place" else "link" if one.role == "content" else one.role
-
     # ── With a plan ───────────────────────────────────────────────────────────────────────────────────────
 
-    def _judge_planned(self, plan: Plan, spec: ToolSpec, arguments: dict[str, Plain]) -> str:
-        """Compare a call with the plan; empty if a step is this call: same literals, values from its references."""
+    def _judge_values(self, spec: ToolSpec, arguments: Mapping[str, Plain]) -> Ruling:
+        """Compare a call with the plan: a step must be this call, with the same literals and values from its
+        references."""
         reasons = [
-            self._differs(plan, step, spec, arguments)
-            for step in plan.steps
+            self._differs(self._plan, step, spec, arguments)
+            for step in self._plan.steps
             if step.tool == spec.name and step.arguments.keys() == arguments.keys()
         ]
-        return min(reasons, key=len, default=f"no step of the plan calls {spec.name} with these arguments")
+        reason = min(reasons, key=len, default=f"no step of the plan calls {spec.name} with these arguments")
+        if reason:
+            return Ruling("ask", reason, "warrant.plan")
+        return Ruling("allow", f"{spec.name} is called as planned", "warrant.plan")
 
-    def _differs(self, plan: Plan, step: Step, spec: ToolSpec, arguments: dict[str, Plain]) -> str:
+    def _differs(self, plan: Plan, step: Step, spec: ToolSpec, arguments: Mapping[str, Plain]) -> str:
         for name, value in arguments.items():
             if not _matches(step.arguments[name], value) or not self._is_bound(plan, step.arguments[name], value):
                 return f"the plan has another {name} for {spec.name}"
@@ -221,7 +215,7 @@ class Warrant:
             argument = step.arguments.get(one.parameter.partition(".")[0])
             is_literal = one.value in _literals(argument)
             is_strange = is_literal and one.role == "recipient" and not self._is_owners_own(str(one.value))
-            if is_strange and (reason := self._fault(_Case(spec, one, arguments))):
+            if is_strange and (reason := self._fault(Case(spec, one, arguments))):
                 return reason
             if one.role == "content" and not is_literal and (reason := self._smuggled(plan, spec, one, argument)):
                 return reason
@@ -230,7 +224,7 @@ class Warrant:
             refs = Step("", {"": argument}).refs()
             if any(self._is_as_planned(plan.steps[ref.step].tool, ref, one) for ref in refs):
                 continue
-            if reason := self._fault(_Case(spec, one, arguments)):
+            if reason := self._fault(Case(spec, one, arguments)):
                 return reason
         return ""
 
@@ -245,7 +239,7 @@ class Warrant:
             results = [result for result in self._evidence.results if result.spec.name == tool]
             if not kind or field in _MESSAGE_FIELDS or is_structured(element_type(kind)):
                 continue
-            found = [one for one in _pointers(str(one.value)) if not self._evidence.names(one)]
+            found = [one for one in pointers(str(one.value)) if not self._evidence.names(one)]
             if found and any(not result.is_first_party for result in results):
                 return f"the {field} that {tool} found holds {found[0][:60]!r}, which is no part of such a thing"
         return ""
@@ -282,7 +276,7 @@ class Warrant:
             for result, _, atom in holders
         )
 
-    def _fault(self, case: _Case) -> str:
+    def _fault(self, case: Case) -> str:
         if not case.text.strip():
             return ""
         match case.one.role:
@@ -300,28 +294,12 @@ class Warrant:
                 return self._amount_fault(case)
             case "secret":  # the value is not shown: others may read the question
                 return "" if self._evidence.names(case.text) else f"{case.one.parameter} is not in the request"
-            case "name":
-                return self._name_fault(case)
-            case "items":
-                return self._items_fault(case)
-            case "venue":
-                is_told = self._evidence.is_told_of(folded(case.text).strip())
-                return self._content_fault(case) if is_told else self._items_fault(case)
-            case "when":
-                is_end = "end" in case.one.parameter or "until" in case.one.parameter
-                is_other = self._evidence.times.contradict(case.text, is_end=is_end)
-                return f"{case.shown} is not when the request says" if is_other else ""
-            case "repeat":
-                return self._repeat_fault(case)
-            case "query":
-                is_said = self._evidence.says(case.text)
-                return "" if is_said else f"{case.shown} asks the web for words that are not the request's"
             case _:
-                return self._content_fault(case)
+                return ""
 
     # ── Recipients and targets ────────────────────────────────────────────────────────────────────────────
 
-    def _recipient_fault(self, case: _Case) -> str:
+    def _recipient_fault(self, case: Case) -> str:
         low = identity(case.text)
         if self._evidence.names(case.text):
             return ""
@@ -379,7 +357,7 @@ class Warrant:
                     return True
         return False
 
-    def _target_fault(self, case: _Case) -> str:
+    def _target_fault(self, case: Case) -> str:
         for said in (case.text, *self._named.get(case.text, ())):
             if folded(said) in self._created or self._evidence.names(said):
                 return ""
@@ -389,7 +367,7 @@ class Warrant:
 
     # ── Values ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _amount_fault(self, case: _Case) -> str:
+    def _amount_fault(self, case: Case) -> str:
         value = case.one.value
         if isinstance(value, bool) or not isinstance(value, int | float):
             return f"the amount {value!r} is no number"
@@ -408,62 +386,13 @@ class Warrant:
         given = {folded(value) for value in arguments.values() if isinstance(value, str)}
         return bool(record.labels & self._evidence.stems) or any(atom.value in given for atom in record.atoms)
 
-    def _name_fault(self, case: _Case) -> str:
-        if has_invisible(case.text):
-            return f"{case.shown} holds invisible characters"
-        unsaid = content_words(case.text) - self._evidence.stems - _FILLERS
-        strange = {word for word in unsaid if not word.isdigit() and not is_thing(word)}
-        if self._is_back:
-            strange -= _BACK
-        if strange and (strange := strange - self._evidence.labels()):
-            return f"{case.shown} has words that are not the request's: {', '.join(sorted(strange)[:3])}"
-        return self._content_fault(case)
-
-    def _link_fault(self, case: _Case) -> str:
+    def _link_fault(self, case: Case) -> str:
         bare = re.sub(r"^https?://|/$", "", case.text)
         if any(map(self._evidence.names, (case.text, bare, bare.removeprefix("www.")))):
             return ""
         if case.spec.effect == "none" and self._evidence.is_link_posted(bare):
             return ""
         return f"{case.shown} is not in the request"
-
-    def _items_fault(self, case: _Case) -> str:
-        """Check that a list's items are the request's words, or in a record of the owner's that it means."""
-        strange = content_words(case.text) - self._evidence.stems
-        if strange and not self._evidence.is_in_own_prose(folded(case.text)):
-            return f"{case.shown} has words that are not the request's: {', '.join(sorted(strange)[:3])}"
-        return self._content_fault(case)
-
-    def _repeat_fault(self, case: _Case) -> str:
-        low = folded(case.text)
-        if low in ("none", "false", "never", "once", "0"):
-            return ""
-        wanted = next((words for name, words in _REPETITIONS.items() if name in low), _REPETITIONS["true"])
-        return "" if wanted & self._evidence.words else f"{case.shown} is not what the request says"
-
-    def _content_fault(self, case: _Case) -> str:
-        evidence, is_outgoing = self._evidence, case.spec.name in self._tools.outgoing
-        if not is_outgoing and evidence.is_whole_prose(case.text):
-            return ""  # "save what she wrote": the whole text, and nothing leaves
-        for found in _pointers(case.text):
-            low = identity(found)
-            if evidence.names(found) or self._is_named_contact(low) or self._is_from_meant_record(low):
-                continue
-            if is_outgoing or not evidence.is_in_own_prose(low):
-                return f"{case.shown} holds {found[:60]!r}, which is not in the request"
-        unsaid = [figure for figure in figures(case.text) if figure not in evidence.figures]
-        if unsaid:
-            known = evidence.numbers_of(is_outgoing=is_outgoing)
-            if unsaid := [figure for figure in unsaid if figure not in known]:
-                return f"{case.shown} holds the figure {unsaid[0]}, which is not in the request"
-        own = all_numbers(case.text)
-        if own and evidence.figures and not own & (evidence.figures | evidence.numbers_of(is_outgoing=is_outgoing)):
-            return f"{case.shown} has other numbers than the request"
-        if evidence.times.is_contradicted_by(case.text):
-            return f"{case.shown} names another time than the request"
-        if is_outgoing and evidence.copied_from_elsewhere(case.text):
-            return f"{case.shown} holds a text from a record that the request does not mean"
-        return ""
 
     def _misled(self, spec: ToolSpec, arguments: Mapping[str, Plain]) -> str:
         """Check that a draft made by this request goes where it says: its recipients are checked like any others."""
@@ -475,13 +404,13 @@ class Warrant:
             for _, record, _ in self._evidence.holding(made[0], is_made=True):
                 for atom in record.atoms:
                     if atom.kind in ADDRESS_TYPES and not atom.is_author:
-                        case = _Case(spec, Sensitive(atom.field, "recipient", atom.value), arguments)
+                        case = Case(spec, Sensitive(atom.field, "recipient", atom.value), arguments)
                         if reason := self._recipient_fault(case):
                             return reason
         return ""
 
 
-def _pointers(text: str) -> list[str]:
+def pointers(text: str) -> list[str]:
     """Find links, accounts and addresses inside a text, also those written with look-alike or invisible characters."""
     plain = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
     found = _ADDRESS.findall(plain)

@@ -9,10 +9,10 @@ Not covered: names (`names`), telephone numbers (`phones`), postal addresses (`p
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from hearth import patterns as re
 from hearth.guard.deidentify.names import FUNCTION_WORDS
 from hearth.guard.deidentify.phones import is_phone
 from hearth.language.text.confusables import Words, fold

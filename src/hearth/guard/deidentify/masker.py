@@ -18,11 +18,11 @@ from __future__ import annotations
 import bisect
 import datetime as dt
 import itertools
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from hearth import patterns as re
 from hearth.config import MASKED_KINDS, Settings
 from hearth.errors import UnknownStandInError
 from hearth.guard.deidentify.names import OwnerNames, OwnName, find_cued_names, gathered, without_harmless

@@ -8,10 +8,10 @@ Not covered: numbers and other identifiers by their form (`identifiers`), the tr
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from hearth import patterns as re
 from hearth.config import Settings
 from hearth.formats.content_lines import Component, parse, read_folder, split_value
 from hearth.language.text.confusables import Words, fold, plain, words

@@ -10,9 +10,8 @@ Not covered: short codes (112, 22 33 44 without a cue).
 from __future__ import annotations
 
 import functools
-import re
 
-import phonenumbers
+from hearth import patterns as re
 
 _AROUND: dict[str, str] = {
     "DE": "AT CH NL BE LU FR DK PL CZ",
@@ -86,6 +85,8 @@ _NO_TRUNK = frozenset({"US", "CA", "NO", "DK", "ES", "PL", "CZ", "PT", "GR", "MX
 
 
 def _is_valid(run: str, region: str) -> bool:
+    import phonenumbers  # 20 ms; most texts hold no phone number
+
     try:
         return bool(phonenumbers.is_valid_number(phonenumbers.parse(run, region)))
     except phonenumbers.NumberParseException:

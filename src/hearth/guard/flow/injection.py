@@ -12,12 +12,12 @@ the owner vouched for. A result without strangers' text costs nothing here, not 
 from __future__ import annotations
 
 import base64
-import re
 import secrets
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from hearth import patterns as re
 from hearth.guard.flow.labels import ResultLabels, Value
 from hearth.models.injection_classifier import Detector, Judgement, hidden_text, plain
 from hearth.protocols import Encoder

@@ -10,9 +10,9 @@ devices that come again.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from hearth import patterns as re
 from hearth.language.text.tokens import Slot
 
 _LOW = (

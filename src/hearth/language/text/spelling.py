@@ -58,6 +58,10 @@ class Mended:
         return _WORD.sub(lambda match: self.typed.get(match[0], match[0]), value) if self.typed else value
 
 
+AS_TYPED = Mended("", {})
+"""Nothing was mended."""
+
+
 class Spelling:
     """Knows words, and what was meant by one it does not know."""
 

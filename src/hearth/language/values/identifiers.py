@@ -7,8 +7,7 @@ checked.
 
 from __future__ import annotations
 
-import re
-
+from hearth import patterns as re
 from hearth.language.text.tokens import Slot, listed
 from hearth.language.values.check_digits import is_luhn
 from hearth.language.values.online_ids import unpunctuated

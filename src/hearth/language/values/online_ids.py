@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import functools
 import ipaddress
-import re
 from collections.abc import Iterator
 
+from hearth import patterns as re
 from hearth.language.text.confusables import Words
 from hearth.language.text.span import Found
 

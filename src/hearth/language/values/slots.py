@@ -61,7 +61,7 @@ _MOST_TIMES = 8
 """Most times of a clause that are read together; more are a list, and each is read alone."""
 
 
-def find_slots(text: str, now: dt.datetime, context: Context) -> tuple[Slot, ...]:
+def find_slots(text: str, now: dt.datetime, context: Context, said: Sequence[Token] | None = None) -> tuple[Slot, ...]:
     """Find the typed values in a request.
 
     Of overlapping values the longest is kept, then the most specific kind.
@@ -70,12 +70,13 @@ def find_slots(text: str, now: dt.datetime, context: Context) -> tuple[Slot, ...
         text: The request as the owner wrote it; any text.
         now: When it was asked, with time zone.
         context: Names the owner knows, and the country that decides phone numbers and the order of 3/4/2027.
+        said: The tokens of the text, where they were found already.
     Raises:
         ValueError: `now` has no time zone.
     """
     if now.tzinfo is None:
         raise ValueError(f"the request's time {now.isoformat()!r} has no time zone; give it the owner's")
-    said = tokens(text)
+    said = tokens(text) if said is None else said
     times = _without_attributes(find_times(text, said, now, context.country), said)
     found = [
         *find_quoted(text),

@@ -13,7 +13,6 @@ answers.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -25,6 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from hearth import patterns as re
 from hearth.memory.event_memory import Found
 from hearth.memory.facts.relations import KIN
 from hearth.memory.search.terms import STOP_WORDS, telling_words

@@ -21,13 +21,13 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from hearth import patterns as re
 from hearth.memory.answers.answer_spans import WordReader, is_asked_for, spans_for, to_owner, told
 from hearth.memory.event_memory import EventMemory, Found
 from hearth.memory.search.memory_ranking import Period

@@ -11,15 +11,15 @@ Not covered: questions that need several facts; a question in words that neither
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
+from hearth import patterns as re
 from hearth.errors import NotFound
+from hearth.language.acts.questions import asked_of, believed_then, declares, said_by
 from hearth.memory.answers.answer_spans import WordReader
 from hearth.memory.answers.question_answering import N_EVIDENCE, N_WEIGHED, NOTHING, answer_from, asks_for_time
-from hearth.memory.answers.questions import asked_of, believed_then, declares, said_by
 from hearth.memory.event_memory import EventMemory, Filter, Found
 from hearth.memory.facts.fact_dates import MONTHS
 from hearth.memory.facts.fact_extraction import NEVER_FOUND

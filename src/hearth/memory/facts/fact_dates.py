@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
+
+from hearth import patterns as re
 
 MONTHS = (
     *("january", "february", "march", "april", "may", "june", "july"),

@@ -17,10 +17,10 @@ is only described. A missed fact costs a question, an invented one costs trust: 
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from hearth import patterns as re
 from hearth.memory.facts.fact_rules import (
     BY_PRONOUN,
     KIN_PLURALS,

@@ -8,10 +8,10 @@ in their place finds a sixth of the facts that they find and invents most of its
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from hearth import patterns as re
 from hearth.memory.facts.fact_dates import birthday_said, birthday_text, since_said, year_of_birth
 from hearth.memory.facts.fact_store import ME
 from hearth.memory.facts.relations import (

@@ -3,8 +3,9 @@ suppositions, jokes, reports of what others said and messages to be written."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+
+from hearth import patterns as re
 
 HEDGED = 0.6
 """Factor for the confidence of a statement with "I think" or "probably"."""

@@ -9,10 +9,10 @@ Not covered: other words for the same thing ("Yusuf" and "the landlord"): only a
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from hearth import patterns as re
 from hearth.memory.inquiry.money import money_in
 from hearth.memory.inquiry.reading.answer_reading import Reading, asks_yes_or_no, covered, least_chance
 from hearth.memory.passages.collecting import made_here, where_of
@@ -49,6 +49,12 @@ SAID_ABOUT = re.compile(
     r"[^?]*? (?:about|on|of|regarding) (?P<what>[^?]+)",
     re.IGNORECASE,
 )
+_OF_ONE_THING = re.compile(
+    r"\s*(?:who|when|where|how|which|(?:by |at |until )?what (?:time|day|date|is the|was the))\b", re.I
+)
+"""Asks for one thing, of which other lines of a list are others."""
+_LEAD = re.compile(r"(?:[-*•·]\s+)?(?P<label>[^\W\d_][\w '’-]{1,30}):\s+\S")
+_ITEM = re.compile(r"[-*•·]\s+\S")
 _N_TOLD = 3
 _LEANS = 5
 """A sentence of so few words is told with the one before."""
@@ -71,6 +77,8 @@ def answer_of(question: str, readings: Sequence[Reading], now: dt.datetime) -> H
         # Whether it is yes or no is left to the owner: the reader is right about it hardly more often than by chance.
         quote = sentence_of(best)
         return HomeAnswer("text", quote, "", (witness_of(best.candidate.passage, quote),), round(best.chance, 4))
+    if (items := _items_beside(question, best)) is not None:
+        return items
     others = _others(question, best, readings)
     told = [best, *others]
     rivals = [one for one in others if _contradicts(_value(best), _value(one), now)]
@@ -82,6 +90,41 @@ def answer_of(question: str, readings: Sequence[Reading], now: dt.datetime) -> H
         for k, one in enumerate(told[:N_WITNESSES])
     ]
     return HomeAnswer(kind_of(value), value, "", tuple(witnesses), round(best.chance, 4))
+
+
+def _items_beside(question: str, best: Reading) -> HomeAnswer | None:
+    """Tell all lines of one kind where the answer is one of them: what stands behind each "decided:", or the items
+    below a line that says what is asked. None where it stands alone, or one thing is asked for."""
+    if _OF_ONE_THING.match(question):
+        return None
+    passage = best.candidate.passage
+    lines = [line.strip() for line in passage.text.split("\n")]
+    place = best.start - (len(passage.read) - len(passage.text))
+    at = passage.text.count("\n", 0, max(0, place))
+    lead = _LEAD.match(lines[at]) if at < len(lines) else None
+    if lead is not None:
+        same = [line for line in lines if line.casefold().startswith(f"{lead['label'].casefold()}:")]
+        told = [line.partition(":")[2].strip() for line in same]
+    else:
+        same = told = _items_below_lead(question, lines, at)
+    if len(told) <= 1:
+        return None
+    witnesses = tuple(witness_of(passage, line) for line in same)
+    return HomeAnswer("list", "; ".join(one.strip(" -*•·.;") for one in told), "", witnesses, round(best.chance, 4))
+
+
+def _items_below_lead(question: str, lines: Sequence[str], at: int) -> list[str]:
+    """Return the items of the list that a line is of, where the line above it says something of what is asked."""
+    if at >= len(lines) or not _ITEM.match(lines[at]):
+        return []
+    first = last = at
+    while first > 0 and _ITEM.match(lines[first - 1]):
+        first -= 1
+    while last + 1 < len(lines) and _ITEM.match(lines[last + 1]):
+        last += 1
+    above = next((line for line in reversed(lines[:first]) if line), "")
+    is_meant = above.endswith(":") and keys_of(question) & keys_of(above)
+    return list(lines[first : last + 1]) if is_meant else []
 
 
 def _last_said(question: str, best: Reading, readings: Sequence[Reading]) -> HomeAnswer | None:
@@ -188,10 +231,10 @@ def _series_of(best: Reading, readings: Sequence[Reading]) -> list[Reading]:
 
 def _is_like(one: Reading, best: Reading) -> bool:
     a, b = one.candidate.passage, best.candidate.passage
-    return (a.kind, _series(a.title), a.person) == (b.kind, _series(b.title), b.person)
+    return (a.kind, series_of_title(a.title), a.person) == (b.kind, series_of_title(b.title), b.person)
 
 
-def _series(title: str) -> str:
+def series_of_title(title: str) -> str:
     """Return what the titles of records that come again have in common: no month, no number."""
     return " ".join(_OF_ONE.sub(" ", title).casefold().split())
 

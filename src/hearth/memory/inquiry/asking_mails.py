@@ -10,18 +10,18 @@ Not covered: what was answered by telephone, mails that other programs marked as
 from __future__ import annotations
 
 import datetime as dt
-import re
 from dataclasses import dataclass
 
+from hearth import patterns as re
 from hearth.language.text.normalize import stems
 from hearth.memory.inquiry.asking_sentences import AskingSentences
+from hearth.memory.inquiry.people_meant import card_meant, cards_of
 from hearth.memory.passages.collecting import is_indexed, said_date, unquoted
 from hearth.memory.passages.passage_cutting import sentences_of
 from hearth.memory.passages.passage_store import PassageStore
 from hearth.memory.search.time_mentions import times_named
 from hearth.protocols import CallContext, HomeAnswer, Witness
 from hearth.tools.mail.mailbox import INBOX, SENT, Seen, look, places
-from hearth.tools.pim.cards import read_cards
 
 N_ROWS = 12
 """Most mails that an answer shows."""
@@ -86,13 +86,14 @@ def due_answer(who: str, call: CallContext, passages: PassageStore) -> HomeAnswe
 
 def _asked_by(who: str, call: CallContext, passages: PassageStore) -> list[AskingMail]:
     """Return somebody's mails that ask the owner something, the newest first."""
-    wanted = stems(who)
+    wanted, cards = stems(who), cards_of(call)
     known = {
         card.email.casefold()
-        for file in read_cards(call.workspace).values()
-        for card in file.cards
+        for card in cards
         if card.email and wanted <= stems(f"{card.name} {card.organisation} {' '.join(card.titles)}")
     }
+    if (card := card_meant(who, cards)) is not None and card.email:
+        known.add(card.email.casefold())
     return [
         one for one in asking_mails(call, passages) if wanted <= stems(one.sender) or one.address.casefold() in known
     ]

@@ -9,7 +9,6 @@ Not covered: what is asked over several sentences, other languages, whom of seve
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hearth import patterns as re
 from hearth.memory.search.memory_index import FloatArray
 from hearth.protocols import Encoder
 
@@ -43,6 +43,15 @@ _FORMAL = re.compile(
 """Polite forms that ask for nothing, or only in a case that may not come."""
 
 
+_WANTS_WORD = re.compile(
+    r"\b(?:say (?:yes|no)|let (?:me|us) (?:know|have)|get back to (?:me|us)|rsvp"
+    r"|(?:write|call|ring|text|mail) (?:me|us)(?: back)?|(?:i|we) (?:need|have) to (?:know|hear|tell|book|order))\b"
+    r"[^.?!]*\b(?:by|before|until|till|soon|today|tomorrow)\b",
+    re.I,
+)
+"""Wants a word from the reader by some time, however it is put."""
+
+
 class AskingSentences:
     """The trained reader of sentences."""
 
@@ -55,7 +64,7 @@ class AskingSentences:
         some = [one for one in sentences if len(one) >= _LEAST and not _FORMAL.search(one)][:N_MOST_SENTENCES]
         if not some:
             return ""
-        question = next((one for one in some if _FORMS[0].search(one)), "")
+        question = next((one for one in some if _FORMS[0].search(one) or _WANTS_WORD.search(one)), "")
         if self._encoder is None:
             return question or next((one for one in some if _FORMS[2].search(one)), "")
         kept = _kept()

@@ -14,15 +14,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hearth.language.text.normalize import stems
+from hearth.memory.inquiry.people_meant import card_meant, cards_of
 from hearth.memory.inquiry.record_answers import birthdays_in, events_in, matter_of, witness_of_event
 from hearth.memory.passages.collecting import said_date
 from hearth.memory.search.memory_ranking import Period
 from hearth.memory.search.time_mentions import times_named
 from hearth.protocols import CallContext, HomeAnswer, Witness
 from hearth.tools.pim.calendar_events import Event
-from hearth.tools.pim.cards import Card, read_cards
 
 DateOperation = Literal["age", "until", "last", "first", "next", "next birthday"]
+_DAY_OF = re.compile(r"['’]s (?:\w+ )?birthday\b.*|\b(?:in|on|at|next|be|when|going|turn\w*)\b.*", re.IGNORECASE)
+"""What stands behind whose birthday or age is meant."""
 _YEARS_BACK = dt.timedelta(days=3660)
 _YEAR = dt.timedelta(days=366)
 _FORMS: Mapping[DateOperation, str] = {
@@ -36,6 +38,18 @@ _FORMS: Mapping[DateOperation, str] = {
     "first": r".*\bwhen (?:was|were|did) (?P<matter>.*\b(?:first|earliest)\b.*)",
 }
 _TO_COME = re.compile(r"\b(?:will|next birthday|turn(?:s|ing)?|(?:going to|gonna) be)\b", re.IGNORECASE)
+
+
+_HAPPENS = re.compile(
+    r".* (?:runs? out|expires?|(?:is|are) (?:due|over|up|back)|ends?|starts?|begins?|opens?|closes?|breaks? up"
+    r"|finish(?:es)?|arrives?|leaves?|lapses?)(?: again)?\W*",
+    re.IGNORECASE,
+)
+
+
+def happens(matter: str) -> bool:
+    """Return whether a matter is what becomes of a thing, and not a thing that takes place: "the policy runs out"."""
+    return _HAPPENS.fullmatch(matter) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +95,7 @@ def answer_from_dates(question: str, call: CallContext) -> HomeAnswer | None:
 
 
 def _age(question: str, matter: str, call: CallContext) -> HomeAnswer | None:
-    card = _person(matter, call)
+    card = card_meant(_DAY_OF.sub("", matter), cards_of(call))
     born = card.birth.date() if card is not None and card.birth is not None else None
     if card is None or card.birth is None or born is None:
         return None
@@ -101,12 +115,14 @@ def _age(question: str, matter: str, call: CallContext) -> HomeAnswer | None:
 
 def _until(matter: str, call: CallContext) -> HomeAnswer | None:
     today = call.now.date()
-    card = _person(matter, call) if "birthday" in matter.casefold() else None
+    card = card_meant(_DAY_OF.sub("", matter), cards_of(call)) if "birthday" in matter.casefold() else None
     if card is not None and card.birth is not None:
         day = min(d for y in (today.year, today.year + 1) if (d := card.birth.in_year(y)) >= today)
         witness = Witness(card.uid or card.name, f"card “{card.name}”", f"{card.name}: {_day(day)}", "file")
     else:
-        events = [e for e in _events_of(matter, call.now, call.now + 3 * _YEAR, call) if e.start > call.now]
+        ahead = (call.now, call.now + 3 * _YEAR)
+        found = events_in(call, *ahead, matter_of(matter)) if happens(matter) else _events_of(matter, *ahead, call)
+        events = [e for e in found if e.start > call.now]
         if not events:
             return None
         day, witness = events[0].start.astimezone(call.now.tzinfo).date(), witness_of_event(events[0])
@@ -123,23 +139,6 @@ def _events_of(matter: str, start: dt.datetime, end: dt.datetime, call: CallCont
     events = [(len(wanted & stems(e.title)), e) for e in events_in(call, start, end)]
     most = max((n for n, _ in events), default=0)
     return [e for n, e in events if n == most > 0]
-
-
-def _person(matter: str, call: CallContext) -> Card | None:
-    """Return the card of the person whom a matter names by the longest of their names; None where that is nobody."""
-    said = f" {_spaced(matter)} "
-    best: tuple[int, Card] | None = None
-    for file in read_cards(call.workspace).values():
-        for card in file.cards:
-            for name in (card.name, card.given or card.name.partition(" ")[0], *card.nicknames):
-                words = _spaced(name)
-                if words and f" {words} " in said and (best is None or len(words) > best[0]):
-                    best = (len(words), card)
-    return best[1] if best is not None else None
-
-
-def _spaced(text: str) -> str:
-    return " ".join(re.findall(r"[^\W_]+", text.casefold()))
 
 
 def _when(event: Event) -> str:

@@ -16,13 +16,16 @@ import datetime as dt
 import re
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from hearth.errors import NotFound, StoreError, ToolError
 from hearth.language.text.tokens import listed
+from hearth.memory.inquiry.amount_changes import changed_by
 from hearth.memory.inquiry.answer_telling import SAID_ABOUT, answer_of, sentence_of, witness_of
-from hearth.memory.inquiry.date_answers import answer_from_dates
-from hearth.memory.inquiry.joint_amounts import joint_answer
+from hearth.memory.inquiry.date_answers import answer_from_dates, asked_of_dates
+from hearth.memory.inquiry.joint_amounts import joint_answer, multiple_answer, multiple_asked
+from hearth.memory.inquiry.people_meant import card_answer, joined_answer
 from hearth.memory.inquiry.reading.answer_reading import (
     AnswerReader,
     Reading,
@@ -37,12 +40,15 @@ from hearth.memory.inquiry.two_questions import two_questions
 from hearth.memory.passages.collecting import FOLDERS, is_indexed, passages_in
 from hearth.memory.passages.passage_store import Candidate, Passage, PassageStore
 from hearth.memory.search.terms import STOP_WORDS, telling_words
+from hearth.memory.search.time_mentions import times_named
 from hearth.models.injection_classifier import Detector
 from hearth.protocols import CallContext, Encoder, HomeAnswer, Workspace
 from hearth.storage.database import Store
 
 Naming: TypeAlias = Literal["not", "partly", "wholly"]
-READING_VERSION = 3
+_LEAST_ALONE = 0.5
+"""Below this chance of what one passage says, two are joined."""
+READING_VERSION = 4
 """Raise it with every change to how files become passages: all are read again."""
 MOST_WAITING_S = 20.0
 """How long a question waits for files that were never read; what is left is read before the next one."""
@@ -156,7 +162,22 @@ class HomeAnswers:
         if (both := self._answer_both(question, call)) is not None:
             return both
         computed = answer_from_dates(question, call) or answer_from_records(question, self.passages, call)
-        return computed or self._read_answer(question, call)
+        computed = computed or changed_by(question, self.passages) or card_answer(question, call)
+        found = computed or self._days_until(question, call) or self._read_answer(question, call)
+        joined = joined_answer(question, self.passages, call) if found.chance < _LEAST_ALONE else None
+        return joined or found
+
+    def _days_until(self, question: str, call: CallContext) -> HomeAnswer | None:
+        """Count the days to a time that some passage names: "how many days until the policy runs out"."""
+        asked = asked_of_dates(question)
+        if asked is None or asked.operation != "until":
+            return None
+        found = self._read_answer(f"when does {asked.matter}", call)
+        days = [one.start for one in times_named(found.value, call.now) if one.start > call.now]
+        if found.kind != "date" or len(days) != 1:
+            return None
+        n = (days[0].astimezone(call.now.tzinfo).date() - call.now.date()).days
+        return replace(found, kind="number", value=f"{n} day{'s' if n != 1 else ''}")
 
     def _people(self, call: CallContext) -> People:
         names = [one.title for one in self.passages.all(("contact",))]
@@ -180,14 +201,11 @@ class HomeAnswers:
 
     def _read_answer(self, question: str, call: CallContext) -> HomeAnswer:
         """Answer a question from the passages that speak of it."""
-        people = self._people(call)
-        question = with_apostrophes(question, people)
-        found = self.passages.find(question)
-        if _DECIDED.match(question) or SAID_ABOUT.match(
-            question
-        ):  # the record of an event says when and where, and nothing of what was said there
-            found = [one for one in found if one.passage.kind != "event"]
-        readings = self._telling(read_passages(question, found, self._reader, people))
+        if (multiple := multiple_asked(question)) is not None:
+            told = multiple_answer(multiple, self._readings(multiple.question, call))
+            if told is not None and told.chance >= least_chance():
+                return told
+        readings = self._readings(question, call)
         best = readings[0] if readings else None
         if (best is None or best.chance < least_chance()) and (matter := _DECIDED.match(question)) is not None:
             told = decision_of(matter["by"], matter["of"].strip(" ?."), self.passages, call, self._is_instruction)
@@ -204,6 +222,16 @@ class HomeAnswers:
             if (number := counted(question, table)) is not None:
                 return HomeAnswer("number", number, "", (witness_of(passage, passage.text),), round(best.chance, 4))
         return answer_of(question, readings, call.now)
+
+    def _readings(self, question: str, call: CallContext) -> list[Reading]:
+        """Read the passages that speak of a question, the likeliest answer first."""
+        people = self._people(call)
+        question = with_apostrophes(question, people)
+        found = self.passages.find(question)
+        if _DECIDED.match(question) or SAID_ABOUT.match(question):
+            # The record of an event says when and where, and nothing of what was said there.
+            found = [one for one in found if one.passage.kind != "event"]
+        return self._telling(read_passages(question, found, self._reader, people))
 
     def words_in(self, question: str, text: str) -> str:
         """Return the words of a text that answer a question; empty if it hardly does."""

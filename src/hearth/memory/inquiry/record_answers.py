@@ -14,20 +14,20 @@ each); a mail that states the same amount again is a row of its own, unless its 
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
+from hearth import patterns as re
 from hearth.language.temporal.time_words import MONTHS
 from hearth.language.text.normalize import Query, stems
+from hearth.language.values.slots import find_slots
 from hearth.memory.inquiry.answer_telling import is_of, past_of
 from hearth.memory.inquiry.asking_mails import due_answer, waiting_answer, wanted_answer
 from hearth.memory.inquiry.money import WHOLE, money_in, money_text
-from hearth.memory.inquiry.table_sums import answer_from_tables, asked_of_table
+from hearth.memory.inquiry.table_sums import answer_from_tables, asked_of_table, column_sum, row_day
 from hearth.memory.passages.collecting import made_here, said_date, where_of
 from hearth.memory.passages.passage_cutting import SENTENCE
 from hearth.memory.passages.passage_store import Passage, PassageStore
@@ -37,9 +37,23 @@ from hearth.protocols import CallContext, HomeAnswer, Witness
 from hearth.tools.mail.mailbox import SENT
 from hearth.tools.pim.calendar_events import Event, Events, Search
 from hearth.tools.pim.cards import read_cards
+from hearth.types import Context
 
 Operation = Literal[
-    "clash", "sum", "mean", "most", "least", "count", "column", "held", "undone", "waiting", "wanted", "due", "table"
+    "birthdays",
+    "clash",
+    "sum",
+    "mean",
+    "most",
+    "least",
+    "count",
+    "column",
+    "held",
+    "undone",
+    "waiting",
+    "wanted",
+    "due",
+    "table",
 ]
 N_ROWS = 12
 """Most rows that an answer shows."""
@@ -72,6 +86,18 @@ _COLUMN = re.compile(
     re.I,
 )
 """Asks for what a table may have a column of: "how many hours has Ana had since May"."""
+_TOTAL_OF = re.compile(
+    r"\s*(?:(?:what|how much)(?:['’]s| is| was| are| were)? (?:the|my|our) )?total (?:number of )?"
+    r"(?P<what>[^\W\d_]+)(?P<rest>.*)",
+    re.I,
+)
+"""Asks for the whole of what a table may have a column of: "total miles sailed this year"."""
+_BIRTHDAYS = re.compile(
+    r"\s*(?:who|whose|which|any)\b(?!.*\b(?:when|how)\b).*\bbirthdays?\b(?!.*\bnext\b\s*[?.!]*\Z)", re.I
+)
+_SOON = dt.timedelta(days=60)
+_IS_PAST = re.compile(r"\b(?:did|have|had|has|was|were)\b", re.I)
+_LONG = dt.timedelta(days=7300)
 _PASSED = re.compile(r"(?:been|passed|gone|elapsed|left|till|until|til|since|before|after|ago)\b", re.I)
 _DOING = frozenset(
     """do doing did done have having had play playing go going went work working worked attend attending get got still
@@ -181,6 +207,8 @@ def asked_of_records(question: str) -> Asked | None:
         return Asked("due", due["who"])
     if counted := _COUNT.match(question):
         return Asked("count", matter, counted["what"].casefold())
+    if _BIRTHDAYS.match(question):
+        return Asked("birthdays", "")
     if undone := _UNDONE.match(question):
         return Asked("undone", matter_of(undone["what"]), undone["done"].casefold())
     if (column := _column_asked(question)) is not None:
@@ -193,6 +221,8 @@ def asked_of_records(question: str) -> Asked | None:
         for form, operation in ((_MEAN, "mean"), (_MOST, "most"), (_LEAST, "least"), (_SUMS, "sum")):
             if form.search(question):
                 return Asked(operation, matter)  # type: ignore[arg-type]
+    if (total := _TOTAL_OF.match(question)) is not None:
+        return Asked("column", matter_of(total["rest"]), total["what"].casefold())
     return Asked("table", matter) if asked_of_table(question) is not None else None
 
 
@@ -203,6 +233,13 @@ def _column_asked(question: str) -> Asked | None:
         return None
     before = matter_of(_PASSED.split(found["rest"])[0])
     return Asked("column", before, found["what"].casefold()) if before else None
+
+
+def _without_times(matter: str, question: str, call: CallContext) -> str:
+    """Return the words of a matter that are in no time that the question names."""
+    slots = find_slots(question, call.now, Context())
+    timed = " ".join(f"{slot.cue} {question[slot.start : slot.end]}" for slot in slots if slot.kind == "time")
+    return " ".join(word for word in matter.split() if word.casefold() not in timed.casefold().split())
 
 
 def matter_of(text: str) -> str:
@@ -226,6 +263,9 @@ def answer_from_records(question: str, passages: PassageStore, call: CallContext
     period = periods[0] if periods else None
     if asked.operation == "clash":
         return _clashes(period or Period(call.now, call.now + LOOKED_AHEAD), call)
+    if asked.operation == "birthdays":
+        born = birthdays_in(period or Period(call.now, call.now + _SOON), call)
+        return HomeAnswer("list", "; ".join(one.quote for one in born), "", tuple(born)) if born else None
     if asked.operation == "waiting":
         return waiting_answer(call, passages)
     if asked.operation == "wanted":
@@ -236,14 +276,16 @@ def answer_from_records(question: str, passages: PassageStore, call: CallContext
         return _undone(asked, passages)
     if asked.operation in ("column", "held"):
         # "How many hours have I worked": a table's, if one has a column of hours.
-        summed = _column_sum(asked, period, passages)
+        summed = column_sum(asked.things, asked.matter.split(), period, passages, call)
         if summed is not None or asked.operation == "column":
             return summed
     if asked.operation == "held":
-        return _held(asked, period, call)
+        if period is not None and period.end - period.start > _LONG and not _IS_PAST.search(question):
+            period = Period(call.now, period.end)  # "before new year" begins today
+        return _held(replace(asked, matter=_without_times(asked.matter, question, call)), period, call)
     if asked.operation == "count":
         return _count(asked, period, passages, call)
-    return _money(asked, periods if _MONTHS_TOGETHER.search(question) else periods[:1], passages)
+    return _money(asked, periods if _MONTHS_TOGETHER.search(question) else periods[:1], passages, call.now)
 
 
 def _meant(period: Period, asked: Asked, question: str, now: dt.datetime) -> Period:
@@ -321,30 +363,14 @@ def _held(asked: Asked, period: Period | None, call: CallContext) -> HomeAnswer 
         return None
     start = period.start if period else call.now
     end = period.end if period else call.now + dt.timedelta(days=365)
-    named = events_in(call, start, end, f"{asked.things} {asked.matter}")
+    things = "" if asked.things.casefold() in ("times", "days") else asked.things
+    named = events_in(call, start, end, f"{things} {asked.matter}") if things or asked.matter else []
     events = named or (events_in(call, start, end, asked.matter) if asked.matter else [])
-    return _counted(list(map(witness_of_event, events)), asked.things if named else "events") if events else None
-
-
-def _column_sum(asked: Asked, period: Period | None, passages: PassageStore) -> HomeAnswer | None:
-    """Sum the column that is called as what is asked for, over the rows that hold the matter; None where no table has
-    one."""
-    wanted, what = stems(asked.matter), stems(asked.things)
-    found: list[tuple[float, Witness]] = []
-    for one in passages.all(("document", "note")):
-        head, *lines = [[cell.strip() for cell in line.split("|")] for line in one.text.split("\n")]
-        column = next((k for k, cell in enumerate(head) if what <= stems(cell)), None)
-        if column is None or len(head) < _LEAST_COLUMNS:
-            continue
-        for cells in lines:
-            row = " | ".join(cells)
-            at = _row_at(row, one)
-            is_meant = len(cells) == len(head) and wanted <= stems(row)
-            if is_meant and _PLAIN.fullmatch(cells[column]) and (period is None or (at and is_of(one, at, period))):
-                found.append((float(cells[column]), Witness(one.record, where_of(one), row, one.source, at)))
-    if not found:
-        return None
-    return HomeAnswer("number", f"{sum(n for n, _ in found):g} {asked.things}", "", tuple(w for _, w in found[:N_ROWS]))
+    return (
+        _counted(list(map(witness_of_event, events)), asked.things if named and things else "events")
+        if events
+        else None
+    )
 
 
 def _undone(asked: Asked, passages: PassageStore) -> HomeAnswer | None:
@@ -386,8 +412,8 @@ def birthdays_in(period: Period, call: CallContext) -> list[Witness]:
 # ── Money ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _money(asked: Asked, periods: Sequence[Period], passages: PassageStore) -> HomeAnswer | None:
-    rows = list(_amounts(asked.matter, passages))
+def _money(asked: Asked, periods: Sequence[Period], passages: PassageStore, now: dt.datetime) -> HomeAnswer | None:
+    rows = list(_amounts(asked.matter, passages, now))
     if periods:
         rows = [row for row in rows if row.at and any(is_of(row.passage, row.at, one) for one in periods)]
     if not rows:
@@ -408,20 +434,20 @@ def _money(asked: Asked, periods: Sequence[Period], passages: PassageStore) -> H
     return HomeAnswer("amount", " and ".join(said) + n, "", tuple(map(_stated, newest[:N_ROWS])))
 
 
-def _amounts(matter: str, passages: PassageStore) -> Iterable[Amount]:
+def _amounts(matter: str, passages: PassageStore, now: dt.datetime) -> Iterable[Amount]:
     """Yield every amount that is about a matter: rows of tables that name it; of other texts that name it, the amount
     they state."""
     wanted = stems(matter)
     seen: set[tuple[str, float, str, dt.date | None]] = set()
     for one in passages.all(("mail", "document", "note")):
-        for amount in _in_table(one, wanted) if "|" in one.text else _in_text(one, wanted):
+        for amount in _in_table(one, wanted, now) if "|" in one.text else _in_text(one, wanted):
             key = (one.record, amount.value, amount.currency, amount.at.date() if amount.at else None)
             if key not in seen:
                 seen.add(key)
                 yield amount
 
 
-def _in_table(one: Passage, wanted: frozenset[str]) -> Iterable[Amount]:
+def _in_table(one: Passage, wanted: frozenset[str], now: dt.datetime) -> Iterable[Amount]:
     lines = one.text.split("\n")
     is_counted = _PRICED.search(lines[0]) is not None
     # "Logs" are the rows of logs, where there are any, and not all that was bought from "Calder Logs".
@@ -433,16 +459,7 @@ def _in_table(one: Passage, wanted: frozenset[str]) -> Iterable[Amount]:
         said = stems(line)
         if wanted <= said | stems(one.title) and (not said.isdisjoint(wanted) or wanted <= stems(one.title)) and found:
             value, currency, _ = found[-1]
-            yield Amount(value, currency, one, line, _row_at(line, one))
-
-
-def _row_at(line: str, one: Passage) -> dt.datetime | None:
-    """Return the day that a row names; the record's time where it names none."""
-    iso = _ISO.search(line)
-    with suppress(ValueError):
-        if iso is not None and one.at is not None:
-            return dt.datetime(int(iso[1]), int(iso[2]), int(iso[3]), tzinfo=one.at.tzinfo)
-    return one.at
+            yield Amount(value, currency, one, line, row_day(line.split("|"), now) or one.at)
 
 
 def _begins_cell(line: str, wanted: frozenset[str]) -> bool:

@@ -11,12 +11,12 @@ Not covered: other words than the text's own, chats, what happened in rooms (`de
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from hearth import patterns as re
 from hearth.memory.inquiry.asking_mails import waiting_for
 from hearth.memory.inquiry.reading.answer_reading import covered, ranked
 from hearth.memory.inquiry.record_answers import birthdays_in, events_in, hours_of, witness_of_event

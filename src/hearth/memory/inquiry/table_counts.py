@@ -9,9 +9,9 @@ Not covered: several conditions on different columns with or, rows that follow o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from hearth import patterns as re
 from hearth.language.text.normalize import folded, stem
 
 _ASKS = re.compile(

@@ -13,17 +13,18 @@ Not covered: what the owner spent over mails and tables together (`record_answer
 from __future__ import annotations
 
 import datetime as dt
-import re
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
+from hearth import patterns as re
 from hearth.language.text.tokens import listed
-from hearth.memory.inquiry.answer_telling import past_of
+from hearth.memory.inquiry.answer_telling import is_of, past_of
 from hearth.memory.inquiry.money import money_in, money_text
 from hearth.memory.passages.collecting import where_of
 from hearth.memory.passages.passage_store import Passage, PassageStore
+from hearth.memory.passages.tables import tables_in
 from hearth.memory.search.memory_ranking import Period
 from hearth.memory.search.time_mentions import times_named
 from hearth.memory.search.word_forms import key_of, keys_of
@@ -63,6 +64,8 @@ _AMOUNT = re.compile(
     r"\b(?:amount|sum|total|price|cost|owes?|owed|fee|due|value|paid in|eur|gbp|usd|euros?|pounds?)\b|[€£$]", re.I
 )
 _NUMBER = re.compile(r"-?(?:[€£$]\s?)?\d[\d,]*(?:\.\d+)?(?:\s?(?:€|£|\$|EUR|GBP|USD|kr))?")
+_DATED = re.compile(r"\b\d{1,2}(?:st|nd|rd|th)? (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)", re.I)
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
 _UNSAID = frozenset(
     key_of(word)
@@ -103,6 +106,10 @@ class _Table:
         columns = range(len(self.head))
         return next((k for k in columns if {cell.casefold() for cell in self.column(k)} <= known), None)
 
+    def said_in_cells(self, but: Container[int | None] = ()) -> set[str]:
+        """Return the keys of the words of all cells, but of those in some columns."""
+        return {key for row in self.rows for k, cell in enumerate(row) if k not in but for key in keys_of(cell)}
+
 
 def asked_of_table(question: str) -> TableAsked | None:
     """Parse a question that the rows of one table may answer; None for any other."""
@@ -130,12 +137,57 @@ def answer_from_tables(question: str, passages: PassageStore, call: CallContext)
     found = [
         (score, answer)
         for one in _tables(passages)
-        if (told := _told(asked, question, one, period))
+        if (told := _told(asked, question, one, period, call.now))
         for score, answer in [told]
     ]
     best = max((score for score, _ in found), default=0)
     likeliest = [answer for score, answer in found if score == best]
     return likeliest[0] if likeliest and (best or len(likeliest) == 1) else None
+
+
+def column_sum(
+    what: str, words: Iterable[str], period: Period | None, passages: PassageStore, call: CallContext
+) -> HomeAnswer | None:
+    """Sum the column that is called as what is asked for, over the rows that hold what the table knows of the words and
+    whose days lie in the period; None where no table has one. Doubtful where no part of the table says a word."""
+    called, said = keys_of(what), {key_of(word.casefold()) for word in words}
+    found: list[tuple[int, bool, list[tuple[float, Witness]]]] = []
+    for table in _tables(passages):
+        one = table.passage
+        columns = [
+            k
+            for k, name in enumerate(table.head)
+            if called <= keys_of(name) and all(_NUMBER.fullmatch(cell) for cell in table.column(k) if cell)
+        ]
+        filters = said & table.said_in_cells(columns[:1])
+        rows = [
+            (_value(row[columns[0]]), Witness(one.record, where_of(one), " | ".join(row), one.source, at))
+            for row in (table.rows if columns else ())
+            if filters <= keys_of(" ".join(row)) and _NUMBER.fullmatch(row[columns[0]])
+            for at in [row_day(row, call.now) or one.at]
+            if period is None or (at is not None and is_of(one, at, period))
+        ]
+        if rows:
+            of_title = said & keys_of(f"{one.title} {' '.join(table.head)}")
+            found.append((len(filters | of_title), said <= filters | of_title, rows))
+    most = max((n for n, *_ in found), default=0)
+    meant = [(is_told, row) for n, is_told, rows in found if n == most for row in rows]
+    if not meant:
+        return None
+    total, witnesses = sum(row[0] for _, row in meant), tuple(row[1] for _, row in meant)[:N_ROWS]
+    chance = 1.0 if all(is_told for is_told, _ in meant) else DOUBTED
+    return HomeAnswer("number", f"{round(total, 4):g} {what}", "", witnesses, chance)
+
+
+def row_day(row: Sequence[str], now: dt.datetime) -> dt.datetime | None:
+    """Return the day that a row of a table names; None where it names none."""
+    iso = _ISO.search(" ".join(row))
+    with suppress(ValueError):
+        if iso is not None:
+            return dt.datetime(int(iso[1]), int(iso[2]), int(iso[3]), tzinfo=now.tzinfo)
+    dated = next((cell for cell in row if _DATED.search(cell)), "")
+    named = times_named(dated, now) if dated else ()
+    return (named[0] if _YEAR.search(dated) else past_of(named[0], now)).start if named else None
 
 
 def _tables(passages: PassageStore) -> list[_Table]:
@@ -144,17 +196,15 @@ def _tables(passages: PassageStore) -> list[_Table]:
     tables = []
     for record in records:
         pieces = passages.of_record(record)
-        lines = [
-            [cell.strip() for cell in line.split("|")] for one in pieces for line in one.text.split("\n") if "|" in line
-        ]
-        head = tuple(lines[0])
-        rows = tuple(tuple(line) for line in lines[1:] if len(line) == len(head) and tuple(line) != head)
-        if rows and len(head) > 1:
-            tables.append(_Table(next(one for one in pieces if "|" in one.text), head, rows))
+        first = next(one for one in pieces if "|" in one.text)
+        for table in tables_in("\n".join(one.text for one in pieces)):
+            tables.append(_Table(first, tuple(table.names()), tuple(table.texts())))
     return tables
 
 
-def _told(asked: TableAsked, question: str, table: _Table, period: Period | None) -> tuple[int, HomeAnswer] | None:
+def _told(
+    asked: TableAsked, question: str, table: _Table, period: Period | None, now: dt.datetime
+) -> tuple[int, HomeAnswer] | None:
     """Return the answer that a table gives, and how many words of the question it speaks of."""
     rows = list(table.rows)
     typed: set[int] = set()
@@ -174,11 +224,9 @@ def _told(asked: TableAsked, question: str, table: _Table, period: Period | None
     if asked.operation == "sum" and amounts is None:
         return None
     if period is not None:
-        rows = [row for row in rows if (day := _day(row, period)) is None or period.start <= day < period.end]
+        rows = [row for row in rows if (day := row_day(row, now)) is None or period.start <= day < period.end]
     words = keys_of(question) - _UNSAID
-    cells = {
-        key for row in table.rows for k, cell in enumerate(row) if k not in typed | {amounts} for key in keys_of(cell)
-    }
+    cells = table.said_in_cells(typed | {amounts})
     of_title, of_head = keys_of(table.passage.title), keys_of(" ".join(table.head))
     filters = words & cells - of_title - of_head
     rows = [row for row in rows if filters <= keys_of(" ".join(row))]
@@ -245,12 +293,3 @@ def _amounts(table: _Table, typed: set[int]) -> int | None:
 def _value(cell: str) -> float:
     digits = re.sub(r"[^\d.-]", "", cell)
     return float(digits) if digits.strip(".-") else 0.0
-
-
-def _day(row: Sequence[str], period: Period) -> dt.datetime | None:
-    """Return the day that a row names; None where it names none."""
-    found = _ISO.search(" ".join(row))
-    with suppress(ValueError):
-        if found is not None:
-            return dt.datetime(int(found[1]), int(found[2]), int(found[3]), tzinfo=period.start.tzinfo)
-    return None

@@ -5,7 +5,7 @@ Not covered: three questions, a second one without a pronoun ("and by when").
 
 from __future__ import annotations
 
-import re
+from hearth import patterns as re
 
 _ASKS = r"(?:by when|what|when|where|who|how|which)"
 _TWO = re.compile(

@@ -10,9 +10,9 @@ Not covered: files of other kinds (recordings are `hearth_video`'s), what is in 
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Callable, Iterator, Mapping
 
+from hearth import patterns as re
 from hearth.errors import Unreadable
 from hearth.formats.content_lines import Component, parse
 from hearth.formats.headings import heading_of
@@ -24,7 +24,7 @@ from hearth.tools.mail.mailbox import NOT_SEARCHED, SENT
 from hearth.tools.mail.mime import Attachment, read_attachments, read_body, read_head
 from hearth.tools.pim import ical
 from hearth.tools.pim.calendar_events import Entry, entry_of
-from hearth.tools.pim.cards import Card, card_of
+from hearth.tools.pim.cards import Birth, Card, card_of
 from hearth.tools.pim.servers.subscriptions import is_subscribed
 
 MAX_FILE_BYTES = 25_000_000
@@ -33,9 +33,18 @@ MAX_PASSAGES = 400
 MAX_ATTACHMENTS = 10
 MAX_HEADING_CHARS = 120
 """Most characters of a document's first heading that are its title."""
+_OWN = {"calendar": "ics", "reminders": "ics", "contacts": "vcf"}
+"""What is read in a folder as it lies there."""
+_BROUGHT_IN = {"mbox": "a mailbox", "eml": "a mail", "emlx": "a mail", "ics": "a calendar", "vcf": "cards"}
+_BROUGHT_IN |= {"zip": "a packed file", "jsonl": "a chat"}
+"""Forms that an import makes records of, wherever in the home they are dropped."""
 _LEFT_OUT = NOT_SEARCHED - {SENT}
 _MAIL = re.compile(r"mail/(?:\.(?P<folder>[^/]+)/)?(?:cur|new)/(?P<name>[^/.][^/]*)")
 _TOP = re.compile(r"\A(?:---\n.*?\n---\n)?\s*([^\n]*)(?:\n|\Z)", re.DOTALL)
+_ANNOUNCED = re.compile(r"(?m)^[^\S\n]*On [^\n]{6,120}(?:\n[^\n]{0,80})?(?<=wrote):[^\S\n]*$")
+"""Says whose words are quoted below."""
+_ANSWERED = re.compile(r"(?m)^[^\S\n]*-{2,}[^\S\n]*Original (?:Message|Mail)[^\S\n]*-{2,}")
+"""Stands above the whole mail that is answered."""
 _UNNAMED_SHEET = re.compile(r"(?:Sheet|Table|Tabelle|Feuil) ?\d*", re.IGNORECASE)
 _FIRST_LINE = re.compile(r"\A\s*([^\n|.:]{3,80})\n\s*(?=\S)")
 _MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
@@ -44,15 +53,26 @@ _MONTHS = "January February March April May June July August September October N
 def is_indexed(path: str) -> bool:
     """Return whether the file at a path is one whose passages are kept."""
     folder, _, rest = path.partition("/")
+    ending = path.rpartition(".")[2].lower()
     if folder == "mail":
         place = _MAIL.fullmatch(path)
-        return place is not None and place["folder"] not in _LEFT_OUT
+        if place is None:  # dropped beside the folders of mail: to be brought in
+            return "/" not in rest and ending in _BROUGHT_IN
+        return place["folder"] not in _LEFT_OUT
     if not rest or any(part.startswith(".") for part in path.split("/")):
         return False
-    ending = path.rpartition(".")[2].lower()
-    return {"calendar": ending == "ics", "reminders": ending == "ics", "contacts": ending == "vcf"}.get(
-        folder, folder in ("notes", "documents")
-    )
+    return ending in _BROUGHT_IN or (_OWN[folder] == ending if folder in _OWN else folder in ("notes", "documents"))
+
+
+def _brought_in(path: str) -> str:
+    """Return what a file is, if it is of a form that an import makes records of; empty for any other."""
+    return _BROUGHT_IN.get(path.rpartition(".")[2].lower(), "")
+
+
+def _is_own(path: str) -> bool:
+    """Return whether a file lies where its form is read as it is: a mail in its folder, an event in the calendar."""
+    folder, ending = path.partition("/")[0], path.rpartition(".")[2].lower()
+    return _MAIL.fullmatch(path) is not None or _OWN.get(folder) == ending
 
 
 def passages_in(path: str, workspace: Workspace, zone: dt.tzinfo | None) -> Iterator[NewPassage]:
@@ -67,6 +87,8 @@ def passages_in(path: str, workspace: Workspace, zone: dt.tzinfo | None) -> Iter
     most = MAX_DOCUMENT_BYTES if folder == "documents" else MAX_FILE_BYTES
     if stat.size_bytes > most:
         raise Unreadable(f"it has {stat.size_bytes / 1e6:.1f} MB; at most {most / 1e6:.0f} MB are read")
+    if (what := _brought_in(path)) and not _is_own(path):
+        raise Unreadable(f"{what}; bring it in with `hearth import`")
     for n, passage in enumerate(_READERS[folder](path, workspace.read(path), stat.modified.astimezone(zone))):
         if n >= MAX_PASSAGES:
             return
@@ -106,8 +128,10 @@ def _attachments(raw: bytes) -> list[Attachment]:
 
 
 def unquoted(text: str) -> str:
-    """Return a mail's text without the lines it quotes from the mail that it answers; all of it if nothing is left."""
-    own = "\n".join(line for line in text.split("\n") if not line.lstrip().startswith(">"))
+    """Return a mail's text without the mail that it answers: the lines it quotes, and what announces them; all of it if
+    nothing is left."""
+    own = "\n".join(line for line in _ANSWERED.split(text)[0].split("\n") if not line.lstrip().startswith(">"))
+    own = _ANNOUNCED.sub("", own)
     return own if own.strip() else text
 
 
@@ -122,16 +146,23 @@ def _document(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassa
 
 def _document_of(record: str, kind: str, path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage]:
     text = text_of(path, raw)
+    name = path.rpartition("/")[2].rpartition(".")[0].replace("-", " ").replace("_", " ").strip()
     top = _TOP.match(text)
-    title = heading_of(top[1]) if top else ""
-    if not 0 < len(title) <= MAX_HEADING_CHARS:
+    heading = heading_of(top[1]) if top else ""
+    if not 0 < len(heading) <= MAX_HEADING_CHARS:
         top = _FIRST_LINE.match(text)
-        name = path.rpartition("/")[2].rpartition(".")[0].replace("-", " ").replace("_", " ")
-        title = top[1].strip() if top else name
-        if path.casefold().endswith(".xlsx"):  # its first line is the name of a sheet
-            title = name if _UNNAMED_SHEET.fullmatch(title) or title in name else f"{name}, {title}"
+        heading = top[1].strip() if top and not _UNNAMED_SHEET.fullmatch(top[1].strip()) else ""
+    title = _title_of(name, heading)
     for cut in _cut(text[top.end() :] if top else text):
         yield NewPassage(record, kind, "file", title, "", modified, cut)
+
+
+def _title_of(name: str, heading: str) -> str:
+    """Return what a text is called: by its file, and by its heading where that says more."""
+    named, headed = (set(re.findall(r"[^\W\d_]+", said.casefold())) for said in (name, heading))
+    if not headed or headed <= named:
+        return name if not headed or len(named) > len(headed) else heading
+    return heading if named <= headed else f"{name}, {heading}"
 
 
 def _events(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage]:
@@ -169,8 +200,7 @@ def _cards(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage]
 
 def card_text(card: Card) -> str:
     """Write a card as a passage: one line for each thing it says."""
-    birth = card.birth
-    born = "" if birth is None else f"{birth.day} {_MONTHS[birth.month - 1]}{f' {birth.year}' if birth.year else ''}"
+    born = said_birth(card.birth) if card.birth is not None else ""
     said = {
         "also called": ", ".join(card.nicknames),
         "e-mail": card.email,
@@ -183,6 +213,11 @@ def card_text(card: Card) -> str:
         "notes": card.notes[:2000],
     }
     return "\n".join([card.name, *(f"{name}: {value}" for name, value in said.items() if value)])
+
+
+def said_birth(birth: Birth) -> str:
+    """Write a birthday, with its year where that is known: `3 December 2015`."""
+    return f"{birth.day} {_MONTHS[birth.month - 1]}{f' {birth.year}' if birth.year else ''}"
 
 
 def _reminders(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 
 from hearth.errors import Unreadable
 from hearth.formats.untrusted.bounded_reading import Bounds, read_bounded
@@ -24,6 +25,11 @@ MAX_TEXT_CHARACTERS = 400_000
 _MAX_ROWS = 5_000
 _BOUNDS = Bounds(cpu_s=25, wait_s=30, n_most_bytes=4 * MAX_TEXT_CHARACTERS + 2_000_000)
 _PACKED = b"PK\x03\x04"
+_RULE = re.compile(r"[\s|:-]*-[\s|:-]*")
+_MARKDOWN_TABLE = re.compile(
+    r"(?m)^[^\n|]*\|[^\n]*\n[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-*:?[ \t]*)+$(?:\n[^\n|]*\|[^\n]*)*"
+)
+"""The first row, the line of dashes below it, and the rows that follow."""
 _WORKED = {"pdf": "pdf", "docx": "docx", "odt": "odt", "xlsx": "xlsx", "xlsm": "xlsx"}
 
 
@@ -52,7 +58,21 @@ def text_of(name: str, data: bytes) -> str:
         return text_of_html(text)
     if ending in ("csv", "tsv"):
         return _table(text, "\t" if ending == "tsv" else ",")
-    return text.replace("\r\n", "\n")
+    return plain_tables(text.replace("\r\n", "\n"))
+
+
+def plain_tables(text: str) -> str:
+    """Return a text whose Markdown tables have rows as all tables here: cells apart by ` | `, without the line of
+    dashes."""
+
+    def plain(found: re.Match[str]) -> str:
+        rows = (row.strip().removeprefix("|").removesuffix("|") for row in found.group().split("\n"))
+        lines = (
+            " | ".join(" ".join(cell.split()) for cell in row.split("|")) for row in rows if not _RULE.fullmatch(row)
+        )
+        return "\n".join(lines)
+
+    return _MARKDOWN_TABLE.sub(plain, text)
 
 
 def _table(text: str, separator: str) -> str:

@@ -9,15 +9,20 @@ Not covered: headings that say what the passages below them are about (the recor
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+from hearth import patterns as re
 
 N_MOST_CHARACTERS = 700
 _LEAST_FULL = 0.4
 """A passage is ended at a weaker boundary only if ending it at a stronger one would leave it emptier than this."""
 _BOUNDARIES = tuple(re.compile(form) for form in (r"\n[ \t]*\n\s*", r"\n\s*", r"(?<=[.!?…])[\"”’)\]]*\s+", r"\s+"))
-SENTENCE = re.compile(r"(?:[^.!?\n]|[.](?=\w))+[.!?]*")
+SENTENCE = re.compile(
+    r"(?:[^.!?\n]|[.](?=\w)|(?<=\b[DM]r)[.]|(?<=\bMrs)[.]|(?<=\bMs)[.]|(?<=\bNo)[.](?= ?\d)"
+    r"|(?<=\b[A-Z])[.](?= [A-Z]))+[.!?]*"
+)
+"""A sentence; it goes on behind a title or an initial: "Dr. Hartlen", "C. Muise"."""
 _WRAPPED = re.compile(r"(?m)^([^\n|]{40,}[^\s.!?:|])\n(?=[a-z(\d](?![^\n:]{0,60}:(?:\s|$))[^\n|]*$)")
 _ROW = re.compile(r"[^\n|]*(?:\|[^\n|]*){1,40}")
 

@@ -16,7 +16,6 @@ import datetime as dt
 import functools
 import json
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -24,6 +23,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
+from hearth import patterns as re
 from hearth.memory.search.memory_index import N_RESCORED, EventIndex, FloatArray, Postings, Slots, top
 from hearth.memory.search.terms import ASKS, HAS_NUMBER, HAS_TIME, STOP_WORDS, telling_words
 

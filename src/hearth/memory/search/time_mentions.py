@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from hearth.language.values.slots import find_slots
+from hearth.language.reading import Utterance
 from hearth.memory.search.memory_ranking import Period
 from hearth.types import Context
 
@@ -15,8 +15,8 @@ def times_named(text: str, now: dt.datetime, country: str = "") -> tuple[Period,
     """Find the bounded times in `text`, relative to `now`; "before June" and "since Monday" are open on one side and
     cut at a hundred years before and at `now`."""
     periods = []
-    for slot in find_slots(text, now, Context(country=country)):
-        if slot.kind != "time" or not {"date", "start", "end"} & slot.views.keys():
+    for slot in Utterance(text, now, context=Context(country=country)).times:
+        if not {"date", "start", "end"} & slot.views.keys():
             continue
         start, end = (_moment(slot.views.get(name), now) for name in ("start", "end"))
         if start is None and end is None:

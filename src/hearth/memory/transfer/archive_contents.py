@@ -6,18 +6,21 @@ Apple Mail folder, a Maildir, an Obsidian vault, and exports of Notion, Keep, Wh
 option.
 
 Covered: encrypted, damaged and too tightly packed archives, links, names that lead elsewhere (a piece's name is never
-a place to write to). Not covered: archives in archives, other packers than ZIP, pictures, sound.
+a place to write to), an archive in an archive, as Notion exports in parts.
+Not covered: archives three deep, other packers than ZIP, pictures, sound.
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
 import re
+import tempfile
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -29,15 +32,17 @@ MAX_FILE_BYTES = 25_000_000
 MOST_PACKED = 200
 """A larger file that was packed to a smaller share than 1/200 is no text of anybody's."""
 _MOST_UNPACKED_BYTES = 50_000_000
+_MOST_INNER_BYTES = 2_000_000_000
 _MOST_MEMBERS = 200_000
 _PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """What exports are packed by; the others may ask for gigabytes of memory before their first byte."""
 _HEAD_BYTES = 20_000
 _DOCUMENTS = frozenset("pdf docx odt xlsx csv tsv html htm txt rtf".split())  # noqa: SIM905 - a list of words
+_INNER = "archives that are not read"
 _LEFT_OUT = {
     "pictures": "jpg jpeg png gif webp tif tiff heic svg bmp",
     "sound and video": "mp3 m4a wav ogg opus flac mp4 mov avi mkv webm 3gp aac",
-    "archives inside an archive": "zip tar tgz gz 7z rar",
+    _INNER: "zip tar tgz gz 7z rar",
     "indexes and settings of other programs": "msf dat db sqlite sqlite3 plist ini log css js xml lock",
 }
 _WHY = {ending: why for why, endings in _LEFT_OUT.items() for ending in endings.split()}
@@ -50,22 +55,36 @@ _ID = re.compile(r"[ _-][0-9a-f]{32}(?=\.\w+$)")
 
 class Archives:
     """Opens the archives that pieces lie in. The last one stays open: to read the list of its members takes as long as
-    there are members, and would be done for each of them."""
+    there are members, and would be done for each of them. One that lies in another is unpacked to a passing file."""
 
     def __init__(self) -> None:
-        self._last: tuple[Path, zipfile.ZipFile] | None = None
+        self._last: tuple[Path, str, zipfile.ZipFile, contextlib.ExitStack] | None = None
 
-    def of(self, path: Path) -> zipfile.ZipFile:
-        """Return an archive, open. Raises: OSError, zipfile.BadZipFile."""
-        if self._last is None or self._last[0] != path:
+    def of(self, path: Path, inner: str = "") -> zipfile.ZipFile:
+        """Return an archive, open.
+
+        Args:
+            inner: The member that is an archive itself and is meant; empty: `path` is.
+        Raises:
+            OSError, zipfile.BadZipFile: It cannot be read.
+        """
+        if self._last is None or self._last[:2] != (path, inner):
             self.close()
-            self._last = path, zipfile.ZipFile(path)
-        return self._last[1]
+            with contextlib.ExitStack() as opened:
+                archive = opened.enter_context(zipfile.ZipFile(path))
+                if inner:
+                    unpacked = opened.enter_context(tempfile.TemporaryFile())
+                    with archive.open(inner) as member:
+                        while chunk := member.read(1 << 20):
+                            unpacked.write(chunk)
+                    archive = opened.enter_context(zipfile.ZipFile(unpacked))
+                self._last = path, inner, archive, opened.pop_all()
+        return self._last[2]
 
     def close(self) -> None:
         """Close what is open."""
         if self._last is not None:
-            self._last[1].close()
+            self._last[3].close()
             self._last = None
 
 
@@ -83,10 +102,12 @@ class Piece:
     member: str = ""
     why: str = ""
     """Why it is left out."""
+    inner: str = ""
+    """The archive in the archive that holds it."""
 
     def open(self, archives: Archives) -> IO[bytes]:
         """Open the file to read. Raises: OSError, zipfile.BadZipFile."""
-        return archives.of(self.path).open(self.member) if self.member else self.path.open("rb")
+        return archives.of(self.path, self.inner).open(self.member) if self.member else self.path.open("rb")
 
     def read(self, archives: Archives) -> bytes:
         """Read at most `MAX_FILE_BYTES`. Raises: OSError, zipfile.BadZipFile."""
@@ -108,7 +129,7 @@ def pieces_of(path: Path) -> list[Piece]:
     if not path.exists():
         raise RequestError(f"there is no file or folder {str(path)!r}; give one that an export or a program made")
     if path.is_file():
-        found = _members(path, "") if _is_archive(path) else [_piece(path, path.name)]
+        found = _members(path, "") if _is_archive(path.name) else [_piece(path, path.name)]
     else:
         found = [piece for file in _files(path) for piece in _of_file(file, file.relative_to(path).as_posix())]
     html = {_without_ending(piece.name) for piece in found if piece.kind == "note" and piece.name.endswith(".json")}
@@ -124,28 +145,47 @@ def _files(folder: Path) -> Iterator[Path]:
 def _of_file(path: Path, name: str) -> list[Piece]:
     if path.is_symlink() or not path.is_file():
         return [Piece("", name, 0, path, why="links and what is no plain file")]
-    return _members(path, name) if _is_archive(path) else [_piece(path, name)]
+    return _members(path, name) if _is_archive(name) else [_piece(path, name)]
 
 
-def _is_archive(path: Path) -> bool:
-    return path.suffix.lower() == ".zip"
+def _is_archive(name: str) -> bool:
+    return name.lower().endswith(".zip")
 
 
 def _members(path: Path, within: str) -> list[Piece]:
-    """Return the pieces of an archive."""
+    """Return the pieces of an archive, and of those that lie in it."""
+    with contextlib.closing(Archives()) as archives:
+        try:
+            found = _members_of(archives.of(path), path, within)
+        except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
+            if not within:
+                raise RequestError(
+                    f"{str(path)!r} is no ZIP archive that can be read: {error}; download it again"
+                ) from None
+            return [Piece("", within, 0, path, why="damaged archives")]
+        return [
+            piece
+            for one in found
+            for piece in (_inner(archives, one) if _is_archive(one.member) and one.why == _INNER else [one])
+        ]
+
+
+def _inner(archives: Archives, piece: Piece) -> list[Piece]:
+    """Return the pieces of an archive that lies in another."""
+    if piece.n_bytes > _MOST_INNER_BYTES:
+        return [piece]
     try:
-        with zipfile.ZipFile(path) as archive:
-            files = [one for one in archive.infolist() if not one.is_dir()]
-            found = [_member(archive, path, one, within) for one in files[:_MOST_MEMBERS]]
-            if len(files) > _MOST_MEMBERS:
-                found.append(Piece("", within or path.name, 0, path, why=f"files after the first {_MOST_MEMBERS:,}"))
-            return found
-    except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
-        if not within:
-            raise RequestError(
-                f"{str(path)!r} is no ZIP archive that can be read: {error}; download it again"
-            ) from None
-        return [Piece("", within, 0, path, why="damaged archives")]
+        return _members_of(archives.of(piece.path, piece.member), piece.path, piece.name, piece.member)
+    except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError, ValueError):
+        return [replace(piece, why="damaged archives")]
+
+
+def _members_of(archive: zipfile.ZipFile, path: Path, within: str, inner: str = "") -> list[Piece]:
+    files = [one for one in archive.infolist() if not one.is_dir()]
+    found = [replace(_member(archive, path, one, within), inner=inner) for one in files[:_MOST_MEMBERS]]
+    if len(files) > _MOST_MEMBERS:
+        found.append(Piece("", within or path.name, 0, path, why=f"files after the first {_MOST_MEMBERS:,}"))
+    return found
 
 
 def _member(archive: zipfile.ZipFile, path: Path, one: zipfile.ZipInfo, within: str) -> Piece:
@@ -177,14 +217,14 @@ def _piece(path: Path, name: str) -> Piece:
 
 def _told(piece: Piece, head: bytes) -> Piece:
     """Return the piece with its kind, by its name and first bytes."""
-    kind, why = _kind(piece.name, head)
+    kind, why = kind_of(piece.name, head)
     if not why and kind != "mbox" and kind != "chat" and piece.n_bytes > MAX_FILE_BYTES:
         kind, why = "", f"files over {MAX_FILE_BYTES // 1_000_000} MB"
-    return Piece(kind, piece.name, piece.n_bytes, piece.path, piece.member, why)
+    return replace(piece, kind=kind, why=why)
 
 
-def _kind(name: str, head: bytes) -> tuple[str, str]:
-    """Return a kind, or none and why."""
+def kind_of(name: str, head: bytes) -> tuple[str, str]:
+    """Return the kind of a file by its name and first bytes, or none and why."""
     place = PurePosixPath(name)
     ending = place.suffix.lower().removeprefix(".")
     is_mail = place.parent.name in ("cur", "new") or ending in ("eml", "emlx", "mbox") or head.startswith(b"From ")
@@ -220,7 +260,7 @@ def _json_kind(ending: str, head: bytes) -> tuple[str, str]:
 def _without_page(piece: Piece, notes: set[str]) -> Piece:
     """Return the piece; of a note that is there twice, the page is left out."""
     if piece.kind == "document" and piece.name.endswith(".html") and _without_ending(piece.name) in notes:
-        return Piece("", piece.name, piece.n_bytes, piece.path, piece.member, "pages of notes that are taken")
+        return replace(piece, kind="", why="pages of notes that are taken")
     return piece
 
 

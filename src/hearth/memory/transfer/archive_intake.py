@@ -77,6 +77,7 @@ class Intake:
         self._archives = Archives()
         self._mails = set(self._known_mails())
         self._uids = set(self._known_uids())
+        self._documents = self._known_documents()
 
     def take(self, piece: Piece) -> Iterator[int]:
         """Put one piece into the home; yield how many of its bytes are done.
@@ -185,7 +186,19 @@ class Intake:
 
     def document(self, piece: Piece) -> None:
         parts = [safe_name(part) for part in PurePosixPath(piece.name).parts if part not in ("..", ".", "/")]
-        self._text("document", self._root.joinpath("documents", *parts[:-1]), parts[-1], piece.read(self._archives))
+        data = piece.read(self._archives)
+        if any(path.exists() and path.read_bytes() == data for path in self._documents.get(len(data), ())):
+            self.taken.known["document"] += 1  # wherever in the home it came from
+            return
+        self._text("document", self._root.joinpath("documents", *parts[:-1]), parts[-1], data)
+
+    def _known_documents(self) -> dict[int, list[Path]]:
+        """Return the home's documents by their sizes."""
+        found: dict[int, list[Path]] = {}
+        for path in (self._root / "documents").rglob("*"):
+            if path.is_file() and not path.is_symlink():
+                found.setdefault(path.stat().st_size, []).append(path)
+        return found
 
     def _text(self, kind: str, folder: Path, name: str, data: bytes) -> None:
         stem, dot, ending = name.rpartition(".")
@@ -193,6 +206,7 @@ class Intake:
         for path in (folder / name, folder / f"{stem} {digest[:8]}{dot}{ending}"):
             if not path.exists():
                 self._put(path, data)
+                self._documents.setdefault(len(data), []).append(path)
                 self.taken.new[kind] += 1
                 return
             if path.read_bytes() == data:

@@ -16,11 +16,11 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hearth.language.values.slots import find_slots
+from hearth.language.reading import Utterance
 from hearth.planning.adaptation.macro_meanings import effect_of_step, kept_steps, of_part_of_day, sending, with_more
 from hearth.planning.adaptation.macro_phrases import Gram, Held, Phrases, opens, place_of, sentence_start
 from hearth.planning.adaptation.templates import SENDS, SMALL, Word, filled, words_at, words_of, written_in
-from hearth.types import Context, Demonstration, Plan, ToolSpec
+from hearth.types import Demonstration, Plan, ToolSpec
 
 OWNERS = ("owner", "success")
 """Sources of demonstrations that are in the owner's own words."""
@@ -122,13 +122,11 @@ class Conventions:
     def __len__(self) -> int:
         return len(self._phrases.held)
 
-    def meant(self, text: str, now: dt.datetime | None = None) -> Meant | None:
-        """Return the meaning of a request; None when it uses no macro.
-
-        Args:
-            now: When it is asked; what was taught later is ignored if something older is known.
-        """
-        whole = self._best(_Request(text, words_at(text), now), text)
+    def meant(self, said: Utterance) -> Meant | None:
+        """Return the meaning of a request; None when it uses no macro. Of what was taught after it, only what nothing
+        older stands for counts."""
+        text = said.text
+        whole = self._best(_Request(text, words_at(text), said.now), said)
         if whole is not None:
             return whole
         words = words_at(text)
@@ -142,28 +140,25 @@ class Conventions:
                 part = text[start:stop]
                 if (start, stop) == (0, len(text)):
                     continue
-                inner = self._best(_Request(part, words_at(part), now, is_part=True, is_rest=stop == len(text)), text)
+                is_rest = stop == len(text)
+                inner = self._best(_Request(part, words_at(part), said.now, is_part=True, is_rest=is_rest), said)
                 if inner is not None:
-                    is_asked = self._asks(text[:start], now) or self._asks(text[stop:], now)
+                    is_asked = self._asks(said, 0, start) or self._asks(said, stop, len(text))
                     return replace(inner, before=text[:start], after=text[stop:], is_asked=is_asked)
         return None
 
-    def _asks(self, text: str, now: dt.datetime | None) -> bool:
-        """Return whether the text beside a phrase asks for something."""
-        words = words_at(text)
+    def _asks(self, said: Utterance, start: int, end: int) -> bool:
+        """Return whether what stands beside a phrase asks for something."""
+        words = words_at(said.text[start:end])
         begins = (k == 0 or words[k - 1].stem in _BEFORE_CLAUSES or words[k - 1].is_last for k in range(len(words)))
         is_command = any(
             is_first and word.stem in self._phrases.commands for is_first, word in zip(begins, words, strict=True)
         )
-        has_slot = any(slot.kind != "person" for slot in find_slots(text, now, Context())) if now else False
-        return is_command or has_slot
+        has_value = any(start <= slot.start and slot.end <= end and slot.kind != "person" for slot in said.slots)
+        return is_command or has_value
 
-    def _best(self, request: _Request, text: str) -> Meant | None:
-        """Return the meaning of the longest, best known phrase in a request.
-
-        Args:
-            text: The whole request, when `request` is a part of it.
-        """
+    def _best(self, request: _Request, whole: Utterance) -> Meant | None:
+        """Return the meaning of the longest, best known phrase in a request, or in a part of the `whole`."""
         stems = [word.stem for word in request.words]
         best: tuple[tuple[int, int], Meant] | None = None
         for gram, found in self._phrases.found.items():
@@ -172,18 +167,18 @@ class Conventions:
             if place is None or (best is not None and rank <= best[0]):
                 continue
             here = replace(request, gram=gram, phrase=request.words[place : place + len(gram)])
-            answer = self._meaning(here, found, text)
+            answer = self._meaning(here, found, whole)
             if answer is not None:
                 best = (rank, answer)
         return best[1] if best is not None else None
 
-    def _meaning(self, request: _Request, found: Sequence[Held], text: str) -> Meant | None:
+    def _meaning(self, request: _Request, found: Sequence[Held], whole: Utterance) -> Meant | None:
         """Return the meaning of one phrase in a request, as it was at its time."""
         known = [one for one in found if not one.is_once]
         then = [one for one in known if one.is_of(request.now)] or known[:1]
         if not then or request.is_explained():
             return None
-        if any(one.template.has_moments for one in then) and _says_when(request, text):
+        if any(one.template.has_moments for one in then) and _says_when(request, whole):
             return None
         writing = [one for one in then if one.template.content is not None]
         if writing:
@@ -270,13 +265,10 @@ def _part(text: str, start: int, end: int) -> tuple[int, int]:
     return first, last
 
 
-def _says_when(request: _Request, text: str) -> bool:
+def _says_when(request: _Request, whole: Utterance) -> bool:
     """Return whether the whole request says a time beside the phrase; then the macro's own times are not meant."""
-    if request.now is None:
-        return False
-    slots = (slot for slot in find_slots(text, request.now, Context()) if slot.kind == "time")
     own = " ".join(word.stem for word in request.phrase)
-    outside = (" ".join(words_of(slot.text)) for slot in slots)
+    outside = (" ".join(words_of(slot.text)) for slot in whole.times)
     return any(said not in own and not set(said.split()) <= _THIS_DAY for said in outside)
 
 

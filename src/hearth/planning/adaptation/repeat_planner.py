@@ -23,11 +23,12 @@ from numpy.typing import NDArray
 
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan, only_reads
-from hearth.language.values.slots import Slot, find_slots
+from hearth.language.reading import Utterance
+from hearth.language.text.tokens import Slot
 from hearth.planning.adaptation.case_adaptation import SIGNS, Repeat, Repeats, exchanged, moment_later, moved, values_of
 from hearth.planning.adaptation.templates import is_moment
 from hearth.planning.adaptation.word_alignment import POLITE, Said, words_of
-from hearth.types import TYPE_NAMES, Argument, Context, Demonstration, Plan, Ref, Request, Step, ToolSpec
+from hearth.types import TYPE_NAMES, Argument, Demonstration, Plan, Ref, Request, Step, ToolSpec
 
 SURE, SURE_WHOLE = 0.8, 0.5
 """Least sureness of a repeated plan, and of one for a request in the very same words.
@@ -82,11 +83,10 @@ class SaidAgain:
 
 
 def said_again(
-    request: Request,
+    request: Utterance,
     form: NDArray[np.float32],
     near: Sequence[tuple[Demonstration, NDArray[np.float32]]],
     rarity: Mapping[str, float],
-    context: Context,
     tools: Mapping[str, ToolSpec],
 ) -> SaidAgain | None:
     """Return the plan that was taught for a request like this one, when it is surely meant.
@@ -106,8 +106,7 @@ def said_again(
         or any(names_a_record(step, tools) for step in best.plan.steps)
     ):
         return None
-    then = find_slots(one.request, one.now or request.now, context)
-    now = find_slots(request.text, request.now, context)
+    then, now = Utterance(one.request, one.now or request.now, context=request.known).slots, request.slots
     plan = _read_anew(best, one, request, then, now)
     if plan is None or not _is_accounted(then, now, one.plan, plan) or _is_swapped(one, request.text, then, plan):
         return None

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import datetime as dt
 import difflib
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from hearth import patterns as re
+from hearth.language.reading import Utterance
 from hearth.language.text.normalize import folded, stem
 from hearth.language.values.identifiers import find_quoted
-from hearth.language.values.slots import find_slots
-from hearth.types import Argument, Context, Demonstration, Plan, Ref, Step, ToolSpec
+from hearth.types import Argument, Demonstration, Plan, Ref, Step, ToolSpec
 
 SMALL = frozenset(
     re.findall(
@@ -160,7 +160,7 @@ def template_of(demonstration: Demonstration, tools: Mapping[str, ToolSpec]) -> 
     inside = range(content.start, content.end) if content else range(0)
     words = tuple(word for word in words_at(text) if word.start not in inside)
     said = {word.stem for word in words}
-    views = [view for slot in find_slots(text, demonstration.now or _ANY, Context()) for view in slot.views.values()]
+    views = [view for slot in Utterance(text, demonstration.now or _ANY).slots for view in slot.views.values()]
     unsaid = set()
     for index, step in enumerate(steps):
         for name, value in step.arguments.items():

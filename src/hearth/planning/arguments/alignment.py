@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from hearth.language.reading import Utterance
 from hearth.language.text.thesaurus import KNOWN_WORDS
-from hearth.language.text.tokens import listed
-from hearth.language.values.slots import Clause, Slot, clauses, find_slots
+from hearth.language.text.tokens import Clause, Slot, listed
 from hearth.types import Argument, Context, Demonstration, Entity, Plain, Plan, Ref
 
 LESSON_VERSION = 6
@@ -216,9 +216,8 @@ def flat(sources: Mapping[str, Source]) -> Iterator[Source]:
 def explain(demonstration: Demonstration) -> tuple[Lesson, ...]:
     """Return a demonstration's lessons: the whole request, then its clauses when each has steps of its own."""
     text = demonstration.request
-    slots = find_slots(text, demonstration.now or ANY_TIME, Context(entities=_names(demonstration.plan)))
-    parts = clauses(text, slots)
-    tokens = tokens_of(text, slots)
+    said = Utterance(text, demonstration.now or ANY_TIME, context=Context(entities=_names(demonstration.plan)))
+    parts, tokens = said.acts, tokens_of(text, said.slots)
     steps = _folded(_explained_steps(tokens, text, demonstration.plan))
     words = tuple(token.word for token in tokens)
     form = form_of(text, tokens, steps)

@@ -15,7 +15,8 @@ from dataclasses import replace
 import numpy as np
 
 from hearth.formats.plan_validation import canonical
-from hearth.language.values.slots import Slot, find_slots
+from hearth.language.reading import Utterance
+from hearth.language.text.tokens import Slot
 from hearth.models.encoder.lora_encoder import Array
 from hearth.models.span_extractor import TURN, Answer
 from hearth.planning.arguments.number_readings import NUMBERS, NumberReadings, Spoken, number_in
@@ -71,7 +72,8 @@ class Saying:
         self.text = text
         self._now = now if now.tzinfo else now.replace(tzinfo=dt.UTC)
         self._context = context
-        self._slots = find_slots(text, self._now, context)
+        self._read = Utterance(text, self._now, context=context)
+        self._slots = self._read.mentions
         self._turns = [(m.start(), m.end()) for m in TURN.finditer(text)] if TURN.match(text) else []
         self._sentences = [m.end() for m in _SENTENCE_END.finditer(text)]
         self._numbers = NumberReadings(text, self._slots)
@@ -209,7 +211,7 @@ class Saying:
         is_date, is_clock = _ISO_ASKED.search(told) is not None, _CLOCK_ASKED.search(told) is not None
         if not (is_date or is_clock):
             return self._currency(start, end) or said if _CURRENCY_ASKED.search(told) else said
-        slot = next((s for s in find_slots(said, self._now, self._context) if s.kind == "time"), None)
+        slot = next(iter(self._read.saying(said).times), None)
         slot = slot or self._slot_at(start, end)
         if slot is None or slot.kind != "time":
             return said

@@ -1,7 +1,8 @@
-"""Dialogue: what a request means beside the one before, and where it goes when no tool serves it.
+"""Dialogue: what becomes of a plan by the words of its request, and where these go when no tool serves them.
 
-In: a request, the last episodes, a planner's answer. Out: a complete request, a question, a plan for memory or cloud.
-Here: `plain_request` (said plainly), `questions` (asked, and their answers), `references` (to what was said before, or
-counted from something else), `amendments` (to a plan, by its request's words), `fallbacks` (what no tool serves).
-Not here: the words of an answer (`execution.answer`), the tool that asks the cloud (`edge.answers.ask_cloud`).
+In: an utterance, a planner's answer. Out: the answer amended, a question, a plan for memory or the cloud.
+Here: `clarification` (asks for missing values, and which of two that were said), `amendments` (to a plan, by its
+request's words), `fallbacks` (what no tool serves).
+Not here: what a request means after the one before (`language.discourse`), the words of an answer (`execution.answer`),
+the tool that asks the cloud (`edge.answers.ask_cloud`).
 """

@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan, only_reads
-from hearth.language.acts.admissibility import why_unreadable
-from hearth.language.acts.negation import forbids, with_denials
-from hearth.language.text.spelling import Mended, Spelling, words_in_text
-from hearth.language.values.slots import Slot, clauses, find_slots
+from hearth.language.acts.negation import with_denials
+from hearth.language.reading import Utterance
+from hearth.language.text.spelling import words_in_text
 from hearth.planning.adaptation.case_adaptation import rarity_of
 from hearth.planning.adaptation.owner_macros import CONFIDENCE, OWNERS, Conventions
 from hearth.planning.adaptation.repeat_planner import (
@@ -38,7 +37,7 @@ from hearth.planning.adaptation.repeat_planner import (
 from hearth.planning.arguments.alignment import tokens_of
 from hearth.planning.arguments.binding import Unit
 from hearth.planning.arguments.context_counts import Manners
-from hearth.planning.dialogue.questions.clarification import question_about
+from hearth.planning.dialogue.clarification import question_about
 from hearth.planning.plan_steps import shifted
 from hearth.planning.ranking.heads.tool_heads import NOTHING, TALK, HeadPrior
 from hearth.planning.retrieval.episodic_index import Remembered
@@ -62,7 +61,6 @@ from hearth.types import (
     Context,
     Demonstration,
     Effect,
-    Entity,
     Offer,
     Plan,
     Refusal,
@@ -171,98 +169,85 @@ class RecallPlanner:
 
     # ── Planning ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def read(self, request: Request, context: Context) -> Mended:
-        """Return the request with slips of the hand mended; names the owner knows, and words they taught, stay."""
-        names = (name for entity in context.entities for name in (entity.name, *entity.aliases))
-        own = {word for name in names for word in words_in_text(name)}
-        return Spelling.shipped().mended(request.text, own | self._taught_words())
-
     def plan(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
-        """Return the plan that demonstrations suggest, or why there is none."""
-        reason = why_unreadable(request.text)
-        if reason:
-            return Refusal("unreadable", reason, planner=self.name)
+        """Return the plan that demonstrations suggest, or why there is none; an utterance is not read again."""
+        said = Utterance.of(request, context)
+        if said.unreadable:
+            return Refusal("unreadable", said.unreadable, planner=self.name)
         if not tools:
             return Refusal("out_of_scope", "I can't do that: no tools are installed.", planner=self.name)
         self._manners.forget(self.remembered.refresh())
-        known = self._meant(request, context, tools)
-        return known if known is not None else self._recalled(request, context, tools)
+        known = self._meant(said, tools)
+        return known if known is not None else self._recalled(said, tools)
 
-    def _recalled(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
+    def _recalled(self, said: Utterance, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
         """Return the plan that the most similar demonstrations suggest."""
         offered = self._offers(tools)
-        slots = find_slots(request.text, request.now, _named_in(request.text, context))
-        units, forms = self._units(request.text, slots)
+        units, forms = self._units(said)
         if not units[0].tokens:
             return Refusal("unreadable", "The request holds no words; say what you would like done.", planner=self.name)
         proposal = self._proposal(units, forms, offered)
-        near = self._near(request, forms[0])
-        again = self._again(request, forms[0], near, context, tools)
+        near = self._near(said, forms[0])
+        again = self._again(said, forms[0], near, tools)
         if again is not None and again.is_whole and not again.is_exchanged:
             return self._repeated(again)
-        if forbids(request.text):
+        if said.forbids:
             return Refusal("out_of_scope", _NOT_TO, planner=OWNERS_WORD if len(units) < 2 else self.name)
         answer = self._answered(proposal.parts(), offered)
         if isinstance(answer, Plan) and (
-            holds_what_is_gone(answer, tools, slots, request.now) or does_the_opposite(answer, request, near, tools)
+            holds_what_is_gone(answer, tools, said.slots, said.now) or does_the_opposite(answer, said, near, tools)
         ):
             answer = Refusal("out_of_scope", _UNSURE, planner=self.name)
         if (
             isinstance(answer, Plan)
             and len(units) == 1
-            and (swallows_a_time(answer, slots, tools) or self._is_for_now_only(answer, request, slots, offered))
+            and (swallows_a_time(answer, said.slots, tools) or self._is_for_now_only(answer, said, offered))
         ):
             answer = Refusal("out_of_scope", _NOT_LATER, planner=self.name)
-        answer = with_denials(answer, request.text) if isinstance(answer, Plan) else answer
+        answer = with_denials(answer, said.text) if isinstance(answer, Plan) else answer
         return self._repeated(again) if again is not None and _bears_out(answer, again) else answer
 
-    def _is_for_now_only(self, plan: Plan, request: Request, slots: Sequence[Slot], offered: Offered) -> bool:
+    def _is_for_now_only(self, plan: Plan, said: Utterance, offered: Offered) -> bool:
         """Return whether, without its time, the request surely means something else, which no time can be given.
 
         "Turn the heating on at six" reads like something to write down; without "at six" it is the heating.
         """
-        times = [slot for slot in slots if slot.kind == "time" and is_later(slot)]
+        times = [slot for slot in said.times if is_later(slot)]
         if len(times) != 1 or only_reads(plan, offered.tools):
             return False
         if {"time", "duration"} <= times[0].views.keys() and any(step.arguments.get("end") for step in plan.steps):
             return False  # what lasts from nine to ten is an event
-        text = request.text[: times[0].cue_start] + request.text[times[0].end :]
-        units, forms = self._units(text, find_slots(text, request.now, Context()))
+        rest = said.saying(said.text[: times[0].cue_start] + said.text[times[0].end :])
+        units, forms = self._units(replace(rest, context=Context()))
         part = self._proposal(units[:1], forms[:1], offered).parts()[0]
         tools = [offered.tools[step.tool] for step in part.steps]
         is_other = not {spec.name for spec in tools} & {step.tool for step in plan.steps}
         changes = any(spec.effect != "none" for spec in tools)
         return part.confidence >= _SURELY_NOW and is_other and changes and not any(map(takes_time, tools))
 
-    def options(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> list[Option]:
+    def options(self, said: Utterance, tools: Mapping[str, ToolSpec]) -> list[Option]:
         """Return ways to serve the whole request as one thing, best first, with what was read of each.
 
         This is what the weights of the readings are fitted on.
         """
-        units, forms = self._units(
-            request.text, find_slots(request.text, request.now, _named_in(request.text, context))
-        )
+        units, forms = self._units(said)
         return self._proposal(units[:1], forms[:1], self._offers(tools)).ranked(0)
 
-    def nothing_meant(self, request: Request, context: Context) -> float:
+    def nothing_meant(self, said: Utterance) -> float:
         """Return how much a request is one that no tool serves, such as a question about the world; about 0 to 1."""
-        units, forms = self._units(
-            request.text, find_slots(request.text, request.now, _named_in(request.text, context))
-        )
+        units, forms = self._units(said)
         vectors = self.remembered.likeness.vectors_in(forms[:1])
-        said = self.remembered.heads().scores(vectors, [units[0].words])[0]
-        return max(said.get(NOTHING, 0.0), said.get(TALK, 0.0))
+        scores = self.remembered.heads().scores(vectors, [units[0].words])[0]
+        return max(scores.get(NOTHING, 0.0), scores.get(TALK, 0.0))
 
-    def readings(
-        self, request: Request, context: Context, tools: Mapping[str, ToolSpec], found: Plan | Refusal
-    ) -> list[Plan | Refusal]:
+    def readings(self, said: Utterance, tools: Mapping[str, ToolSpec], found: Plan | Refusal) -> list[Plan | Refusal]:
         """Return other plans than `found` for the whole request as one thing, likeliest first, that are not sure enough
         by themselves: whoever takes one has to know more. None of them sends. One that ends as `found` does and lacks a
         value is the question for it."""
-        if why_unreadable(request.text) or not tools:
+        if said.unreadable or not tools:
             return []
         tried = [step.tool for step in found.steps] if isinstance(found, Plan) else []
-        options = self.options(request, context, tools)
+        options = self.options(said, tools)
         weights = [math.exp(option.score - options[0].score) for option in options]
         n_something = sum(weight for option, weight in zip(options, weights) if not option.is_nothing)
         readings: list[Plan | Refusal] = []
@@ -286,11 +271,12 @@ class RecallPlanner:
                 continue
         return readings[:_MOST_READINGS]
 
-    def _units(self, text: str, slots: Sequence[Slot]) -> tuple[list[Unit], NDArray[np.float32]]:
-        """Return the whole request, then its clauses when there are several, and the form of each."""
+    def _units(self, said: Utterance) -> tuple[list[Unit], NDArray[np.float32]]:
+        """Return the whole request, then its acts when there are several, and the form of each."""
+        text, slots = said.text, said.slots
         units = [Unit(text, tokens_of(text, slots), self._manners)]
-        if len(parts := clauses(text, slots)) > 1:
-            units += [Unit(text, tokens_of(text, slots, part.start, part.end), self._manners) for part in parts]
+        if len(said.acts) > 1:
+            units += [Unit(text, tokens_of(text, slots, act.start, act.end), self._manners) for act in said.acts]
         return units, self.remembered.likeness.of_requests([text] * len(units), [unit.tokens for unit in units])
 
     def _proposal(self, units: Sequence[Unit], forms: NDArray[np.float32], offered: Offered) -> Proposal:
@@ -298,16 +284,15 @@ class RecallPlanner:
         ballot = Ballot(self.remembered, offered, self._usable_rows(offered), forms, words)
         return Proposal(ballot, units, offered, self._manners)
 
-    def _near(self, request: Request, form: NDArray[np.float32]) -> list[tuple[Demonstration, NDArray[np.float32]]]:
+    def _near(self, said: Utterance, form: NDArray[np.float32]) -> list[tuple[Demonstration, NDArray[np.float32]]]:
         """Return the owner's demonstrations near a request; none for one about a record of the last answer."""
-        return [] if request.records else self.remembered.near(request.text, form, OWNERS, N_NEAR)
+        return [] if said.records else self.remembered.near(said.text, form, OWNERS, N_NEAR)
 
     def _again(
         self,
-        request: Request,
+        said: Utterance,
         form: NDArray[np.float32],
         near: Sequence[tuple[Demonstration, NDArray[np.float32]]],
-        context: Context,
         tools: Mapping[str, ToolSpec],
     ) -> SaidAgain | None:
         """Return what the owner was given for this request before."""
@@ -315,25 +300,25 @@ class RecallPlanner:
             return None
         if self._rarity is None:
             self._rarity = rarity_of(self.remembered.requests_beside(OWNERS))
-        return said_again(request, form, near, self._rarity, _named_in(request.text, context), tools)
+        return said_again(said, form, near, self._rarity, tools)
 
     def _repeated(self, again: SaidAgain) -> Plan | Refusal:
         if again.plan.steps:
             return replace(again.plan, planner=self.name)
         return Refusal("out_of_scope", _CANNOT, planner=OWNERS_WORD)
 
-    def _meant(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    def _meant(self, said: Utterance, tools: Mapping[str, ToolSpec]) -> Plan | None:
         """Return the plan that the owner taught for these words, with what else is asked for beside them."""
         phrases = self._own_words(tools)
-        found = phrases.meant(request.text, request.now)
+        found = phrases.meant(said)
         if found is not None and self.remembered.is_left_out(found.id):
-            found = self._read_own_words(tools, phrases).meant(request.text, request.now)
+            found = self._read_own_words(tools, phrases).meant(said)
         if found is None or any(names_a_record(step, tools) for step in found.plan.steps):
             return None  # the record of that day: "cancel the second one" means another today
-        steps = tuple(replace(step, text=step.text or request.text) for step in found.plan.steps)
+        steps = tuple(replace(step, text=step.text or said.text) for step in found.plan.steps)
         plan = Plan(steps, confidence=CONFIDENCE, planner=self.name, rests_on=(found.id,))
         for text, is_before in ((found.before, True), (found.after, False)):
-            other = self._beside(text, request, context, tools)
+            other = self._beside(text, said, tools)
             if other is not None:
                 plan = _one_after_another(other, plan) if is_before else _one_after_another(plan, other)
         if found.is_asked and len(plan.steps) == len(steps):
@@ -343,11 +328,11 @@ class RecallPlanner:
         except PlanError:  # its tools are missing, or no longer the same
             return None
 
-    def _beside(self, text: str, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | None:
+    def _beside(self, text: str, said: Utterance, tools: Mapping[str, ToolSpec]) -> Plan | None:
         """Plan what is said beside the owner's own words; None when no sure plan is found."""
         if not re.search(r"\w", text):
             return None
-        answer = self._recalled(replace(request, text=text.strip(" ,;.")), context, tools)
+        answer = self._recalled(said.saying(text.strip(" ,;.")), tools)
         is_sure = isinstance(answer, Plan) and not answer.unserved and answer.confidence >= _SURE_BESIDE
         return answer if isinstance(answer, Plan) and is_sure else None
 
@@ -373,7 +358,8 @@ class RecallPlanner:
         others = self.remembered.requests_beside(OWNERS) if own else []
         return Conventions(own, others, tools, before)
 
-    def _taught_words(self) -> frozenset[str]:
+    def taught_words(self) -> frozenset[str]:
+        """Return the words of what the owner taught, in lower case: no slips of the hand."""
         known = self._said_by_owner
         if known is None or known[0] != self.remembered.n_changes:
             own = self.remembered.taught(OWNERS) if self._has_own() else []
@@ -434,22 +420,22 @@ class RecallPlanner:
         return [time for part in changing for time in part.unread_times]
 
 
-def as_typed(answer: Plan | Refusal, read: Mended, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
+def as_typed(answer: Plan | Refusal, said: Utterance, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
     """Return a plan that keeps what the owner typed: mended words stay only in look-ups, and where they are a name."""
-    if isinstance(answer, Refusal) or not read.typed:
+    if isinstance(answer, Refusal) or not said.mended.typed:
         return answer
 
     def typed(value: Argument) -> Argument:
         if isinstance(value, list):
             return [typed(one) for one in value]
-        return read.as_typed(value) if isinstance(value, str) else value
+        return said.as_typed(value) if isinstance(value, str) else value
 
     def kept(step: Step) -> Step:
         if tools[step.tool].effect == "none":
             return step
         return replace(step, arguments={name: typed(value) for name, value in step.arguments.items()})
 
-    return replace(answer, steps=tuple(map(kept, answer.steps)), unserved=tuple(map(read.as_typed, answer.unserved)))
+    return replace(answer, steps=tuple(map(kept, answer.steps)), unserved=tuple(map(said.as_typed, answer.unserved)))
 
 
 def _one_after_another(first: Plan, second: Plan) -> Plan:
@@ -468,33 +454,6 @@ def _bears_out(answer: Plan | Refusal, again: SaidAgain) -> bool:
         is_alike = sorted(step.tool for step in answer.steps) == sorted(step.tool for step in again.plan.steps)
         return is_alike and not again.left & words_in(answer)  # "the hall light": the old plan has no hall
     return again.is_whole and answer.planner != OWNERS_WORD and answer.kind != "needs"
-
-
-_MAKES_A_CARD = re.compile(
-    r"(?:new|(?:add|create|make|save|store)\s+(?:an?\s+)?(?:new\s+)?)\s*contact\b(?!\s+(?:to|details?|info)\b)(?:\s*:)?(?:\s+(?:for|called|named))?"
-    r"|(?:add|save|store|put)\b(?=\s+(?:(?!['’]s\b).)*\b(?:(?:to|in|into)\s+(?:my\s+|the\s+)?(?:contacts|address\s+book)"
-    r"|as\s+an?\s+(?:new\s+)?contact)\b)",
-    re.IGNORECASE,
-)
-_LONGEST_CARD = 500
-"""Characters within which a request says that a card is made."""
-_NEW_NAME = re.compile(
-    r"\s+(?P<name>[^\W\d_][\w'’.-]*(?:\s+[^\W\d_][\w'’.-]*){0,3}?)(?=\s*(?:[,;:(]|$|\+?\d|\S+@)|[.!?]\s*$"
-    r"|\s+(?:with|and|to|in|into|as|on|at|from|phone|tel|mobile|number|e?mail|address|born|birthday|his|her|their|please)\b)",
-    re.IGNORECASE,
-)
-
-
-def _named_in(text: str, context: Context) -> Context:
-    """Drop rooms and devices, so that they stay words: "the lights in the kitchen" is one thing, as it was taught.
-
-    Where a card is made, its name is the only one: others may have the first name of "new contact Ida Berg".
-    """
-    made = _MAKES_A_CARD.search(text[:_LONGEST_CARD])
-    left_out = ("room", "device") if made is None else ("room", "device", "person")
-    known = tuple(e for e in context.entities if e.kind not in left_out)
-    new = _NEW_NAME.match(text, made.end()) if made is not None else None
-    return replace(context, entities=(*known, Entity(new["name"], "person")) if new is not None else known)
 
 
 def _is_served(part: Part, offered: Offered) -> bool:

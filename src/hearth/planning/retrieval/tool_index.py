@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.language.values.slots import find_slots
+from hearth.language.reading import Utterance
 from hearth.planning.arguments.alignment import ANY_TIME, LESSON_VERSION, Token, tokens_of
 from hearth.planning.retrieval.episodic_index import name_words
 from hearth.planning.retrieval.similarity import Likeness
-from hearth.types import Context, ToolSpec
+from hearth.types import ToolSpec
 
 _BATCH = 256
 
@@ -64,7 +64,7 @@ class Offered:
 
 def example_tokens(text: str) -> tuple[Token, ...]:
     """Return the tokens of a tool's example, read at some fixed time: only its form matters."""
-    return tokens_of(text, find_slots(text, ANY_TIME, Context()))
+    return tokens_of(text, Utterance(text, ANY_TIME).slots)
 
 
 def _key(*parts: str) -> int:

@@ -26,9 +26,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hearth.config import cache_folder
 from hearth.errors import ConfigError, RequestError
-from hearth.language.acts.clauses import clauses
+from hearth.language.reading import Utterance
 from hearth.language.text.thesaurus import POLITE, QUESTIONS
-from hearth.language.values.slots import find_slots
 from hearth.planning.arguments.schema_filler import Filled, Filler
 from hearth.tools.foreign.json_schemas import one_line, parameters_of
 from hearth.types import Context, Parameter, ToolSpec
@@ -176,7 +175,7 @@ class ClientTools:
             return []  # without the reader nobody can say which fits
         now = dt.datetime.now().astimezone()
         text = said.before or said.text
-        parts = [one.text for one in clauses(text, find_slots(text, now, Context()))]
+        parts = [act.text for act in Utterance(text, now).acts]
         if 1 < len(parts) <= _MOST_CLAUSES:
             asked = [(part, filler.asked_for(part, specs)) for part in parts]
             if sum(bool(names) for _, names in asked) > 1:

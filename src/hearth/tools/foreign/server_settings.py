@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hearth.atomic_files import replacing
 from hearth.config import McpServer, parse_settings, read_settings
-from hearth.errors import ConfigError, NotFound
-
-_HEADER = re.compile(r"(?m)^[ \t]*\[")
+from hearth.config.toml_text import Value, with_values
+from hearth.errors import ConfigError, Conflict, NotFound
 
 
 def with_server(path: Path, name: str, values: Mapping[str, str | Sequence[str]]) -> tuple[str, McpServer]:
@@ -23,9 +20,12 @@ def with_server(path: Path, name: str, values: Mapping[str, str | Sequence[str]]
     before = read_settings(path)
     if name in before.mcp.servers:
         raise ConfigError(f"{path}: there is an MCP server {name!r} already; `hearth mcp remove {name}` takes it out")
-    rows = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
-    text = path.read_text(encoding="utf-8-sig").rstrip()
-    text = "\n".join([text, "", f"[mcp.servers.{name}]", *rows, ""])
+    if not values:
+        raise ConfigError(f"the MCP server {name!r} has neither a command nor a url; give one of the two")
+    placed: dict[tuple[str, ...], Value | None] = {
+        ("mcp", "servers", name, key): value for key, value in values.items()
+    }
+    text = with_values(path, path.read_text(encoding="utf-8-sig"), placed)
     return text, parse_settings(text, path).mcp.servers[name]
 
 
@@ -39,25 +39,14 @@ def remove_server(path: Path, name: str) -> None:
     if name not in before.mcp.servers:
         known = ", ".join(before.mcp.servers) or "none"
         raise NotFound(f"no MCP server is called {name!r} in {str(path)!r}; known are {known}")
-    text = path.read_text(encoding="utf-8-sig")
-    header = re.search(rf"(?m)^[ \t]*\[mcp\.servers\.{re.escape(name)}\][ \t]*(?:#.*)?$", text)
-    if header is None:
-        raise _by_hand(path, name)
-    end = _HEADER.search(text, header.end())
-    write(path, f"{text[: header.start()].rstrip()}\n\n{text[end.start() :] if end else ''}".rstrip() + "\n", name)
+    write(path, with_values(path, path.read_text(encoding="utf-8-sig"), {("mcp", "servers", name): None}), name)
 
 
 def write(path: Path, text: str, name: str) -> None:
-    """Write the text if it says what the file said, this server aside. Raises: ConfigError."""
+    """Write the text if it says what the file says now, this server aside. Raises: Conflict: It was changed since."""
     before, after = read_settings(path), parse_settings(text, path)
     others = [{k: v for k, v in one.mcp.servers.items() if k != name} for one in (before, after)]
     if before.model_dump(exclude={"mcp"}) != after.model_dump(exclude={"mcp"}) or others[0] != others[1]:
-        raise _by_hand(path, name)
+        raise Conflict(f"{path.name} was changed meanwhile; nothing was written; run this again")
     with replacing(path, keeps_mode=True) as file:
         file.write(text.encode())
-
-
-def _by_hand(path: Path, name: str) -> ConfigError:
-    return ConfigError(
-        f"{path}: is written in a way that is not changed here; nothing was changed; edit [mcp.servers.{name}] yourself"
-    )

@@ -1,7 +1,7 @@
 """Parse mails robustly: wrong charsets, broken MIME, HTML alone, no date.
 
 Reading never fails: what cannot be decoded is replaced by U+FFFD, what is malformed is read as far as possible. Work is
-bounded by the sizes below. Text and attachments are asked for through the last section, which has those of a large mail
+bounded by the sizes below. Text and attachments are asked for through `bounded_mime`, which has those of a large mail
 read in another process. Not covered: encrypted and signed mails (their text is shown unchanged), winmail.dat.
 """
 
@@ -16,8 +16,8 @@ import html
 import json
 import quopri
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from email.message import Message
 from email.utils import getaddresses, parsedate_to_datetime
 
@@ -28,8 +28,9 @@ from hearth.formats.untrusted.charsets import text_codec
 # ── Text of HTML ───────────────────────────────────────────────────────────────────────────────────────
 # Extract plain text from an HTML mail in linear time, whatever the mail holds.
 # Uses an own scanner: the standard library's parser takes quadratic time on tags that never close, and mails come
-# from strangers. Covered: blocks, lists and tables as lines; links as `words (address)`; scripts, styles, comments
-# and what the mail hides from view are left out. Not covered: layout, pictures (their `alt` text is kept), frames.
+# from strangers. Covered: blocks and lists as lines; a table's rows as lines of cells apart by ` | `, or as `label:
+# value` where a cell says what the next one is; links as `words (address)`; scripts, styles, comments and what the
+# mail hides from view are left out. Not covered: layout, pictures (their `alt` text is kept), frames.
 
 
 N_MAX_CHARACTERS = 400_000
@@ -42,6 +43,7 @@ _BLOCKS |= frozenset(
     ["form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav", "ol", "p", "pre"]
 )
 _BLOCKS |= frozenset(["section", "table", "tbody", "tfoot", "thead", "tr", "ul", "body", "html", "br", "caption"])
+_ROW_GROUPS = frozenset(["tbody", "tfoot", "thead"])
 _UNSEEN = frozenset(["script", "style", "head", "title", "template", "noscript", "object", "svg", "select", "iframe"])
 _VOID = frozenset(
     ["br", "hr", "img", "input", "meta", "link", "area", "base", "col", "embed", "source", "track", "wbr"]
@@ -51,6 +53,34 @@ _ATTRIBUTE = re.compile(r"(?<![\w-])(href|alt|style|hidden)(?:\s{0,5}=\s{0,5}(\"
 _HIDING = re.compile(
     r"display\s{0,3}:\s{0,3}none|visibility\s{0,3}:\s{0,3}hidden|font-size\s{0,3}:\s{0,3}0(?![.\d])", re.I
 )
+
+
+_MOST_CELL_CHARACTERS = 160
+"""A longer cell holds a text of its own, as where a table only lays a mail out."""
+_MOST_LABEL_CHARACTERS = 60
+_LEAST_CELLS = 2
+
+
+@dataclass(slots=True)
+class _Row:
+    """A row of a table that is being read."""
+
+    start: int
+    """Its place among the pieces."""
+    cells: list[int] = field(default_factory=list)
+    """Where each cell begins."""
+    is_heading: list[bool] = field(default_factory=list)
+    """Whether a cell is one that says what others are: marked so, or bold from its beginning."""
+    is_layout: bool = False
+    """Whether it holds a table itself."""
+
+
+@dataclass(slots=True)
+class _Table:
+    row: _Row | None = None
+    n_rows: int = 0
+    is_headed: bool = False
+    """Whether its first row says what the columns are."""
 
 
 def text_of_html(source: str) -> str:
@@ -63,6 +93,7 @@ class _Scanner:
         self._source = source
         self._lowered = source.lower() if len(source.lower()) == len(source) else source
         self._pieces: list[str] = []
+        self._tables: list[_Table] = []
         self._link: tuple[str, int] | None = None
         """Address of the open link and its place in `_pieces`; links do not nest."""
         self._unseen = ""
@@ -129,10 +160,21 @@ class _Scanner:
         is_hidden = "hidden" in attributes or _HIDING.search(attributes.get("style", "")) is not None
         if (tag in _UNSEEN or is_hidden) and tag not in _VOID:
             self._unseen, self._n_unseen = tag, 1
-        elif tag in _BLOCKS:
-            self._pieces.append("\n- " if tag == "li" else "\n\n" if tag in ("p", "table", "h1", "h2", "h3") else "\n")
-        elif tag in ("td", "th"):
+            return
+        if tag in ("table", "tr", "td", "th", "b", "strong"):
+            self._open_in_table(tag)
+        if tag in ("td", "th"):
             self._pieces.append(" ")
+        if tag in _BLOCKS:
+            self._pieces.append(
+                "\n- "
+                if tag == "li"
+                else "\n\n"
+                if tag in ("p", "table", "h1", "h2", "h3")
+                else ""
+                if tag in _ROW_GROUPS
+                else "\n"
+            )
         elif tag == "img":
             self._say(attributes.get("alt", ""))
         elif tag == "a":
@@ -144,13 +186,64 @@ class _Scanner:
             if not self._n_unseen:
                 self._unseen = ""
         elif tag in _BLOCKS:
-            self._pieces.append("\n")
+            if tag in ("tr", "table") and self._tables:
+                self._end_row(self._tables[-1] if tag == "tr" else self._tables.pop())
+            self._pieces.append("" if tag in _ROW_GROUPS or tag == "tr" else "\n")
         elif tag == "a" and self._link:
             (address, place), self._link = self._link, None
             said = "".join(self._pieces[place:]).strip()
             address = address.removeprefix("mailto:")
             if address and said and not address.startswith(("#", "javascript:", "data:")) and said not in address:
                 self._pieces.append(f" ({address})")
+
+    # ── Tables ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _open_in_table(self, tag: str) -> None:
+        """Note where a table, a row, a cell or its heading begins."""
+        if tag == "table":
+            if self._tables and self._tables[-1].row is not None:
+                self._tables[-1].row.is_layout = True
+            self._tables.append(_Table())
+            return
+        if not self._tables:
+            return
+        table = self._tables[-1]
+        if tag == "tr":
+            self._end_row(table)
+        elif tag in ("td", "th"):
+            table.row = table.row or _Row(len(self._pieces))
+            table.row.cells.append(len(self._pieces))
+            table.row.is_heading.append(tag == "th")
+        elif table.row is not None and not "".join(self._pieces[table.row.cells[-1] :]).strip():
+            table.row.is_heading[-1] = True
+
+    def _end_row(self, table: _Table) -> None:
+        """Write the row that is being read as a line of its cells, if it is one of short cells."""
+        row, table.row = table.row, None
+        if row is None or row.is_layout:
+            return
+        ends = [*row.cells[1:], len(self._pieces)]
+        cells = [" ".join("".join(self._pieces[start:end]).split()) for start, end in zip(row.cells, ends, strict=True)]
+        told = _row_text(cells, row.is_heading, table)
+        table.n_rows += 1
+        if told:
+            self._pieces[row.start :] = [told]
+            self._link = None
+
+
+def _row_text(cells: Sequence[str], is_heading: Sequence[bool], table: _Table) -> str:
+    """Write a row: its cells apart by ` | `, or each label with its value; empty where it only lays a text out."""
+    if sum(map(bool, cells)) < _LEAST_CELLS or max(map(len, cells)) > _MOST_CELL_CHARACTERS:
+        return ""
+    if all(is_heading) and not table.n_rows:
+        table.is_headed = True
+    labels, values = cells[0::2], cells[1::2]
+    is_alternating = len(cells) % 2 == 0 and all(is_heading[0::2]) and not any(is_heading[1::2])
+    if table.is_headed or not (is_alternating or len(cells) == _LEAST_CELLS):
+        return " | ".join(cells)
+    if max(map(len, labels)) > _MOST_LABEL_CHARACTERS:
+        return ""
+    return "\n".join(f"{label.rstrip(':')}: {value}" for label, value in zip(labels, values, strict=True) if value)
 
 
 def looks_like_html(text: str) -> bool:

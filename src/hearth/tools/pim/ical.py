@@ -13,13 +13,13 @@ import hashlib
 import itertools
 import json
 import math
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar, cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from hearth import patterns as re
 from hearth.errors import ToolError, Unreadable
 from hearth.formats.content_lines import Component, Line, new_component, new_line, parse
 from hearth.formats.tool_signature import parse_duration
@@ -500,7 +500,7 @@ class Occurrence:
 
 
 def expanded(data: bytes, kind: str, start: dt.datetime, end: dt.datetime | None) -> Iterator[Occurrence]:
-    """Expand the one series of a file, whose components have numbers; `occurrences` decides in which process.
+    """Expand the one series of a file, whose components have numbers; `series.occurrences` decides in which process.
 
     Raises:
         ValueError: The series cannot be expanded.

@@ -55,7 +55,7 @@ def write_newcomer_home(who: str, home: Path) -> dt.datetime:
 
 
 def write_home(content: Entry, home: Path) -> dt.datetime:
-    """Write a home told in the form of `data/newcomer_home/*.json`; return the moment at which it is asked."""
+    """Write a home of the form of this folder's files; return the moment at which it is asked."""
     owner, zone = content["owner"], ZoneInfo(content["owner"]["time_zone"])
     _write(home / "hearth.toml", "[owner]\n" + "".join(f'{key} = "{value}"\n' for key, value in owner.items()))
     root = home / "owner"

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from importlib.resources import as_file, files
 
 from hearth.formats.run_record import Stopwatch
-from hearth.guard.capability.intent_grants import KnownTools
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth_bench.injection.hearth_worlds import OwnWorlds
+from hearth_bench.injection.intent_grants import WordedTools
 from hearth_bench.injection.replay import GuardName, replay_attack, replay_task
 from hearth_bench.measure.result_file import write_result
 from hearth_bench.suites.injection_suite import Outcome
@@ -32,7 +32,7 @@ def is_looked_at(id: str) -> bool:
     return hashlib.sha256(id.encode()).digest()[0] % 2 == 0
 
 
-def measure(worlds: OwnWorlds, known: KnownTools, guard: GuardName) -> dict[str, object]:
+def measure(worlds: OwnWorlds, known: WordedTools, guard: GuardName) -> dict[str, object]:
     """Replay all, and count the whole, the tasks that change something, and both halves."""
     benign = tuple(replay_task(worlds, known, task, guard, worlds.plan(task)) for task in worlds.tasks)
     attacks = tuple(replay_attack(worlds, known, pair, guard, worlds.plan(pair[0])) for pair in worlds.attacks)
@@ -65,7 +65,7 @@ def main() -> None:
     watch = Stopwatch()
     with as_file(files("hearth_bench") / "data" / FILE) as path:
         worlds = OwnWorlds(path)
-        known = KnownTools(worlds.tools, MiniLMEncoder.open())
+        known = WordedTools(worlds.tools, MiniLMEncoder.open())
         results: dict[str, object] = {"data_sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
         results |= {guard: measure(worlds, known, guard) for guard in _GUARDS}
     spent = watch.spent()

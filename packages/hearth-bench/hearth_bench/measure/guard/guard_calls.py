@@ -15,8 +15,7 @@ from typing import Annotated
 
 from hearth.config import OrderedRule, When
 from hearth.formats.tool_signature import FunctionTool, Sink, tool
-from hearth.guard.capability.intent_grants import KnownTools
-from hearth.guard.capability.warrant import Warrant
+from hearth.guard.capability.warrant import KnownTools, Warrant
 from hearth.guard.decision import Occasion
 from hearth.guard.flow.labels import Value, label_of, predict
 from hearth.guard.flow.provenance import Origin

@@ -12,13 +12,13 @@ import statistics
 import time
 from collections.abc import Mapping
 
-from hearth.guard.capability.intent_grants import KnownTools
 from hearth.guard.capability.record_extraction import Owner
-from hearth.guard.capability.warrant import Warrant
 from hearth.guard.flow.labels import Value, result_labels
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.registry import load_tools
 from hearth.types import OWNER, Plain, Request, ToolSpec
+from hearth_bench.injection.intent_grants import WordedTools
+from hearth_bench.injection.worded_warrant import WordedWarrant
 
 N_RUNS = 300
 _NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)
@@ -33,7 +33,7 @@ def warrant() -> dict[str, object]:
 
 def _measured(n_records: int) -> dict[str, object]:
     specs = {name: tool.spec for name, tool in load_tools(None).by_name.items()}
-    known = KnownTools(specs, MiniLMEncoder.open())
+    known = WordedTools(specs, MiniLMEncoder.open())
     steps = _steps(n_records)
     values = [
         (tool, {name: Value(value, OWNER) for name, value in arguments.items()}, _labelled(specs, tool, data))
@@ -42,7 +42,7 @@ def _measured(n_records: int) -> dict[str, object]:
     made_ms, call_us, slowest_us = [], [], []
     for _ in range(N_RUNS):
         started = time.perf_counter()
-        one = Warrant.of(Request(_REQUEST, _NOW), known, _OWNER)
+        one = WordedWarrant(Request(_REQUEST, _NOW), known, _OWNER)
         made_ms.append((time.perf_counter() - started) * 1e3)
         took = []
         for tool, arguments, result in values:

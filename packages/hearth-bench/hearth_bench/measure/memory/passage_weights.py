@@ -1,10 +1,10 @@
 """Fit what weighs passages: `python -m hearth_bench.measure.memory.passage_weights --data QA.jsonl`.
 
-Questions over the documents kept for tuning (none of which the reader was trained on) are asked of their own document,
-and of all these documents together. Each passage read is a row: its signs (`answer_reading.SIGNS`), and whether it
-answers: its words have half of SQuAD's F1 with a right answer and it stands in the right document; for yes or no, that
-it is of the right document. A logistic regression with a ridge gives the weights; the least chance is the one at which
-the share `MOST_REFUSED` of the answerable questions is refused.
+Questions over the documents kept for tuning and over the pieces of homes kept from training (none of which the reader
+ever learnt) are asked of their own document, and of all these documents together. Each passage read is a row: its signs
+(`answer_reading.SIGNS`), and whether it answers: its words have half of SQuAD's F1 with a right answer and it stands in
+the right document; for yes or no, that it is of the right document. A logistic regression with a ridge gives the
+weights; the least chance is the one at which the share `MOST_REFUSED` of the answerable questions is refused.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ from hearth.memory.inquiry.reading.answer_reading import READER_FILE, SIGNS, Ans
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.storage.database import Store
 from hearth_bench.measure.result_file import ROOT
+from hearth_bench.suites.reading.home_pieces import questions_of, read_pieces
 from hearth_bench.suites.reading.question_file import DocumentQuestion, drawn, is_for_tuning, read_questions
 from hearth_bench.suites.reading.reading_suite import document_store, own_candidates, record_of, span_f1
 
 WEIGHTS = ROOT / "src/hearth/data/passage_weights.json"
+HOMES = ROOT / "training/home_passages.jsonl"
 MOST_REFUSED = 0.2
 """Share of the answerable questions that are refused: at .05 nearly all that stands nowhere was answered too."""
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.3)
@@ -56,10 +58,12 @@ class Looked:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--homes", type=Path, default=HOMES, help="pieces of homes, with their questions")
     parser.add_argument("--questions", type=int, default=N_QUESTIONS)
     given = parser.parse_args()
     tuned = [one for one in read_questions(given.data) if is_for_tuning(one) and one.kind in KINDS]
-    questions = drawn(tuned, given.questions, SEED)
+    pieces = read_pieces(given.homes, held=True)
+    questions = drawn(tuned, given.questions, SEED) + [one for piece in pieces for one in questions_of(piece)]
     encoder, reader = MiniLMEncoder.open(), AnswerReader(cache_folder())
     own: list[Looked] = []
     whole: list[Looked] = []
@@ -76,7 +80,8 @@ def main() -> None:
         "retrieval": RETRIEVAL,
         "answers": {name: round(float(weight), 4) for name, weight in zip(SIGNS, weights, strict=True)},
         "least_chance": round(least, 4),
-        "fitted_on": f"{len(questions)} questions over documents kept for tuning, seed {SEED}",
+        "fitted_on": f"{len(questions)} questions over documents kept for tuning and {len(pieces)} pieces of homes, "
+        f"seed {SEED}",
         "refused_rightly_by_share_refused_wrongly": _rates(whole, [o for o in whole if o.kind == "abstain"], weights),
         "the_same_with_the_own_document_left_out": _rates(whole, list(map(_elsewhere, _answerable(whole))), weights),
         "reader": READER_FILE,

@@ -31,9 +31,10 @@ from numpy.typing import NDArray
 from hearth.agent import shipped_demonstrations
 from hearth.errors import HearthError, PlanError
 from hearth.formats.plan_validation import check_plan
+from hearth.language.discourse.coreference import read_after, with_records
+from hearth.language.reading import Utterance
 from hearth.planning.arguments.schema_filler import Filler
 from hearth.planning.deferral.cascade import Cascade
-from hearth.planning.dialogue.references.coreference import read_after, with_records
 from hearth.planning.ranking.ranker import Student
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.protocols import Encoder
@@ -135,8 +136,8 @@ class OwnerRun:
             return sample.request
         results = self.outcome_of(before).results
         last = Episode(before.id, before.request, before.plan, None, None, results, Answer("", "done"))
-        context = self.world.known(sample.request.now)
-        read = read_after(sample.request.text, [last], sample.request.now, context, self.world.specs)
+        said = Utterance.of(sample.request, self.world.known(sample.request.now))
+        read = read_after(said, [last], self.world.specs)
         return replace(sample.request, text=read.text, records=read.records)
 
     def judge(self, sample: Sample, answer: Plan | Refusal, ms: float | None = None) -> Judged:

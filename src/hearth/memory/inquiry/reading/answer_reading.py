@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -22,12 +21,14 @@ from typing import Any
 
 import numpy as np
 
+from hearth import patterns as re
 from hearth.language.text.tokens import listed
 from hearth.memory.inquiry.money import WHOLE, money_in, money_text
 from hearth.memory.inquiry.reading.answer_subjects import asks_who, is_pronoun, of_the_writer, who_told
 from hearth.memory.inquiry.reading.value_owners import NOBODY, People, is_without, lines_of_others, worded_for
 from hearth.memory.passages.passage_cutting import SENTENCE, sentence_at, unwrapped
 from hearth.memory.passages.passage_store import Candidate, Passage
+from hearth.memory.passages.tables import tables_in
 from hearth.memory.search.terms import telling_words
 from hearth.memory.search.word_forms import key_of, keys_of
 from hearth.models.encoder.lora_encoder import Array
@@ -80,14 +81,22 @@ _TIMES = (
 )
 _IN = r"\s*(?:(?:on|in|at|by|until|till|since|from|for|of|after|to) )?"
 _PRICES = r"(?:did|does|do|is|are|was|were|will|would|should|can|have|has|money|rent|cost|deposit|interest|tax)\b"
+_NO_MEASURE = (
+    r"(?<![\d.,])\d+(?:[.,]\d+)*(?![\d.,]*\s?(?:lit\w+|l|kg|g|lbs?|oz|km|k?m|cm|mm|inch\w*|feet|ft|miles?|hours?|hrs?"
+    r"|min\w*|days?|weeks?|months?|years?|people|persons?|pieces?|kwh|watts?|degrees|ml)\b|[\d.,]*\s?[%°])"
+)
+"""A number of nothing that is measured: a price, if it is one."""
+_SHARE = r"\d\s?%|\bper ?cent\b|\b(?:half|halves|thirds?|quarters?|all|none)\b|\d/\d"
 _NEEDED = tuple(
     (re.compile(_IN + asks, re.IGNORECASE), re.compile(form, re.IGNORECASE))
     for asks, form in (
         (
             r"how much (?:did|does|do|is|are|was|were|will|money)\b|what.*\b(?:cost|price|total|amount|fee|salary)\b"
             r"|what (?:do|does|did) (?:i|we) (?:still )?owe\b",
-            rf"\A(?!.*(?:{_DAYS}))(?:.*(?<![A-Za-z\d])\d|.*\bfree\b)",
+            rf"\A(?!.*(?:{_DAYS}))(?:.*(?<![A-Za-z\d])(?!(?:19|20)\d\d(?!\d|[.,]\d)){_NO_MEASURE}|.*\bfree\b)",
         ),
+        (r"(?:what|which)\b(?=.*\brates?\b).*\b(?:interest|mortgage|loan|savings?|fixed|tax|vat)\b", _SHARE),
+        (r"(?:what|which) (?:share|percentage|per ?cent|proportion)\b", _SHARE),
         (r"how many\b", rf"\A(?!.*(?:{_DAYS}))(?:.*(?:{_NUMBERS}))"),
         (
             r"how (?:high|tall|far|deep|wide|heavy)\b",
@@ -179,6 +188,11 @@ _WHOLE_DATE = re.compile(
 _WHEN_HELD = re.compile(r"\b\w+day \d{1,2} [A-Z][a-z]+ \d{4}(?: (?:from|at) \d\d:\d\d)?(?: to \d\d:\d\d)?")
 """When an event is: no number of anything."""
 _WHOLE_RANGE = re.compile(r"[€£$]\s?\d[\d,.]*\d? ?(?:to|or|-|–) ?[€£$]?\s?\d[\d,]*(?:\.\d+)?")
+_WHOLE_NUMBER = re.compile(
+    r"(?<![\w.,/-])(?:\+\d{1,3}(?:[ -]?\(?\d{1,6}\)?){2,5}|0\d{2,4}(?:[ -]\d{2,6}){1,4}|\(?\d{3}\)?[ -]\d{3}[ -]\d{4})"
+    r"(?![\w/:-]|[.,]\d)"
+)
+"""A number of several groups, as telephones and accounts have."""
 _HOW_MUCH_OF = re.compile(
     rf"\s*how (?:much (?!{_PRICES})|many )(?P<of>[^\W\d_]+) (?:does|do|did|is|are|was|were|have|has|had|will"
     r"|would|should|goes?|can|must|to)\b",
@@ -209,15 +223,21 @@ _ON_A_MATTER = re.compile(
 )
 """Asks what somebody said on a matter, which the sentence that answers names."""
 _TIMED = frozenset({"event", "reminder"})
+_ENUMERATION = re.compile(r"(?:, (?:and )?[^,.;:!?\n|]{1,40}| and [^,.;:!?\n|]{1,40})+(?=[.;]?(?:\n|\Z))")
 _AT_HOURS = re.compile(r" (?:from|at) \d\d:\d\d(?: to \d\d:\d\d)?")
 _WHOLE_SAID = re.compile(
     r"\s*what\b.*\b(?:wear|worn|bring|pack)\b|\s*what\b.*\b(?:decided?|agreed?|say|said) (?:about|on)\b", re.IGNORECASE
 )
 """Asks for what a few words of a sentence hardly tell."""
 _OF_DUTY = re.compile(r"\b(?:due|have to|has to|need|needs|must|should|remind\w*)\b", re.IGNORECASE)
+_OF_ARRIVING = re.compile(
+    r"\b(?:must|should|have to|has to|need to|needs to|do|supposed to) (?:i|we|he|she|they)?\b ?(?:have to |need to )?"
+    r"(?:be (?:at|in|on|there|back|ready)|arrive|set off|leave)\b",
+    re.IGNORECASE,
+)
 _HAS_MONEY = re.compile(r"[€£$]\s?\d|\d\.\d\d(?![\d.])|\d\s?(?:€|£|kr|euros?|pounds?|dollars?|[A-Z]{3})(?!\w)")
-_LEAST_ROWS = 3
-"""A table's head and two rows: with fewer there is nothing to choose."""
+_LEAST_ROWS = 2
+"""With fewer rows there is nothing to choose."""
 _BILL = re.compile(r"how much\b.*\b(?:bill|invoice|statement|receipt|order)\b", re.IGNORECASE)
 _BILLED = frozenset({"bill", "invoi", "state", "recei", "order", "much", "total", "time", "last", "lates"})
 """Beginnings of words by which one's own bill is asked for, whatever it calls itself."""
@@ -226,7 +246,6 @@ _INSIDE = re.compile(r"[€£$]\0\d|\d(?:[.,:]\0|\0[.,:])\d|\w(?:[.@]\0|\0[.@])\
 _LINE = re.compile(r"[^\n]+")
 _STATEMENT = re.compile(r"(?:[^.;]|[.](?=\w)|(?<=incl)[.])+")
 _ALTOGETHER = re.compile(r"\b(?:all in|altogether|in total|in all|all told|total)\b", re.IGNORECASE)
-_CELL = re.compile(r"[^|\n]+")
 _LINE_WORD = re.compile(r"[^\s|:–-][^\s|:]*")
 _MOST_LABELLED = 8
 """Most words of a line that only names its value."""
@@ -393,6 +412,8 @@ def _owned(question: str, passage: Passage, people: People) -> float:
     asked, held = keys_of(question), keys_of(passage.read)
     if passage.kind == "event" and asks_deed(question) and not asked - people.known <= held | ON_A_CARD:
         return LACKING
+    if passage.kind == "event" and _OF_ARRIVING.search(question):
+        return LACKING  # it says when it begins, and not when one is to be there
     deed = telling_words(passage.title)[:1]
     is_when = passage.kind == "reminder" and _WHEN.match(question) is not None and _OF_DUTY.search(question) is None
     return LACKING if is_when and deed and key_of(deed[0]) not in asked else 1.0
@@ -484,6 +505,8 @@ def _told_whole(question: str, passage: Passage, start: int, end: int) -> tuple[
             cut = text.find("\n", start) if passage.kind == "note" else -1  # each line of a note is a matter of its own
             last = min(found.end(), cut) if cut > 0 else found.end()
             return max(found.start() + blanks, len(text) - len(passage.text)), last
+    if asks_deed(question) and "," in text[start:end] and (rest := _ENUMERATION.match(text, end)) is not None:
+        return start, rest.end()  # "microscope, mittens" of "microscope, mittens, a xylophone"
     if passage.kind in _TIMED and re.match(r"\s*when\b", question, re.IGNORECASE):
         hours = _AT_HOURS.match(text, end)
         return start, hours.end() if hours else end
@@ -552,7 +575,8 @@ class _Fitting:
             return None
         if not self._is_in_place(start, end) or not self._is_of_kind(words, start, end):
             return None
-        start, end = _widened(_WHOLE_RANGE, self.text, *_widened(_WHOLE_DATE, self.text, start, end))
+        for whole in (_WHOLE_DATE, _WHOLE_RANGE, _WHOLE_NUMBER):
+            start, end = _widened(whole, self.text, start, end)
         if self.needed is not None and not (self.needed.search(words) and self.needed.search(self.text[start:end])):
             return None
         return start, end
@@ -666,27 +690,22 @@ def _labelled(question: str, passage: Passage) -> tuple[str, int] | None:
 def _celled(question: str, passage: Passage) -> tuple[str, int] | None:
     """Find the cell of a table that a question names by its row and by the head of its column, and its place; None
     where other words are asked, or several rows or columns are meant."""
+    if _OF_A_VALUE.match(question) is None and not asks_who(question):
+        return None
     asked = keys_of(question)
-    rows = [
-        list(_CELL.finditer(passage.read, *found.span()))
-        for found in _LINE.finditer(passage.read)
-        if "|" in found.group()
-    ]
-    rows = [row for row in rows if any(keys_of(cell.group()) for cell in row)]
-    if len(rows) < _LEAST_ROWS or _OF_A_VALUE.match(question) is None:
-        return None
-    columns = [k for k, cell in enumerate(rows[0]) if asked & keys_of(cell.group())]
-    if len(columns) != 1:
-        return None
-    (column,) = columns
-    of_row = asked - keys_of(rows[0][column].group())
-    meant = [
-        row for row in rows[1:] if len(row) > column and of_row and of_row <= keys_of(" ".join(c.group() for c in row))
-    ]
-    if len(meant) != 1:
-        return None
-    cell = meant[0][column]
-    return (cell.group().strip(), cell.start()) if cell.group().strip() else None
+    for table in tables_in(passage.read):
+        heads = [keys_of(cell.text) for cell in table.head]
+        # A column is called by all words of its head, and of two by the more: "watch officer" of a week.
+        columns = [k for k, head in enumerate(heads) if head and head <= asked]
+        longest = max((len(heads[k]) for k in columns), default=0)
+        columns = [k for k in columns if len(heads[k]) == longest] or [
+            k for k, head in enumerate(heads) if asked & head
+        ]
+        of_row = asked.difference(*heads) if len(columns) == 1 else set()
+        meant = [row for row in table.rows if of_row and of_row <= keys_of(" ".join(cell.text for cell in row))]
+        if len(table.rows) >= _LEAST_ROWS and len(meant) == 1 and meant[0][columns[0]].text:
+            return meant[0][columns[0]].text, meant[0][columns[0]].start
+    return None
 
 
 def _opened(asked: set[str], passage: Passage, behind: int, needed: re.Pattern[str] | None) -> tuple[str, int] | None:
@@ -709,10 +728,10 @@ def _opened(asked: set[str], passage: Passage, behind: int, needed: re.Pattern[s
 
 
 def _widened(whole: re.Pattern[str], text: str, start: int, end: int) -> tuple[int, int]:
-    """Widen a span that lies in a date or range to all of it: "Thursday" in "Thursday 17 September 2026"."""
+    """Widen a span that ends in a date, range or number to all of it: "Thursday" in "Thursday 17 September 2026"."""
     for found in whole.finditer(text):
-        if found.start() <= start and end <= found.end():
-            return found.span()
+        if found.start() < end <= found.end():
+            return min(start, found.start()), found.end()
     return start, end
 
 
@@ -761,7 +780,7 @@ def _rows_meant(question: str, text: str) -> list[tuple[int, int]] | None:
     """Return where the rows of a table lie that hold most words of the question; None where a text has no table, or no
     row holds more of them than another."""
     lines = [found for found in _LINE.finditer(text) if "|" in found.group()]
-    if len(lines) < _LEAST_ROWS:
+    if len(lines) <= _LEAST_ROWS:
         return None
     asked = keys_of(question)
     n_held = [len(asked & keys_of(found.group())) for found in lines[1:]]
@@ -845,11 +864,18 @@ def _lines_passed_over(question: str, passage: Passage, needed: re.Pattern[str] 
     lines = [
         found for found in _LABELLED_LINE.finditer(text, behind) if needed is None or needed.search(found["value"])
     ]
-    n_held = [len(asked & keys_of(found.group())) for found in lines]
+    # "Check-out" and "check-in" differ by a word that tells nothing elsewhere.
+    n_held = [len(asked & keys_of(found.group())) + _is_said(found["label"], question) for found in lines]
     most = max(n_held, default=0)
     if not most and needed is _HAS_MONEY and any(WHOLE.search(found["label"]) for found in lines):
         n_held, most = [int(WHOLE.search(found["label"]) is not None) for found in lines], 1
     return [found.span() for found, n in zip(lines, n_held, strict=True) if n < most]
+
+
+def _is_said(label: str, question: str) -> bool:
+    """Return whether a question says a label of several words as it stands."""
+    words, said = (" ".join(re.findall(r"[^\W_]+", text.casefold())) for text in (label, question))
+    return " " in words and f" {words} " in f" {said} "
 
 
 def _asks_beyond_card(question: str, text: str) -> bool:

@@ -9,10 +9,10 @@ Not covered: two people of one first name, values that a line has of several peo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hearth import patterns as re
 from hearth.memory.passages.passage_store import Passage
 from hearth.memory.search.terms import STOP_WORDS
 from hearth.memory.search.word_forms import in_single_words, key_of, keys_of

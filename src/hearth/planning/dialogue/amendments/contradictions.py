@@ -12,16 +12,16 @@ texts that end at a comma. Not covered: which thing is meant where both fit; pla
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
+from hearth import patterns as re
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan, only_reads
+from hearth.language.reading import Utterance
 from hearth.language.temporal.time_words import add_months
 from hearth.language.text.tokens import ONES, Slot, listed
-from hearth.language.values.slots import find_slots
-from hearth.types import Argument, Context, Plan, Ref, Refusal, Request, Step, ToolSpec
+from hearth.types import Argument, Plan, Ref, Refusal, Request, Step, ToolSpec
 
 Tools = Mapping[str, ToolSpec]
 _CANNOT = "I can't do that yet."
@@ -31,20 +31,19 @@ _CANNOT = "I can't do that yet."
 class _Said:
     """The words that plans are held against, and what is needed to read them."""
 
-    request: Request
-    context: Context
+    utterance: Utterance
     tools: Tools
 
     @property
     def text(self) -> str:
-        return self.request.text
+        return self.utterance.text
 
-    def times(self, text: str) -> list[Slot]:
-        return [slot for slot in find_slots(text, self.request.now, self.context) if slot.kind == "time"]
+    def times(self, text: str) -> tuple[Slot, ...]:
+        return self.utterance.saying(text).times
 
     def is_person(self, words: str) -> bool:
         low = words.strip().lower()
-        known = (entity for entity in self.context.entities if entity.kind == "person")
+        known = (entity for entity in self.utterance.context.entities if entity.kind == "person")
         return any(low == name.lower() for entity in known for name in (entity.name, *entity.aliases))
 
 
@@ -88,12 +87,12 @@ def refused_deed(request: Request, found: Plan | Refusal, tools: Tools, planner:
     return Refusal("out_of_scope", _CANNOT, planner=planner)
 
 
-def without_contradictions(found: Plan | Refusal, request: Request, context: Context, tools: Tools) -> Plan | Refusal:
+def without_contradictions(found: Plan | Refusal, utterance: Utterance, tools: Tools) -> Plan | Refusal:
     """Return the plan with what its request's words settle put right, or the refusal of what it would do instead.
 
     A question for what a plan lacks is held against the words, too.
     """
-    said = _Said(request, context, tools)
+    said = _Said(utterance, tools)
     if isinstance(found, Refusal):
         asks_of = {one.partition(".")[0] for one in found.missing}
         reason = _alarm_of_a_house(asks_of, said)
@@ -135,6 +134,28 @@ _GOES_ON = re.compile(
     re.IGNORECASE,
 )
 """An order that goes with the question, or something told in its form: "did I tell you that I'm allergic to nuts"."""
+
+
+_STATE = "device_state"
+_ASKS_STATE = re.compile(
+    r"\s*(?:(?:hey|hi|so|um|wait)\b,?\s+)*(?:did|have|has|is|are|was|were)\s+(?:i|we|he|she|they|someone|somebody|anyone|"
+    r"anybody|the|my|our|all)\b[^.;!?]*[?.!\s]*",
+    re.IGNORECASE,
+)
+
+
+def with_state_asked(plan: Plan, request: Request, tools: Mapping[str, ToolSpec]) -> Plan:
+    """Return the plan that looks at the device which a question is about; the same where nothing such is asked."""
+    if len(plan.steps) != 1 or _STATE not in tools or _ASKS_STATE.fullmatch(request.text) is None:
+        return plan
+    step = plan.steps[0]
+    device = step.arguments.get(_DEVICE)
+    if tools[step.tool].effect == "none" or not isinstance(device, str):
+        return plan
+    try:
+        return check_plan(replace(plan, steps=(replace(step, tool=_STATE, arguments={_DEVICE: device}),)), tools)
+    except PlanError:
+        return plan
 
 
 # ── What is refused ───────────────────────────────────────────────────────────────────────────────────────
@@ -348,13 +369,13 @@ def _counted_back(plan: Plan, said: _Said) -> Plan:
     number = (match["n"] or "a").lower()
     n = int(number) if number.isdecimal() else 1 if number in ("a", "an") else ONES[number]
     moment, unit = dt.datetime.fromisoformat(at), match["unit"].lower()
-    zone = said.request.now.tzinfo or moment.tzinfo  # the hour stays the hour when the clocks change
+    zone = said.utterance.now.tzinfo or moment.tzinfo  # the hour stays the hour when the clocks change
     if unit == "month":
         day = add_months(moment.date(), -n)
         earlier = dt.datetime.combine(day, moment.time(), zone)
     else:
         earlier = (moment - n * _LENGTHS[unit]).replace(tzinfo=zone)
-    if earlier <= said.request.now:
+    if earlier <= said.utterance.now:
         return plan
     return _with_steps(plan, [replace(step, arguments={**step.arguments, "at": earlier.isoformat()})])
 
@@ -382,7 +403,7 @@ def _as_change(plan: Plan, said: _Said) -> Plan:
         amount, way = _BY_AMOUNT.search(clause), _direction(clause)
         if amount is None or not way or re.search(r"\bto\s+\d", clause):
             continue
-        numbers = [slot.views.get("number") for slot in find_slots(amount[0], said.request.now, said.context)]
+        numbers = [slot.views.get("number") for slot in said.utterance.saying(amount[0]).slots]
         if step.arguments.get(level) not in numbers:
             continue
         arguments = {**step.arguments, _CHANGE: way}
@@ -442,7 +463,7 @@ def _of_said_date(plan: Plan, said: _Said) -> Plan:
     if _ASKS_DAY.fullmatch(text.strip()) is None or not _DAY_WORD.search(text) or _HOURS.search(text):
         return plan
     days = [slot for slot in said.times(text) if "date" in slot.views and _is_one_day(slot)]
-    if len(days) != 1 or days[0].views["date"] == said.request.now.date().isoformat():
+    if len(days) != 1 or days[0].views["date"] == said.utterance.now.date().isoformat():
         return plan
     return _with_steps(
         plan, [replace(plan.steps[0], tool="time_until", arguments={"date": str(days[0].views["date"])})]

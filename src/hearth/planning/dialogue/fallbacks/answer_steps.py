@@ -17,18 +17,13 @@ from dataclasses import replace
 
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan
+from hearth.language.acts.questions import VALUES
 from hearth.types import Context, Plan, Ref, Refusal, Request, Step, ToolSpec
 
 FIND = "find_answer"
 _CONTACT, _MAIL = "find_contact", "draft_mail"
 _TOLD = frozenset({_MAIL, "draft_reply", "draft_forward"})
 """Tools whose `text` may be an answer."""
-VALUES = (
-    r"address|addresses|phone number|number|code|passcode|password|pin|combination|wifi|date|day|time|opening hours"
-    r"|hours|price|prices|cost|amount|total|bill|fee|rent|sum|name|size|birthday|e-?mail address|account number|iban"
-    r"|reference|reference number|ref|order number|booking number|flight number|serial number|room number|deadline"
-    r"|due date|dose|recipe|registration|reg|combo|tracking number|tracking no|policy number|balance|excess"
-)
 _VALUE = re.compile(
     rf"(?:the|my|our|[\w-]+['’]s) (?:[\w'’-]+ ){{0,3}}?(?:{VALUES})"
     r"(?: (?:of|for|from|in|at|on|to) (?:[\w'’&-]+ ?){1,6})?",

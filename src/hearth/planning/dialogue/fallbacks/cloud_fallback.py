@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan
-from hearth.memory.answers.questions import asked_of
+from hearth.language.acts.questions import asked_of
 from hearth.types import Plan, Refusal, Request, Step, ToolSpec
 
 ASK_CLOUD = "ask_cloud"

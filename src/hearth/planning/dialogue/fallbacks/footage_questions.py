@@ -12,14 +12,15 @@ recall's.
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from hearth import patterns as re
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan
-from hearth.language.values.slots import Slot, find_slots
-from hearth.types import Argument, Context, Plan, Ref, Refusal, Request, Step, ToolSpec
+from hearth.language.reading import Utterance
+from hearth.language.text.tokens import Slot
+from hearth.types import Argument, Plan, Ref, Refusal, Step, ToolSpec
 
 NAME = "footage"
 _COUNT, _CHECK, _ADD_UP = "count_people", "check_activity", "measure_presence"
@@ -102,7 +103,7 @@ class _Asked:
 
 
 def asked_of_footage(
-    request: Request, found: Plan | Refusal, rooms: Sequence[str], context: Context, tools: Mapping[str, ToolSpec]
+    request: Utterance, found: Plan | Refusal, rooms: Sequence[str], tools: Mapping[str, ToolSpec]
 ) -> Plan | None:
     """Plan a question about a filmed room by its form; end a plan about any other video by it.
 
@@ -118,7 +119,7 @@ def asked_of_footage(
     mistaken = _MISTAKEN | {_LISTEN} if _activity(request.text, "") else _MISTAKEN
     if isinstance(found, Plan) and not all(step.tool in mistaken for step in found.steps):
         return None
-    slots = find_slots(request.text, request.now, context)
+    slots = request.slots
     room = next((one for one in rooms if one and _names(request.text, one)), "")
     video = _video(request.text, room, slots, request.now)
     if room and video is not None:

@@ -13,43 +13,35 @@ Not covered: questions for advice or about the world ("how do I boil an egg", "w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
+from hearth import patterns as re
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan, only_reads
+from hearth.language.acts.questions import asked_of, asks_what, asks_who_is, gives_order, is_of_anyone, spaced
+from hearth.language.reading import Utterance
 from hearth.language.text.thesaurus import POLITE, QUESTIONS
 from hearth.language.text.tokens import NUMBER_WORDS, listed
-from hearth.language.values.slots import find_slots
-from hearth.memory.answers.questions import asked_of, believed_then, declares, gives_order, said_by
 from hearth.memory.facts.fact_rules import KIN_WORDS
-from hearth.memory.inquiry.date_answers import DateAsked, asked_of_dates
+from hearth.memory.inquiry.date_answers import DateAsked, asked_of_dates, happens
 from hearth.memory.inquiry.reading.answer_reading import ON_A_CARD, asks_deed, asks_hours
 from hearth.memory.inquiry.reading.answer_subjects import asks_who
 from hearth.memory.inquiry.record_answers import Asked, asked_of_records
 from hearth.memory.inquiry.summaries import asked_for_summary
 from hearth.memory.inquiry.two_questions import two_questions
 from hearth.memory.search.word_forms import key_of, keys_of
-from hearth.planning.dialogue.fallbacks.answer_steps import FIND, VALUES, with_answer
-from hearth.types import Context, Plan, Refusal, Request, Step, StepResult, ToolSpec
+from hearth.planning.dialogue.fallbacks.answer_steps import FIND, with_answer
+from hearth.types import Plan, Refusal, Step, StepResult, ToolSpec
 
 SEARCH, REMEMBER, STATE = "search_memory", "remember", "device_state"
 NAME = "memory"
-_ASKED_OF_ANYONE = re.compile(
-    r"\s*(?:(?:how|where|what|which \w+|who|when|why) )?(?:can|could|should|would|will|shall|might|may|must)\b"
-    r"|\s*(?:how|why) (?:do|does|did)? ?(?:i|we|you|one)\b(?! (?:like|take|prefer|drink|eat|want|usually|get to|pay)\b)"
-    r"|.*\b(?:you|your|tomorrow|tonight|right now|online|on the web)\b",
-    re.IGNORECASE,
-)
 _ABOUT_OWNER = re.compile(
     rf"\b(?:i|i'm|i've|my|mine|me|we|we've|our|ours|us)\b|\b(?:{KIN_WORDS})(?:'s|’s)?\b"
     r"|\bthe (?:[\w-]+ ){0,3}(?:code|password|passcode|pin|combination|wifi|wi-fi|keys?|alarm|fuse box|router|bill|rent"
     r"|invoice|premium|deposit|mot|boiler|tyres?|meter|stopcock|landlord|bins?)\b",
     re.IGNORECASE,
 )
-_WHO = re.compile(r"\s*[Ww]ho(?:'s|’s| is) [A-Z][\w'’-]*(?: [A-Z][\w'’-]*){0,2}[\s?.!]*")
-"""Matches a question about a person's name alone; only people the owner spoke of are known, nobody else."""
 _CONTACTS = frozenset({"find_contact", "list_contacts"})
 _OF_DEVICES = frozenset({STATE, "list_devices"})
 _MINE = re.compile(r"(?:my|our)\s", re.IGNORECASE)
@@ -72,7 +64,7 @@ class Grounds:
 
 
 def asked_of_memory(
-    request: Request, found: Plan | Refusal, context: Context, tools: Mapping[str, ToolSpec], grounds: Grounds
+    request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec], grounds: Grounds
 ) -> Plan | None:
     """Plan to ask the owner's things; None when the request is no question about them, or what was found stands.
 
@@ -84,16 +76,16 @@ def asked_of_memory(
     """
     if SEARCH not in tools:
         return None
-    told = {_spaced(name) for name in grounds.told_of if name.strip()}
-    if (by := said_by(request.text)) is not None and _spaced(by.name) in told:
+    told = {spaced(name) for name in grounds.told_of if name.strip()}
+    if (by := request.said_by) is not None and spaced(by.name) in told:
         return _with_what_was_said(request, found, is_in_chat=by.is_in_chat, tools=tools)
-    if (plan := with_answer(request, found, context, tools)) is not None:
+    if (plan := with_answer(request, found, request.context, tools)) is not None:
         return plan
     if _is_worked_out(request.text, found, tools):
         return _found_by(request, tools)
-    names = {_spaced(name) for e in context.entities if e.kind == "person" for name in (e.name, *e.aliases)}
+    names = {spaced(name) for e in request.context.entities if e.kind == "person" for name in (e.name, *e.aliases)}
     if isinstance(found, Plan):
-        if [step.tool for step in found.steps] == [REMEMBER] and asked_of(request.text).is_question:
+        if [step.tool for step in found.steps] == [REMEMBER] and request.asked.is_question:
             return _found_by(request, tools)
         if _is_of_a_thing(request, found) or _is_no_sum(request, found) or _is_of_another_time(request, found):
             return _found_by(request, tools)
@@ -119,7 +111,7 @@ _OF_CLOCKS = frozenset(
 """Words of questions that the clock answers."""
 
 
-def _is_of_a_thing(request: Request, plan: Plan) -> bool:
+def _is_of_a_thing(request: Utterance, plan: Plan) -> bool:
     """Return whether the clock would answer what is asked of a thing: "what time does the boiler man come"."""
     if plan.unserved or [step.tool for step in plan.steps] != ["current_time"]:
         return False
@@ -133,7 +125,7 @@ def _is_of_a_thing(request: Request, plan: Plan) -> bool:
     is_asked = asked_of(text).is_question or re.search(r"\btime\b", text, re.IGNORECASE)
     if not is_asked or re.search(r"\bcurrent", text, re.IGNORECASE):
         return False
-    for slot in reversed(find_slots(text, request.now, Context())):
+    for slot in reversed(request.saying(text).slots):
         if slot.kind in ("time", "duration"):
             text = text[: slot.start] + text[slot.end :]
     return any(word not in _OF_CLOCKS | QUESTIONS | POLITE and len(word) > 2 for word in _WORD.findall(text.casefold()))
@@ -142,68 +134,23 @@ def _is_of_a_thing(request: Request, plan: Plan) -> bool:
 _ANOTHER_TIME = re.compile(r"\bagain\b|\bthe\s+(?:first|last)\b", re.IGNORECASE)
 
 
-def _is_of_another_time(request: Request, plan: Plan) -> bool:
+def _is_of_another_time(request: Utterance, plan: Plan) -> bool:
     """Return whether the next event would answer what is asked of a later one: "when does choir start again"."""
     if plan.unserved or [step.tool for step in plan.steps] != ["next_event"]:
         return False
-    if any(id.startswith("owner:") for id in plan.rests_on[:1]) or not asked_of(request.text).is_question:
+    if any(id.startswith("owner:") for id in plan.rests_on[:1]) or not request.asked.is_question:
         return False
     if _ANOTHER_TIME.search(request.text) is not None:
         return True
-    slots = (slot for slot in find_slots(request.text, request.now, Context()) if slot.kind == "time")
-    return any(slot.cue in ("after", "since") for slot in slots)
+    return any(slot.cue in ("after", "since") for slot in request.times)
 
 
-def _is_no_sum(request: Request, plan: Plan) -> bool:
+def _is_no_sum(request: Utterance, plan: Plan) -> bool:
     """Return whether a question without any number would be worked out: "how much is the excess on the insurance"."""
     if plan.unserved or [step.tool for step in plan.steps] != ["calculate"]:
         return False
     text = request.text.casefold()
     return not any(c.isdigit() for c in text) and NUMBER_WORDS.isdisjoint(_WORD.findall(text))
-
-
-_VALUE_OF = re.compile(
-    rf"\s*(?:the |my |our )?(?:[\w'’-]+ ){{0,2}}?(?:{VALUES}) (?:of|for|from|to|in|at|on) .+", re.IGNORECASE
-)
-
-
-_VALUE_NAMED = re.compile(rf"\s*(?:[\w'’-]+ ){{0,4}}?(?:{VALUES})(?: [\w'’-]+){{0,2}}", re.IGNORECASE)
-_TOPIC_FIRST = re.compile(
-    r"\s*(?P<topic>[^,;:?–]{3,50}?)\s*[,;:–]\s*(?P<asks>(?:what|how|when|where|who|which)\b.+)", re.IGNORECASE
-)
-"""Says what a question is about before it: "flight home, what time does it leave"."""
-_MATTER_OF = re.compile(r"(?:[\w'’-]+ ){1,3}(?:of|for) (?:the|my|our|[\w-]+['’]s) (?:[\w'’-]+ ?){1,4}", re.IGNORECASE)
-_MATTER_NAMED = re.compile(r"(?:[\w'’-]+ ){1,7}[\w'’-]+ ?\?+")
-_DETERMINED = re.compile(r"\s*(?:the|my|our|[\w-]+['’]s)\s", re.IGNORECASE)
-
-
-def asks_for_value(text: str) -> bool:
-    """Return whether a request only names a value: "code for the back gate", "key safe code?"."""
-    words = text.rstrip(" ?.!")
-    is_named = _VALUE_NAMED.fullmatch(words) is not None and " " in words.strip() and not gives_order(words)
-    return _VALUE_OF.fullmatch(words) is not None or (is_named and not asked_of(words).is_question)
-
-
-def names_matter(text: str) -> bool:
-    """Return whether a request only names a matter and asks: "dad's allowance?", "colour of the hall"."""
-    words = text.strip()
-    if _TOPIC_FIRST.fullmatch(words) is not None and not (asked_of(words).is_question or gives_order(words)):
-        return True
-    is_named = _MATTER_NAMED.fullmatch(words) if words.endswith("?") else _MATTER_OF.fullmatch(words)
-    return is_named is not None and not asked_of(words).is_question and not gives_order(words)
-
-
-def question_of(text: str) -> str:
-    """Return a request as a question of the owner's things: "wifi password at home" asks what it is."""
-    asked = asked_of(text)
-    words = asked.text.rstrip(" ?.!")
-    if (said := _DID_SAY.fullmatch(words)) is not None:
-        return f"{said['asks']} did {said['who']} say {said['rest']}"
-    if not asked.is_question and (found := _TOPIC_FIRST.fullmatch(words)) is not None:
-        return f"{found['asks']} {found['topic']}"
-    if asked.is_question or not (asks_for_value(words) or names_matter(text)):
-        return words
-    return f"what is {words}" if _DETERMINED.match(words) else f"what is the {words}"
 
 
 def _is_left_open(refusal: Refusal) -> bool:
@@ -217,51 +164,29 @@ def is_misplaced(refusal: Refusal) -> bool:
 
 
 def _asked_plainly(
-    request: Request, found: Plan | Refusal, known: Set[str], tools: Mapping[str, ToolSpec], grounds: Grounds
+    request: Utterance, found: Plan | Refusal, known: Set[str], tools: Mapping[str, ToolSpec], grounds: Grounds
 ) -> Plan | None:
     """Plan a question about what was measured, about a person, or about the owner's things; None for any other."""
-    asked, names_own = asked_of(request.text), grounds.names_own
+    asked, names_own = request.asked, grounds.names_own
     if (measured := _measured(asked.text, request, found, tools)) is not None:
         return measured
-    if _WHO.fullmatch(asked.text) or believed_then(request.text) is not None:
+    if asks_who_is(asked.text) or request.believed_then is not None:
         return _checked(Step(SEARCH, {"query": asked.text.rstrip(" ?.!")}, text=request.text), tools)
-    if names_own and (asks_for_value(request.text) or names_matter(request.text)):
+    if names_own and (request.asks_for_value or request.names_matter):
         return _found_by(request, tools)
-    if not asked.is_question or (_is_of_anyone(asked.text, known) and not names_own):
+    if not asked.is_question or (is_of_anyone(asked.text, known) and not names_own):
         return None
     if grounds.is_worldly and not names_own:
         return None
-    said = _spaced(asked.text)
+    said = spaced(asked.text)
     # "Lucas passport" is Luca's, too.
     is_known = any(name in said or f"{name.rstrip()}s " in said for name in known)
     is_own = names_own or _ABOUT_OWNER.search(asked.text) or is_known
     return _found_by(request, tools) if is_own else None
 
 
-def _is_of_anyone(text: str, known: Set[str]) -> bool:
-    """Return whether a question asks what one may or should do, and not what somebody known can or will."""
-    found = _MODAL.match(text)
-    after = _spaced(text[found.end() :]) if found else ""
-    return _ASKED_OF_ANYONE.match(text) is not None and not any(after.startswith(name) for name in known)
-
-
-_MODAL = re.compile(
-    r"\s*(?:(?:how|where|what|which \w+|who|when|why) )?(?:can|could|should|would|will|may|might|must)\b", re.I
-)
-_LISTED = frozenset({"count", "column", "last", "first", "next", "until", "next birthday"})
+_LISTED = frozenset({"birthdays", "count", "column", "last", "first", "next", "until", "next birthday"})
 """Operations for which a tool's own list is an answer as good."""
-_ASKS_WHAT = re.compile(
-    r"\s*(?:(?:by |until |till |til |since |from |at )?(?:what|who|whom|whose|where|when|which|how)\b"
-    r"|(?:did|has|have|does) \w)",
-    re.IGNORECASE,
-)
-_DID_SAY = re.compile(
-    r"\s*(?:did|has|have|does) (?P<who>[^?]{2,40}?)"
-    r" (?:say|said|mention|mentioned|tell (?:me|us)|told (?:me|us)|write|written)"
-    r" (?P<asks>what (?:time|day|date)|what|when|where|who|how much|how many|how long|which \w+) (?P<rest>[^?]+)",
-    re.IGNORECASE,
-)
-"""Asks for what somebody said, as if it were whether: "did Gwen say what time it starts"."""
 
 
 def _is_worked_out(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> bool:
@@ -303,22 +228,23 @@ def _only_next(found: Plan) -> bool:
 
 def _has_lost(asked: Asked | DateAsked, found: Plan) -> bool:
     """Return whether a plan only counts days, and to another day than the one asked for, or where something else is to
-    be counted: "how long till my check" to any next event, "how many hours has Ana had since May" to May."""
+    be counted: "how long till my check" to any next event, "until the policy runs out" to an event of the policy, "how
+    many hours has Ana had since May" to May."""
     if "time_until" not in {step.tool for step in found.steps}:
         return False
     is_any = any(step.tool == "next_event" and not step.arguments for step in found.steps)
-    return asked.operation == "column" or (asked.operation == "until" and is_any)
+    return asked.operation == "column" or (asked.operation == "until" and (is_any or happens(asked.matter)))
 
 
-def _found_by(request: Request, tools: Mapping[str, ToolSpec]) -> Plan | None:
+def _found_by(request: Utterance, tools: Mapping[str, ToolSpec]) -> Plan | None:
     """Plan to ask everything the owner has; memory alone where nothing else is offered."""
-    words = request.text.rstrip(" ?.!") if asked_for_summary(request.text) else question_of(request.text)
+    words = request.text.rstrip(" ?.!") if asked_for_summary(request.text) else request.question
     step = Step(FIND, {"question": words}) if FIND in tools else Step(SEARCH, {"query": words})
     return _checked(replace(step, text=request.text), tools)
 
 
 def asked_elsewhere(
-    request: Request, plan: Plan, results: Sequence[StepResult], tools: Mapping[str, ToolSpec]
+    request: Utterance, plan: Plan, results: Sequence[StepResult], tools: Mapping[str, ToolSpec]
 ) -> Plan | None:
     """Continue a plan that looked one thing up by its words and found nothing: ask the question of everything.
 
@@ -328,7 +254,7 @@ def asked_elsewhere(
     """
     replaced = {step.replaces for step in plan.steps}
     left = [result for result in results if result.step not in replaced]
-    is_asked = _ASKS_WHAT.match(asked_of(request.text).text) or asks_for_value(request.text)
+    is_asked = asks_what(request.asked.text) or request.asks_for_value
     if FIND not in tools or len(left) != 1 or not is_asked:
         return None
     step = plan.steps[left[0].step]
@@ -342,7 +268,7 @@ def asked_elsewhere(
 
 
 def asked_beyond_card(
-    request: Request, plan: Plan, results: Sequence[StepResult], tools: Mapping[str, ToolSpec]
+    request: Utterance, plan: Plan, results: Sequence[StepResult], tools: Mapping[str, ToolSpec]
 ) -> Plan | None:
     """Continue a plan that looked somebody up, where the card lacks the value asked for, or more is asked than any card
     tells ("what would Maisie like for her birthday"): ask the question of everything.
@@ -352,8 +278,8 @@ def asked_beyond_card(
     if FIND not in tools or len(plan.steps) != 1 or plan.unserved or plan.steps[0].tool not in _CONTACTS:
         return None
     card = results[0].value if len(results) == 1 and results[0].status == "done" else None
-    asked = asked_of(request.text)
-    if not isinstance(card, Mapping) or not (asked.is_question or asks_for_value(request.text)):
+    asked = request.asked
+    if not isinstance(card, Mapping) or not (asked.is_question or request.asks_for_value):
         return None
     known = keys_of(" ".join(value for value in card.values() if isinstance(value, str)))
     if keys_of(asked.text) <= known | ON_A_CARD | QUESTIONS and not asks_deed(asked.text):
@@ -362,18 +288,26 @@ def asked_beyond_card(
 
 
 def asked_beyond_device(
-    request: Request, plan: Plan, results: Sequence[StepResult], tools: Mapping[str, ToolSpec]
+    request: Utterance, plan: Plan, results: Sequence[StepResult], tools: Mapping[str, ToolSpec]
 ) -> Plan | None:
     """Continue a plan that asked a device which is not there, where a question was asked: "is the school closed on
     Friday" asks no device, if something of the owner's answers it. That is for the caller to find out."""
     is_missed = len(results) == 1 and results[0].status == "failed"
     if FIND not in tools or len(plan.steps) != 1 or plan.steps[0].tool not in _OF_DEVICES or not is_missed:
         return None
-    return _asked_instead(request, plan, 0, tools) if asked_of(request.text).is_question else None
+    return _asked_instead(request, plan, 0, tools) if request.asked.is_question else None
+
+
+_ASKS_EVENTS = re.compile(
+    r"\b(?:what(?:['’]s| is| do| have| am)|events?|appointments?|meetings?|plans?|planned|calendar|diary|schedule"
+    r"|agenda|busy|free|any(?:thing|body|one)?|on)\b(?! the week| my )",
+    re.IGNORECASE,
+)
+"""Asks for what a calendar lists, whatever it is."""
 
 
 def asked_beyond_event(
-    request: Request, plan: Plan, results: Sequence[StepResult], tools: Mapping[str, ToolSpec]
+    request: Utterance, plan: Plan, results: Sequence[StepResult], tools: Mapping[str, ToolSpec]
 ) -> tuple[Plan, frozenset[str]] | None:
     """Continue a plan that found an event which says less than was asked: "when do the lessons start again" is not when
     the next lesson is, and "when are the library books due" not when the library's party is.
@@ -384,14 +318,18 @@ def asked_beyond_event(
     """
     replaced = {step.replaces for step in plan.steps}
     left = [result for result in results if result.step not in replaced]
-    if FIND not in tools or len(left) != 1 or plan.steps[left[0].step].tool != "next_event" or plan.unserved:
+    is_of_events = len(left) == 1 and plan.steps[left[0].step].tool in ("next_event", "find_events")
+    asked = request.asked
+    if FIND not in tools or not is_of_events or plan.unserved or left[0].status != "done" or not asked.is_question:
         return None
-    event = left[0].value
-    asked = asked_of(request.text)
-    if left[0].status != "done" or not isinstance(event, Mapping) or not asked.is_question:
+    value = left[0].value
+    events = [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, Mapping)]
+    if not events or (isinstance(value, list) and _ASKS_EVENTS.search(asked.text)):
         return None
-    held = keys_of(" ".join(value for value in event.values() if isinstance(value, str)))
+    held = keys_of(" ".join(said for event in events for said in event.values() if isinstance(said, str)))
     open_words = keys_of(asked.text) - held - _OF_WHEN
+    if isinstance(value, list) and keys_of(asked.text) & held:
+        return None  # what was listed is of the matter
     again = _asked_instead(request, plan, left[0].step, tools) if open_words else None
     return (again, frozenset(open_words)) if again is not None else None
 
@@ -411,19 +349,19 @@ _OF_WHEN = frozenset(
 """Keys of words that any event answers."""
 
 
-def lacks_field(request: Request, plan: Plan, results: Sequence[StepResult]) -> bool:
+def lacks_field(request: Utterance, plan: Plan, results: Sequence[StepResult]) -> bool:
     """Return whether a plan found a card without the value that is asked for by its name: "what's Yuki's address"."""
     card = results[0].value if len(results) == 1 and results[0].status == "done" else None
     if not isinstance(card, Mapping) or plan.steps[0].tool not in _CONTACTS:
         return False
-    words = asked_of(request.text).text.rstrip(" ?.!").casefold()
+    words = request.asked.text.rstrip(" ?.!").casefold()
     found = next((name for name, form in _FIELDS.items() if form.search(words)), None)
-    return found is not None and card.get(found) == ""
+    return found is not None and found in card and not card[found]
 
 
-def _asked_instead(request: Request, plan: Plan, replaced: int, tools: Mapping[str, ToolSpec]) -> Plan | None:
+def _asked_instead(request: Utterance, plan: Plan, replaced: int, tools: Mapping[str, ToolSpec]) -> Plan | None:
     """Return a plan with one step more, which asks everything in place of a step that did not answer."""
-    question = Step(FIND, {"question": question_of(request.text)}, text=request.text, replaces=replaced)
+    question = Step(FIND, {"question": request.question}, text=request.text, replaces=replaced)
     try:
         return check_plan(replace(plan, steps=(*plan.steps, question)), tools)
     except PlanError:
@@ -451,7 +389,7 @@ _OF = {"humidity": "humidity", "humid": "humidity", "damp": "humidity"}
 _NOT_HOME = frozenset({"city", "town", "country", "world", "north", "south", "sun", "sea", "oven", "fridge", "phone"})
 
 
-def _measured(text: str, request: Request, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
+def _measured(text: str, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
     """Plan the question what is, or was, measured in a room; None when it is not about a room at home."""
     match = _MEASURED.fullmatch(text)
     if not isinstance(found, Refusal) or match is None or match["room"].split()[-1].casefold() in _NOT_HOME:
@@ -465,7 +403,7 @@ def _measured(text: str, request: Request, found: Plan | Refusal, tools: Mapping
 
 
 def _with_what_was_said(
-    request: Request, found: Plan | Refusal, *, is_in_chat: bool, tools: Mapping[str, ToolSpec]
+    request: Utterance, found: Plan | Refusal, *, is_in_chat: bool, tools: Mapping[str, ToolSpec]
 ) -> Plan | None:
     """Plan the question "What did Tom write": search imported chats, beside the mail that a plan looks up."""
     step = Step(SEARCH, {"query": request.text.strip(" ?.!")}, text=request.text)
@@ -476,17 +414,12 @@ def _with_what_was_said(
     return _checked(step, tools) if is_in_chat else replace(found, steps=(*found.steps, step))
 
 
-def _spaced(text: str) -> str:
-    """Return the words in lower case, with a space around each."""
-    return f" {' '.join(_WORD.findall(text.casefold()))} "
-
-
 def _looks_up_nobody(plan: Plan, names: Set[str], told_of: Set[str]) -> bool:
     """Return whether a plan only looks in the contacts for a thing, or for somebody only memory knows."""
     if len(plan.steps) != 1 or plan.unserved or plan.steps[0].tool not in _CONTACTS:
         return False
     sought = next((value for value in plan.steps[0].arguments.values() if isinstance(value, str)), "")
-    words = _spaced(sought)
+    words = spaced(sought)
     if not sought or any(name in words or words in name for name in names):
         return False
     if _MINE.match(sought):
@@ -494,7 +427,7 @@ def _looks_up_nobody(plan: Plan, names: Set[str], told_of: Set[str]) -> bool:
     return words in told_of or words.strip() in _DEEDS
 
 
-def told_to_memory(request: Request, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
+def told_to_memory(request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
     """Plan to keep what the request states; None when it asks or orders, or what was found stands.
 
     A plan that only looks something up does not stand, as nothing was asked.
@@ -503,7 +436,7 @@ def told_to_memory(request: Request, found: Plan | Refusal, tools: Mapping[str, 
         stands = any(tools[step.tool].effect != "none" for step in found.steps if step.tool in tools)
     else:
         stands = found.kind != "out_of_scope"
-    if stands or REMEMBER not in tools or not declares(request.text):
+    if stands or REMEMBER not in tools or not request.declares:
         return None
     return _checked(Step(REMEMBER, {"text": request.text.strip()}, text=request.text), tools)
 
@@ -513,26 +446,3 @@ def _checked(step: Step, tools: Mapping[str, ToolSpec]) -> Plan | None:
         return check_plan(Plan((step,), confidence=0.5, planner=NAME), tools)
     except PlanError:
         return None
-
-
-_CORRECTS = re.compile(
-    r"\s*(?:no|nope|wrong|not quite|that's wrong|that is wrong|actually)\b[\s,.!:;–-]*(?:no\b[\s,]*)?"
-    r"(?:it|that|he|she|they|those|these)(?:'s|’s|'re|’re| is| are)\s+(?P<value>(?!not\b|wrong\b|right\b).+)",
-    re.IGNORECASE | re.DOTALL,
-)
-_THING_ASKED = re.compile(
-    r"\s*(?:what|who|where|when|which)(?:'s|’s|'re| is| are)\s+(?P<thing>(?:my|our|the|[\w-]+['’]s)\b.+?)[\s?.!]*",
-    re.IGNORECASE,
-)
-_THING_SAID = re.compile(
-    r"\s*(?:(?:remember|note) (?:that )?)?(?P<thing>(?:my|our|the|[\w-]+['’]s)\b.+?) (?:is|are) .+", re.IGNORECASE
-)
-
-
-def corrected(said_before: str, text: str) -> str | None:
-    """Rephrase "no, it's 48 now" after "what is my locker number" as "my locker number is 48 now"; None when nothing is
-    corrected, or it is not clear what.
-    """
-    found = _CORRECTS.fullmatch(text)
-    thing = _THING_ASKED.fullmatch(said_before) or _THING_SAID.fullmatch(said_before)
-    return f"{thing['thing']} is {found['value'].strip()}" if found and thing else None

@@ -1,14 +1,15 @@
 """Says how much each tool is meant by a request: heads that are solved, not descended.
 
-A ridge regression over `request_sketch` with one output per tool, one for "nothing that a tool does" and one for talk.
-What ships is solved from real people's requests (`training/tool_heads_train.py`): its weights, and a factor of its
-inverse Gram matrix, which is all that is needed to go on exactly. What is taught at home is added in the dual: with the
-prior's weights W0 and inverse P = MᵀM, the rows Φ of home with targets Y and importance C give
+Linear scores over `request_sketch`, one output per tool, one for "nothing that a tool does" and one for talk. What
+ships was learned from real people's requests (`training/tool_heads_train.py`): weights, and a factor of the inverse
+Gram matrix of these requests, which says how well each direction is known. What is taught at home is added in the dual:
+with the prior's weights W0 and inverse P = MᵀM, the rows Φ of home with targets Y and importance C give
 
     W = W0 + P Φᵀ (C⁻¹ + Φ P Φᵀ)⁻¹ (Y − Φ W0),
 
-which equals solving for everything at once. It is solved anew from the rows that stand, in the order of their keys, so
-forgetting one leaves, to the last bit, what never having seen it leaves.
+the mean of a Gaussian prior at W0 with covariance P after seeing these rows. Where W0 says more than a target asks for,
+there is nothing to learn, so that what is known well is not pulled back. It is solved anew from the rows that stand, in
+the order of their keys, so forgetting one leaves, to the last bit, what never having seen it leaves.
 
 Covered: tools that people asked for, or that were taught here. Not covered: a tool that nobody taught; its own texts
 speak for it elsewhere.
@@ -22,7 +23,7 @@ import functools
 import json
 import zipfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -67,14 +68,6 @@ class HeadPrior:
         if encoder.dim != len(self.probe):
             return False
         return float(encoder.encode([PROBE])[0] @ self.probe) >= _SAME_ENCODER
-
-    def without(self, tools: Collection[str]) -> HeadPrior:
-        """Return these heads as if nobody had asked for some tools: what speaks for them speaks for nothing."""
-        kept = tuple(name for name in self.outputs if name not in tools)
-        weights = self.weights[:, [self.outputs.index(name) for name in kept]].copy()
-        for name in set(self.outputs) & set(tools):
-            weights[:, kept.index(NOTHING)] += self.weights[:, self.outputs.index(name)]
-        return replace(self, outputs=kept, weights=weights)
 
     def unpacked_factor(self) -> Floats:
         """Return the factor as a matrix, shape [dim, dim]."""
@@ -191,12 +184,17 @@ class ToolHeads:
         return told
 
     def _targets(self, keys: Sequence[str], place: Mapping[str, int]) -> NDArray[np.float64]:
-        """Return what rows should score, shape [rows, outputs]."""
+        """Return what rows should score, shape [rows, outputs]: what was meant and nothing else, or as the prior says
+        where that is surer."""
         wanted = np.zeros((len(keys), len(place)), dtype=np.float64)
         for index, key in enumerate(keys):
             targets = self._rows[key][1]
             for name in targets:
                 wanted[index, place[name]] = 1 / len(targets)
+        if self._prior is not None and keys:
+            known = np.stack([self._rows[key][0] for key in keys]) @ self._prior.weights
+            n = known.shape[1]
+            wanted[:, :n] = np.where(wanted[:, :n] > 0, np.maximum(wanted[:, :n], known), np.minimum(0, known))
         return wanted
 
     def _solve(self) -> tuple[dict[str, int], Floats]:

@@ -10,6 +10,7 @@ an answer whose head never ends, which only the tool's own time does.
 
 from __future__ import annotations
 
+import html
 import ipaddress
 import re
 import time
@@ -19,7 +20,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote, urlsplit
 from xml.parsers import expat
-from xml.sax.saxutils import escape
 
 from hearth.errors import Conflict, EgressError, NotFound, ToolError, TransientToolError
 
@@ -241,7 +241,9 @@ class Collection:
     def fetch(self, hrefs: Sequence[str]) -> Iterator[Resource]:
         """Yield the named resources that still exist, fetched in batches."""
         for place in range(0, len(hrefs), N_PER_FETCH):
-            names = "".join(f"<D:href>{escape(href)}</D:href>" for href in hrefs[place : place + N_PER_FETCH])
+            names = "".join(
+                f"<D:href>{html.escape(href, quote=False)}</D:href>" for href in hrefs[place : place + N_PER_FETCH]
+            )
             kind = self._dialect
             body = (
                 f"<{kind.multiget} {_NAMESPACES}><D:prop><D:getetag/><{kind.data}/></D:prop>{names}</{kind.multiget}>"

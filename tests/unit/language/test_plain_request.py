@@ -1,0 +1,98 @@
+"""Requests as they are meant: corrections, the thing that a remark is about, tags."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hearth.language.discourse.plain_request import plainly
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("forward it to Ana's... no, to Bruno", "forward it to Bruno"),
+        ("Call... no, email Greta that I'm late", "email Greta that I'm late"),
+        ("what's my gardenia, no gardenclub number", "what's my gardenclub number"),
+        ("book the vet on Tuesday, no, Wednesday at nine", "book the vet on Wednesday at nine"),
+        ("remind me at five, sorry, six", "remind me at six"),
+        ("a timer for ten, no wait, fifteen minutes", "a timer for fifteen minutes"),
+        ("I've got the paint, you can take it off the list.", "take the paint off the list"),
+        ("Bought the rope, cross it off", "cross the rope off"),
+        ("Door hinges. Ordered. Tick that off", "tick Door hinges off"),
+        (
+            "The radio in the den is far too loud, put it at twenty percent.",
+            "put The radio in the den at twenty percent",
+        ),
+        ("It's freezing in here. Put the heating up to 21, would you?", "Put the heating up to 21"),
+        ("turn the fan off and the hall lamp on", "turn the fan off and turn the hall lamp on"),
+        ("turn everything off downstairs, we're heading out", "turn everything off downstairs"),
+        ("lock the shed, the kids are asleep!", "lock the shed"),
+        ("turn the tv up, cant hear a thing", "turn the volume of the tv up by 10 percent"),
+        ("close the blinds, cos it's too bright in here", "close the blinds"),
+        ("lights off, we're leaving", "lights off"),
+        ("heating up to 21 and turn the landing light off", "turn heating up to 21 and turn the landing light off"),
+        ("lights off and lock the door", "turn lights off and lock the door"),
+        ("add gin to the list - nah just put beer for Ida on the party list", "put beer for Ida on the party list"),
+        ("remind me at five, no wait, just set a timer for ten minutes", "set a timer for ten minutes"),
+        ("her birthdays 3rd of June 2009", "her birthday is 3rd of June 2009"),
+        ("move it to monday dinner time", "move it to monday dinnertime"),
+        ("put in the diary chess with Ida friday at 3", "put in the diary: chess with Ida friday at 3"),
+        ("whose bday is in May", "whose birthday is in May"),
+        ("start a list called beach with towels and a spade on it", "add towels and a spade to the beach list"),
+        ("can't remember, did I send Ana the quote", "did I send Ana the quote"),
+        ("No choir for Ida tonight, the teacher is ill, take it off", "take choir for Ida tonight off"),
+    ],
+)
+def test_what_is_meant(said: str, meant: str) -> None:
+    assert plainly(said).lower() == meant.lower()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "add decaf coffee, no sugar to the list",
+        "turn the tv off and go to bed",
+        "turn the heater on, it's in the office",
+        "turn the lamp off, not the fan",
+        "turn the lights off, we're leaving at 6",
+        "turn the radio down, the kids are asleep and lock the door",
+        "make a note, the kids are asleep",
+        "tell Ana I'm late, the kids are asleep",
+        "I can't remember my locker number",
+        "turn the radio on and off",
+        "put milk, no sugar, and eggs on the list",
+        "No, Friday",
+        "whose birthdays are in June",
+        "is the heating up to date",
+        "put milk on the list and no bread",
+        "turn the lights off and lock the door",
+        "tell Ben sorry, I'm late",
+        "remind me to water the plants, they are dry, and set it for six",
+        "what's on tomorrow, is it busy",
+        "would you?",
+        "It's 21 degrees. Set it to 20",
+        "",
+        "... no, no, no",
+    ],
+)
+def test_what_is_plain_already_stays(said: str) -> None:
+    assert plainly(said) == said
+
+
+@given(st.text(alphabet="ab ,.no'…-?!sorry Tuesday", max_size=300))
+def test_any_text_is_read_and_nothing_is_invented(said: str) -> None:
+    words = said.split()
+    assert all(word.strip(".,!?;") in said for word in plainly(said).split())
+    assert len(plainly(said).split()) <= len(words) + 1
+
+
+def test_a_long_text_is_read_in_time_in_step_with_its_size() -> None:
+    said = "take it, no, take that, sorry, " * 3_000
+    assert isinstance(plainly(said), str)
+
+
+def test_a_long_run_of_blanks_is_one_and_a_short_one_stays() -> None:
+    assert plainly(f"what is{' ' * 19_000}the time") == "what is the time"
+    assert plainly("add a note:  two  columns") == "add a note:  two  columns"
