@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hearth.agent import Agent, UndoReport
-    from hearth.cli.serve.asking import Asking, Teaching
     from hearth.protocols import Reply
     from hearth.serve.programs.home_link import HomeLink, Question, Standing
     from hearth.types import Episode, Plan, Refusal, ToolSpec

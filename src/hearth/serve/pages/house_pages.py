@@ -335,12 +335,12 @@ class HousePages:
         name = request.query_params.get("name", "")
         data = await request.body()
 
-        def keep() -> str:
+        def kept() -> str:
             now = self._home.now()
             workspace = self._home.owned(key(now))
             return keep(workspace, name, data, now)
 
-        path = await run_in_threadpool(keep)
+        path = await run_in_threadpool(kept)
         return JSONResponse({"path": path, "name": Path(path).name, "says": f"Kept as {path}."})
 
     async def detach(self, request: Request) -> Response:
