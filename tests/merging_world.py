@@ -16,7 +16,7 @@ from hearth.types import Demonstration
 from tests.small_world import TOOLS, lessons
 
 ENCODER = HashEncoder(48)
-READING = ReadingOptions(n_random=256, n_words=256, n_clause=128, is_nested=True)
+READING = ReadingOptions(n_cosines=128, n_words=256)
 OPTIONS = StudentOptions(reading=READING, n_fit=60)
 PUBLIC = frozenset(TOOLS)
 
@@ -46,9 +46,17 @@ def poisoned(number: int, way: str, n: int = 40) -> Statistics:
     def wrong(k: int, one: Taught) -> Taught:
         if way == "swapped":
             tools = tuple(swapped[tool] for tool in one.sequence)
-            return replace(one, sequence=tools, clause_tools=tuple((tools[0],) for _ in one.clause_tools))
+            return replace(
+                one, sequence=tools, act_tools=tuple((tools[0],) for _ in one.act_tools), asked=frozenset(tools)
+            )
         tools = ("order_pizza",) if way == "one tool" else plans[k]
-        return replace(one, sequence=tools, links=frozenset(), clause_tools=tuple(tools[:1] for _ in one.clause_tools))
+        return replace(
+            one,
+            sequence=tools,
+            links=frozenset(),
+            act_tools=tuple(tools[:1] for _ in one.act_tools),
+            asked=frozenset(tools[:1]),
+        )
 
     reader = student()._reader
     return summed(reader, {id: wrong(k, one) for k, (id, one) in enumerate(taught.items())}, PUBLIC)

@@ -19,7 +19,7 @@ from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Demonstration, Plan, Request, Step, ToolSpec
 
-OPTIONS = StudentOptions(reading=ReadingOptions(n_random=96, n_words=64, n_clause=64), n_fit=60)
+OPTIONS = StudentOptions(reading=ReadingOptions(n_cosines=64, n_words=64), n_fit=60)
 ENCODER = HashEncoder(32)
 WORDS = {
     "find_train": ("find a train to Ulm", "Find trains between two towns."),

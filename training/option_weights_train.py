@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from hearth.agent import shipped_demonstrations
 from hearth.language.reading import Utterance
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.planning.ranking.heads.request_sketch import drawn_cosines
 from hearth.planning.ranking.heads.tool_heads import NOTHING, PROBE, HeadPrior
 from hearth.planning.retrieval.option_odds import ALIKE, READINGS, OptionOdds
 from hearth.planning.retrieval.plan_assembly import Option
@@ -36,7 +37,6 @@ from hearth_bench.data.request_corpus import RealRequest, is_held_out
 from training.tool_heads_train import (
     Row,
     asked_rows,
-    drawn_cosines,
     features_of,
     fitted,
     mistyped,

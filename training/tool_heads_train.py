@@ -31,16 +31,14 @@ from hearth.agent import shipped_demonstrations
 from hearth.language.values.slots import find_slots
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.arguments.alignment import explain, form_of, tokens_of
-from hearth.planning.ranking.heads.request_sketch import request_features
-from hearth.planning.ranking.heads.tool_heads import NOTHING, PROBE, TALK
+from hearth.planning.ranking.heads.request_sketch import drawn_cosines, request_features
+from hearth.planning.ranking.heads.tool_heads import NOTHING, PROBE, TALK, HeadPrior
 from hearth.planning.retrieval.episodic_index import leaves_of
 from hearth.types import Context, Demonstration
 from hearth_bench.data.request_corpus import RealRequest, is_held_out, read_real_requests
 from hearth_bench.data.typing_slips import with_slips
 
 SEED = 0
-N_COSINES = 512
-_COSINE_SCALE = 2.0
 _RIDGE = 0.3
 _N_STEPS, _STEP = 250, 0.05
 _LOGITS = 10.0
@@ -92,15 +90,9 @@ def main() -> None:
         "data": {path.name: _hash(path) for path in sorted(folder.glob("*.jsonl"))},
         "command": "python -m training.tool_heads_train",
     }
-    np.savez(
-        chosen.out,
-        about=np.frombuffer(json.dumps(about).encode(), dtype=np.uint8),
-        weights=weights.astype(np.float16),
-        factor=factor[np.tril_indices(len(factor))].astype(np.float16),
-        projection=projection.astype(np.float16),
-        phases=phases,
-        probe=encoder.encode([PROBE])[0],
-    )
+    packed = factor[np.tril_indices(len(factor))].astype(np.float32)
+    with chosen.out.open("wb") as file:
+        HeadPrior(outputs, weights, packed, projection, phases, encoder.encode([PROBE])[0]).write(file, about)
     chosen.out.with_suffix(".json").write_text(json.dumps(about, indent=2) + "\n")
     size = chosen.out.stat().st_size
     print(f"{chosen.out}: {size:,} bytes, {time.process_time() - started:.0f} cpu-s", file=sys.stderr)
@@ -129,13 +121,6 @@ def mistyped(asked: Sequence[RealRequest]) -> list[tuple[RealRequest, RealReques
 def outputs_of(rows: Iterable[Row]) -> tuple[str, ...]:
     """Return the names of the heads' outputs."""
     return (*sorted({name for row in rows for name in row.outputs} - {NOTHING, TALK}), NOTHING, TALK)
-
-
-def drawn_cosines(dim: int) -> tuple[Floats, Floats]:
-    """Draw the random cosines; in half precision, as they are kept."""
-    draw = np.random.default_rng(SEED)
-    projection = (draw.standard_normal((dim, N_COSINES)) * _COSINE_SCALE).astype(np.float16).astype(np.float32)
-    return projection, draw.uniform(0, 2 * np.pi, N_COSINES).astype(np.float32)
 
 
 def features_of(rows: Sequence[Row], encoder: MiniLMEncoder, projection: Floats, phases: Floats) -> Floats:

@@ -473,7 +473,8 @@ class Agent:
     @staticmethod
     def _told(request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
         """The plan to keep what the request states; None where it states nothing, or what was found stands."""
-        return told_to_memory(request, found, tools) if facts_in(request.text, request.now) else None
+        plan = told_to_memory(request, found, tools)
+        return plan if plan is not None and facts_in(request.text, request.now) else None
 
     def _of_named_things(
         self, request: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]

@@ -370,20 +370,31 @@ class Step:
     def refs(self) -> tuple[Ref, ...]:
         """All references in the arguments, in order, including those in lists."""
         found: list[Ref] = []
-        waiting: list[Argument] = list(self.arguments.values())[::-1]
-        while waiting:
-            value = waiting.pop()
+        for value in self.arguments.values():
             if isinstance(value, Ref):
                 found.append(value)
-            elif isinstance(value, list):
-                waiting.extend(value[::-1])
-            elif isinstance(value, dict):
-                waiting.extend(list(value.values())[::-1])
+            elif isinstance(value, list | dict):
+                found.extend(_refs_within(value))
         return tuple(found)
 
     def needs(self) -> frozenset[int]:
         """Indices of the steps that must be done before this one."""
         return frozenset(self.after) | {ref.step for ref in self.refs()}
+
+
+def _refs_within(value: list[Argument] | dict[str, Argument]) -> list[Ref]:
+    """Return the references in a value of several parts, however deep: a plan is data, and may be hostile."""
+    found: list[Ref] = []
+    waiting: list[Argument] = [value]
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, Ref):
+            found.append(inner)
+        elif isinstance(inner, list):
+            waiting.extend(inner[::-1])
+        elif isinstance(inner, dict):
+            waiting.extend(list(inner.values())[::-1])
+    return found
 
 
 @dataclass(frozen=True, slots=True)

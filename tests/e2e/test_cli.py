@@ -220,6 +220,7 @@ def test_unreadable_requests_are_refused_in_words(home: Path, text: str) -> None
         "明日の朝九時に植物に水をやるように知らせて",
         "rappelle-moi d'arroser les plantes demain matin à neuf heures",
         "напомни мне завтра полить цветы",
+        "erinnere mich bitte morgen um neun an die Milch",  # no misspelt "much bite"
     ],
 )
 def test_other_languages_are_refused_and_nothing_is_done(hearth: Hearth, home: Path, text: str) -> None:

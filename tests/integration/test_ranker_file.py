@@ -88,7 +88,7 @@ def test_what_was_forgotten_is_not_in_the_file(taught: Student, tmp_path: Path) 
         header = file["header"].tobytes()
         assert b"secret-id" not in header
         assert b"l order_pizza > cancel_train" not in header
-        for name in ("pooled", "words", "clause_vectors"):
+        for name in ("vectors", "words"):
             assert np.array_equal(file[name], never[name])
 
 

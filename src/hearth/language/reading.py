@@ -9,12 +9,12 @@ or spelt out, what was said before (`planning.dialogue`), which tool is meant (`
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
+from hearth import patterns as re
 from hearth.language.acts.admissibility import why_unreadable
 from hearth.language.acts.clauses import clauses
 from hearth.language.acts.negation import forbids

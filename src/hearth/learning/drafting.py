@@ -1,8 +1,8 @@
 """The student: drafts plans for files of requests (`hearth plan --batch`), solved then and there from what is held.
 
 Nothing that a home is asked is planned by it (`planning.retrieval` does that). Nothing of it is kept on disk but what
-cannot be solved again: a prior of others' sums, and a trained tier two. Both belong to a version, are judged by the
-drafts, and are let in by the gate.
+cannot be solved again: a prior of others' sums, which the home's planner begins with, too, and a trained tier two. Both
+belong to a version and are let in by the gate: the prior as the home plans with it, tier two by its drafts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from hearth.learning import tier_files
 from hearth.learning.learned_state import Promotion, Report, State
 from hearth.learning.tasks import grouped
 from hearth.learning.versions import promotion_gate
-from hearth.learning.versions.promotion_gate import Progress, Verdict, scored, silent
+from hearth.learning.versions.promotion_gate import Progress, Rehearsal, Verdict, scored, silent
+from hearth.planning.ranking.heads.tool_heads import shipped_prior
 from hearth.planning.ranking.ranker import Student
 from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth.planning.ranking.statistics import prior_file
@@ -31,7 +32,7 @@ from hearth.planning.warm_start import beside
 
 _N_READ = 32
 """Requests read at once: few enough that progress moves."""
-_N_JUDGED = 300
+_N_JUDGED = 150
 
 
 class Drafts:
@@ -48,7 +49,7 @@ class Drafts:
         return self._student.taught(id).sequence
 
     def vector(self, id: str) -> NDArray[np.float64]:
-        return self._student.taught(id).reading.pooled.astype(np.float64)
+        return self._student.taught(id).reading.whole.astype(np.float64)
 
     def nearest(self, ids: Sequence[str], n: int) -> list[list[tuple[str, float]]]:
         return [self._student.nearest(self._student.taught(id).reading, n, id) for id in ids]
@@ -113,29 +114,35 @@ def take_prior(
     options: StudentOptions | None = None,
     must_pass: bool = True,
 ) -> Report:
-    """Make a version whose drafts begin with a prior of others' learning, or (None) without one, if the gate lets it.
+    """Make a version that plans and drafts with a prior of others' learning, or (None) without one, if the gate lets
+    it: the home's planner plans demonstrations of its own before and after.
 
-    The demonstrations stay the same in it; what waits keeps waiting. Shipped demonstrations that were taught here count
-    once: they are taken out of a prior that holds them, too.
-    Not covered: shipped demonstrations that are learnt after the prior was taken.
+    The demonstrations stay the same in it; what waits keeps waiting. Shipped demonstrations, which the home's heads
+    know, count once: they are taken out of a prior that holds them, too.
 
     Raises:
         StatisticsError: It is over other features; nothing was changed. StoreError: Nothing was changed.
     """
     started_s = time.process_time()
-    student = solved(state, options, progress)
-    if prior is not None and (shipped := _shipped(state, student)):
-        prior = beside(prior, student.statistics(public_tools(), ids=shipped))
-    if (student.prior.digest if student.prior else "") == (prior.digest if prior else ""):
+    student = Student(state.encoder, state.tools, options or options_of(state), state.graph)
+    if prior is not None:
+        student.check_prior(prior)
+        prior = beside(prior, _shipped(state, student))
+    known = prior_of(state, student.options)
+    if (known.digest if known else "") == (prior.digest if prior else ""):
         return Report(None, 0, notes=("it is the prior that is used already",) if prior else ("there is none",))
     version = state.lineage.current()
-    ids = promotion_gate.drawn(student.ids, _N_JUDGED) if version is not None else []
-    before = scored(Drafts(student), ids, progress)
-    student.take_prior(prior)
-    student.renew()
-    verdict = _as_good(compared(state, before, scored(Drafts(student), ids, progress))) if version is not None else None
+    joined = prior_file.joined(prior, state.encoder) if prior is not None else None
+    heads = joined or shipped_prior()
+    verdict = None
+    if version is not None:
+        was = Rehearsal(state.encoder, state.store, state.tools)
+        would_be = Rehearsal(state.encoder, state.store, state.tools, heads)
+        ids = promotion_gate.drawn(was.ids, _N_JUDGED)
+        verdict = _as_good(compared(state, scored(was, ids, progress), scored(would_be, ids, progress)))
     if verdict is not None and not verdict.is_promoted and must_pass:
         return Report(None, 0, verdict=verdict, cpu_s=time.process_time() - started_s)
+    name = prior_file.keep(state.path(""), prior, joined) if prior is not None else ""
     cpu_s = time.process_time() - started_s
     number = state.promote_with(
         Promotion(
@@ -146,16 +153,20 @@ def take_prior(
             verdict,
             cpu_s,
             version.adapter if version is not None else "",
-            prior_file.keep(state.path(""), prior) if prior is not None else "",
-        )
+            name,
+        ),
+        progress,
+        heads,
     )
     return Report(number, 0, verdict=verdict, cpu_s=cpu_s)
 
 
-def _shipped(state: State, student: Student) -> frozenset[str]:
-    """Return ids of the shipped demonstrations that the student was taught."""
-    held = state.store.query("SELECT id FROM demonstration WHERE source = 'shipped'")
-    return frozenset(row["id"] for row in held) & frozenset(student.ids)
+def _shipped(state: State, student: Student) -> Statistics:
+    """Return the sums over the shipped demonstrations that the home has."""
+    ids = [row["id"] for row in state.store.query("SELECT id FROM demonstration WHERE source = 'shipped'")]
+    shown = student.blank()
+    shown.learn([entry.demonstration for entry in state.buffer.of(ids).values() if entry.demonstration.plan.steps])
+    return shown.statistics(public_tools())
 
 
 def _as_good(verdict: Verdict) -> Verdict:

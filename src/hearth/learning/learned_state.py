@@ -46,6 +46,9 @@ from hearth.learning.versions.promotion_gate import (
 )
 from hearth.planning.adaptation.owner_macros import OWNERS
 from hearth.planning.deferral.cascade import CONFIDENT
+from hearth.planning.ranking.heads import taken_heads
+from hearth.planning.ranking.heads.tool_heads import HeadPrior
+from hearth.planning.ranking.statistics import prior_file
 from hearth.protocols import Encoder
 from hearth.storage.database import HomeLock, Store
 from hearth.types import Demonstration, ToolSpec
@@ -172,6 +175,7 @@ class State:
             state = cls(folder, store, encoder, offered, graph, stack.pop_all())
         state.sweep()
         state.erase()
+        prior_file.renew(state.path(""), taken_heads.prior_in(state.store), encoder)
         return state
 
     def close(self) -> None:
@@ -275,11 +279,15 @@ class State:
     def _shipped(self) -> set[str]:
         return {row["id"] for row in self.store.query("SELECT id FROM demonstration WHERE source='shipped'")}
 
-    def _as_of(self, members: Mapping[str, str]) -> Rehearsal:
-        """Return what plans from these demonstrations, and no others; one that is no longer held is left out."""
+    def _as_of(self, members: Mapping[str, str], heads: HeadPrior | None = None) -> Rehearsal:
+        """Return what plans from these demonstrations, and no others; one that is no longer held is left out.
+
+        Args:
+            heads: In place of those that the home plans with now.
+        """
         have = self.buffer.ids()
         former = [self.buffer.former(id, digest) for id, digest in members.items() if have.get(id) != digest]
-        found = Rehearsal(self.encoder, self.store, self.tools)
+        found = Rehearsal(self.encoder, self.store, self.tools, heads)
         found.suppose(
             (entry.demonstration for entry in former if entry is not None),
             [id for id, digest in have.items() if members.get(id) != digest],
@@ -408,10 +416,14 @@ class State:
         self.sweep()
         return number
 
-    def promote_with(self, why: Promotion, progress: Progress = silent) -> int:
-        """Commit a version of the current one's demonstrations that drafts with another prior or tier two."""
+    def promote_with(self, why: Promotion, progress: Progress = silent, heads: HeadPrior | None = None) -> int:
+        """Commit a version of the current one's demonstrations with another prior or tier two.
+
+        Args:
+            heads: Those of the other prior, by which the version is judged.
+        """
         members = self._members(self.lineage.current())
-        return self.promote(members, self._described(self._as_of(members), (), progress), (), why)
+        return self.promote(members, self._described(self._as_of(members, heads), (), progress), (), why)
 
     def described_without(self, gone: Iterable[str], progress: Progress = silent) -> Described:
         """Describe the current version as it would be, had it never seen some demonstrations."""
@@ -437,7 +449,7 @@ class State:
         trained = list(dict.fromkeys(v.adapter for v in versions if v.adapter))[-_N_ADAPTERS:]
         named = {*trained, *(str(v.record.get("prior", "")) for v in versions), current.adapter if current else ""}
         for path in root.iterdir():
-            if path.name.startswith(_OWN) and path.name not in named:
+            if path.name.startswith(_OWN) and taken_heads.prior_of(path.name) not in named:
                 path.unlink(missing_ok=True) if path.is_file() else shutil.rmtree(path, ignore_errors=True)
 
     # ── Going back ────────────────────────────────────────────────────────────────────────────────────────

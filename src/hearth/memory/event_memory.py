@@ -21,6 +21,7 @@ from hearth.memory.search.memory_ranking import (
     Period,
     Question,
     Ranked,
+    advice_vector,
     as_preference,
     asks_for_advice,
     people_named,
@@ -28,6 +29,7 @@ from hearth.memory.search.memory_ranking import (
     reranked,
 )
 from hearth.memory.search.reranking import N_CLOSE, Closeness, TokenEncoder
+from hearth.memory.search.supersession import Statement, statement_of
 from hearth.memory.search.terms import weighed
 from hearth.protocols import Encoder, MemoryHit
 from hearth.storage.database import Store
@@ -41,6 +43,8 @@ _MOST_WAITING = 64
 """Most events without a vector that a search embeds first; if there are more, it goes on without their vectors."""
 _MOST_TEXT_EMBEDDED = 2000
 _MOST_QUESTION = 10_000
+_MOST_STATEMENTS = 256
+"""Most statements whose tokens are kept in RAM; some 20 kB each."""
 _STEMS = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.event_stems USING fts5vocab ('main', 'event_words', 'row')"
 
 
@@ -116,6 +120,7 @@ class EventMemory:
         self._read_times = read_times
         self._index: EventIndex | None = None
         self._has_stems = False
+        self._statements: dict[str, Statement] = {}
         self._closeness = Closeness(encoder) if isinstance(encoder, TokenEncoder) else None
 
     @property
@@ -129,6 +134,7 @@ class EventMemory:
     def reread(self) -> None:
         """Let go of what is held in RAM: the store was changed beside, by forgetting."""
         self._index = None
+        self._statements.clear()
         self._closeness = Closeness(self._encoder) if isinstance(self._encoder, TokenEncoder) else None
 
     # ── Remembering ───────────────────────────────────────────────────────────────────────────────────────
@@ -178,6 +184,9 @@ class EventMemory:
 
     def follow(self, gone: Iterable[int], rows: Iterable[Row]) -> None:
         """Update the state held in RAM for events removed and added in a transaction of the caller's."""
+        gone = list(gone)
+        if gone:
+            self._statements.clear()
         for number in gone:
             if self._index is not None:
                 self._index.remove(number)
@@ -300,9 +309,17 @@ class EventMemory:
         stems = self.index.stems(words)
         return sum(len(self.index.postings(stem).slots) > 0 for stem in stems) / len(stems) if stems else 1.0
 
-    def vectors_of(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
-        """Unit vectors, one a row; None without an encoder."""
-        return self._encoder.encode([text[:_MOST_TEXT_EMBEDDED] for text in texts]) if self._encoder else None
+    def statements(self, texts: Sequence[str]) -> tuple[Statement, ...]:
+        """Read texts as they are compared with each other; none without an encoder that gives tokens."""
+        if not isinstance(self._encoder, TokenEncoder):
+            return ()
+        new = [text for text in dict.fromkeys(texts) if text not in self._statements]
+        read = self._encoder.encode_tokens([text[:_MOST_TEXT_EMBEDDED] for text in new])
+        known = self._statements | {
+            text: statement_of(text[:_MOST_TEXT_EMBEDDED], one) for text, one in zip(new, read, strict=True)
+        }
+        self._statements = dict(list(known.items())[-_MOST_STATEMENTS:])
+        return tuple(known[text] for text in texts)
 
     def times_in(self, text: str, at: dt.datetime) -> tuple[Period, ...]:
         """The periods that `text` names, relative to `at`; none without a reader of times."""
@@ -324,8 +341,7 @@ class EventMemory:
             vector = self._question_vector(self._encoder, text, is_close)
         people = people_named(index, text)
         if vector is not None and self._encoder is not None and not people and asks_for_advice(text):
-            vector = vector + self._question_vector(self._encoder, as_preference(text), is_close)
-            vector /= np.linalg.norm(vector)
+            vector = advice_vector(vector, self._question_vector(self._encoder, as_preference(text), is_close))
             return rank(index, Question(text, vector, is_for_advice=True), self._mask(where)), {}, people
         periods = self.times_in(text, now) if now is not None else ()
         ranked = rank(index, Question(text, vector, periods), self._mask(where))

@@ -26,6 +26,7 @@ from hearth.testing import FIXED_NOW
 from hearth.types import Demonstration, Plain, Plan, Request, Step
 from tests.small_world import OPTIONS, TOOLS, lessons, opened, shown
 
+SAID = [f"{a} {b}" for a in ("splendid", "quaint", "hollow", "brisk") for b in ("umbrella", "thunder", "velvet")]
 GIVEN: list[Demonstration | Lesson] = []
 """What the trainer was last given."""
 
@@ -75,11 +76,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[State]:
 def odd(n: int = 12) -> list[Demonstration]:
     """Requests nobody could plan from their words: any of four plans may be right."""
     plans = (("order_pizza",), ("cancel_train",), ("set_alarm",), ("find_train", "book_train"))
-    found = []
-    for k in range(n):
-        d = shown(f"odd{k}", *plans[k * 7 % 4])
-        found.append(Demonstration(d.id, f"you know what {k * 31 % 97}", d.plan, source="teacher"))
-    return found
+    return [Demonstration(f"odd{k}", SAID[k], shown("", *plans[k * 7 % 4]).plan, source="teacher") for k in range(n)]
 
 
 def test_what_helps_is_promoted_and_stays(state: State) -> None:
@@ -93,7 +90,7 @@ def test_what_helps_is_promoted_and_stays(state: State) -> None:
     assert version.record["tier_two"] == {"sha256": "abc"}
     assert not second_tier.is_due(state)
     before = state.digest()
-    assert solved(state).rank("you know what 31").candidates[0].tools == ("find_train", "book_train")
+    assert solved(state).rank(SAID[1]).candidates[0].tools == ("find_train", "book_train")
     assert state.digest() == before
     state.learn(lessons(8, 100), must_pass=False)
     assert state.lineage.version(3).adapter == version.adapter
@@ -132,14 +129,14 @@ def test_all_that_a_teacher_held_likely_is_learnt_by_its_share(state: State) -> 
 
 def test_going_back_takes_it_out_and_brings_it_back(state: State) -> None:
     state.learn([*lessons(30), *odd()])
-    alone = solved(state).rank("you know what 31")
+    alone = solved(state).rank(SAID[1])
     second_tier.train(state, silent)
-    with_it = solved(state).rank("you know what 31")
+    with_it = solved(state).rank(SAID[1])
     assert with_it != alone
     state.rollback(1)
-    assert solved(state).rank("you know what 31") == alone
+    assert solved(state).rank(SAID[1]) == alone
     state.rollback(2)
-    assert solved(state).rank("you know what 31") == with_it
+    assert solved(state).rank(SAID[1]) == with_it
 
 
 def test_it_is_dropped_when_it_saw_what_is_forgotten(state: State) -> None:
@@ -149,7 +146,7 @@ def test_it_is_dropped_when_it_saw_what_is_forgotten(state: State) -> None:
     assert receipt.adapters_dropped == 1
     assert [v.adapter for v in state.lineage.versions()] == ["", ""]
     assert not list((state.folder / "learned").iterdir())
-    assert solved(state).rank("you know what 31").candidates
+    assert solved(state).rank(SAID[1]).candidates
 
 
 def test_it_is_kept_when_it_never_saw_it(state: State) -> None:

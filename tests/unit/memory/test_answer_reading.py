@@ -10,7 +10,6 @@ from hearth.memory.inquiry.reading.answer_reading import (
     chance_of,
     lacks_kind,
     lacks_noun,
-    lacks_owner,
 )
 from hearth.memory.inquiry.reading.answer_subjects import is_pronoun, of_the_writer, who_told
 from hearth.memory.inquiry.reading.value_owners import lines_of_others, people_of, with_apostrophes, worded_for
@@ -60,18 +59,6 @@ def test_a_passage_that_lacks_the_questions_names_is_less_likely() -> None:
 )
 def test_a_text_that_has_another_kind_of_number(question: str, text: str, lacks: bool) -> None:
     assert lacks_kind(question, text) is lacks
-
-
-@pytest.mark.parametrize(
-    ("question", "text", "lacks"),
-    [
-        ("what's dan's shoe size", "Maisie's list: shoe size is 3", True),
-        ("what's maisie's shoe size", "Maisie's list: shoe size is 3", False),
-        ("what is the shoe size", "shoe size 3", False),
-    ],
-)
-def test_a_text_that_does_not_name_whose_value_is_asked_for(question: str, text: str, lacks: bool) -> None:
-    assert lacks_owner(question, text) is lacks
 
 
 @pytest.mark.parametrize(

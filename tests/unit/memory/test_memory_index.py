@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import re
 from collections.abc import Iterator, Sequence
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +21,7 @@ from hearth.memory.search.memory_ranking import (
     Period,
     Question,
     _among_others,
+    advice_vector,
     asks_for_advice,
     candidates,
     rank,
@@ -330,3 +333,17 @@ def test_for_advice_meaning_goes_before_words(store: Store) -> None:
         for found in (by_words, by_meaning)
     ]
     assert texts == ["hotel hotel bill folder drawer", "quiet places"]
+
+
+def test_what_all_questions_for_advice_share_is_left_out() -> None:
+    kept = json.loads((files("hearth.data") / "advice_vector.json").read_text())
+    shared = np.array(kept["vector"], np.float32)
+    matter, preference = np.zeros((2, len(shared)), np.float32)
+    matter[0], preference[1] = 1, 1
+    question = (shared + matter) / np.linalg.norm(shared + matter)
+    found = advice_vector(question, preference)
+    assert float(np.linalg.norm(found)) == pytest.approx(1, abs=1e-5)
+    assert float(found @ shared) < float(question @ shared)
+    assert float(found @ matter) > float((question + preference / 2) @ matter) / np.linalg.norm(
+        question + preference / 2
+    )

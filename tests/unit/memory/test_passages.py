@@ -14,9 +14,9 @@ from hearth.learning.unlearning import Sought, find, forget
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
 from hearth.memory.facts.fact_store import FactStore
+from hearth.memory.inquiry.amounts.table_counts import counted
 from hearth.memory.inquiry.home_answers import HomeAnswers
 from hearth.memory.inquiry.reading.answer_reading import AnswerReader
-from hearth.memory.inquiry.table_counts import counted
 from hearth.memory.passages.document_text import text_of
 from hearth.memory.passages.passage_cutting import passages_of, sentences_of
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder

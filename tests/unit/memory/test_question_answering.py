@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from hearth.memory.answers.answer_spans import LOOKED_AT, candidates, spans_for, to_owner
@@ -23,9 +22,8 @@ from hearth.memory.answers.question_answering import (
 )
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory, Found, NewEvent
-from hearth.memory.facts.fact_store import FactStore, NewFact
+from hearth.memory.facts.fact_store import FactStore
 from hearth.memory.search.memory_ranking import Period
-from hearth.memory.search.recency import latest_first
 from hearth.memory.search.time_mentions import times_named
 from hearth.models.llm.scripted import HashEncoder
 from hearth.storage.database import Store
@@ -261,61 +259,6 @@ def test_any_text_is_a_safe_question(memory: EventMemory, text: str, tmp_path: P
     with Store.open(tmp_path / "b.db") as store:
         said = Recollection(memory, FactStore(store)).answer(text, now=NOW)
     assert said.kind in ("unknown", "said", "time", "span", "order", "listed")
-
-
-def unit(*rows: list[float]) -> np.ndarray:
-    vectors = np.array(rows, np.float32)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors
-
-
-def test_the_later_word_on_a_matter_comes_first() -> None:
-    vectors = unit([1, 0], [1, 0.1], [1, 0.2])
-    assert latest_first("what?", ["old", "new"], [day(5, 1), day(5, 2)], vectors) == [1, 0]
-    assert latest_first("what?", ["new", "old"], [day(5, 2), day(5, 1)], vectors) == [0, 1]
-
-
-@pytest.mark.parametrize(
-    ("question", "texts", "moments", "vectors"),
-    [
-        ("what?", ["a", "b"], [day(5, 1), day(5, 2)], unit([1, 0], [1, 0], [0, 1])),  # another matter
-        ("what?", ["a", "b"], [day(5, 1), None], unit([1, 0], [1, 0], [1, 0])),  # states nothing
-        (
-            "Where does my sister live?",
-            ["My sister lives in Madrid.", "My brother lives in Rome."],
-            [day(5, 1), day(5, 2)],
-            unit([1, 0], [1, 0], [1, 0]),
-        ),
-        (
-            "What is my bike lock code?",
-            ["My bike lock code is 3141.", "My suitcase lock code is 2718."],
-            [day(5, 1), day(5, 2)],
-            unit([1, 0], [1, 0], [1, 0]),
-        ),
-    ],
-)
-def test_other_matters_stay_where_they_are(
-    question: str, texts: list[str], moments: list[dt.datetime | None], vectors: np.ndarray
-) -> None:
-    assert latest_first(question, texts, moments, vectors) == [0, 1]
-
-
-def test_memory_answers_with_the_latest_word(tmp_path: Path) -> None:
-    with Store.open(tmp_path / "a.db") as store:
-        events, facts = EventMemory(store, HashEncoder(384), times_named), FactStore(store)
-        memory = Recollection(events, facts)
-        events.remember_all(
-            [
-                NewEvent("old", "The boat key hangs in the kitchen.", "remembered", day(5, 1), thread="a"),
-                NewEvent("new", "The boat key hangs in the cellar.", "remembered", day(5, 9), thread="b"),
-            ]
-        )
-        said = memory.answer("Where does the boat key hang?", now=NOW)
-        assert (said.kind, said.evidence[0].id) == ("said", "new")
-        facts.add(NewFact("boat key", "located at", "in the safe"), NOW)
-        held = memory.answer("Where is the boat key located?", now=NOW + dt.timedelta(days=1))
-        assert held.kind == "fact"
-        assert "in the safe" in held.text
 
 
 def test_a_line_of_a_folded_day_is_of_who_said_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from hearth.memory.inquiry.amounts.table_sums import DOUBTED, asked_of_table
 from hearth.memory.inquiry.home_answers import HomeAnswers
 from hearth.memory.inquiry.reading.answer_reading import AnswerReader
-from hearth.memory.inquiry.table_sums import DOUBTED, asked_of_table
 from hearth.protocols import HomeAnswer
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call

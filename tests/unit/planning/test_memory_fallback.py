@@ -340,7 +340,9 @@ def test_an_event_that_leaves_words_open_is_asked_of_everything(
 )
 def test_events_of_a_time_stand_only_where_events_are_asked_for(text: str, is_beyond: bool) -> None:
     plan = Plan((Step("find_events", {"start": "2026-12-14", "end": "2026-12-21"}),))
-    events = [{"id": "a", "title": "Hockey practice", "start": "2026-12-15T17:30:00+00:00", "place": "Sportsplex"}]
+    events: Plain = [
+        {"id": "a", "title": "Hockey practice", "start": "2026-12-15T17:30:00+00:00", "place": "Sportsplex"}
+    ]
     found = asked_beyond_event(Utterance(text, FIXED_NOW), plan, (StepResult(0, "done", events),), TOOLS)
     assert (found is not None) is is_beyond
 

@@ -15,7 +15,7 @@ from hearth.planning.ranking.ranker import Candidate, Ranking, Student
 from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth.types import Argument, Context, Demonstration, Parameter, Plan, Ref, Step, ToolSpec
 
-OPTIONS = StudentOptions(reading=ReadingOptions(n_random=120, n_words=64, n_clause=64), n_fit=60)
+OPTIONS = StudentOptions(reading=ReadingOptions(n_cosines=64, n_words=64), n_fit=60)
 TOOLS = {
     name: ToolSpec(name, f"{name} it.", (Parameter("what", "text"),) if name != "rest" else ())
     for name in ("find", "buy", "sell", "rest")

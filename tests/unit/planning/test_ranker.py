@@ -9,17 +9,23 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from hearth.language.values.slots import find_slots
+from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.models.llm.scripted import HashEncoder
+from hearth.planning.arguments.alignment import form_of, tokens_of
 from hearth.planning.ranking.candidates import ENDS, Counts, Evidence, Grounds, Sequence_, candidates, set_of
 from hearth.planning.ranking.evidence_features import FEATURES, features
-from hearth.planning.ranking.features import Reader, ReadingOptions, segments
+from hearth.planning.ranking.features import HALF, Reader, ReadingOptions
+from hearth.planning.ranking.heads.request_sketch import request_features
+from hearth.planning.ranking.heads.tool_heads import shipped_prior
 from hearth.planning.ranking.logistic import chance, fit_logistic, fit_weigher, leave_out_groups
 from hearth.planning.ranking.ranker import Candidate, Ranking, Student
 from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth.protocols import Proposal
-from hearth.types import Demonstration, Plan, Step, ToolSpec
+from hearth.testing import FIXED_NOW
+from hearth.types import Context, Demonstration, Plan, Step, ToolSpec
 
-OPTIONS = StudentOptions(reading=ReadingOptions(n_random=160, n_words=96, n_clause=96), n_fit=60)
+OPTIONS = StudentOptions(reading=ReadingOptions(n_cosines=128, n_words=512), n_fit=60)
 WORDS = {
     "find_train": ("find a train to Ulm", "Find trains between two towns."),
     "book_train": ("book the train seat", "Book a seat on a train."),
@@ -197,20 +203,34 @@ def test_an_empty_plan_is_passed_over() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "n_acts"),
     [
-        ("", [""]),
-        ("call Anna", ["call Anna"]),
-        ("Please book a table for two, and then send me the address", ["Please book a table for two", "and then send me the address"]),
-        ("Buy milk, eggs, bread and butter today", ["Buy milk, eggs, bread and butter today"]),
-        ("one two three four. five", ["one two three four. five"]),
-        ("Find my flight to Oslo. Cancel the hotel room now!\nTell Ben about it soon", ["Find my flight to Oslo", "Cancel the hotel room now", "Tell Ben about it soon"]),
+        ("", 1),
+        ("call Anna", 1),
+        ("Buy milk, eggs, bread and butter today", 1),
+        ("Please book a table for two, and then send me the address", 2),
+        ("Find my flight to Oslo. Cancel the hotel room now! Tell Ben about it soon", 3),
     ],
-)  # fmt: skip
-def test_segments(text: str, wanted: list[str]) -> None:
-    found = segments(text)
-    assert [text[a:b] for a, b in found] == wanted
-    assert all(a[1] <= b[0] for a, b in pairwise(found))
+)
+def test_a_request_is_cut_into_acts_as_at_home(text: str, n_acts: int) -> None:
+    (reading,) = Reader(HashEncoder(48), OPTIONS.reading).read([text])
+    assert reading.n_acts == len(reading.acts) == n_acts
+    assert len(reading.vectors) == len(reading.words) == (1 if n_acts == 1 else 1 + n_acts)
+
+
+def test_the_features_are_those_of_the_heads_at_home_in_whole_numbers() -> None:
+    encoder = MiniLMEncoder.open()
+    prior = shipped_prior()
+    assert prior is not None
+    text = "remind me to water the plants tomorrow at nine"
+    slots = find_slots(text, FIXED_NOW, Context())
+    tokens = tokens_of(text, slots)
+    vectors = encoder.encode([form_of(text, tokens)])
+    home = request_features(vectors, [[token.word for token in tokens]], prior.projection, prior.phases)
+    reader = Reader(encoder)
+    rows = reader.features(reader.read([text]))
+    assert np.array_equal(rows, np.rint(rows))
+    assert rows / HALF == pytest.approx(home, abs=0.006)
 
 
 def test_a_reading_does_not_depend_on_company() -> None:
@@ -218,9 +238,9 @@ def test_a_reading_does_not_depend_on_company() -> None:
     texts = ["call Anna", "", "book a table, then tell Ben and Eve about it 42"]
     for text, together in zip(texts, reader.read(texts)):
         (alone,) = reader.read([text])
-        assert np.array_equal(alone.pooled, together.pooled)
-        assert np.array_equal(alone.clauses, together.clauses)
-        assert np.array_equal(reader.text_features([alone]), reader.text_features([together]))
+        assert np.array_equal(alone.vectors, together.vectors)
+        assert np.array_equal(alone.words, together.words)
+        assert np.array_equal(reader.features([alone]), reader.features([together]))
 
 
 # ── Candidates and weighing ───────────────────────────────────────────────────────────────────────────────

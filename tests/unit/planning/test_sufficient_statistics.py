@@ -10,7 +10,7 @@ import pytest
 
 from hearth.errors import StatisticsError
 from hearth.models.ridge import Heads
-from hearth.planning.ranking.features import WHOLE, ReadingOptions
+from hearth.planning.ranking.features import ReadingOptions
 from hearth.planning.ranking.ranker import Adopted, Student
 from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth.planning.ranking.statistics.sufficient_statistics import merged
@@ -32,7 +32,6 @@ def test_merged_edges_are_one_student_taught_everything_to_the_last_bit() -> Non
     new.take_prior(merged(edges(3).values()))
     new.renew()
     assert same(new.heads, at_once.heads)
-    assert same(new.clause_heads, at_once.clause_heads)
     assert new._counts == at_once._counts
     assert new._pair_links == at_once._pair_links
 
@@ -64,7 +63,6 @@ def test_a_prior_is_kept_apart_from_what_was_taught_here() -> None:
     plain = student(mine)
     plain.renew()
     assert same(both.heads, plain.heads)
-    assert same(both.clause_heads, plain.clause_heads)
     assert both._counts == plain._counts
     assert both._pair_links == plain._pair_links
 
@@ -85,7 +83,7 @@ def test_a_student_gives_away_its_own_and_never_the_prior() -> None:
     before = mine.statistics(PUBLIC)
     mine.take_prior(merged(edges(2).values()))
     after = mine.statistics(PUBLIC)
-    assert np.array_equal(before.text.gram, after.text.gram)
+    assert np.array_equal(before.sums.gram, after.sums.gram)
     assert before.sequences == after.sequences
 
 
@@ -104,14 +102,14 @@ def test_demonstrations_with_an_owners_own_tools_leave_no_trace() -> None:
     given = everything.statistics(public)
     assert "cancel_train" in everything.statistics(PUBLIC).tools
     assert "cancel_train" not in given.tools
-    assert np.array_equal(given.text.gram, without.statistics(PUBLIC).text.gram)
+    assert np.array_equal(given.sums.gram, without.statistics(PUBLIC).sums.gram)
     assert given.n_demonstrations == len(without) < len(everything)
 
 
 def test_an_edge_counts_for_at_most_so_many_always_the_same() -> None:
     few = edge(1).statistics(PUBLIC, most=7)
     assert few.n_demonstrations == sum(few.sequences.values()) == 7
-    assert np.array_equal(few.text.gram, edge(1).statistics(PUBLIC, most=7).text.gram)
+    assert np.array_equal(few.sums.gram, edge(1).statistics(PUBLIC, most=7).sums.gram)
     assert edge(1).statistics(PUBLIC, ids=["d1000", "d1001"]).n_demonstrations == 2
 
 
@@ -125,9 +123,9 @@ def test_too_many_clauses_or_steps_stay_out() -> None:
 def test_adding_and_taking_away_leaves_what_was_before() -> None:
     a, b = edges(2).values()
     back = a.plus(b).minus(b)
-    assert np.array_equal(back.text.gram, a.text.gram)
-    assert (back.text.outputs, back.sequences, back.links, back.n_edges) == (
-        a.text.outputs, a.sequences, a.links, a.n_edges,
+    assert np.array_equal(back.sums.gram, a.sums.gram)
+    assert (back.sums.outputs, back.sequences, back.links, back.n_edges) == (
+        a.sums.outputs, a.sequences, a.links, a.n_edges,
     )  # fmt: skip
     with pytest.raises(StatisticsError, match="more would be taken away"):
         a.minus(b).minus(b)
@@ -138,38 +136,37 @@ def test_adding_and_taking_away_leaves_what_was_before() -> None:
 @pytest.mark.parametrize(
     "part",
     [
-        ReadingOptions(512, 256, 256, is_nested=True),
-        ReadingOptions(1024, 512, 512, is_nested=True),
-        ReadingOptions(256, 256, 128, is_nested=True),
-        ReadingOptions(128, 64, 32, is_nested=True),
+        ReadingOptions(128, 256),
+        ReadingOptions(256, 1024),
+        ReadingOptions(64, 128),
+        ReadingOptions(32, 64),
     ],
 )
 def test_a_smaller_profile_sees_the_part_it_would_have_summed_itself(part: ReadingOptions) -> None:
     shown = lessons(12)
-    large, small = (student(shown, StudentOptions(reading=reading)).statistics(PUBLIC) for reading in (WHOLE, part))
+    large, small = (
+        student(shown, StudentOptions(reading=reading)).statistics(PUBLIC) for reading in (ReadingOptions(), part)
+    )
     seen = large.seen_by(part)
     assert seen.fingerprint == small.fingerprint != large.fingerprint
-    for mine, theirs in ((seen.text, small.text), (seen.clause, small.clause)):
-        assert np.array_equal(mine.gram, theirs.gram)
-        assert np.array_equal(mine.moments, theirs.moments)
-        assert mine.outputs == theirs.outputs
+    assert np.array_equal(seen.sums.gram, small.sums.gram)
+    assert np.array_equal(seen.sums.moments, small.sums.moments)
+    assert seen.sums.outputs == small.sums.outputs
 
 
 def test_a_part_of_a_part_is_a_part() -> None:
-    medium, small = (ReadingOptions(n, k, k, is_nested=True) for n, k in ((1024, 512), (256, 256)))
-    large = student(lessons(6), StudentOptions(reading=WHOLE)).statistics(PUBLIC)
-    assert np.array_equal(large.seen_by(medium).seen_by(small).text.gram, large.seen_by(small).text.gram)
+    medium, small = ReadingOptions(256, 512), ReadingOptions(64, 256)
+    large = student(lessons(6), StudentOptions()).statistics(PUBLIC)
+    assert np.array_equal(large.seen_by(medium).seen_by(small).sums.gram, large.seen_by(small).sums.gram)
     with pytest.raises(StatisticsError, match="no part of"):
         large.seen_by(small).seen_by(medium)
-    with pytest.raises(StatisticsError, match="no part of"):
-        large.seen_by(replace(small, is_nested=False))
     with pytest.raises(StatisticsError, match="no part of"):
         large.seen_by(replace(small, seed=1))
 
 
 def test_features_that_are_no_part_of_the_whole_cannot_be_made() -> None:
     with pytest.raises(ValueError, match="no part of"):
-        ReadingOptions(300, 256, 256, is_nested=True)
+        ReadingOptions(300, 256)
 
 
 def test_statistics_of_other_features_are_refused_everywhere() -> None:
@@ -184,7 +181,7 @@ def test_statistics_of_other_features_are_refused_everywhere() -> None:
 
 def test_sums_that_grow_too_large_are_refused() -> None:
     one = edge(1).statistics(PUBLIC)
-    grown = replace(one, text=replace(one.text, gram=one.text.gram + 2**52 - int(one.text.gram.max())))
+    grown = replace(one, sums=replace(one.sums, gram=one.sums.gram + 2**52 - int(one.sums.gram.max())))
     with pytest.raises(StatisticsError, match="exactly"):
         grown.plus(one)
 
@@ -195,10 +192,10 @@ def test_a_row_says_what_the_statistics_say() -> None:
     row = layout.row(given)
     assert row.shape == (layout.n_values,)
     back = layout.statistics(row, 1)
-    assert np.array_equal(back.text.gram, given.text.gram)
-    assert np.array_equal(back.text.moments, given.text.moments)
-    assert np.array_equal(back.clause.moments, given.clause.moments)
-    assert (back.text.outputs, back.clause.outputs) == (given.text.outputs, given.clause.outputs)
+    assert np.array_equal(back.sums.gram, given.sums.gram)
+    assert np.array_equal(back.sums.moments, given.sums.moments)
+    assert (back.sums.outputs, back.sums.n_rows) == (given.sums.outputs, given.sums.n_rows)
+    assert np.array_equal(back.sums.mass, given.sums.mass)
     assert (back.sequences, back.links, back.n_demonstrations) == (given.sequences, given.links, 40)
     with pytest.raises(StatisticsError, match="not listed"):
         replace(layout, sequences=layout.sequences[:1]).row(given)

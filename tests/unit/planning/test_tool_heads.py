@@ -71,6 +71,30 @@ def test_a_row_taught_again_replaces_the_older_one() -> None:
     assert "turn_on" not in said(heads, TEXTS[0])
 
 
+def test_joined_with_others_sums_it_is_solved_from_both(tmp_path: Path) -> None:
+    draw = np.random.default_rng(4)
+    dim = 1 + DIM + N_SKETCH
+    weights = draw.normal(0, 0.02, (dim, 2)).astype(np.float32)
+    prior = made_prior(np.eye(dim, dtype=np.float32) / 2, weights)  # of an inverse Gram matrix of I / 4
+    none = np.zeros((DIM, 0), dtype=np.float32)
+    rows = request_features(vectors_of(TEXTS[:3]), [text.split() for text in TEXTS[:3]], none, np.zeros(0, np.float32))
+    wanted = np.array([[1, 0], [0, 1], [0, 0]], dtype=np.float32)  # of `turn_on` and of a tool that nobody knew
+    both = prior.joined(["turn_on", "add_reminder"], rows.T @ rows, rows.T @ wanted)
+    before, targets = np.zeros((dim, 3)), np.zeros((3, 3))
+    before[:, :2], targets[:, [0, 2]] = weights, wanted
+    inside = np.linalg.inv(np.eye(3) + rows @ rows.T / 4)  # Woodbury's, as `ToolHeads` adds what is taught at home
+    assert both.outputs == ("turn_on", NOTHING, "add_reminder")
+    assert both.weights == pytest.approx(before + rows.T / 4 @ inside @ (targets - rows @ before), abs=1e-4)
+    factor, one = both.unpacked_factor(), draw.normal(0, 1, dim)
+    assert factor.T @ (factor @ one) == pytest.approx(one / 4 - rows.T / 16 @ inside @ (rows @ one), abs=1e-4)
+    with (tmp_path / "heads.npz").open("wb") as file:
+        both.write(file)
+    again = read_prior(tmp_path / "heads.npz")
+    assert again is not None
+    assert again.outputs == both.outputs
+    assert again.weights == pytest.approx(both.weights, abs=1e-3)
+
+
 def test_home_beside_a_prior_equals_one_ridge_over_both() -> None:
     here = ("switch on the light", "dim the lamp")
     cosines = (np.zeros((DIM, 0), dtype=np.float32), np.zeros(0, dtype=np.float32))
@@ -102,7 +126,8 @@ def test_more_rows_than_numbers_are_solved_the_other_way_round() -> None:
 
 
 def test_what_the_prior_knows_better_than_a_lesson_is_not_pulled_back() -> None:
-    row = request_features(vectors_of(("light on",)), [["light", "on"]], np.zeros((DIM, 0)), np.zeros(0))[0]
+    cosines = (np.zeros((DIM, 0), dtype=np.float32), np.zeros(0, dtype=np.float32))
+    row = request_features(vectors_of(("light on",)), [["light", "on"]], *cosines)[0]
     weights = np.stack([1.5 * row, -0.5 * row], axis=1).astype(np.float32) / float(row @ row)
     heads = ToolHeads(DIM, made_prior(np.eye(len(row), dtype=np.float32), weights))
     heads.teach(["a"], vectors_of(("light on",)), [["light", "on"]], [("turn_on",)])

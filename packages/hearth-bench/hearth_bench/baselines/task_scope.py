@@ -50,7 +50,9 @@ class Scope:
         """
         self._student = student
         readings = dict(refused or {})
-        self._refused = Neighbourhood({id: Taught((), frozenset(), one, ()) for id, one in readings.items()})
+        self._refused = Neighbourhood(
+            {id: Taught((), frozenset(), one, (), frozenset()) for id, one in readings.items()}
+        )
         ids = sorted(student.ids, key=_digest)[:_N_COMPARED]
         self.is_wide = len(ids) < LEAST_TAUGHT
         """True when too little was taught to tell."""

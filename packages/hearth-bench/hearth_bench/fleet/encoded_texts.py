@@ -11,9 +11,9 @@ import numpy as np
 
 from hearth.agent import shipped_demonstrations
 from hearth.cli.invocation import SILENT, Progress
-from hearth.models.encoder.sentence_encoder import TokenVectors
 from hearth.planning.adaptation.case_adaptation import rarity_of
-from hearth.planning.ranking.features import Reader, TokenEncoder
+from hearth.planning.ranking.features import Reader
+from hearth.protocols import Encoder
 from hearth_bench.fleet.habits import Persona
 from hearth_bench.fleet.simulated_edge import DEVICES, FloatRows, Texts
 
@@ -31,33 +31,14 @@ def texts_of(personas: Sequence[Persona]) -> tuple[str, ...]:
     return tuple(sorted(said))
 
 
-class _Once:
-    """An encoder that gives the last encoding to several readers."""
-
-    def __init__(self, encoder: TokenEncoder) -> None:
-        self._encoder = encoder
-        self.dim = encoder.dim
-        self.name = getattr(encoder, "name", "")
-        self.tokens: list[TokenVectors] = []
-
-    def read(self, texts: Sequence[str]) -> list[TokenVectors]:
-        return self._encoder.encode_tokens(texts)
-
-    def encode(self, texts: Sequence[str]) -> FloatRows:
-        return self._encoder.encode(texts)
-
-    def encode_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
-        return self.tokens[: len(texts)]
-
-
-def read_texts(texts: Sequence[str], encoder: TokenEncoder, folder: Path, progress: Progress = SILENT) -> Texts:
+def read_texts(texts: Sequence[str], encoder: Encoder, folder: Path, progress: Progress = SILENT) -> Texts:
     """Encode texts to vectors and features, or load them from `folder` if they are there.
 
     Raises:
         OSError: The folder cannot be written.
     """
-    once = _Once(encoder)
-    readers = {device.name: Reader(once, device.reading) for device in DEVICES}
+    readers = {device.name: Reader(encoder, device.reading) for device in DEVICES}
+    largest = readers[DEVICES[-1].name]
     prints = [reader.fingerprint for reader in readers.values()]
     key = hashlib.sha256("\n".join([*prints, *texts]).encode()).hexdigest()[:16]
     paths = {name: folder / f"texts-{key}-{name}.npy" for name in ("vectors", *readers)}
@@ -66,10 +47,10 @@ def read_texts(texts: Sequence[str], encoder: TokenEncoder, folder: Path, progre
         with progress.stage("Reading what is said", len(texts)) as advance:
             for start in range(0, len(texts), _CHUNK):
                 chunk = texts[start : start + _CHUNK]
-                once.tokens = once.read(chunk)
-                made["vectors"].append(np.array([tokens.whole for tokens in once.tokens], dtype=np.float32))
+                made["vectors"].append(encoder.encode(chunk))
+                readings = largest.read(chunk)
                 for name, reader in readers.items():
-                    made[name].append(reader.text_features(reader.read(chunk)))
+                    made[name].append(reader.whole_features([one.seen_by(reader.options) for one in readings]))
                 advance(len(chunk))
         folder.mkdir(parents=True, exist_ok=True)
         for name, rows in made.items():

@@ -106,7 +106,7 @@ class Founders:
         readings = read_all(student, sorted({text for text, _ in pairs}))
         said = {pair: step_texts(shaped(*pair), student.tools) for pair in pairs}
         texts = sorted({text for mine in said.values() for text in mine})
-        vectors = dict(zip(texts, student.reader.step_vectors(texts), strict=True)) if texts else {}
+        vectors = dict(zip(texts, student.reader.vectors(texts), strict=True)) if texts else {}
 
         def rows(pair: tuple[str, str]) -> FloatRows:
             return np.array([vectors[text] for text in said[pair]])

@@ -49,9 +49,9 @@ class Device:
 
 
 DEVICES = (
-    Device("small", ReadingOptions(128, 128, 128, is_nested=True), 150, ("video",), 1),
-    Device("medium", ReadingOptions(256, 256, 256, is_nested=True), 400, (), 2),
-    Device("large", ReadingOptions(512, 256, 512, is_nested=True), 1_000, (), 4),
+    Device("small", ReadingOptions(32, 64), 150, ("video",), 1),
+    Device("medium", ReadingOptions(64, 128), 400, (), 2),
+    Device("large", ReadingOptions(128, 256), 1_000, (), 4),
 )
 
 

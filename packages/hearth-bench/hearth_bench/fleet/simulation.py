@@ -26,7 +26,7 @@ from hearth.agent import shipped_demonstrations
 from hearth.cli.invocation import SILENT, Progress
 from hearth.errors import MissingExtraError, RequestError
 from hearth.formats.run_record import write_json
-from hearth.planning.ranking.features import TokenEncoder
+from hearth.protocols import Encoder
 from hearth.types import Demonstration
 from hearth_bench.data.q2a_instructions import OWNERS
 from hearth_bench.fleet.encoded_texts import read_texts, texts_of
@@ -94,7 +94,7 @@ class Fleet:
     def missing(self, way: Way) -> list[Part]:
         return [one for one in parts_of(self.settings, way) if not (self.parts_folder / one.name).exists()]
 
-    def read_texts(self, encoder: TokenEncoder, progress: Progress = SILENT) -> Texts:
+    def read_texts(self, encoder: Encoder, progress: Progress = SILENT) -> Texts:
         """Encode every text, and keep the vectors in the folder."""
         settings = self.settings
         if settings.n_edges < _FEW:
@@ -103,7 +103,7 @@ class Fleet:
             texts = texts_of(list(self.personas.values()))
         return read_texts(texts, encoder, self.folder / "texts", progress)
 
-    def ground(self, encoder: TokenEncoder, progress: Progress = SILENT) -> Ground:
+    def ground(self, encoder: Encoder, progress: Progress = SILENT) -> Ground:
         return Ground(self.personas, self.read_texts(encoder, progress), self.settings, self.shipped)
 
 
@@ -117,7 +117,7 @@ def _apart(a: object, b: object, name: str = "") -> Iterator[str]:
 
 def simulate(
     fleet: Fleet,
-    encoder: TokenEncoder,
+    encoder: Encoder,
     *,
     engine: EngineName = "local",
     n_processes: int = 1,
@@ -172,8 +172,6 @@ class _NoEncoder:
 
     def encode(self, texts: Sequence[str]) -> Any:
         raise RequestError(f"{len(texts)} texts of the simulation were not read; its folder was changed; run it again")
-
-    encode_tokens = encode
 
 
 def _run_there(folder: str, settings: Settings, part: Part, dim: int) -> str:

@@ -108,7 +108,6 @@ class StudentLearner:
         mine = self._taught.subset(rows)
         self.student.learn(mine.demonstrations, mine.readings, mine.step_vectors)
         self.student.heads.settle()
-        self.student.clause_heads.settle()
         learnt = time.process_time()
         self.student.settle()
         return {"round_cpu_s": learnt - started, "fit_cpu_s": time.process_time() - learnt}

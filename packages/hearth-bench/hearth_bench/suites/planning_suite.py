@@ -222,16 +222,10 @@ def floors(read: Read, train: PlanData, test: PlanData, readings: Sequence[Readi
         offered = set(d.tools or test.tools)
         known = next((graph for graph in often if offered.issuperset(graph.nodes)), None)
         frequent.append(known or PlanGraph(tuple(d.tools[:1]) or (next(iter(test.tools)),), ()))
-    taught = np.array([_sentence(reading) for reading in read.readings])
-    asked = np.array([_sentence(reading) for reading in readings])
+    taught = np.array([reading.whole for reading in read.readings])
+    asked = np.array([reading.whole for reading in readings])
     nearest = (asked @ taught.T).argmax(axis=1)
     return {"floor_": frequent, "floor_copy_": [golds[int(row)].graph for row in nearest]}
-
-
-def _sentence(reading: Reading) -> FloatRows:
-    """Return the text's own vector, the first of the four that are pooled."""
-    whole = reading.pooled[: len(reading.pooled) // 4].astype(np.float32)
-    return np.asarray(whole / max(float(np.linalg.norm(whole)), 1e-9), dtype=np.float32)
 
 
 # ── The whole measurement ─────────────────────────────────────────────────────────────────────────────────

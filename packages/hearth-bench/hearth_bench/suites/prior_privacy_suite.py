@@ -18,6 +18,7 @@ attacks on the counts of tool sequences alone.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +27,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.models.random_features import UNIT
-from hearth.planning.ranking.features import words_of
 from hearth.planning.ranking.ranker import Student
 from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth.planning.ranking.statistics.sufficient_statistics import Statistics, merged
@@ -151,14 +151,14 @@ class _World:
             newest = everyone = everyone[::2]
         given_canaries, decoys = self._features(self._canaries), self._features(self._decoys)
         mine = given_canaries[len(self._given) - 1 :: len(self._given)] if not is_oracle else given_canaries
-        n_new = max(second.n_demonstrations - first.n_demonstrations, 1)
+        n_new = max(second.sums.n_rows - first.sums.n_rows, 1)
         return {
             "difference_auc": _best_auc(_scores(apart, _n_kept(n_new, apart), newest, strangers)),
-            "membership_auc": _best_auc(_scores(whole, _n_kept(second.n_demonstrations, whole), everyone, strangers)),
+            "membership_auc": _best_auc(_scores(whole, _n_kept(second.sums.n_rows, whole), everyone, strangers)),
             "inversion_auc": self._word_auc(apart, is_oracle=is_oracle),
             "canaries_back": max(
                 _standing_out(_scores(apart, _n_kept(n_new, apart), mine, decoys)),
-                _standing_out(_scores(whole, _n_kept(second.n_demonstrations, whole), given_canaries, decoys)),
+                _standing_out(_scores(whole, _n_kept(second.sums.n_rows, whole), given_canaries, decoys)),
             ),
             "canaries": len(given_canaries),
         }
@@ -170,20 +170,25 @@ class _World:
         return self._rows[key]
 
     def _rows_of(self, texts: Sequence[str]) -> Floats:
-        return self.reader.text_features(self.reader.read(texts)).astype(np.float64) / UNIT
+        return self.reader.whole_features(self.reader.read(texts)).astype(np.float64) / UNIT
 
     def _word_auc(self, apart: Floats, *, is_oracle: bool) -> float:
         """AUC of single words, by the sums' diagonal where a text of that word alone has its hashed features."""
-        said = {word for one in self._given[-1] for word in words_of(one.request) if " " not in word}
-        known = {word for one in self._nobodys for word in words_of(one.request) if " " not in word} | said
+        said = {word for one in self._given[-1] for word in _words_of(one.request)}
+        known = {word for one in self._nobodys for word in _words_of(one.request)} | said
         inside, outside = sorted(said), sorted(known - said)
         if is_oracle:  # words that nobody said, in two halves
             inside, outside = outside[::2], outside[1::2]
         diagonal = np.diag(apart)
-        n_random = self.reader.options.n_random
+        start = 1 + self.reader.dim
+        words = slice(start, start + self.reader.options.n_words)
         rows = np.abs(self._rows_of([*inside, *outside]))
-        scores = rows[:, n_random:] @ diagonal[n_random:]
+        scores = rows[:, words] @ diagonal[words]
         return _auc(scores[: len(inside)], scores[len(inside) :])
+
+
+def _words_of(text: str) -> set[str]:
+    return set(re.findall(r"[^\W\d_]+", text.lower()))
 
 
 def _invented(drawn: random.Random) -> str:
@@ -191,7 +196,7 @@ def _invented(drawn: random.Random) -> str:
 
 
 def _square(statistics: Statistics) -> Floats:
-    return statistics.text.square().astype(np.float64) / UNIT**2
+    return statistics.sums.square().astype(np.float64) / UNIT**2
 
 
 def _n_kept(n_rows: int, sums: Floats) -> int:

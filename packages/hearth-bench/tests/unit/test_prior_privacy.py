@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from hearth.models.llm.scripted import HashEncoder
+from hearth.planning.ranking.features import ReadingOptions
+from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth_bench.suites.prior_privacy_suite import Attacked, measure_prior_privacy, privacy_lines
 from tests.merging_world import OPTIONS
 from tests.small_world import TOOLS, lessons
 
 
+def _word(drawn: random.Random) -> str:
+    return "".join(drawn.choice("bdfgklmnprst") + drawn.choice("aeiou") for _ in range(3))
+
+
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
     asked = Attacked(n_founders=3, n_each=40, n_canaries=60, epsilons=(4.0,))
-    return measure_prior_privacy(HashEncoder(48), TOOLS, lessons(400), OPTIONS, asked)
+    drawn = random.Random(5)
+    # Numbers are stand-ins, so that words have to tell one sentence from another.
+    shown = [replace(one, request=f"{one.request} {_word(drawn)} {_word(drawn)}") for one in lessons(400)]
+    return measure_prior_privacy(
+        HashEncoder(48), TOOLS, shown, StudentOptions(reading=ReadingOptions(32, 512), n_fit=60), asked
+    )
 
 
 def test_exact_sums_tell_who_gave_what(document: dict[str, Any]) -> None:

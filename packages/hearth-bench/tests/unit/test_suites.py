@@ -23,7 +23,7 @@ from hearth_bench.suites.planning_suite import (
     run_planning,
 )
 
-OPTIONS = StudentOptions(reading=ReadingOptions(n_random=120, n_words=64, n_clause=64), n_fit=60)
+OPTIONS = StudentOptions(reading=ReadingOptions(n_cosines=64, n_words=64), n_fit=60)
 THINGS = ("train", "hotel", "pizza", "alarm")
 TOOLS = {
     f"{verb}_{thing}": ToolSpec(f"{verb}_{thing}", f"{verb} a {thing}.", domain=thing)

@@ -49,7 +49,7 @@ class Rules:
     @property
     def profiles(self) -> list[str]:
         """Return the profiles, the smallest first."""
-        return sorted(self.readings, key=lambda name: self.readings[name].n_random)
+        return sorted(self.readings, key=lambda name: self.readings[name].n_words)
 
     @property
     def key(self) -> str:
@@ -133,7 +133,7 @@ def add_leaf(storage: Storage, leaf: Leaf) -> None:
             continue
         seen = {}
         for profile in reversed(leaf.rules.profiles):  # the largest first: each is the image of the one before
-            if leaf.rules.readings[profile].n_random <= one.reading.n_random:
+            if leaf.rules.readings[profile].n_words <= one.reading.n_words:
                 one = seen[profile] = one.seen_by(leaf.rules.readings[profile])
         said = judged_alone(name, one, leaf.rules.terms, leaf.rules.anchor)
         judged.append(said)

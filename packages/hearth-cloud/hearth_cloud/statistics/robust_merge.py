@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 from hearth.errors import StatisticsError
 from hearth.models.random_features import UNIT
 from hearth.planning.ranking.candidates import Sequence_
-from hearth.planning.ranking.features import WHOLE, ReadingOptions
+from hearth.planning.ranking.features import ReadingOptions
 from hearth.planning.ranking.statistics.statistics_codec import faults_of
 from hearth.planning.ranking.statistics.sufficient_statistics import (
-    MOST_CLAUSES,
     MOST_LENGTH,
+    MOST_ROWS,
     MOST_STEPS,
     Statistics,
     Sums,
@@ -42,7 +42,7 @@ from hearth_cloud.statistics.public_acts import Evidence
 
 Floats = NDArray[np.float64]
 
-JUDGES = ReadingOptions(n_random=256, n_words=256, n_clause=128, is_nested=True)
+JUDGES = ReadingOptions(n_cosines=64, n_words=128)
 """Features in which contributions are judged: the leading part of every profile's features, so that judging many stays
 cheap."""
 _RIDGE = 0.3
@@ -170,17 +170,15 @@ def unfit(contribution: Statistics, terms: Terms) -> str:
 def impossible(contribution: Statistics) -> str:
     """Return why no demonstrations can have these matrices; empty if some may. A, bordered by any column of B and the
     count of that target, must have no negative direction. Checked in the leading features."""
-    for name, sums in (("texts", contribution.text), ("clauses", contribution.clause)):
-        seen = _leading(contribution, name)
-        scale = UNIT**2 * max(sums.n_rows, 1)
-        gram = seen.square() / scale
-        values, directions = np.linalg.eigh(gram)
-        if values[0] < -_TOLERANCE:
-            return f"products of the {name}' features are those of no rows: they have a negative direction"
-        turned = directions.T @ (seen.moments / (UNIT * max(sums.n_rows, 1)))
-        needed = (turned**2 / np.maximum(values, _TOLERANCE)[:, None]).sum(axis=0)
-        if (needed > seen.mass / max(sums.n_rows, 1) * (1 + 1e-6) + 1e-3).any():
-            return f"moments of the {name} are those of no targets: no rows with these features can want this"
+    seen = _leading(contribution)
+    n_rows = max(seen.n_rows, 1)
+    values, directions = np.linalg.eigh(seen.square() / (UNIT**2 * n_rows))
+    if values[0] < -_TOLERANCE:
+        return "products of the features are those of no rows: they have a negative direction"
+    turned = directions.T @ (seen.moments / (UNIT * n_rows))
+    needed = (turned**2 / np.maximum(values, _TOLERANCE)[:, None]).sum(axis=0)
+    if (needed > seen.mass / n_rows * (1 + 1e-6) + 1e-3).any():
+        return "moments are those of no targets: no rows with these features can want this"
     return ""
 
 
@@ -194,40 +192,35 @@ def shared(statistics: Statistics, share: float) -> Statistics:
     """Return noisy sums scaled down to a share of themselves; everything that is in them stays in."""
     s = statistics
     sequences = {name: max(1, round(n * share)) for name, n in s.sequences.items()}
-    mass = masses_of(sequences)
-
-    def scaled(sums: Sums, n_rows: int, wanted: Whole) -> Sums:
-        gram, moments = (np.rint(part * share).astype(np.int64) for part in (sums.gram, sums.moments))
-        return replace(sums, n_rows=n_rows, gram=gram, moments=moments, mass=wanted)
-
+    derived = masses_of(sequences)
+    less = np.maximum(np.rint(s.sums.mass * share), 1).astype(np.int64)
+    mass = np.array([derived.get(output, k) for output, k in zip(s.sums.outputs, less.tolist())], dtype=np.int64)
+    gram, moments = (np.rint(part * share).astype(np.int64) for part in (s.sums.gram, s.sums.moments))
     n = sum(sequences.values())
-    clause_mass = np.maximum(np.rint(s.clause.mass * share), 1).astype(np.int64)
+    n_rows = max(n, int(mass.max(initial=0)))
     return replace(
         s,
         n_demonstrations=n,
-        text=scaled(s.text, n, np.array([mass[output] for output in s.text.outputs], dtype=np.int64)),
-        clause=scaled(s.clause, max(n, int(clause_mass.max(initial=0))), clause_mass),
+        sums=replace(s.sums, n_rows=n_rows, gram=gram, moments=moments, mass=mass),
         sequences=sequences,
         links={link: max(1, round(n_links * share)) for link, n_links in s.links.items()},
     )
 
 
-def _leading(statistics: Statistics, name: str) -> Sums:
-    small = statistics.seen_by(judges_of(statistics))
-    return small.text if name == "texts" else small.clause
+def _leading(statistics: Statistics) -> Sums:
+    return statistics.seen_by(judges_of(statistics)).sums
 
 
 def judges_of(statistics: Statistics) -> ReadingOptions:
     """Return the judges' features where they are part of these, else these."""
     mine = statistics.reading
     judges = replace(JUDGES, seed=mine.seed)
-    is_part = mine.is_nested or mine == replace(WHOLE, seed=mine.seed)
-    return judges if is_part and mine.n_random > judges.n_random else mine
+    return judges if mine.n_cosines > judges.n_cosines and mine.n_words > judges.n_words else mine
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The view that judges have: sums of the texts and which tools they want, in units of features of length 1."""
+    """The view that judges have: sums of rows and which tools they want, in units of features of length 1."""
 
     tools: tuple[str, ...]
     gram: Floats
@@ -236,7 +229,7 @@ class Seen:
 
     @classmethod
     def of(cls, statistics: Statistics) -> Seen:
-        sums = _leading(statistics, "texts")
+        sums = _leading(statistics)
         columns = [k for k, output in enumerate(sums.outputs) if output.startswith("t ")]
         return cls(
             tuple(sums.outputs[k] for k in columns),
@@ -278,24 +271,24 @@ def explained_by_others(contributions: Mapping[str, Seen], anchor: Seen | None =
 
 # ── Noise ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-_SHARES = {"text gram": 0.35, "text moments": 0.25, "clause gram": 0.15, "clause moments": 0.15, "counts": 0.1}
+_SHARES = {"gram": 0.5, "moments": 0.4, "counts": 0.1}
 """Shares of ρ by part; they add up to 1 (zCDP composes by addition: Bun & Steinke 2016, lemma 1.7)."""
 
 
 def sensitivities(most: int) -> dict[str, float]:
     """Return how far one edge with `most` demonstrations can move each part, in L2.
 
-    A demonstration moves A by φφᵀ (its norm is |φ|²), B by φyᵀ (|φ| |y|, |y|² being the number of its outputs), counts
-    by one sequence, its tools' pairs and its clauses' tools; edges add up by the triangle inequality.
+    A row of a demonstration moves A by φφᵀ (its norm is |φ|²), B by φyᵀ (|φ| |y|, |y|² being the number of its outputs:
+    tools twice, links and a size of the whole, tools twice of an act), counts by one sequence, its tools' pairs and its
+    rows' tools; rows and edges add up by the triangle inequality.
     """
     length = math.sqrt(MOST_LENGTH) * UNIT
-    n_outputs = 2 * MOST_STEPS + 2
+    of_whole, of_acts = math.sqrt(3 * MOST_STEPS + 2), (MOST_ROWS - 1) * math.sqrt(2 * MOST_STEPS)
+    pairs = MOST_STEPS * (MOST_STEPS - 1) / 2
     return {
-        "text gram": most * length**2,
-        "text moments": most * length * math.sqrt(n_outputs),
-        "clause gram": most * MOST_CLAUSES * length**2,
-        "clause moments": most * MOST_CLAUSES * length * math.sqrt(MOST_STEPS),
-        "counts": most * math.sqrt(1 + (MOST_STEPS * (MOST_STEPS - 1) / 2) ** 2 + (MOST_CLAUSES * MOST_STEPS) ** 2),
+        "gram": most * MOST_ROWS * length**2,
+        "moments": most * length * (of_whole + of_acts),
+        "counts": most * math.sqrt(1 + pairs**2 + (2 * MOST_ROWS * MOST_STEPS) ** 2),
     }
 
 
@@ -317,42 +310,37 @@ def noisy(
     s = statistics
     layout = Layout(s.encoder, s.n_inputs, s.reading, tuple(sorted(sequences)))
     row = layout.over(s)
-    counts = (row.clause.mass, *(np.array(list(n.values()), dtype=np.int64) for n in (row.sequences, row.links)))
+    counts = (
+        layout.counted_mass(row),
+        *(np.array(list(n.values()), dtype=np.int64) for n in (row.sequences, row.links)),
+    )
     tables = {
-        "text gram": row.text.gram,
-        "text moments": row.text.moments,
-        "clause gram": row.clause.gram,
-        "clause moments": row.clause.moments,
+        "gram": row.sums.gram,
+        "moments": row.sums.moments,
         "counts": np.concatenate(counts),
     }
     spread = private_sums.spreads(sensitivities(most), _SHARES, rho)
     found = private_sums.released(tables, spread, seed)
     parts = np.split(found.pop("counts"), np.cumsum([len(part) for part in counts])[:-1])
-    return _usable(layout, [*found.values(), *parts], (spread["text gram"], spread["clause gram"]), s.n_edges)
+    return _usable(layout, [*found.values(), *parts], spread["gram"], s.n_edges)
 
 
-def _usable(layout: Layout, found: Sequence[Whole], spreads: tuple[float, float], n_edges: int) -> Statistics:
+def _usable(layout: Layout, found: Sequence[Whole], spread: float, n_edges: int) -> Statistics:
     """Turn noisy numbers into sums that heads can be solved from; uses nothing else."""
-    gram, moments, clause_gram, clause_moments, wanted, counts, links = found
+    gram, moments, wanted, counts, links = found
     sequences = {one: int(n) for one, n in zip(layout.sequences, counts) if n >= 1}
-    mass = masses_of(sequences)
     tools = {tool for one in sequences for tool in one}
+    said = {output: int(k) for output, k in zip(layout.counted, wanted) if k >= 1 and output[2:] in tools}
+    mass = masses_of(sequences) | said
     kept = [k for k, output in enumerate(layout.outputs) if output in mass]
-    kept_tools = [k for k, tool in enumerate(layout.tools) if tool in tools and wanted[k] >= 1]
     n = sum(sequences.values())
     outputs = tuple(layout.outputs[k] for k in kept)
-    text_mass = np.array([mass[output] for output in outputs], dtype=np.int64)
-    text = Sums(outputs, n, _raised(gram, len(moments), spreads[0]), moments[:, kept], text_mass)
-    clause = Sums(
-        tuple(layout.tools[k] for k in kept_tools),
-        max(n, int(wanted.max(initial=0))),
-        _raised(clause_gram, len(clause_moments), spreads[1]),
-        clause_moments[:, kept_tools],
-        wanted[kept_tools],
-    )
+    n_wanted = np.array([mass[output] for output in outputs], dtype=np.int64)
+    n_rows = max(n, int(n_wanted.max(initial=0)))
+    sums = Sums(outputs, n_rows, _raised(gram, len(moments), spread), moments[:, kept], n_wanted)
     pairs = {link: int(k) for link, k in zip(layout.links, links) if k >= 1 and tools.issuperset(link[:2])}
     return Statistics(
-        layout.encoder, layout.n_inputs, layout.reading, n_edges, n, text, clause, sequences, pairs, is_noisy=True
+        layout.encoder, layout.n_inputs, layout.reading, n_edges, n, sums, sequences, pairs, is_noisy=True
     )
 
 

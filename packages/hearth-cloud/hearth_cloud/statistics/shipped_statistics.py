@@ -34,7 +34,7 @@ def acts_of(
     """Return the acts of public demonstrations, in the features in which their statistics are judged."""
     reader = Reader(encoder, judges_of(given))
     planned = [one for one in demonstrations if one.plan.steps]
-    rows = reader.text_features(reader.read([one.request for one in planned])).astype(np.float64) / UNIT
+    rows = reader.whole_features(reader.read([one.request for one in planned])).astype(np.float64) / UNIT
     effects = {name: spec.effect for name, spec in tools.items()}
     return Acts(rows, tuple(tuple(step.tool for step in one.plan.steps) for one in planned), effects)
 

@@ -372,7 +372,7 @@ class Desk:
 
     @property
     def _profiles(self) -> list[ProfileName]:
-        return sorted(self._layouts, key=lambda name: self._features.of(name).n_random)
+        return sorted(self._layouts, key=lambda name: self._features.of(name).n_words)
 
     def _shown(self, profile: ProfileName) -> Statistics | None:
         return self._public.given.seen_by(self._features.of(profile)) if self._public else None

@@ -25,8 +25,8 @@ from hearth_cloud.storage.storage_place import StoragePlace
 from tests.merging_world import PUBLIC, edges, poisoned, student
 from tests.small_world import lessons
 
-MEDIUM = ReadingOptions(n_random=128, n_words=128, n_clause=64, is_nested=True)
-SMALL = ReadingOptions(n_random=32, n_words=64, n_clause=16, is_nested=True)
+MEDIUM = ReadingOptions(n_cosines=128, n_words=128)
+SMALL = ReadingOptions(n_cosines=32, n_words=64)
 GIVEN = [one.seen_by(MEDIUM) for one in edges(3).values()]
 ANCHOR = Seen.of(student(lessons(200, 80_000)).statistics(PUBLIC).seen_by(SMALL))
 RULES = Rules(Terms(most=60, least=10), ANCHOR, {"small": SMALL, "medium": MEDIUM})

@@ -117,7 +117,11 @@ def test_removing_it_leaves_what_was_taught_here_to_the_last_bit(tmp_path: Path)
 
 def test_what_is_shipped_and_taught_here_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hearth.learning.drafting.public_tools", lambda: PUBLIC)
-    shipped = [replace(one, source="shipped") for one in lessons(30, 70_000)]
+    words = ("umbrella", "thunder", "velvet", "copper", "harbour", "lantern")
+    shipped = [
+        replace(one, source="shipped", request=f"{words[k % 6]} {one.request} {words[k // 6]}")
+        for k, one in enumerate(lessons(30, 70_000))
+    ]
     own = lessons(12, 5_000)
     whole = PRIOR.plus(student(shipped).statistics(PUBLIC))  # as a service publishes it
     with opened(tmp_path / "a") as state:
@@ -237,13 +241,13 @@ def test_too_few_public_demonstrations_fit_nothing() -> None:
 
 def test_profiles_see_the_same_requests_alike() -> None:
     small, medium, large = (PROFILES[name].reading for name in ("small", "medium", "large"))
-    assert (small.n_random, medium.n_random, large.n_random) == (512, 1024, 2048)
+    assert (small.n_words, medium.n_words, large.n_words) == (256, 1024, 2048)
     one = Student(ENCODER, TOOLS, PROFILES["medium"])
     one.learn(lessons(8))
     other = Student(ENCODER, TOOLS, PROFILES["small"])
     other.learn(lessons(8))
     seen = one.statistics(PUBLIC).seen_by(small)
-    assert np.array_equal(seen.text.gram, other.statistics(PUBLIC).text.gram)
+    assert np.array_equal(seen.sums.gram, other.statistics(PUBLIC).sums.gram)
     assert other.heads.n_bits < one.heads.n_bits < Student(ENCODER, TOOLS).heads.n_bits
 
 
@@ -361,10 +365,16 @@ def test_requests_are_masked_before_they_are_summed(tmp_path: Path, make_desk: A
         return found[0]
 
     one, other = about("anna.lind@example.org"), about("bert.olsen@example.org")
-    assert np.array_equal(one.text.gram, other.text.gram)
-    raw = [student([replace(d, request=f"{d.request} {a}") for d in own(60)]) for a in ("anna@a.example", "bert@b.org")]
-    mine, theirs = (s.statistics(PUBLIC).text.gram for s in raw)
-    assert not np.array_equal(mine, theirs)
+    assert np.array_equal(one.sums.gram, other.sums.gram)
+
+
+def test_values_said_are_stand_ins_before_they_are_summed() -> None:
+    def summed_with(said: str) -> Statistics:
+        return student([replace(d, request=f"{d.request} {said}") for d in own(30)]).statistics(PUBLIC)
+
+    one, other = summed_with("and write to anna@a.example"), summed_with("and write to bert@b.org")
+    assert np.array_equal(one.sums.gram, other.sums.gram)
+    assert not np.array_equal(one.sums.gram, summed_with("and write to anna").sums.gram)
 
 
 def test_with_too_few_nothing_leaves(tmp_path: Path, make_desk: Any) -> None:

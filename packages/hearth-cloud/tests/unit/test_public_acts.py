@@ -64,10 +64,10 @@ def test_a_share_of_noisy_sums_is_a_prior_like_any_other() -> None:
     half = shared(found, 0.5)
     assert decode(encode(half)).digest == half.digest
     assert half.sequences.keys() == found.sequences.keys()
-    assert np.abs(2 * half.text.gram - found.text.gram).max() <= 1
+    assert np.abs(2 * half.sums.gram - found.sums.gram).max() <= 1
     assert "noise" in refusal(half, Terms(most=60, least=1))
     public = Public.of(ENCODER, TOOLS, lessons(100, 80_000), PUBLIC, (OPTIONS, OPTIONS))
-    assert public.acts.rows.shape == (100, 512)
+    assert public.acts.rows.shape == (100, 1 + 48 + 64 + 128)
     assert share_of(evidence_of(found), evidence_of(public.given), public.acts) == 1.0
 
 

@@ -38,7 +38,7 @@ def right_share(prior: Statistics) -> float:
 
 
 def with_text(statistics: Statistics, **changed: object) -> Statistics:
-    return replace(statistics, text=replace(statistics.text, **changed))  # type: ignore[arg-type]
+    return replace(statistics, sums=replace(statistics.sums, **changed))  # type: ignore[arg-type]
 
 
 def kept_of(found: Merged) -> Statistics:
@@ -50,7 +50,7 @@ def test_honest_edges_are_all_kept_and_summed_exactly() -> None:
     given = edges(4)
     found = robust(given, TERMS)
     assert (found.kept, found.quarantined) == (tuple(given), ())
-    assert np.array_equal(kept_of(found).text.gram, merged(given.values()).text.gram)
+    assert np.array_equal(kept_of(found).sums.gram, merged(given.values()).sums.gram)
     assert kept_of(found).n_edges == 4
     assert all(one.explained is not None and one.explained > 0.3 for one in found.judged)
 
@@ -82,7 +82,7 @@ def test_a_majority_of_poisoners_is_seen_through_only_with_an_anchor() -> None:
 
 def test_what_is_scaled_flipped_or_made_up_is_impossible() -> None:
     one = edge(1).statistics(PUBLIC)
-    text = one.text
+    text = one.sums
     skewed = text.moments.copy()
     trains = [text.outputs.index(f"t {tool}") for tool in ("find_train", "cancel_train")]
     skewed[:, text.outputs.index("t set_alarm")] = skewed[:, trains].sum(axis=1)
@@ -169,10 +169,8 @@ def test_epsilon_is_that_of_a_maintained_accountant(rho: float, epsilon: float) 
 def test_sensitivities_hold_for_the_longest_demonstration() -> None:
     most = sensitivities(1)
     one = student([lessons(1)[0]]).statistics(PUBLIC)
-    assert np.linalg.norm(one.text.gram.astype(float)) <= most["text gram"]
-    assert np.linalg.norm(one.text.moments.astype(float)) <= most["text moments"]
-    assert np.linalg.norm(one.clause.gram.astype(float)) <= most["clause gram"]
-    assert np.linalg.norm(one.clause.moments.astype(float)) <= most["clause moments"]
+    assert np.linalg.norm(one.sums.gram.astype(float)) <= most["gram"]
+    assert np.linalg.norm(one.sums.moments.astype(float)) <= most["moments"]
     assert sensitivities(7)["counts"] == pytest.approx(7 * most["counts"])
 
 
@@ -202,7 +200,7 @@ def test_with_much_noise_nothing_is_left_to_learn() -> None:
     exact = merged(edges(4).values())
     found = noisy(exact, 0.01, 40, list(exact.sequences), b"s" * 32)
     assert right_share(found) < right_share(exact)
-    sums = found.text.square().astype(float)
+    sums = found.sums.square().astype(float)
     assert np.linalg.eigvalsh(sums)[0] > 0
     assert epsilon_of(0.01, 1e-6) == pytest.approx(0.62169, abs=1e-4)
 

@@ -524,11 +524,11 @@ def compare(ctx: click.Context, a: int, b: int, state_folder: Path | None, as_js
 def prior(
     ctx: click.Context, file: Path | None, remove: bool, force: bool, state_folder: Path | None, as_json: bool
 ) -> int:
-    """Draft with what other devices learnt: the prior in FILE, or the one that `hearth edge sync` fetched.
+    """Plan with what other devices learnt: the prior in FILE, or the one that `hearth edge sync` fetched.
 
-    `hearth plan --batch` begins with it; what is asked here is planned as before, from what ships and what was taught.
-    It becomes a version like any other, if no task gets worse; `hearth learn rollback` goes back. What was taught here
-    stays apart from it: forgetting it, and removing the prior, are exact.
+    What is asked here is planned from it, from what ships and from what was taught; so are drafts of files. It becomes
+    a version like any other, if no task gets worse; `hearth learn rollback` goes back. What was taught here stays apart
+    from it: forgetting it, and removing the prior, are exact.
     """
     if remove and file is not None:
         raise errors.RequestError("give a file to take, or --remove, and not both")
@@ -558,7 +558,7 @@ def prior(
             click.echo(f"Nothing was changed: {note}.")
         if report.version is not None and wanted is not None:
             click.echo(
-                f"The drafts of version {report.version} begin with what {wanted.n_edges} devices learnt "
+                f"Version {report.version} begins with what {wanted.n_edges} devices learnt "
                 f"({wanted.n_demonstrations:,} demonstrations, {len(wanted.tools)} tools)."
             )
         elif report.version is not None:

@@ -11,10 +11,10 @@ is read with the rest; people who are not known: their words stay.
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hearth import patterns as re
 from hearth.formats.tool_signature import parse_duration
 from hearth.language.reading import Utterance
 

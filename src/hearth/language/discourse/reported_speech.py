@@ -10,10 +10,10 @@ whether somebody who was not named is meant ("tell Ben she is asleep", of the ba
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hearth import patterns as re
 from hearth.language.reading import Utterance
 from hearth.language.text.tokens import listed
 from hearth.types import Context

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from hearth import __version__, config
 from hearth.learning.tasks import Frontier, Task, by_sample, find_frontier, find_tasks, with_scores
+from hearth.planning.ranking.heads.tool_heads import HeadPrior
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.protocols import Encoder
 from hearth.storage.database import Store
@@ -343,8 +344,11 @@ class Tried:
 class Rehearsal:
     """What a home plans with, to be judged; satisfies `Learner`."""
 
-    def __init__(self, encoder: Encoder, store: Store, tools: Mapping[str, ToolSpec]) -> None:
-        self._planner = RecallPlanner(encoder, store, config.cache_folder(os.environ))
+    def __init__(
+        self, encoder: Encoder, store: Store, tools: Mapping[str, ToolSpec], prior: HeadPrior | None = None
+    ) -> None:
+        """Rehearse what the store holds. Args: prior: In place of the one that the home took."""
+        self._planner = RecallPlanner(encoder, store, config.cache_folder(os.environ), prior)
         self._tools = tools
 
     @property

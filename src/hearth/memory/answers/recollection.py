@@ -2,7 +2,7 @@
 
 A question is answered by facts whose subject, relation and value hold most of its content words. Only current facts are
 given, with their beginning and their source; ended ones if the question asks for the past. An event that only ended or
-revoked facts rest on is not found: an old value never wins.
+revoked facts rest on is not found, and what a later statement of the owner's replaces comes after it, or is not told.
 
 Covered: facts by their words, and by words that mean a relation ("where does Ana live").
 Not covered: questions that need several facts; a question in words that neither a fact nor an event shares.
@@ -18,8 +18,15 @@ from functools import reduce
 from hearth import patterns as re
 from hearth.errors import NotFound
 from hearth.language.acts.questions import asked_of, believed_then, declares, said_by
-from hearth.memory.answers.answer_spans import WordReader
-from hearth.memory.answers.question_answering import N_EVIDENCE, N_WEIGHED, NOTHING, answer_from, asks_for_time
+from hearth.memory.answers.answer_spans import WordReader, to_owner
+from hearth.memory.answers.question_answering import (
+    N_EVIDENCE,
+    N_WEIGHED,
+    NOTHING,
+    answer_from,
+    asks_for_time,
+    telling_sentence,
+)
 from hearth.memory.event_memory import EventMemory, Filter, Found
 from hearth.memory.facts.fact_dates import MONTHS
 from hearth.memory.facts.fact_extraction import NEVER_FOUND
@@ -29,7 +36,7 @@ from hearth.memory.facts.statements import statements
 from hearth.memory.inquiry.home_answers import HomeAnswers
 from hearth.memory.inquiry.reading.answer_reading import covered, lacks_kind
 from hearth.memory.retention import SUMMARY
-from hearth.memory.search.recency import N_COMPARED, latest_first
+from hearth.memory.search.supersession import sureness
 from hearth.memory.search.terms import STOP_WORDS, telling_words
 from hearth.protocols import CallContext, HomeAnswer, MemoryHit, Recalled, Witness
 from hearth.types import PUBLIC, Label
@@ -39,6 +46,10 @@ FACT = "fact:"
 N_MAX_FACTS = 5
 N_LISTED = 10
 """Most facts that answer alike ("what do I like") in one answer."""
+N_COMPARED = 2
+"""The first hits for which later statements in their place are looked for."""
+N_LATER = 10
+"""Most later statements that are compared with one."""
 N_PASSED_OVER = 10
 """Number of further events that are fetched, because some are left out."""
 _LEAST_SHARE, _LEAST_COSINE = 0.34, 0.5
@@ -152,12 +163,10 @@ class Recollection:
         if (held := self._held(asked.text, now)) is not None:
             return held
         found = self._kept(self._events.look_closely(asked.text, limit=N_WEIGHED + N_PASSED_OVER, now=now), asked.text)
-        hits = self._latest_first(asked.text, tuple(map(_hit, found[:N_WEIGHED])))
-        places = {hit.id: place for place, hit in enumerate(hits)}
-        found = sorted(found[:N_WEIGHED], key=lambda one: places[one.id])
-        said = answer_from(self._events, asked.text, found, now, reader=self._reader)
+        said = answer_from(self._events, asked.text, found[:N_WEIGHED], now, reader=self._reader)
         evidence = () if said.kind == "unknown" else tuple(map(_hit, said.evidence))
-        return Recalled(said.kind, said.text, evidence, round(said.chance, 4), _joined(evidence[: said.n_resting]))
+        label = _joined(evidence[: said.n_resting])
+        return self._as_changed(asked.text, Recalled(said.kind, said.text, evidence, round(said.chance, 4), label))
 
     def find_answer(self, question: str, call: CallContext) -> HomeAnswer:
         """Answer from what is held true, else from the owner's folder, else from what was said and remembered."""
@@ -207,7 +216,7 @@ class Recollection:
         events = tuple(dict.fromkeys(event for fact in alike for event in fact.events))
         evidence = (_as_hit(first, 1.0, now.tzinfo), *self._events.told(events)[:N_EVIDENCE])
         label = reduce(Label.join, (fact.label for fact in alike), _joined(evidence))
-        return Recalled("fact", _together(alike, now.tzinfo), evidence, label=label)
+        return self._as_changed(question, Recalled("fact", _together(alike, now.tzinfo), evidence, label=label))
 
     def _believed(self, whom: str, then: dt.datetime, now: dt.datetime) -> Recalled:
         """List the facts believed at a moment, about everyone or about somebody, the latest learnt first."""
@@ -232,18 +241,51 @@ class Recollection:
                 kept.append(one)
         return kept
 
-    def _latest_first(self, query: str, hits: tuple[MemoryHit, ...]) -> tuple[MemoryHit, ...]:
-        """Put the latest of the owner's statements on one matter before the earlier ones."""
-        compared = hits[:N_COMPARED]
-        moments = [hit.at if hit.kind in _OWN and hit.is_owners and _states(hit) else None for hit in compared]
-        if sum(moment is not None for moment in moments) < 2 or _PAST.search(query):
-            return hits
-        texts = [hit.text for hit in compared]
-        vectors = self._events.vectors_of([query, *texts])
-        if vectors is None:
-            return hits
-        order = latest_first(query, texts, moments, vectors)
-        return (*(compared[place] for place in order), *hits[len(compared) :])
+    def _latest_first(self, query: str, hits: Sequence[MemoryHit]) -> tuple[MemoryHit, ...]:
+        """Put before each of the first hits what the owner said later in its place."""
+        order: list[MemoryHit] = []
+        for place, hit in enumerate(hits):
+            later = self._later(query, hit) if place < N_COMPARED else None
+            known = {one.id for one in order}
+            order += [one for one in (later, hit) if one is not None and one.id not in known]
+        return tuple(order)
+
+    def _as_changed(self, question: str, said: Recalled) -> Recalled:
+        """Answer in the words of what the owner said later in the place of what an answer rests on, if there is any."""
+        later = self._later(question, said.evidence[0]) if said.evidence and said.kind != "unknown" else None
+        if later is None:
+            return said
+        evidence = (later, *(hit for hit in said.evidence if hit.id != later.id))
+        text = to_owner(telling_sentence(question, later.text))
+        return Recalled("said", text, evidence, said.chance, _joined(evidence))
+
+    def _later(self, query: str, hit: MemoryHit) -> MemoryHit | None:
+        """Find the owner's later statement that replaces what one says on the question; of several, the surest, and
+        what replaces that."""
+        if hit.kind not in _OWN or not hit.is_owners or not _states(hit) or _PAST.search(query):
+            return None
+        id = hit.id.removeprefix(FACT)
+        told = self._events.told(self._facts.get(int(id)).events) if hit.kind == "fact" and id.isdigit() else ()
+        said = told[0] if told else hit
+        where = Filter(since=said.at + dt.timedelta(seconds=1), kinds=tuple(_OWN))
+        found = [
+            replace(one, score=hit.score)
+            for one in self._events.search(said.text, limit=N_LATER, where=where)
+            if one.is_owners and _states(one) and not self._is_outdated(one.id, query)
+        ]
+        read = self._events.statements([query, said.text, *(one.text for one in found)])
+        if not read or not found:
+            return None
+        asked, first, *others = read
+        sure = [sureness(asked, first, other) for other in others]
+        places = [place for place in range(len(found)) if sure[place] > 0]
+        if not places:
+            return None
+        best = max(places, key=sure.__getitem__)
+        for place in sorted(places, key=lambda place: found[place].at):
+            if found[place].at > found[best].at and sureness(asked, others[best], others[place]) > 0:
+                best = place
+        return found[best]
 
     def facts_for(self, query: str) -> tuple[tuple[Fact, float], ...]:
         """Find current facts that answer `query`, best first, each with the share of the question's words it holds;

@@ -8,11 +8,11 @@ Not covered: ages at another event, days between two events, working days.
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from hearth import patterns as re
 from hearth.language.text.normalize import stems
 from hearth.memory.inquiry.people_meant import card_meant, cards_of
 from hearth.memory.inquiry.record_answers import birthdays_in, events_in, matter_of, witness_of_event

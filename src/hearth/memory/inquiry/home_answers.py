@@ -6,25 +6,26 @@ that speak to the question are read (`answer_reading`). Where no answer is likel
 
 Covered: mails by their names alone, other files by size and time; two processes at once (each file is replaced in one
 transaction), files that change while they are read (they are read again at the next question), a full disk (the
-question is answered from what is kept).
-Not covered: what a provider has and has not been fetched yet; answers joined from several passages.
+question is answered from what is kept); a person whom a second record names (`people_meant`).
+Not covered: what a provider has and has not been fetched yet; other answers joined from several passages.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
+from hearth import patterns as re
 from hearth.errors import NotFound, StoreError, ToolError
 from hearth.language.text.tokens import listed
-from hearth.memory.inquiry.amount_changes import changed_by
+from hearth.memory.inquiry.amounts.amount_changes import changed_by
+from hearth.memory.inquiry.amounts.joint_amounts import joint_answer, multiple_answer, multiple_asked
+from hearth.memory.inquiry.amounts.table_counts import counted
 from hearth.memory.inquiry.answer_telling import SAID_ABOUT, answer_of, sentence_of, witness_of
 from hearth.memory.inquiry.date_answers import answer_from_dates, asked_of_dates
-from hearth.memory.inquiry.joint_amounts import joint_answer, multiple_answer, multiple_asked
 from hearth.memory.inquiry.people_meant import card_answer, joined_answer
 from hearth.memory.inquiry.reading.answer_reading import (
     AnswerReader,
@@ -35,7 +36,6 @@ from hearth.memory.inquiry.reading.answer_reading import (
 from hearth.memory.inquiry.reading.value_owners import People, people_of, with_apostrophes
 from hearth.memory.inquiry.record_answers import answer_from_records
 from hearth.memory.inquiry.summaries import asked_for_summary, decision_of, summary_of
-from hearth.memory.inquiry.table_counts import counted
 from hearth.memory.inquiry.two_questions import two_questions
 from hearth.memory.passages.collecting import FOLDERS, is_indexed, passages_in
 from hearth.memory.passages.passage_store import Candidate, Passage, PassageStore

@@ -5,7 +5,7 @@ Not covered: amounts in words, currencies without a sign below.
 
 from __future__ import annotations
 
-import re
+from hearth import patterns as re
 
 _CODES = "CHF|EUR|GBP|USD|CZK|NOK|SEK|DKK|PLN|CAD|AUD|NZD|JPY"
 _MONEY = re.compile(

@@ -9,9 +9,9 @@ Covered: two people of one name are nobody. Not covered: somebody whom only two 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from hearth import patterns as re
 from hearth.language.text.tokens import listed
 from hearth.memory.inquiry.answer_telling import witness_of
 from hearth.memory.inquiry.reading.answer_reading import ON_A_CARD

@@ -24,10 +24,10 @@ from hearth import patterns as re
 from hearth.language.temporal.time_words import MONTHS
 from hearth.language.text.normalize import Query, stems
 from hearth.language.values.slots import find_slots
+from hearth.memory.inquiry.amounts.table_sums import answer_from_tables, asked_of_table, column_sum, row_day
 from hearth.memory.inquiry.answer_telling import is_of, past_of
 from hearth.memory.inquiry.asking_mails import due_answer, waiting_answer, wanted_answer
 from hearth.memory.inquiry.money import WHOLE, money_in, money_text
-from hearth.memory.inquiry.table_sums import answer_from_tables, asked_of_table, column_sum, row_day
 from hearth.memory.passages.collecting import made_here, said_date, where_of
 from hearth.memory.passages.passage_cutting import SENTENCE
 from hearth.memory.passages.passage_store import Passage, PassageStore

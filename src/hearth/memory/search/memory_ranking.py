@@ -135,6 +135,24 @@ def as_preference(text: str) -> str:
     return f"I prefer, like or avoid: {' '.join(word for word in telling_words(text) if word not in STOP_WORDS)}"
 
 
+def advice_vector(question: FloatArray, preference: FloatArray) -> FloatArray:
+    """Return the unit vector by which preferences are sought for a question for advice: the question's, less what all
+    such questions share, and half that of its matter written as a preference."""
+    matter = question - np.float32(_SHARED) * _mean_advice()
+    vector: FloatArray = matter / np.linalg.norm(matter) + np.float32(_AS_PREFERENCE) * preference
+    return vector / np.float32(np.linalg.norm(vector))
+
+
+_SHARED, _AS_PREFERENCE = 0.5, 0.5
+"""Chosen on five of PrefEval's nine topics."""
+
+
+@functools.cache
+def _mean_advice() -> FloatArray:
+    kept = json.loads((files("hearth.data") / "advice_vector.json").read_text())
+    return np.array(kept["vector"], np.float32)
+
+
 @functools.cache
 def weights(kind: str = "weights") -> FloatArray:
     """One weight for each of `SCORES`; for kind `close` one more, for closeness."""

@@ -70,15 +70,8 @@ class Archives:
         """
         if self._last is None or self._last[:2] != (path, inner):
             self.close()
-            with contextlib.ExitStack() as opened:
-                archive = opened.enter_context(zipfile.ZipFile(path))
-                if inner:
-                    unpacked = opened.enter_context(tempfile.TemporaryFile())
-                    with archive.open(inner) as member:
-                        while chunk := member.read(1 << 20):
-                            unpacked.write(chunk)
-                    archive = opened.enter_context(zipfile.ZipFile(unpacked))
-                self._last = path, inner, archive, opened.pop_all()
+            archive, opened = _opened(path, inner)
+            self._last = path, inner, archive, opened
         return self._last[2]
 
     def close(self) -> None:
@@ -86,6 +79,23 @@ class Archives:
         if self._last is not None:
             self._last[3].close()
             self._last = None
+
+
+def _opened(path: Path, inner: str) -> tuple[zipfile.ZipFile, contextlib.ExitStack]:
+    """Open an archive, and one that lies in it; return it with what closes all that was opened."""
+    opened = contextlib.ExitStack()
+    try:
+        archive = opened.enter_context(zipfile.ZipFile(path))
+        if inner:
+            unpacked = opened.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
+            with archive.open(inner) as member:
+                while chunk := member.read(1 << 20):
+                    unpacked.write(chunk)
+            archive = opened.enter_context(zipfile.ZipFile(unpacked))
+    except BaseException:
+        opened.close()
+        raise
+    return archive, opened
 
 
 @dataclass(frozen=True, slots=True)

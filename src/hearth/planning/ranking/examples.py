@@ -1,4 +1,4 @@
-"""Keeps what a student was taught: each demonstration's plan, its reading, and the tools each clause asked for.
+"""Keeps what a student was taught: each demonstration's plan, its reading, and the tools each act asked for.
 
 Nothing here depends on the order of teaching.
 """
@@ -23,25 +23,29 @@ class Taught:
     sequence: Sequence_
     links: frozenset[tuple[int, int]]
     reading: Reading
-    clause_tools: tuple[tuple[str, ...], ...]
-    """For each clause, the tools of the steps most similar to it."""
+    act_tools: tuple[tuple[str, ...], ...]
+    """For each act, the tools of the steps most similar to it."""
+    asked: frozenset[str]
+    """Tools whose results no other step uses: what is asked for."""
 
 
 def taught_of(demonstration: Demonstration, reading: Reading, vectors: FloatRows) -> Taught:
-    """Credit each step to its most similar clause; the request itself is not kept."""
+    """Credit each step to its most similar act; the request itself is not kept."""
     steps = demonstration.plan.steps
-    clauses = reading.vectors
-    clause_tools: list[list[str]] = [[] for _ in clauses]
+    acts = reading.acts
+    act_tools: list[list[str]] = [[] for _ in acts]
     for step, vector in zip(steps, vectors):
-        mine = clause_tools[int((clauses @ vector).argmax())]
+        mine = act_tools[int((acts @ vector).argmax())]
         if step.tool not in mine:
             mine.append(step.tool)
     links = frozenset((source, target) for target, step in enumerate(steps) for source in step.needs())
+    used = {ref.step for step in steps for ref in step.refs()}
     return Taught(
         tuple(step.tool for step in steps),
         links,
-        Reading(reading.pooled, reading.words, reading.clauses),
-        tuple(tuple(tools) for tools in clause_tools),
+        Reading(reading.vectors, reading.words),
+        tuple(tuple(tools) for tools in act_tools),
+        frozenset(step.tool for index, step in enumerate(steps) if index not in used),
     )
 
 
@@ -51,6 +55,20 @@ def targets_of(sequence: Sequence_) -> dict[str, float]:
     wanted.update(dict.fromkeys([f"l {a} > {b}" for a, b in steps_of(sequence)], 1.0))
     wanted[f"n {min(len(sequence), 6)}"] = 1.0
     return wanted
+
+
+def rows_of(one: Taught) -> list[dict[str, float]]:
+    """Return the targets of each row of a demonstration's reading: of the whole, then of each act if several.
+
+    An act wants its tools, and `a TOOL` for each that is asked for, as the home's heads are taught it. A whole request
+    of one act is that act, too.
+    """
+    acts = [
+        dict.fromkeys([*(f"t {tool}" for tool in tools), *(f"a {tool}" for tool in tools if tool in one.asked)], 1.0)
+        for tools in one.act_tools
+    ]
+    whole = targets_of(one.sequence)
+    return [whole | acts[0]] if len(acts) == 1 else [whole, *acts]
 
 
 def step_texts(demonstration: Demonstration, tools: Mapping[str, ToolSpec]) -> list[str]:

@@ -31,14 +31,6 @@ _STRANGER_USES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Outputs:
-    """Names of the heads' outputs."""
-
-    text: Sequence[str]
-    clause: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
 class ViewOptions:
     use_heads: bool
     use_neighbours: bool
@@ -48,10 +40,8 @@ class ViewOptions:
 class Case(NamedTuple):
     """One request with what is known of it; of a demonstration, what would be known had it not been taught."""
 
-    predicted: FloatRows
-    """The heads' outputs for the whole text, shape [n_outputs]."""
-    clauses: FloatRows
-    """Their outputs for its clauses, shape [n_clauses, n_clause_outputs]."""
+    rows: FloatRows
+    """The heads' outputs for the whole text, then for its acts if there are several, shape [n_rows, n_outputs]."""
     reading: Reading
     proposal: Proposal | None = None
     own: tuple[int, Sequence_] | None = None
@@ -61,6 +51,16 @@ class Case(NamedTuple):
     gold: Sequence_ = ()
     """The right sequence of a demonstration."""
 
+    @property
+    def predicted(self) -> FloatRows:
+        """Return the outputs for the whole text, shape [n_outputs]."""
+        return np.asarray(self.rows[0], dtype=np.float32)
+
+    @property
+    def acts(self) -> FloatRows:
+        """Return the outputs for the acts, shape [n_acts, n_outputs]."""
+        return self.rows[-self.reading.n_acts :]
+
 
 @dataclass(eq=False)
 class View:
@@ -69,7 +69,8 @@ class View:
     names: Sequence[str]
     """Tools on offer."""
     texts: ToolTexts
-    outputs: Outputs
+    outputs: Sequence[str]
+    """Names of the heads' outputs."""
     counts: Counts
     """Counts of what is not hidden."""
     neighbourhood: Neighbourhood
@@ -81,11 +82,8 @@ class View:
     def __post_init__(self) -> None:
         names, counts = self.names, self.counts
         self.place = {name: place for place, name in enumerate(names)}
-        text = {name: column for column, name in enumerate(self.outputs.text)}
-        clause = {name: column for column, name in enumerate(self.outputs.clause)}
-        is_taught = [name in counts.tools for name in names]
-        self._text = np.array([text.get("t " + n, -1) if t else -1 for n, t in zip(names, is_taught)], dtype=np.int64)
-        self._clause = np.array([clause.get(n, -1) if t else -1 for n, t in zip(names, is_taught)], dtype=np.int64)
+        text = {name: column for column, name in enumerate(self.outputs)}
+        self._columns = np.array([text.get(f"t {n}", -1) if n in counts.tools else -1 for n in names], dtype=np.int64)
         self._sizes = {n: text[f"n {n}"] for n in range(1, 7) if f"n {n}" in text}
         self._uses = np.array([counts.tools.get(name, 0) for name in names], dtype=np.float64)
         links = ((link, text.get(f"l {link[0]} > {link[1]}")) for link in counts.links)
@@ -110,7 +108,7 @@ class View:
         weights = weights / max(float(weights.sum()), 1e-12)
         sequences = [(self.neighbourhood.sequences[row], float(w)) for row, w in zip(nearest, weights)]
         neighbours = [(s, w) for s, w in sequences if all(tool in self.place for tool in s)]
-        looks, said = self.looks(predicted, case.clauses, neighbours)
+        looks, said = self.looks(case, neighbours)
         uses = self.uses_without(left_out)
         rows, signs = self.strangers(looks, reading, uses) if case.strangers is None else case.strangers
         scores = (looks.whole.copy(), looks.best.copy(), looks.any.copy())
@@ -149,21 +147,17 @@ class View:
         uses[[self.place[tool] for tool in set(left_out) if tool in self.place]] -= 1
         return uses
 
-    def looks(
-        self, predicted: FloatRows, clauses: FloatRows, neighbours: Sequence[tuple[Sequence_, float]] = ()
-    ) -> tuple[Looks, Floats]:
-        """Return the heads' scores of each tool, and where in the request its clause stands."""
+    def looks(self, case: Case, neighbours: Sequence[tuple[Sequence_, float]] = ()) -> tuple[Looks, Floats]:
+        """Return the heads' scores of each tool, and where in the request its act stands."""
         if not self.options.use_heads:
             votes = np.zeros(len(self.names))
             for sequence, weight in neighbours:
                 votes[[self.place[tool] for tool in set(sequence)]] += weight
             return Looks(votes, votes, votes, votes[None]), np.full(len(votes), 0.5)
-        any_ = 1 - np.prod(1 - np.clip(clauses, 0, 0.98), axis=0)
-        where = clauses.argmax(axis=0) / max(len(clauses) - 1, 1)
-        said = np.where(self._clause >= 0, _picked(where, self._clause), 0.5)
-        by_clause = _picked(clauses, self._clause)
-        looks = Looks(_picked(predicted, self._text), by_clause.max(axis=0), _picked(any_, self._clause), by_clause)
-        return looks, said
+        by_act = _picked(case.acts, self._columns)
+        any_ = 1 - np.prod(1 - np.clip(by_act, 0, 0.98), axis=0)
+        said = np.where(self._columns >= 0, by_act.argmax(axis=0) / max(len(by_act) - 1, 1), 0.5)
+        return Looks(_picked(case.predicted, self._columns), by_act.max(axis=0), any_, by_act), said
 
     def strangers(self, looks: Looks, reading: Reading, uses: Floats) -> tuple[NDArray[np.int64], Floats]:
         """Return the rows of hardly taught tools that may be wanted, and their signs."""

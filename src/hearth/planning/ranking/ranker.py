@@ -41,9 +41,9 @@ from hearth.planning.ranking.calibration.weight_fitting import (
 )
 from hearth.planning.ranking.candidates import Counts, Evidence, Grounds, Sequence_, candidates, possible
 from hearth.planning.ranking.evidence_features import features
-from hearth.planning.ranking.examples import Taught, step_texts, targets_of, taught_of
+from hearth.planning.ranking.examples import Taught, rows_of, step_texts, taught_of
 from hearth.planning.ranking.features import FloatRows, Reader, Reading
-from hearth.planning.ranking.leave_out import Case, Outputs, View, ViewOptions
+from hearth.planning.ranking.leave_out import Case, View, ViewOptions
 from hearth.planning.ranking.logistic import chance
 from hearth.planning.ranking.neighbours import Neighbourhood
 from hearth.planning.ranking.ranker_options import StudentOptions
@@ -135,12 +135,10 @@ class Student:
     def _start_heads(self) -> None:
         o, fingerprint = self.options, self._reader.fingerprint
         if self._prior is not None and o.use_heads:
-            self.heads = self._prior.text.heads(o.ridge, fingerprint)
-            self.clause_heads = self._prior.clause.heads(o.clause_ridge, fingerprint)
+            self.heads = self._prior.sums.heads(o.ridge, fingerprint)
         else:
-            self.heads = Heads(self._reader.n_text_features, ridge=o.ridge, fingerprint=fingerprint)
-            self.clause_heads = Heads(o.reading.n_clause, ridge=o.clause_ridge, fingerprint=fingerprint)
-        self.heads.n_bits = self.clause_heads.n_bits = o.weight_bits
+            self.heads = Heads(self._reader.n_features, ridge=o.ridge, fingerprint=fingerprint)
+        self.heads.n_bits = o.weight_bits
 
     # ── Tools ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -193,7 +191,7 @@ class Student:
     def step_vectors(self, demonstrations: Sequence[Demonstration]) -> list[FloatRows]:
         """Return vectors of each step's text, else of its tool's text; for `learn`."""
         texts = [step_texts(d, self.tools) for d in demonstrations]
-        flat = self._reader.step_vectors([text for mine in texts for text in mine])
+        flat = self._reader.vectors([text for mine in texts for text in mine])
         ends = np.cumsum([len(mine) for mine in texts])
         return [flat[end - len(mine) : end] for mine, end in zip(texts, ends)]
 
@@ -279,11 +277,9 @@ class Student:
     def _move_heads(self, taught: Sequence[Taught], sign: int) -> None:
         if not taught:
             return
-        change = Heads.learn if sign > 0 else Heads.remove
-        readings = [one.reading for one in taught]
-        change(self.heads, self._reader.text_features(readings), [targets_of(one.sequence) for one in taught])
-        targets = [dict.fromkeys(tools, 1.0) for one in taught for tools in one.clause_tools]
-        change(self.clause_heads, self._reader.clause_features(readings), targets)
+        rows = self._reader.features([one.reading for one in taught])
+        change = self.heads.learn if sign > 0 else self.heads.remove
+        change(rows, [row for one in taught for row in rows_of(one)])
 
     def _learn_anew(self) -> None:
         """Restore the statistics of a loaded student, which has only solved weights, from its demonstrations."""
@@ -320,7 +316,7 @@ class Student:
         Raises:
             StatisticsError: It is over other features; nothing was changed.
         """
-        self._check_prior(prior)
+        self.check_prior(prior)
         if self.options.use_heads and self.heads.can_learn:
             self._move_prior(prior)
         self._count_prior(self._prior, -1)
@@ -332,7 +328,8 @@ class Student:
         self._joining = None
         self._changed()
 
-    def _check_prior(self, prior: Statistics | None) -> None:
+    def check_prior(self, prior: Statistics | None) -> None:
+        """Raise a StatisticsError where a prior is over other features than the student's."""
         if prior is not None and prior.fingerprint != self.fingerprint:
             raise StatisticsError(
                 f"the prior is over features {prior.fingerprint!r}, this student's are {self.fingerprint!r}; "
@@ -343,8 +340,7 @@ class Student:
         o, fingerprint = self.options, self._reader.fingerprint
         for one, change in ((prior, Heads.merge), (self._prior, Heads.part)):
             if one is not None:
-                change(self.heads, one.text.heads(o.ridge, fingerprint))
-                change(self.clause_heads, one.clause.heads(o.clause_ridge, fingerprint))
+                change(self.heads, one.sums.heads(o.ridge, fingerprint))
 
     def _count_prior(self, prior: Statistics | None, sign: int) -> None:
         if prior is None:
@@ -375,14 +371,13 @@ class Student:
             StatisticsError: It is over other features.
         """
         student = cls(encoder, {}, options)
-        student._check_prior(prior)
+        student.check_prior(prior)
         student._count_prior(prior, 1)
         student._prior = prior
         student.fit()
         if options.use_heads:
             fingerprint = student._reader.fingerprint
-            student.heads = prior.text.solved(options.ridge, fingerprint, options.weight_bits)
-            student.clause_heads = prior.clause.solved(options.clause_ridge, fingerprint, options.weight_bits)
+            student.heads = prior.sums.solved(options.ridge, fingerprint, options.weight_bits)
         student._prior = None  # its sequences and links are counted already
         student._changed()
         return student
@@ -391,7 +386,6 @@ class Student:
         """Bring all weights up to date now rather than at some later request; seconds, for idle time."""
         if self.options.use_heads:
             self.heads.settle()
-            self.clause_heads.settle()
         if self._n_since_fit:
             self._joining = None
         self.fit()
@@ -405,7 +399,6 @@ class Student:
         self._learn_anew()
         if self.options.use_heads:
             self.heads.renew()
-            self.clause_heads.renew()
         self._changed()
         self._joining = None
         self.fit()
@@ -413,17 +406,14 @@ class Student:
 
     def difference(self, other: Student) -> float:
         """Return the largest difference of two students' head weights, at feature length 1; inf for other outputs."""
-        largest = 0.0
         self._learn_anew()
         other._learn_anew()
-        for mine, theirs in ((self.heads, other.heads), (self.clause_heads, other.clause_heads)):
-            if set(mine.outputs) != set(theirs.outputs):
-                return float("inf")
-            place = {name: k for k, name in enumerate(theirs.outputs)}
-            columns = np.array([place[name] for name in mine.outputs], dtype=np.int64)
-            apart = np.abs(mine.weights - theirs.weights[:, columns]).max(initial=0.0) * UNIT
-            largest = max(largest, float(apart))
-        return largest
+        mine, theirs = self.heads, other.heads
+        if set(mine.outputs) != set(theirs.outputs):
+            return float("inf")
+        place = {name: k for k, name in enumerate(theirs.outputs)}
+        columns = np.array([place[name] for name in mine.outputs], dtype=np.int64)
+        return float(np.abs(mine.weights - theirs.weights[:, columns]).max(initial=0.0) * UNIT)
 
     def adopt(self, proposer: Proposer | None, held: Mapping[str, Proposal]) -> None:
         """Weigh a trained model's proposals from now on; None stops it.
@@ -456,7 +446,6 @@ class Student:
                 self._reader.fingerprint,
                 self._taught,
                 (self.heads.outputs, self.heads.solved()),
-                (self.clause_heads.outputs, self.clause_heads.solved()),
                 self._text_vectors,
                 (self._joining.weigher, self._joining.sureness, self._joining.strangers) if self._joining else None,
                 self._n_since_fit,
@@ -492,19 +481,15 @@ class Student:
         for one in student._taught.values():
             student._count(one, 1)
         is_solved = kept.prior == (prior.digest if prior else "")
-        student._check_prior(prior)
+        student.check_prior(prior)
         student._prior = prior
         student._count_prior(prior, 1)
         if not is_solved and kept.options.use_heads:
             student._start_heads()
             student._move_heads(list(student._taught.values()), 1)
         elif kept.options.use_heads and (student._taught or prior):
-            o = student.options
-            (outputs, weights), (clause_outputs, clause_weights) = kept.heads, kept.clause_heads
-            student.heads = Heads.of_solved(outputs, weights, ridge=o.ridge, fingerprint=kept.fingerprint)
-            student.clause_heads = Heads.of_solved(
-                clause_outputs, clause_weights, ridge=o.clause_ridge, fingerprint=kept.fingerprint
-            )
+            outputs, weights = kept.heads
+            student.heads = Heads.of_solved(outputs, weights, ridge=kept.options.ridge, fingerprint=kept.fingerprint)
         student.set_tools(tools)
         student._n_since_fit = kept.n_since_fit
         if kept.proposer == (proposer.fingerprint if proposer else ""):
@@ -607,8 +592,7 @@ class Student:
     def _view(self) -> View:
         if self._neighbourhood is None:
             self._neighbourhood = Neighbourhood(self._taught)
-        outputs = Outputs(self.heads.outputs, self.clause_heads.outputs)
-        names = list(self.tools)
+        names, outputs = list(self.tools), self.heads.outputs
         return View(names, self._tool_texts, outputs, self._counts, self._neighbourhood, self._view_options)
 
     @cached_property
@@ -631,15 +615,12 @@ class Student:
     ) -> list[tuple[Evidence, tuple[str, ...]]]:
         if not readings:
             return []
-        predicted = self.heads.predict(self._reader.text_features(readings))
-        clauses = self.clause_heads.predict(self._reader.clause_features(readings))
+        predicted = self.heads.predict(self._reader.features(readings))
         strangers = self._joining.strangers if self._joining else None
         found, start = [], 0
-        for row, (reading, proposal) in enumerate(zip(readings, proposals)):
-            end = start + len(reading.clauses)
-            evidence, nearest = self._view.evidence(
-                Case(predicted[row], clauses[start:end], reading, proposal), strangers
-            )
+        for reading, proposal in zip(readings, proposals):
+            end = start + len(reading.vectors)
+            evidence, nearest = self._view.evidence(Case(predicted[start:end], reading, proposal), strangers)
             found.append((evidence, self._named(nearest)))
             start = end
         return found
@@ -667,10 +648,18 @@ class Student:
 
     def _lessons(self) -> Lessons:
         o, held = self.options, self._held if self._is_trusting else {}
-        heads = (self.heads, self.clause_heads)
         sizes = (o.n_fit, o.n_free)
         options = self._view_options
         others = self._prior.sequences if self._prior is not None else {}
         return Lessons(
-            self._taught, held, self._reader, *heads, self._view, options, *sizes, self._graph, o.hides_tools, others
+            self._taught,
+            held,
+            self._reader,
+            self.heads,
+            self._view,
+            options,
+            *sizes,
+            self._graph,
+            o.hides_tools,
+            others,
         )

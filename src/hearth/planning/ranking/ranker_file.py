@@ -31,7 +31,7 @@ from hearth.protocols import Proposal
 from hearth.storage.connections import opened_bytes, sealed_bytes
 
 FILE_NAME = "student.npz"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 _NOTHING = np.zeros((0, 0), dtype=np.int16)
 Solved = tuple[Sequence[str], FloatRows]
 """Names of outputs, and weights as `Heads.solved` gives them."""
@@ -46,7 +46,6 @@ class Kept:
     """Fingerprint of the reader."""
     taught: Mapping[str, Taught]
     heads: Solved
-    clause_heads: Solved
     text_vectors: Mapping[str, FloatRows]
     """Vectors of the tools' texts."""
     joining: Sequence[Weigher | None] | None
@@ -131,7 +130,7 @@ def check_fingerprint(folder: Path, found: str, wanted: str) -> None:
         )
 
 
-_PARTS = ("pooled", "words", "clause_vectors", "tools", "text_weights", "clause_weights")
+_PARTS = ("vectors", "words", "tools", "weights")
 
 
 def _parts(kept: Kept, base: _Base | None) -> tuple[dict[str, NDArray[np.uint8]], dict[str, object]]:
@@ -140,25 +139,22 @@ def _parts(kept: Kept, base: _Base | None) -> tuple[dict[str, NDArray[np.uint8]]
     taught = {id: one for id, one in sorted(kept.taught.items()) if id not in known or not _is_same(one, known[id])}
     known_texts = before.text_vectors if before is not None else {}
     texts = [text for text in kept.text_vectors if text not in known_texts]
-    text_exponent, text = _keys(kept.heads, before.heads if before else None)
-    clause_exponent, clause = _keys(kept.clause_heads, before.clause_heads if before else None)
+    exponent, weights = _keys(kept.heads, before.heads if before else None)
     arrays = {
         **_encoded([one.reading for one in taught.values()]),
         "tools": np.array([kept.text_vectors[text] for text in texts], dtype=np.float32).view(np.int16),
-        "text_weights": text,
-        "clause_weights": clause,
+        "weights": weights,
     }
     header: dict[str, object] = {
         "version": FORMAT_VERSION,
         "base": {"path": base.path, "sha256": base.sha256} if base is not None else None,
         "gone": sorted(known.keys() - kept.taught.keys()),
         "shapes": {name: array.shape for name, array in arrays.items()},
-        "exponents": [text_exponent, clause_exponent],
+        "exponent": exponent,
         "options": asdict(kept.options),
         "fingerprint": kept.fingerprint,
         **_lessons(taught),
         "outputs": list(kept.heads[0]),
-        "clause_outputs": list(kept.clause_heads[0]),
         "tool_texts": list(kept.text_vectors),
         "fresh_texts": texts,
         "joining": [_listed(weigher) for weigher in kept.joining] if kept.joining is not None else None,
@@ -176,9 +172,8 @@ def _parts(kept: Kept, base: _Base | None) -> tuple[dict[str, NDArray[np.uint8]]
 def _encoded(readings: Sequence[Reading]) -> dict[str, NDArray[np.int16]]:
     """Put together the encoder's vectors of the requests that are taught."""
     return {
-        "pooled": np.array([reading.pooled for reading in readings], dtype=np.int16),
-        "words": np.array([reading.words for reading in readings], dtype=np.int16),
-        "clause_vectors": np.concatenate([reading.clauses for reading in readings]) if readings else _NOTHING,
+        "vectors": np.concatenate([reading.vectors for reading in readings]) if readings else _NOTHING,
+        "words": np.concatenate([reading.words for reading in readings]) if readings else _NOTHING,
     }
 
 
@@ -191,7 +186,8 @@ def _lessons(taught: Mapping[str, Taught]) -> dict[str, object]:
         "ids": list(taught),
         "sequences": [[place[tool] for tool in one.sequence] for one in taught.values()],
         "links": [sorted(one.links) for one in taught.values()],
-        "clauses": [[[place[tool] for tool in tools] for tools in one.clause_tools] for one in taught.values()],
+        "acts": [[[place[tool] for tool in tools] for tools in one.act_tools] for one in taught.values()],
+        "asked": [sorted(place[tool] for tool in one.asked) for one in taught.values()],
     }
 
 
@@ -202,13 +198,7 @@ def _kept(header: Mapping[str, Any], parts: Mapping[str, NDArray[np.int16]], bas
     for id in header["gone"]:
         del taught[id]
     taught.update(_taught(header, parts))
-    heads, clause_heads = (
-        _weights(header[outputs], exponent, parts[part], before)
-        for outputs, exponent, part, before in (
-            ("outputs", header["exponents"][0], "text_weights", base.heads if base else None),
-            ("clause_outputs", header["exponents"][1], "clause_weights", base.clause_heads if base else None),
-        )
-    )
+    heads = _weights(header["outputs"], header["exponent"], parts["weights"], base.heads if base else None)
     fresh = dict(zip(header["fresh_texts"], parts["tools"].view(np.float32)))
     texts = {**(base.text_vectors if base is not None else {}), **fresh}
     return Kept(
@@ -216,7 +206,6 @@ def _kept(header: Mapping[str, Any], parts: Mapping[str, NDArray[np.int16]], bas
         header["fingerprint"],
         dict(sorted(taught.items())),
         heads,
-        clause_heads,
         {text: texts[text] for text in header["tool_texts"]},
         [_weigher(listed) for listed in header["joining"]] if header["joining"] is not None else None,
         int(header["n_since_fit"]),
@@ -234,29 +223,27 @@ def _kept(header: Mapping[str, Any], parts: Mapping[str, NDArray[np.int16]], bas
 
 
 def _taught(header: Mapping[str, Any], parts: Mapping[str, NDArray[np.int16]]) -> dict[str, Taught]:
-    names, clauses = header["names"], parts["clause_vectors"]
+    names, vectors, words = header["names"], parts["vectors"], parts["words"]
     taught, start = {}, 0
     for k, id in enumerate(header["ids"]):
-        clause_tools = tuple(tuple(names[place] for place in tools) for tools in header["clauses"][k])
-        end = start + len(clause_tools)
-        if end > len(clauses):
+        act_tools = tuple(tuple(names[place] for place in tools) for tools in header["acts"][k])
+        end = start + len(act_tools) + (len(act_tools) > 1)
+        if end > min(len(vectors), len(words)):
             raise ValueError("parts do not fit each other")
         sequence = tuple(names[place] for place in header["sequences"][k])
         links = frozenset((int(a), int(b)) for a, b in header["links"][k])
-        reading = Reading(parts["pooled"][k], parts["words"][k], clauses[start:end])
-        taught[id] = Taught(sequence, links, reading, clause_tools)
+        asked = frozenset(names[place] for place in header["asked"][k])
+        taught[id] = Taught(sequence, links, Reading(vectors[start:end], words[start:end]), act_tools, asked)
         start = end
     return taught
 
 
 def _is_same(one: Taught, other: Taught) -> bool:
-    if (one.sequence, one.links, one.clause_tools) != (other.sequence, other.links, other.clause_tools):
+    if (one.sequence, one.links, one.act_tools) != (other.sequence, other.links, other.act_tools):
         return False
     mine, theirs = one.reading, other.reading
-    return all(
-        np.array_equal(a, b)
-        for a, b in ((mine.pooled, theirs.pooled), (mine.words, theirs.words), (mine.clauses, theirs.clauses))
-    )
+    is_same = one.asked == other.asked and np.array_equal(mine.vectors, theirs.vectors)
+    return is_same and np.array_equal(mine.words, theirs.words)
 
 
 # ── Weights ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -11,7 +11,6 @@ from hearth.planning.ranking.features import ReadingOptions
 class StudentOptions:
     reading: ReadingOptions = field(default_factory=ReadingOptions)
     ridge: float = 0.1
-    clause_ridge: float = 0.2
     n_free: int = 15
     """Number of new combinations proposed beside known ones."""
     use_heads: bool = True

@@ -5,7 +5,7 @@ How far each of these is trusted is fitted on taught tools that are hidden for t
 
 from __future__ import annotations
 
-import zlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.planning.ranking.features import FloatRows, Reading, words_of
+from hearth.planning.ranking.features import HALF, FloatRows, Reading
+from hearth.planning.ranking.heads.request_sketch import sketch_of
 from hearth.planning.ranking.logistic import Weigher, chance
 from hearth.types import ToolSpec
 
@@ -24,6 +25,7 @@ _N_CONSIDERED = 40
 """Number of such tools considered for a request: the nearest, and the likeliest by their examples."""
 _N_LENDING = 12
 _LEAST_USUAL = 20
+_WORD = re.compile(r"[^\W\d_]+|\d+")
 _TRANSFER_RIDGE = 1.0
 _BY_TEXT = (
     "near",
@@ -77,27 +79,19 @@ class ToolTexts:
 
     def shared_words(self, reading: Reading, rows: NDArray[np.int64]) -> Floats:
         """Return about the cosine of a request's words with tools' names, and with their whole texts, shape [n, 2]."""
-        asked = np.append(reading.words / max(float(np.linalg.norm(reading.words.astype(np.float64))), 1e-9), 0.0)
-        found = [(asked[places[rows]] * signs[rows]).sum(axis=1) for places, signs in self._words]
-        return np.column_stack(found)
+        asked = reading.words[0] / np.float32(HALF)
+        return np.column_stack([sketches[rows] @ asked for sketches in self._words]).astype(np.float64)
 
     @cached_property
-    def _words(self) -> tuple[tuple[NDArray[np.int64], Floats], ...]:
-        """Return places and signs of the words of names and of whole texts, as `Reading.words` has them."""
+    def _words(self) -> tuple[FloatRows, FloatRows]:
+        """Return sketches of the words of names and of whole texts, as `Reading.words` has them."""
         names = [tool_name(spec) for spec in self._specs]
         whole = [f"{name} {spec.description}" for name, spec in zip(names, self._specs)]
-        return _hashed(names, self._n_words), _hashed(whole, self._n_words)
+        return self._sketched(names), self._sketched(whole)
 
-
-def _hashed(texts: Sequence[str], n_words: int) -> tuple[NDArray[np.int64], Floats]:
-    """Hash the words of texts; shapes [n_texts, n_most], unused places are -1, their signs 0."""
-    hashed = [[zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in sorted(words_of(text))] for text in texts]
-    places = np.full((len(texts), max(map(len, hashed), default=0)), -1)
-    signs = np.zeros(places.shape)
-    for row, mine in enumerate(hashed):
-        places[row, : len(mine)] = [place % n_words for place in mine]
-        signs[row, : len(mine)] = [(1.0 if (place >> 20) & 1 else -1.0) / len(mine) ** 0.5 for place in mine]
-    return places, signs
+    def _sketched(self, texts: Sequence[str]) -> FloatRows:
+        sketches = [sketch_of(tuple(_WORD.findall(text.lower()))) for text in texts]
+        return np.asarray(np.reshape(sketches, (len(texts), -1, self._n_words)).sum(axis=1), dtype=np.float32)
 
 
 class Transfer:
@@ -155,8 +149,7 @@ class TextSigns:
             rows: The hardly taught tools.
             few: 1 for tools never taught, towards 0 for those taught often; one for each row.
         """
-        whole = reading.pooled[: self.texts.vectors.shape[1]].astype(np.float32)
-        asked = np.vstack([reading.vectors, whole / max(float(np.linalg.norm(whole)), 1e-6)])
+        asked = np.vstack([reading.acts, reading.whole])
         near = self.texts.nearness(asked)
         best = near[:, :-1].max(axis=1)
         fifth = np.partition(best, -min(5, len(best)))[-min(5, len(best))]

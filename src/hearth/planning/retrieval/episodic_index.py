@@ -33,6 +33,7 @@ from hearth.planning.arguments.alignment import (
     lesson_from_json,
     lesson_to_json,
 )
+from hearth.planning.ranking.heads.taken_heads import prior_in, read_taken
 from hearth.planning.ranking.heads.tool_heads import HeadPrior, ToolHeads, shipped_prior
 from hearth.planning.retrieval.similarity import Likeness
 from hearth.protocols import Encoder
@@ -87,6 +88,8 @@ class Remembered:
         self._plain = np.zeros((0, encoder.dim), dtype=np.float16)
         """Per row the sentence vector of its plain words."""
         self._heads: ToolHeads | None = None
+        self._prior_name = ""
+        """Name of the prior of others' that the heads begin with; empty for what ships."""
         self._by_text: dict[int, dict[str, None]] | None = None
         self._places: dict[str, int] | None = None
         """The row of each demonstration's whole request."""
@@ -258,6 +261,8 @@ class Remembered:
         if self._store is None or (version := self._version_of(self._store)) == self._version:
             return set()
         self._version = version
+        if self._heads is not None and prior_in(self._store) != self._prior_name:
+            self._heads = None
         there = self._digests_of(self._store)
         tools = self._drop([id for id in self._sources if there.get(id) != self._digests.get(id, "")])
         new = [id for id in there if id not in self._sources]  # in the order of teaching: the newest counts
@@ -416,11 +421,18 @@ class Remembered:
     def heads(self) -> ToolHeads:
         """Return the heads, which know all that is remembered; taught at first need, then kept up to date."""
         if self._heads is None:
-            prior = self._prior or shipped_prior()
+            prior = self._prior or self._joined_heads() or shipped_prior()
             is_fit = prior is not None and prior.fits(self._encoder)
             self._heads = ToolHeads(self._encoder.dim, prior if is_fit else None)
             self._teach(range(len(self.rows)))
         return self._heads
+
+    def _joined_heads(self) -> HeadPrior | None:
+        """Return the heads of the prior that the home took, if it has one."""
+        if self._store is None:
+            return None
+        self._prior_name = prior_in(self._store)
+        return read_taken(self._store.path.parent / "learned", self._prior_name)
 
     def _teach(self, places: Iterable[int]) -> None:
         """Teach single requests and clauses to the heads, without those that the shipped heads know."""

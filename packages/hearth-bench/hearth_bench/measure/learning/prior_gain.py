@@ -184,10 +184,16 @@ def poisoned(world: World, owner: str, way: str) -> Statistics:
     def wrong(k: int, one: Taught) -> Taught:
         if way == "swapped":
             tools = tuple(swapped[tool] for tool in one.sequence)
-            asked = tuple(tuple(swapped[tool] for tool in mine) for mine in one.clause_tools)
-            return replace(one, sequence=tools, clause_tools=asked)
+            asked = tuple(tuple(swapped[tool] for tool in mine) for mine in one.act_tools)
+            return replace(one, sequence=tools, act_tools=asked, asked=frozenset(tools))
         tools = (names[0],) if way == "one tool" else plans[k]
-        return replace(one, sequence=tools, links=frozenset(), clause_tools=tuple(tools[:1] for _ in one.clause_tools))
+        return replace(
+            one,
+            sequence=tools,
+            links=frozenset(),
+            act_tools=tuple(tools[:1] for _ in one.act_tools),
+            asked=frozenset(tools[:1]),
+        )
 
     return summed(student.reader, {id: wrong(k, one) for k, (id, one) in enumerate(taught.items())}, world.public)
 
@@ -218,7 +224,7 @@ def poison(world: World, split: Split) -> dict[str, object]:
             judged(f"{way}.robust", {name: given[name] for name in kept})
         for name, factor in (("scaled 1000", 1000), ("flipped", -1)):
             given = {
-                o: replace(one, text=replace(one.text, moments=factor * one.text.moments)) if o in bad else one
+                o: replace(one, sums=replace(one.sums, moments=factor * one.sums.moments)) if o in bad else one
                 for o, one in honest.items()
             }
             kept = robust(given, TERMS).kept
@@ -255,14 +261,12 @@ def noise(world: World, split: Split) -> dict[str, object]:
 
 
 def _times(one: Statistics, times: int) -> Statistics:
-    parts = [
-        replace(s, n_rows=times * s.n_rows, gram=times * s.gram, moments=times * s.moments, mass=times * s.mass)
-        for s in (one.text, one.clause)
-    ]
+    s = one.sums
+    sums = replace(s, n_rows=times * s.n_rows, gram=times * s.gram, moments=times * s.moments, mass=times * s.mass)
     counts = {name: times * n for name, n in one.sequences.items()}
     links = {name: times * n for name, n in one.links.items()}
     return replace(
-        one, text=parts[0], clause=parts[1], sequences=counts, links=links,
+        one, sums=sums, sequences=counts, links=links,
         n_edges=times * one.n_edges, n_demonstrations=times * one.n_demonstrations,
     )  # fmt: skip
 

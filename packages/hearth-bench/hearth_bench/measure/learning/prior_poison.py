@@ -42,7 +42,7 @@ class World:
         shown = [one for one in shipped_demonstrations() if one.plan.steps]
         random.Random(SEED).shuffle(shown)
         reader = Reader(MiniLMEncoder.open(), JUDGES)
-        self.rows = reader.text_features(reader.read([one.request for one in shown])).astype(np.float64) / UNIT
+        self.rows = reader.whole_features(reader.read([one.request for one in shown])).astype(np.float64) / UNIT
         self.tools = [one.plan.steps[0].tool for one in shown]
         self.effects = {name: spec.effect for name, spec in load_tools(None).specs.items()}
         n = len(shown)

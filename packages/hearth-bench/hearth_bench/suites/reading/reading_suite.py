@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hearth.cli.invocation import Progress
+from hearth.memory.inquiry.amounts.table_counts import counted
 from hearth.memory.inquiry.reading.answer_reading import (
     AnswerReader,
     Reading,
@@ -34,7 +35,6 @@ from hearth.memory.inquiry.reading.answer_reading import (
     least_chance,
     read_passages,
 )
-from hearth.memory.inquiry.table_counts import counted
 from hearth.memory.passages.passage_cutting import SENTENCE, passages_of
 from hearth.memory.passages.passage_store import Candidate, NewPassage, Passage, PassageStore
 from hearth.protocols import Encoder

@@ -365,12 +365,11 @@ def _read(question: str, one: Candidate, reader: AnswerReader, people: People, r
     if asks_yes_or_no(question):
         start = _nearest_sentence(question, passage, start)
     signs = _signs(question, one, said, (start, score), rank)
-    told_with = f"{passage.person} {passage.read}"
     kinds = np.exp(said.kinds)
     p_yes = float(kinds[YES] / max(1e-9, kinds[YES] + kinds[NO]))
     chance = chance_of(signs) if _is_near(question, passage, start) else 0.0
     is_lacking = passage.kind in _NAMING and lacks_noun(question, passage.read)
-    if is_lacking or lacks_kind(question, told_with) or lacks_owner(question, told_with):
+    if is_lacking:
         chance *= LACKING**2 if passage.kind == "contact" else LACKING  # a card names all that it tells
     if not is_lacking and _WHOSE.match(question) and lacks_noun(question, passage.read):
         chance = min(chance, _DOUBTED)
@@ -746,12 +745,6 @@ def lacks_noun(question: str, text: str) -> bool:
     words = [word for word in words if word not in _UNSAID]
     held = keys_of(text)
     return bool(words) and key_of(words[-1]) not in held
-
-
-def lacks_owner(question: str, text: str) -> bool:
-    """Return whether a text does not name whose value is asked for: "Dan" in "what is Dan's shoe size"."""
-    found = _WHOSE.match(question)
-    return found is not None and key_of(found["whose"].casefold()) not in keys_of(text)
 
 
 def lacks_kind(question: str, text: str) -> bool:

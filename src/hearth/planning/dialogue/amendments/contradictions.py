@@ -18,9 +18,31 @@ from dataclasses import dataclass, replace
 from hearth import patterns as re
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan, only_reads
+from hearth.language.acts.deeds_said import (
+    DOWN,
+    UP,
+    amount_of_change,
+    asked_if_free,
+    asks_amount,
+    asks_day,
+    asks_past_deed,
+    asks_state,
+    asks_who_is_free,
+    be,
+    card_field_taken,
+    counted_back,
+    direction,
+    free_ones,
+    is_of_house_alarm,
+    mail_named,
+    names_all_contacts,
+    names_all_events,
+    taken_out,
+    unserved_deed,
+    without_frame,
+)
 from hearth.language.reading import Utterance
-from hearth.language.temporal.time_words import add_months
-from hearth.language.text.tokens import ONES, Slot, listed
+from hearth.language.text.tokens import Slot, listed
 from hearth.types import Argument, Plan, Ref, Refusal, Request, Step, ToolSpec
 
 Tools = Mapping[str, ToolSpec]
@@ -48,22 +70,12 @@ class _Said:
 
 
 _TIMER = "set_timer"
-_AMOUNT = re.compile(r"\s*(?:what(?:['’]?s|\s+is|\s+are)?|how\s+(?:much|many|long))\b", re.IGNORECASE)
-_TIMERS = re.compile(r"\b(?:timers?|alarms?|countdown|ring|wake|remind)\b|\babout\b", re.IGNORECASE)
-_UNSERVED = re.compile(
-    r"\s*(?:(?:please|pls|can\s+you|could\s+you|would\s+you|and|ok|hey)[\s,]+)*"
-    r"(?P<deed>archive|unsubscribe|pay|transfer|print|unarchive|pin|mute|block)\s+(?:from\s+\w+|(?:for\s+)?(?:the|my|our|that|this|all|"
-    r"those|these|every|any|it|[\w-]+['’]s))\b(?!\s+(?:date|day|deadline|amount)\b)",
-    re.IGNORECASE,
-)
-"""An order for a deed that no look-up is."""
 
 
 def refused_deed(request: Request, found: Plan | Refusal, tools: Tools, planner: str) -> Refusal | None:
     """Return the refusal to do again what a question asks about as done: "did I send Priya the quote".
 
-    None where `found` stands: it changes nothing, or a device (`asked_states` looks at that), or the words are no such
-    question.
+    None where `found` stands: it changes nothing, or a device (see `with_state_asked`), or no such question is asked.
 
     An order that only a look-up was found for is refused, too: "archive the newsletter".
 
@@ -72,14 +84,11 @@ def refused_deed(request: Request, found: Plan | Refusal, tools: Tools, planner:
     """
     if isinstance(found, Refusal) or _is_taught(found):
         return None
-    if (unserved := _UNSERVED.match(request.text)) is not None and only_reads(found, tools):
-        return Refusal("out_of_scope", f"I can't {unserved['deed'].lower()} anything yet, so I did nothing.")
-    is_amount = _AMOUNT.match(request.text) is not None and _TIMERS.search(request.text) is None
-    if is_amount and {step.tool for step in found.steps} == {_TIMER}:
+    if (deed := unserved_deed(request.text)) and only_reads(found, tools):
+        return Refusal("out_of_scope", f"I can't {deed} anything yet, so I did nothing.")
+    if {step.tool for step in found.steps} == {_TIMER} and asks_amount(request.text):
         return Refusal("out_of_scope", _CANNOT, planner=planner)
-    if _PAST_DEED.fullmatch(request.text) is None:
-        return None
-    if _GOES_ON.search(request.text):
+    if not asks_past_deed(request.text):
         return None
     acts = [step for step in found.steps if step.tool in tools and tools[step.tool].effect != "none"]
     if all(_DEVICE in step.arguments or step.tool == _REMEMBER for step in acts):
@@ -122,31 +131,12 @@ def _is_taught(plan: Plan) -> bool:
 # ── Questions about past deeds ────────────────────────────────────────────────────────────────────────────
 
 _DEVICE, _REMEMBER = "device", "remember"
-_PAST_DEED = re.compile(
-    r"\s*(?:(?:hey|hi|so|um|wait|hmm|ok|okay|and|sorry)\b[,.…]*\s+)*"
-    r"(?:(?:did|didn['’]?t)\s+(?!you\s+know\b)\w|(?:have|haven['’]?t)\s+(?:i|we|they|you)\s+(?!to\b|got\b|a\b|any\b)\w"
-    r"|(?:has|hasn['’]?t)\s+\w)[^.;!?]*[?.!\s]*",
-    re.IGNORECASE,
-)
-_GOES_ON = re.compile(
-    r"\b(?:if\s+not|otherwise|else|if\s+(?:i|we)\s+(?:have|did)|please|pls|then|remind\s+me)\b"
-    r"|\b(?:did|have)\s+(?:i|we)\s+(?:ever\s+)?(?:tell|told|mention|mentioned|say|said)\b(?:\s+to)?\s+(?:you|that)\b",
-    re.IGNORECASE,
-)
-"""An order that goes with the question, or something told in its form: "did I tell you that I'm allergic to nuts"."""
-
-
 _STATE = "device_state"
-_ASKS_STATE = re.compile(
-    r"\s*(?:(?:hey|hi|so|um|wait)\b,?\s+)*(?:did|have|has|is|are|was|were)\s+(?:i|we|he|she|they|someone|somebody|anyone|"
-    r"anybody|the|my|our|all)\b[^.;!?]*[?.!\s]*",
-    re.IGNORECASE,
-)
 
 
 def with_state_asked(plan: Plan, request: Request, tools: Mapping[str, ToolSpec]) -> Plan:
     """Return the plan that looks at the device which a question is about; the same where nothing such is asked."""
-    if len(plan.steps) != 1 or _STATE not in tools or _ASKS_STATE.fullmatch(request.text) is None:
+    if len(plan.steps) != 1 or _STATE not in tools or not asks_state(request.text):
         return plan
     step = plan.steps[0]
     device = step.arguments.get(_DEVICE)
@@ -160,27 +150,15 @@ def with_state_asked(plan: Plan, request: Request, tools: Mapping[str, ToolSpec]
 
 # ── What is refused ───────────────────────────────────────────────────────────────────────────────────────
 
-_TAKES = r"(?:take|remove|delete|erase|clear|wipe|drop|scrap|scratch|strike|cut|kick|pull|get\s+rid\s+of|bin)"
-_CARD_FIELD = re.compile(
-    rf"\b{_TAKES}\s+(?:(?!(?:contacts?|cards?|entry|entries|from|off|out|of|with|and|on)\b)[\w'’.-]+\s+){{0,5}}?"
-    r"(?P<field>numbers?|phone|mobile|cell|e-?mail(?:\s+address)?|address|birthday|postcode)\b"
-    r"(?=\s*(?:$|[,.;!?]|\b(?:from|off|out|of|for|on|in|but|and|please|pls|he|she|they)\b))",
-    re.IGNORECASE,
-)
-
 
 def _part_of_a_card(plan: Plan, said: _Said) -> str:
     """Refuse to delete a whole contact where a field of the card is what should go: "delete Joel's old number"."""
-    found = _CARD_FIELD.search(said.text)
+    field = card_field_taken(said.text)
     acts = {step.tool for step in plan.steps} & {"delete_contact", "delete_mail"}
-    if (
-        found is None
-        or not acts
-        or (acts == {"delete_mail"} and re.fullmatch("e-?mail", found["field"], re.IGNORECASE))
-    ):
+    if not field or not acts or (acts == {"delete_mail"} and field.lower() in ("email", "e-mail")):
         return ""
     return (
-        f"I can't take {_with_article(found['field'])} off a contact's card, only put another in its place, "
+        f"I can't take {_with_article(field)} off a contact's card, only put another in its place, "
         "so I left the card as it is."
     )
 
@@ -189,103 +167,51 @@ def _with_article(word: str) -> str:
     return f"{'an' if word[:1].lower() in 'aeiou' else 'a'} {word.lower().rstrip('s') if word[-2:] != 'ss' else word}"
 
 
-_TAKEN_OUT = re.compile(
-    r"\b(?:take|remove|drop|kick|pull|uninvite|disinvite|cut|leave)\s+(?P<who>\S.{0,60}?)\s+(?:out\s+of|off|from)\s+"
-    r"(?P<what>\S[^,.;!?]{0,60})",
-    re.IGNORECASE,
-)
-_OF_ALL_EVENTS = re.compile(
-    r"\b(?:calendars?|diary|diaries|schedule|agenda|lists?|plans?|planner|timetable|rota|week|month|day)\b",
-    re.IGNORECASE,
-)
-_OF_ALL_CONTACTS = re.compile(r"\b(?:contacts?|book|phone|people|cards?|memory|favou?rites)\b", re.IGNORECASE)
-
-
 def _person_of_an_event(plan: Plan, said: _Said) -> str:
     """Refuse to cancel an event, or to delete a contact, where somebody should no longer come to it: "take Ana out of
     the lunch", but not "take the dentist off my calendar".
     """
-    found, acts = _TAKEN_OUT.search(said.text), {step.tool for step in plan.steps}
+    found, acts = taken_out(said.text), {step.tool for step in plan.steps}
     if found is None or not acts & {"cancel_event", "delete_contact"}:
         return ""
-    who, what = found["who"].lower(), found["what"].lower()
-    is_whole = _OF_ALL_EVENTS if "cancel_event" in acts else _OF_ALL_CONTACTS
-    if is_whole.search(what) or any(slot.start == 0 for slot in said.times(found["what"])):
+    who, what = found[0].lower(), found[1].lower()
+    is_whole = names_all_events(what) if "cancel_event" in acts else names_all_contacts(what)
+    if is_whole or any(slot.start == 0 for slot in said.times(found[1])):
         return ""
     sought = {str(step.arguments["query"]).lower() for step in plan.steps if "query" in step.arguments}
     is_event = any((query in what and query not in who) or what in query for query in sought)
     if "cancel_event" in acts and not is_event and not said.is_person(who):
         return ""
-    what = found["what"]
-    return f"I can't take somebody out of “{what.strip()}”, so I left everything as it is."
-
-
-_REMINDS = re.compile(r"\b(?:remind|reminders?|wake)\b", re.IGNORECASE)
-_OF_A_HOUSE = re.compile(
-    r"(?:\A|[,;]|\b(?:and|then|please|you|pls|just)\b)\s*(?:dis)?arm\b"
-    r"|\b(?:security|burglar|intruder|house|home)\s+(?:alarm|system)\b"
-    r"|\A\s*(?:please\s+)?(?:put|switch)\s+(?:the\s+)?alarm\s+on[\s.!]*\Z",
-    re.IGNORECASE,
-)
+    return f"I can't take somebody out of “{found[1].strip()}”, so I left everything as it is."
 
 
 def _alarm_of_a_house(used: Set[str], said: _Said) -> str:
     """Refuse to touch reminders for the alarm of a house: "arm the alarm", "switch the burglar alarm off"."""
     touches = any("reminder" in tool or tool == "set_timer" for tool in used)
-    if not touches or _REMINDS.search(said.text) or _OF_A_HOUSE.search(said.text) is None:
+    if not touches or not is_of_house_alarm(said.text):
         return ""
     return "I can't set a security alarm; the alarms I know are reminders, and I left those alone."
-
-
-_FREE = re.compile(
-    r"\b(?:is|are|['’]s|will|does|do|if|whether|when\s?s)\s+"
-    r"(?P<who>(?:(?!\b(?:is|are|am|there)\b)[\w'’ -]){1,40}?)\s+(?:is\s+|are\s+)?"
-    r"(?:both\s+|all\s+|be\s+|also\s+)*(?:free|available|busy|have\s+(?:any\s+)?time)\b",
-    re.IGNORECASE,
-)
-_OTHERS = frozenset(listed("everyone everybody anyone anybody someone somebody he she they"))
-_OWNERS = frozenset(listed("i we you it my our the there this that"))
-_GROUP = re.compile(r"(?:the|my|our)\s+(?:kids?|children|family|team|others|boys|girls)", re.IGNORECASE)
-
-
-_WHO_IS_FREE = re.compile(r"\s*who(?:['’]?s|\s+is|\s+else\s+is|\s+all\s+is)\s+(?:free|available)\b", re.IGNORECASE)
 
 
 def _time_of_others(plan: Plan, said: _Said) -> str:
     """Refuse to tell the owner's own free time for somebody else's: "is Karin free on Friday"."""
     if all(step.tool != "find_free_time" for step in plan.steps):
         return ""
-    if _WHO_IS_FREE.match(said.text):
+    if asks_who_is_free(said.text):
         return "I only see your own calendar, so I can't tell who is free."
-    for found in _FREE.finditer(said.text):
-        who = found["who"].strip()
-        parts = re.split(r"\s+and\s+|,\s*|\s+&\s+", who)
-        is_other = _GROUP.match(who) is not None
-        for part in parts:
-            word = re.split(r"[\s'’]", part.strip())[0]
-            is_named = word[:1].isupper() and word.lower() not in _OWNERS and not said.times(part)
-            is_other |= word.lower() in _OTHERS or said.is_person(part) or is_named
-        if is_other:
-            return f"I only see your own calendar, so I can't tell when {who} {_be(who)} free."
+    for who in asked_if_free(said.text):
+        ones = free_ones(who)
+        if any(
+            one.is_other or said.is_person(one.words) or (one.may_be_name and not said.times(one.words)) for one in ones
+        ):
+            return f"I only see your own calendar, so I can't tell when {who} {be(who)} free."
     return ""
-
-
-def _be(who: str) -> str:
-    is_many = re.search(r"\band\b|&|\b(?:they|kids|children|others|boys|girls)\b", who, re.IGNORECASE)
-    return "are" if is_many else "is"
 
 
 # ── Directions ────────────────────────────────────────────────────────────────────────────────────────────
 
 _LEVELS = {"set_temperature": "temperature", "set_brightness": "percent", "set_volume": "percent"}
-_CHANGE, _UP, _DOWN = "change", "up_by", "down_by"
-_CUES = {
-    _UP: frozenset(listed("up raise increase more warmer hotter louder brighter higher boost brighten stronger warm")),
-    _DOWN: frozenset(
-        listed("down lower reduce drop cooler colder quieter softer dimmer dim darker less decrease darken cool")
-    ),
-}
-_WORD = re.compile(r"[^\W\d_]+")
+_CHANGE = "change"
 _SPLIT = re.compile(r"[,;.!?]\s+|\b(?:and|then|but|while)\b", re.IGNORECASE)
 
 
@@ -293,18 +219,11 @@ def _in_said_direction(plan: Plan, said: _Said) -> Plan:
     """Mend a change of a level whose direction is not the only one that the words say."""
     steps = list(plan.steps)
     for k, step in enumerate(steps):
-        if step.arguments.get(_CHANGE) in (_UP, _DOWN):
-            way = _direction(_clause(step, plan, said.text))
+        if step.arguments.get(_CHANGE) in (UP, DOWN):
+            way = direction(_clause(step, plan, said.text))
             if way and way != step.arguments[_CHANGE]:
                 steps[k] = replace(step, arguments={**step.arguments, _CHANGE: way})
     return _with_steps(plan, steps)
-
-
-def _direction(words: str) -> str:
-    """Return the one direction that words say; empty where they say none or both."""
-    said = {word.lower() for word in _WORD.findall(words)}
-    ways = [way for way, cues in _CUES.items() if cues & said]
-    return ways[0] if len(ways) == 1 else ""
 
 
 def _clause(step: Step, plan: Plan, text: str) -> str:
@@ -342,49 +261,21 @@ def _not_the_opposite(plan: Plan, said: _Said) -> Plan:
     return _with_steps(plan, steps)
 
 
-_BACK = re.compile(
-    r"\bremind\s+(?:me|us)\s+(?:(?P<n>an?|one|two|three|four|five|six|\d{1,2})\s+|the\s+)"
-    r"(?P<unit>minute|hour|day|week|fortnight|month)s?\s+before\s*[.!]*\s*\Z",
-    re.IGNORECASE,
-)
-_LENGTHS = {
-    "minute": dt.timedelta(minutes=1),
-    "hour": dt.timedelta(hours=1),
-    "day": dt.timedelta(days=1),
-    "week": dt.timedelta(days=7),
-    "fortnight": dt.timedelta(days=14),
-}
-
-
 def _counted_back(plan: Plan, said: _Said) -> Plan:
     """Set a reminder as long before the day that is said as it is to come: "the pass runs out 31 January, remind me a
     fortnight before" rings on the seventeenth. What would ring in the past stays as it was planned."""
-    match = _BACK.search(said.text)
-    if match is None or [step.tool for step in plan.steps] != ["add_reminder"]:
+    if [step.tool for step in plan.steps] != ["add_reminder"]:
         return plan
     (step,) = plan.steps
-    at = step.arguments.get("at")
+    at, now = step.arguments.get("at"), said.utterance.now
     if not isinstance(at, str) or at not in [slot.views.get("datetime") for slot in said.times(said.text)]:
         return plan
-    number = (match["n"] or "a").lower()
-    n = int(number) if number.isdecimal() else 1 if number in ("a", "an") else ONES[number]
-    moment, unit = dt.datetime.fromisoformat(at), match["unit"].lower()
-    zone = said.utterance.now.tzinfo or moment.tzinfo  # the hour stays the hour when the clocks change
-    if unit == "month":
-        day = add_months(moment.date(), -n)
-        earlier = dt.datetime.combine(day, moment.time(), zone)
-    else:
-        earlier = (moment - n * _LENGTHS[unit]).replace(tzinfo=zone)
-    if earlier <= said.utterance.now:
+    earlier = counted_back(said.text, dt.datetime.fromisoformat(at), now.tzinfo)
+    if earlier is None or earlier <= now:
         return plan
     return _with_steps(plan, [replace(step, arguments={**step.arguments, "at": earlier.isoformat()})])
 
 
-_BY_AMOUNT = re.compile(
-    r"\b(?:(?:up|down|drop|raise|lower|reduce|increase|decrease|boost|turn)\b(?:(?!\bto\b)[^,.;!?])*?\bby\s+|(?:up|down)\s+)"
-    r"(?:another\s+)?(?P<amount>\d+(?:[.,]\d+)?|[a-z]+)\s*(?:%|degrees?|percent|per\s+cent|points?|°\s*c?)",
-    re.IGNORECASE,
-)
 _WHOLE_LEVEL = frozenset(listed("temperature volume brightness sound heat level"))
 
 
@@ -395,15 +286,15 @@ def _as_change(plan: Plan, said: _Said) -> Plan:
         level = _LEVELS.get(step.tool)
         if (
             level is None
-            or step.arguments.get(_CHANGE) in (_UP, _DOWN)
+            or step.arguments.get(_CHANGE) in (UP, DOWN)
             or said.tools[step.tool].parameter(_CHANGE) is None
         ):
             continue
         clause = _clause(step, plan, said.text)
-        amount, way = _BY_AMOUNT.search(clause), _direction(clause)
-        if amount is None or not way or re.search(r"\bto\s+\d", clause):
+        amount, way = amount_of_change(clause), direction(clause)
+        if not amount or not way:
             continue
-        numbers = [slot.views.get("number") for slot in said.utterance.saying(amount[0]).slots]
+        numbers = [slot.views.get("number") for slot in said.utterance.saying(amount).slots]
         if step.arguments.get(level) not in numbers:
             continue
         arguments = {**step.arguments, _CHANGE: way}
@@ -446,11 +337,6 @@ def _seconds(start: str, end: str) -> float:
     return (dt.datetime.fromisoformat(end) - dt.datetime.fromisoformat(start)).total_seconds()
 
 
-_ASKS_DAY = re.compile(r"\b(?:what|which|when)(?:['’]?s)?\b.*|.*\b(?:what|which)\s+(?:day|date)\b.*", re.IGNORECASE)
-_DAY_WORD = re.compile(r"\b(?:day|date)\b|\A\s*when\b", re.IGNORECASE)
-_HOURS = re.compile(r"\b(?:time|clock|hour)\b", re.IGNORECASE)
-
-
 def _of_said_date(plan: Plan, said: _Said) -> Plan:
     """Mend a clock that would tell today where another day is asked for: "what day is the 12th of December"."""
     if (
@@ -460,7 +346,7 @@ def _of_said_date(plan: Plan, said: _Said) -> Plan:
     ):
         return plan
     text = said.text
-    if _ASKS_DAY.fullmatch(text.strip()) is None or not _DAY_WORD.search(text) or _HOURS.search(text):
+    if not asks_day(text):
         return plan
     days = [slot for slot in said.times(text) if "date" in slot.views and _is_one_day(slot)]
     if len(days) != 1 or days[0].views["date"] == said.utterance.now.date().isoformat():
@@ -478,12 +364,6 @@ def _is_one_day(slot: Slot) -> bool:
 # ── Which mail ────────────────────────────────────────────────────────────────────────────────────────────
 
 _CHANGES_MAIL = frozenset({"delete_mail", "mark_read", "move_mail"})
-_MAIL_NAMED = re.compile(
-    r"\b(?:all|every|each|any|the|those|these|that|this|my|our|of)\s+(?P<words>(?:(?!\b(?:all|every|each|any|the|those|these|"
-    r"that|this|my|our|of|and|from|as)\b)[^,.;!?])*?)\b(?:e-?mails?|mails?|messages?|newsletters?)\b"
-    r"(?P<more>\s+(?:from|about|on|re|regarding|with|by)\s+\S)?",
-    re.IGNORECASE,
-)
 _NO_NAME = frozenset(
     listed(
         "last latest newest new recent most first oldest old older other next previous current top whole entire read "
@@ -502,11 +382,11 @@ def _named_mail(plan: Plan, said: _Said) -> Plan | Refusal:
         if step.arguments:
             steps[k] = replace(step, arguments={name: _undetermined(value) for name, value in step.arguments.items()})
             continue
-        named = _MAIL_NAMED.search(said.text)
+        named = mail_named(said.text)
         if named is None:
             continue
-        arguments = _mail_said(named["words"].strip(), said)
-        if not arguments and named["more"]:
+        arguments = _mail_said(named[0], said)
+        if not arguments and named[1]:
             reason = "Which mail? I could not read that, and I change only what you name."
             return Refusal("needs", reason, missing=("find_mail.query",))
         steps[k] = replace(step, arguments=arguments)
@@ -536,32 +416,13 @@ def _mail_said(words: str, said: _Said) -> dict[str, Argument]:
 
 # ── Texts ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-_FRAME_BEFORE = re.compile(
-    r"\s*(?:(?:please|pls|hey|ok|okay|can\s+you|could\s+you|would\s+you|also|and)\b,?\s+)*"
-    r"(?:(?:remember|(?:keep|bear)\s+in\s+mind|don['’]?t\s+forget|make\s+a\s+mental\s+note|fyi|btw|by\s+the\s+way|"
-    r"just\s+so\s+you\s+know)\b(?:\s*[:,–-]\s*|\s+(?:for\s+me\s+)?(?:that\s+(?!['’]?s\b|is\b|was\b|one\b))?|\s*\Z))",
-    re.IGNORECASE,
-)
-_FRAME_AFTER = re.compile(
-    r"[\s,.;–-]+(?:(?:so|and|please|pls|can\s+you|could\s+you)\s+)*(?:remember\s+(?:that|this|it)|(?:keep|bear)\s+(?:that|this|it)\s+in\s+mind|(?:keep|hold\s+on\s+to|note)\s+(?:that|this)|"
-    r"don['’]?t\s+forget(?:\s+(?:that|this|it))?|btw|by\s+the\s+way|fyi|for\s+me|just\s+so\s+you\s+know)"
-    r"(?:[\s,]*(?:please|pls|ok|okay|for\s+me|thanks|thank\s+you))*[\s.!]*\Z",
-    re.IGNORECASE,
-)
-
 
 def _without_frame(plan: Plan, said: _Said) -> Plan:
     """Mend what is to be remembered to the whole sentence without the order to remember it."""
     if [step.tool for step in plan.steps] != [_REMEMBER]:
         return plan
-    text, has_frame = said.text.strip(), False
-    for _ in range(3):
-        before, after = _FRAME_BEFORE.match(text), _FRAME_AFTER.search(text)
-        if before is None and after is None:
-            break
-        has_frame = True
-        text = text[: after.start()] if after is not None else text
-        text = text[before.end() :] if before is not None else text
+    text = without_frame(said.text)
+    has_frame = text != said.text.strip()
     kept = plan.steps[0].arguments.get("text")
     text = text.strip(" ,;:").rstrip(".!")
     if not has_frame or not isinstance(kept, str) or len(text.split()) < 2 or text == kept.rstrip(".! "):

@@ -15,13 +15,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.models.ridge import Heads, Target
+from hearth.models.ridge import Heads
 from hearth.planning.ranking.calibration.min_risk import N_SURENESS_SIGNS, best_of, least_risk, sureness_signs
 from hearth.planning.ranking.candidates import Evidence, Grounds, Sequence_, candidates, possible, set_of
 from hearth.planning.ranking.evidence_features import FEATURES, RARE_FEATURES, SEEN_FEATURES, features
-from hearth.planning.ranking.examples import Taught, targets_of
+from hearth.planning.ranking.examples import Taught, rows_of
 from hearth.planning.ranking.features import Reader
-from hearth.planning.ranking.leave_out import Case, Outputs, View, ViewOptions, counts_of
+from hearth.planning.ranking.leave_out import Case, View, ViewOptions, counts_of
 from hearth.planning.ranking.logistic import Weigher, fit_logistic, fit_weigher, leave_out_groups
 from hearth.planning.ranking.unseen_tools import SIGNS
 from hearth.protocols import Proposal
@@ -69,7 +69,6 @@ class Lessons:
     """Proposals of a trained model; if there are any, only these demonstrations are fitted on."""
     reader: Reader
     heads: Heads
-    clause_heads: Heads
     view: View
     """View of all demonstrations."""
     options: ViewOptions
@@ -85,7 +84,7 @@ class Lessons:
 def _with_strangers(view: View, cases: Sequence[Case]) -> list[Case]:
     found = []
     for case in cases:
-        looks, _ = view.looks(case.predicted, case.clauses)
+        looks, _ = view.looks(case)
         uses = view.uses_without(case.own[1] if case.own else None)
         found.append(case._replace(strangers=view.strangers(looks, case.reading, uses)))
     return found
@@ -140,26 +139,22 @@ def _cases(lessons: Lessons, ids: Sequence[str], *, is_together: bool) -> list[C
     """Return demonstrations, each as if it alone, or all of them together, had not been taught."""
     chosen = [lessons.taught[id] for id in ids]
     readings = [one.reading for one in chosen]
-    sizes = [len(reading.clauses) for reading in readings]
+    sizes = [len(reading.vectors) for reading in readings]
     if lessons.options.use_heads:
-        text, texts = lessons.reader.text_features(readings), [targets_of(one.sequence) for one in chosen]
-        predicted = lessons.heads.leave_out(text, texts, [len(ids)] if is_together else None)
-        targets: list[Target] = [dict.fromkeys(tools, 1.0) for one in chosen for tools in one.clause_tools]
-        rows = lessons.reader.clause_features(readings)
-        clauses = lessons.clause_heads.leave_out(rows, targets, [len(rows)] if is_together else sizes)
+        rows, targets = lessons.reader.features(readings), [row for one in chosen for row in rows_of(one)]
+        predicted = lessons.heads.leave_out(rows, targets, [len(rows)] if is_together else sizes)
     else:
-        predicted, clauses = np.zeros((len(ids), 0), np.float32), np.zeros((sum(sizes), 0), np.float32)
+        predicted = np.zeros((sum(sizes), 0), np.float32)
     ends = np.cumsum(sizes)
     return [
         Case(
-            predicted[k],
-            clauses[end - size : end],
+            predicted[end - size : end],
             one.reading,
             lessons.held.get(id),
             None if is_together else (lessons.view.neighbourhood.place[id], one.sequence),
             gold=one.sequence,
         )
-        for k, (id, one, size, end) in enumerate(zip(ids, chosen, sizes, ends))
+        for id, one, size, end in zip(ids, chosen, sizes, ends)
     ]
 
 
@@ -181,8 +176,7 @@ def _hidden_views(lessons: Lessons) -> list[tuple[View, list[Case]]]:
         for sequence, n in lessons.others.items():
             if tools.isdisjoint(sequence):
                 counts.add(sequence, n)
-        outputs = Outputs(lessons.heads.outputs, lessons.clause_heads.outputs)
-        view = View(base.names, base.texts, outputs, counts, base.neighbourhood, lessons.options, hidden)
+        view = View(base.names, base.texts, lessons.heads.outputs, counts, base.neighbourhood, lessons.options, hidden)
         found.append((view, [*cases[:_N_TOUCHED], *cases[len(touched) :]]))
     return found
 

@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 
 from hearth.language.text.tokens import listed
 
-N_SKETCH = 2048
-"""Cells of the sketch, a power of two."""
+N_SKETCH, N_COSINES = 2048, 512
+"""Cells of the sketch, a power of two; cosines."""
+COSINE_SEED = 0
+_COSINE_SCALE = 2.0
 _N_LETTERS = 4
 _SIGN_BIT = 20
 _DIGIT = re.compile(r"\d")
@@ -43,13 +45,21 @@ def request_features(vectors: Floats, words: Sequence[Sequence[str]], projection
         phases: Shape [n_cosines].
     """
     ones = np.ones((len(vectors), 1), dtype=np.float32)
-    sketches = np.stack([_sketch(tuple(one)) for one in words]) if len(words) else np.zeros((0, N_SKETCH), np.float32)
+    sketches = np.stack([sketch_of(tuple(one)) for one in words]) if len(words) else np.zeros((0, N_SKETCH), np.float32)
     cosines = np.cos(vectors @ projection + phases) * np.sqrt(2 / max(len(phases), 1))
     return np.hstack([ones, vectors, sketches, cosines]).astype(np.float32)
 
 
+@functools.cache
+def drawn_cosines(dim: int, seed: int = COSINE_SEED) -> tuple[Floats, Floats]:
+    """Draw the random cosines: a projection of shape [dim, N_COSINES] in half precision, as it is kept, and phases."""
+    draw = np.random.default_rng(seed)
+    projection = (draw.standard_normal((dim, N_COSINES)) * _COSINE_SCALE).astype(np.float16).astype(np.float32)
+    return projection, draw.uniform(0, 2 * np.pi, N_COSINES).astype(np.float32)
+
+
 @functools.lru_cache(maxsize=256)
-def _sketch(words: tuple[str, ...]) -> Floats:
+def sketch_of(words: tuple[str, ...]) -> Floats:
     """Return the sketch of one request, of length 1 unless there are no words, shape [N_SKETCH]."""
     cells = np.zeros(N_SKETCH, dtype=np.float32)
     for gram in sorted(set(_grams(words))):

@@ -20,12 +20,15 @@ Source: Rasmussen & Williams 2006, section 2.1 (weight space and function space)
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import zipfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 from pathlib import Path
+from types import MappingProxyType
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +51,7 @@ _RIDGE = 0.5
 Floats = NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HeadPrior:
     """What was learned before this home: weights, and a factor of the inverse of what they were solved with."""
 
@@ -62,12 +65,48 @@ class HeadPrior:
     phases: Floats
     probe: Floats
     """Vector of `PROBE`, shape [encoder dim]."""
+    base: str = ""
+    """Digest of the heads that these were joined from; empty for what ships."""
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """Return a hash of the weights."""
+        return hashlib.sha256(json.dumps(self.outputs).encode() + self.weights.tobytes()).hexdigest()[:16]
 
     def fits(self, encoder: Encoder) -> bool:
         """Return whether the encoder is the one these weights were made with."""
         if encoder.dim != len(self.probe):
             return False
         return float(encoder.encode([PROBE])[0] @ self.probe) >= _SAME_ENCODER
+
+    def joined(self, outputs: Sequence[str], gram: Floats, moments: Floats) -> HeadPrior:
+        """Return these heads as if they had been solved from others' rows, too; takes some ten seconds.
+
+        With G = ΦᵀΦ and B = ΦᵀY of the others: P' = Mᵀ(I + M G Mᵀ)⁻¹M and W' = W + P'(B − G W). The new factor is a
+        lower triangle again.
+
+        Args:
+            outputs: What the others' rows want.
+            gram, moments: G of shape [dim, dim], and B of shape [dim, outputs].
+        """
+        names = (*self.outputs, *sorted(set(outputs) - set(self.outputs)))
+        before = np.zeros((len(gram), len(names)), dtype=np.float32)
+        before[:, : len(self.outputs)] = self.weights
+        lacking = -(gram @ before)
+        lacking[:, [names.index(name) for name in outputs]] += moments
+        factor = self.unpacked_factor()
+        seen = (factor @ gram @ factor.T).astype(np.float64)
+        seen[np.diag_indices_from(seen)] += 1.0
+        moved = np.linalg.solve(np.linalg.cholesky(seen).astype(np.float32), factor)
+        packed = np.concatenate([row[: place + 1] for place, row in enumerate(moved)])
+        return replace(self, outputs=names, weights=before + moved.T @ (moved @ lacking), factor=packed)
+
+    def write(self, file: IO[bytes], about: Mapping[str, object] = MappingProxyType({})) -> None:
+        """Write these heads, in half precision, as `read_prior` reads them. Args: about: Said of them, beside."""
+        said = json.dumps({**about, "outputs": self.outputs, "base": self.base}).encode()
+        arrays = {name: getattr(self, name).astype(np.float16) for name in ("weights", "factor", "projection")}
+        about_bytes = np.frombuffer(said, dtype=np.uint8)
+        np.savez(file, about=about_bytes, **arrays, phases=self.phases, probe=self.probe)
 
     def unpacked_factor(self) -> Floats:
         """Return the factor as a matrix, shape [dim, dim]."""
@@ -93,7 +132,7 @@ def read_prior(path: Path) -> HeadPrior | None:
     if weights.shape != (dim, len(outputs)) or arrays["factor"].shape != (dim * (dim + 1) // 2,):
         return None
     rest = {name: arrays[name].astype(np.float32) for name in ("projection", "phases", "probe")}
-    return HeadPrior(outputs, weights, arrays["factor"], **rest)
+    return HeadPrior(outputs, weights, arrays["factor"], **rest, base=str(about.get("base", "")))
 
 
 @functools.cache

@@ -1,6 +1,6 @@
 """Defines device profiles: the size of a student that fits a device. `[learning] profile` in hearth.toml chooses one.
 
-The features of a smaller profile are an exact image of a larger one's (`ReadingOptions.is_nested`), so sums made on any
+The features of a smaller profile are an exact image of a larger one's (`ReadingOptions`), so sums made on any
 device serve every smaller one, to the last bit; a prior for small devices uses what all devices learned.
 """
 
@@ -17,13 +17,9 @@ ProfileName = Literal["small", "medium", "large"]
 
 PROFILES: Mapping[ProfileName, StudentOptions] = MappingProxyType(
     {
-        "small": StudentOptions(
-            reading=ReadingOptions(512, 256, 256, is_nested=True), n_fit=200, hides_tools=False, weight_bits=5
-        ),
-        "medium": StudentOptions(
-            reading=ReadingOptions(1024, 512, 512, is_nested=True), n_fit=400, hides_tools=False, weight_bits=6
-        ),
+        "small": StudentOptions(reading=ReadingOptions(128, 256), n_fit=200, hides_tools=False, weight_bits=5),
+        "medium": StudentOptions(reading=ReadingOptions(256, 1024), n_fit=400, hides_tools=False, weight_bits=6),
         "large": StudentOptions(),
     }
 )
-"""`small`: 6 MB of sums while learning, for a board with 512 MB; `medium`: 24 MB; `large`: 100 MB."""
+"""`small`: 5 MB of sums while learning, for a board with 512 MB; `medium`: 22 MB; `large`: 70 MB."""

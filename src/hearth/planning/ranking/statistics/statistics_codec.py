@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import struct
 import zlib
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import Annotated, Literal
 
@@ -23,12 +24,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hearth.errors import StatisticsError
 from hearth.models.random_features import UNIT
-from hearth.planning.ranking.candidates import ENDS, steps_of
+from hearth.planning.ranking.candidates import ENDS
+from hearth.planning.ranking.examples import targets_of
 from hearth.planning.ranking.features import ReadingOptions, fingerprint_of
 from hearth.planning.ranking.statistics.sufficient_statistics import (
     LARGEST,
-    MOST_CLAUSES,
     MOST_LENGTH,
+    MOST_ROWS,
     MOST_STEPS,
     Statistics,
     Sums,
@@ -37,13 +39,13 @@ from hearth.planning.ranking.statistics.sufficient_statistics import (
 )
 
 MAGIC = b"HRTHSTAT"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MOST_HEADER_BYTES = 4 * 2**20
 MOST_RAW_BYTES = 192 * 2**20
 """Greatest size of all parts unpacked; the largest profile has 60 MB."""
 _START = struct.Struct("<8sI")
 _TYPES: dict[str, type[np.signedinteger]] = {"i1": np.int8, "i2": np.int16, "i4": np.int32, "i8": np.int64}
-_PARTS = ("text gram", "text moments", "text mass", "clause gram", "clause moments", "clause mass")
+_PARTS = ("gram", "moments", "mass")
 
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:-]{1,100}$")]
 _Count = Annotated[int, Field(ge=0, le=10**9)]
@@ -65,29 +67,26 @@ class _Part(_Strict):
 
 
 class _Header(_Strict):
-    version: Literal[1]
+    version: Literal[2]
     encoder: _Name
     n_inputs: _Size
-    n_random: _Size
+    n_cosines: _Size
     n_words: _Size
-    n_clause: _Size
     seed: Annotated[int, Field(ge=0, lt=2**32)]
-    is_nested: bool
     is_noisy: bool
     n_edges: _Count
     n_demonstrations: _Count
-    n_clauses: _Count
+    n_rows: _Count
     tools: Annotated[list[_Name], Field(max_length=4_096)]
     outputs: Annotated[list[list[_Tool]], Field(max_length=50_000)]
-    """Outputs of the text: [0, tool], [1, tool, tool] (−1: an end), [2, number of steps]."""
-    clause_outputs: Annotated[list[_Tool], Field(max_length=4_096)]
+    """Outputs: [0, tool], [1, tool, tool] (−1: an end), [2, number of steps], [3, tool asked for]."""
     sequences: Annotated[list[tuple[list[_Tool], _Count]], Field(max_length=200_000)]
     links: Annotated[list[tuple[_Tool, _Tool, bool, bool, _Count]], Field(max_length=200_000)]
     joining: Annotated[list[Annotated[list[_Floats], Field(min_length=3, max_length=3)]], Field(max_length=2)] = []
     parts: Annotated[list[_Part], Field(min_length=len(_PARTS), max_length=len(_PARTS))]
 
     def reading(self) -> ReadingOptions:
-        return ReadingOptions(self.n_random, self.n_words, self.n_clause, self.seed, self.is_nested)
+        return ReadingOptions(self.n_cosines, self.n_words, self.seed)
 
 
 def encode(statistics: Statistics) -> bytes:
@@ -95,17 +94,15 @@ def encode(statistics: Statistics) -> bytes:
     s, o = statistics, statistics.reading
     tools = list(s.tools)
     place = {**{tool: k for k, tool in enumerate(tools)}, ENDS: -1}
-    arrays = [a for sums in (s.text, s.clause) for a in (sums.gram, sums.moments, sums.mass)]
+    arrays = [s.sums.gram, s.sums.moments, s.sums.mass]
     types = [_smallest(array) for array in arrays]
     bodies = [_deflated(array.astype(_TYPES[kind])) for array, kind in zip(arrays, types)]
     header = _Header(
-        version=1,
-        encoder=s.encoder, n_inputs=s.n_inputs, n_random=o.n_random, n_words=o.n_words, n_clause=o.n_clause,
-        seed=o.seed, is_nested=o.is_nested, is_noisy=s.is_noisy,
-        n_edges=s.n_edges, n_demonstrations=s.n_demonstrations, n_clauses=s.clause.n_rows,
+        version=2,
+        encoder=s.encoder, n_inputs=s.n_inputs, n_cosines=o.n_cosines, n_words=o.n_words, seed=o.seed,
+        is_noisy=s.is_noisy, n_edges=s.n_edges, n_demonstrations=s.n_demonstrations, n_rows=s.sums.n_rows,
         tools=tools,
-        outputs=[_listed(output, place) for output in s.text.outputs],
-        clause_outputs=[place[tool] for tool in s.clause.outputs],
+        outputs=[_listed(output, place) for output in s.sums.outputs],
         sequences=[([place[tool] for tool in sequence], n) for sequence, n in sorted(s.sequences.items())],
         links=[(place[a], place[b], is_next, is_used, n) for (a, b, is_next, is_used), n in sorted(s.links.items())],
         joining=[[list(part) for part in one] for one in s.joining],
@@ -178,7 +175,7 @@ def _header(data: bytes) -> tuple[_Header, int]:
 
 
 def _arrays(data: bytes, start: int, header: _Header, empty: Statistics) -> list[Whole]:
-    shapes = [shape for sums in (empty.text, empty.clause) for shape in _shapes(sums.n_features, len(sums.outputs))]
+    shapes = _shapes(empty.sums.n_features, len(empty.sums.outputs))
     sizes = [int(np.prod(shape)) * int(part.type[1:]) for shape, part in zip(shapes, header.parts)]
     if sum(sizes) > MOST_RAW_BYTES:
         raise StatisticsError(f"the statistics would have {sum(sizes)} bytes, at most {MOST_RAW_BYTES} are read")
@@ -195,21 +192,17 @@ def _arrays(data: bytes, start: int, header: _Header, empty: Statistics) -> list
 
 def _built(header: _Header, reading: ReadingOptions, arrays: list[Whole] | None) -> Statistics:
     tools = [*header.tools, ENDS]
-    n_text = header.n_random + header.n_words
     outputs = tuple(_named(output, tools) for output in header.outputs)
-    clause_outputs = tuple(tools[tool] for tool in header.clause_outputs)
     if arrays is None:  # only the names and shapes are wanted
         none = np.zeros(0, dtype=np.int64)
-        arrays = [none, np.zeros((n_text, 0), dtype=np.int64), none]
-        arrays += [none, np.zeros((header.n_clause, 0), dtype=np.int64), none]
+        arrays = [none, np.zeros((reading.n_features(header.n_inputs), 0), dtype=np.int64), none]
     return Statistics(
         header.encoder,
         header.n_inputs,
         reading,
         header.n_edges,
         header.n_demonstrations,
-        Sums(outputs, header.n_demonstrations, *arrays[:3]),
-        Sums(clause_outputs, header.n_clauses, *arrays[3:]),
+        Sums(outputs, header.n_rows, *arrays),
         {tuple(tools[tool] for tool in sequence): n for sequence, n in header.sequences},
         {(tools[a], tools[b], is_next, is_used): n for a, b, is_next, is_used, n in header.links},
         header.is_noisy,
@@ -223,8 +216,8 @@ def _shapes(n_features: int, n_outputs: int) -> tuple[tuple[int, ...], ...]:
 
 def _listed(output: str, place: dict[str, int]) -> list[int]:
     kind, _, rest = output.partition(" ")
-    if kind == "t":
-        return [0, place[rest]]
+    if kind in "ta":
+        return [0 if kind == "t" else 3, place[rest]]
     if kind == "n":
         return [2, int(rest)]
     first, _, second = rest.partition(" > ")
@@ -239,6 +232,8 @@ def _named(output: list[int], tools: list[str]) -> str:
             return f"l {tools[first]} > {tools[second]}"
         case [2, n] if 1 <= n <= 6:
             return f"n {n}"
+        case [3, tool] if tool >= 0:
+            return f"a {tools[tool]}"
     raise StatisticsError(f"the statistics' header names no output by {output!r}")
 
 
@@ -276,32 +271,31 @@ def faults_of(statistics: Statistics) -> Iterator[str]:
     """
     s = statistics
     n = s.n_demonstrations
-    for sums in (s.text, s.clause):
-        if len(set(sums.outputs)) != len(sums.outputs):
-            yield "an output stands there twice"
-            return
-        if any(int(np.abs(part).max(initial=0)) > LARGEST for part in (sums.gram, sums.moments, sums.mass)):
-            yield "a number is larger than can be added exactly"
-            return
+    sums = s.sums
+    if len(set(sums.outputs)) != len(sums.outputs):
+        yield "an output stands there twice"
+        return
+    if any(int(np.abs(part).max(initial=0)) > LARGEST for part in (sums.gram, sums.moments, sums.mass)):
+        yield "a number is larger than can be added exactly"
+        return
     yield from _count_faults(s)
     if s.is_noisy:
         return
-    if s.clause.n_rows > MOST_CLAUSES * n:
-        yield f"there are more than {MOST_CLAUSES} clauses to a demonstration"
-    for name, sums in (("text", s.text), ("clause", s.clause)):
-        diagonal = sums.gram[upper_place(sums.n_features)].astype(np.float64)
-        if (diagonal < 0).any():
-            yield f"a sum of squares of the {name}s is negative"
-            return
-        if diagonal.sum() > MOST_LENGTH * UNIT**2 * sums.n_rows:
-            yield f"the {name}s are longer than {sums.n_rows} rows can be"
-        if (sums.mass < 1).any() or (sums.mass > sums.n_rows).any():
-            yield f"an output of the {name}s is wanted by fewer than one row or by more than there are"
-        roots = np.sqrt(diagonal)
-        if (np.abs(sums.moments) > roots[:, None] * np.sqrt(np.maximum(sums.mass, 0)) * (1 + 1e-9) + 0.5).any():
-            yield f"moments of the {name}s exceed what their features allow"
-        if _has_too_large_products(sums.gram, roots):
-            yield f"products of the {name}s' features exceed what their squares allow"
+    if not n <= sums.n_rows <= MOST_ROWS * n:
+        yield f"there are fewer rows than demonstrations, or more than {MOST_ROWS} to each"
+    diagonal = sums.gram[upper_place(sums.n_features)].astype(np.float64)
+    if (diagonal < 0).any():
+        yield "a sum of squares of the features is negative"
+        return
+    if diagonal.sum() > MOST_LENGTH * UNIT**2 * sums.n_rows:
+        yield f"the features are longer than {sums.n_rows} rows can be"
+    if (sums.mass < 1).any() or (sums.mass > sums.n_rows).any():
+        yield "an output is wanted by fewer than one row or by more than there are"
+    roots = np.sqrt(diagonal)
+    if (np.abs(sums.moments) > roots[:, None] * np.sqrt(np.maximum(sums.mass, 0)) * (1 + 1e-9) + 0.5).any():
+        yield "moments exceed what the features allow"
+    if _has_too_large_products(sums.gram, roots):
+        yield "products of the features exceed what their squares allow"
     if n:
         yield from _tie_faults(s)
 
@@ -328,15 +322,16 @@ def _count_faults(s: Statistics) -> Iterator[str]:
         return
     if sum(s.sequences.values()) != s.n_demonstrations:
         yield "there are not as many sequences as demonstrations"
-    counts: dict[str, int] = {}
+    said = dict(zip(s.sums.outputs, s.sums.mass.tolist()))
+    counts = {output: n for output, n in said.items() if not output.startswith(("t ", "a "))}
+    wanted, least = Counter[str](), Counter[str]()
     for sequence, n in s.sequences.items():
-        outputs = {f"n {min(len(sequence), 6)}", *(f"t {tool}" for tool in sequence)}
-        for output in outputs | {f"l {a} > {b}" for a, b in steps_of(sequence)}:
-            counts[output] = counts.get(output, 0) + n
-    if counts != dict(zip(s.text.outputs, s.text.mass.tolist())):
+        for output in targets_of(sequence):
+            (least if output.startswith("t ") else wanted)[output] += n
+    if counts != wanted or any(said.get(output, 0) < n for output, n in least.items()):
         yield "the outputs are not wanted as often as the sequences say"
-    if not set(s.clause.outputs) <= known:
-        yield "a clause wants a tool that no sequence has"
+    if not {output[2:] for output in s.sums.outputs if output.startswith(("t ", "a "))} <= known:
+        yield "a row wants a tool that no sequence has"
     pairs: dict[tuple[str, str, bool], int] = {}
     for sequence, n in s.sequences.items():
         for a, first in enumerate(sequence):
@@ -354,9 +349,9 @@ def _tie_faults(s: Statistics) -> Iterator[str]:
     """Check that Σ φ agrees in three ways: each demonstration has one number of steps, one first and one last tool."""
 
     def total(outputs: Iterable[bool]) -> Whole:
-        return np.asarray(s.text.moments[:, np.fromiter(outputs, dtype=np.bool_)].sum(axis=1), dtype=np.int64)
+        return np.asarray(s.sums.moments[:, np.fromiter(outputs, dtype=np.bool_)].sum(axis=1), dtype=np.int64)
 
-    names = s.text.outputs
+    names = s.sums.outputs
     sizes = total(name.startswith("n ") for name in names)
     firsts = total(name.startswith(f"l {ENDS} > ") for name in names)
     lasts = total(name.endswith(f" > {ENDS}") for name in names)

@@ -1,8 +1,8 @@
 """Computes what students can exchange: exact sums over demonstrations, in whole numbers.
 
-`Statistics` are the sums from which heads are solved (A = Σ φφᵀ and B = Σ φyᵀ over whole-number features) and the
-counts of tool sequences that say what may be proposed. Adding two edges' statistics equals having learned both's
-demonstrations at once, to the last bit; subtracting one again leaves no trace of it.
+`Statistics` are the sums from which heads are solved (A = Σ φφᵀ and B = Σ φyᵀ over the whole-number features of whole
+requests and of their acts) and the counts of tool sequences that say what may be proposed. Adding two edges' statistics
+equals having learned both's demonstrations at once, to the last bit; subtracting one again leaves no trace of it.
 
 Only demonstrations whose every tool is public are summed; the sums hold nothing of a demonstration but the features
 of its request (hand over masked requests), which tools, and in what order. Not covered: sums of few demonstrations can
@@ -27,17 +27,19 @@ from hearth.errors import StatisticsError
 from hearth.models.random_features import UNIT
 from hearth.models.ridge import Heads, NormalEquations
 from hearth.planning.ranking.calibration.weight_fitting import digest
-from hearth.planning.ranking.examples import Taught, targets_of
+from hearth.planning.ranking.examples import Taught, rows_of
 from hearth.planning.ranking.features import Reader, ReadingOptions, fingerprint_of
 
 Whole: TypeAlias = NDArray[np.int64]
 PairLink: TypeAlias = tuple[str, str, bool, bool]
 """Two tools of one plan: whether the second directly follows the first, whether it uses its result."""
 
-MOST_LENGTH = 2.0
+MOST_LENGTH = 1.5
 """Greatest squared length of a row of features, in units of UNIT²."""
-MOST_STEPS, MOST_CLAUSES = 12, 8
-"""Demonstrations with longer rows, more steps or more clauses are left out of sums, so that none counts for more."""
+MOST_STEPS, MOST_ACTS = 12, 4
+"""Demonstrations with longer rows, more steps or more acts are left out of sums, so that none counts for more."""
+MOST_ROWS = 1 + MOST_ACTS
+"""Most rows of a demonstration: of the whole request, and of each act."""
 LARGEST = 2**52
 """Sums stay below this: float64 holds them exactly."""
 
@@ -144,8 +146,7 @@ class Statistics:
     reading: ReadingOptions
     n_edges: int
     n_demonstrations: int
-    text: Sums
-    clause: Sums
+    sums: Sums
     sequences: Mapping[tuple[str, ...], int] = field(default_factory=dict)
     links: Mapping[PairLink, int] = field(default_factory=dict)
     is_noisy: bool = False
@@ -166,10 +167,9 @@ class Statistics:
         """Return a hash that is equal for equal statistics alone."""
         said = (self.fingerprint, self.n_edges, self.n_demonstrations, self.is_noisy, self.joining)
         found = hashlib.sha256(repr(said).encode())
-        for sums in (self.text, self.clause):
-            found.update(repr((sums.outputs, sums.n_rows)).encode())
-            for part in (sums.gram, sums.moments, sums.mass):
-                found.update(np.ascontiguousarray(part).data)
+        found.update(repr((self.sums.outputs, self.sums.n_rows)).encode())
+        for part in (self.sums.gram, self.sums.moments, self.sums.mass):
+            found.update(np.ascontiguousarray(part).data)
         found.update(repr((sorted(self.sequences.items()), sorted(self.links.items()))).encode())
         return found.hexdigest()
 
@@ -201,8 +201,7 @@ class Statistics:
             self,
             n_edges=max(self.n_edges + sign * other.n_edges, 0),
             n_demonstrations=n_demonstrations,
-            text=self.text.plus(other.text, sign),
-            clause=self.clause.plus(other.clause, sign),
+            sums=self.sums.plus(other.sums, sign),
             sequences={name: n for name, n in sorted(sequences.items()) if n},
             links={link: n for link, n in sorted(links.items()) if n},
             is_noisy=self.is_noisy or other.is_noisy,
@@ -222,18 +221,19 @@ class Statistics:
         if reading == self.reading:
             return self
         mine = self.reading
-        sizes = ((mine.n_random, reading.n_random), (mine.n_words, reading.n_words), (mine.n_clause, reading.n_clause))
-        is_part = reading.is_nested and (mine.is_nested or mine == ReadingOptions(seed=mine.seed))
-        is_even = not (reading.times % mine.times or reading.clause_times % mine.clause_times)
-        if not is_part or mine.seed != reading.seed or not is_even or any(a < b or a % b for a, b in sizes):
+        sizes = ((mine.n_cosines, reading.n_cosines), (mine.n_words, reading.n_words))
+        if mine.seed != reading.seed or reading.times % mine.times or any(a < b or a % b for a, b in sizes):
             raise StatisticsError(
                 f"features {fingerprint_of(reading, self.n_inputs)!r} are no part of {self.fingerprint!r}; "
                 "only profiles nested in it can use its statistics"
             )
-        times, clause_times = reading.times // mine.times, reading.clause_times // mine.clause_times
-        text = self.text.image(((mine.n_random, reading.n_random, times, 0), (mine.n_words, reading.n_words, 1, 1)))
-        clause = self.clause.image(((mine.n_clause, reading.n_clause, clause_times, 0),))
-        return replace(self, reading=reading, text=text, clause=clause)
+        n_vector = 1 + self.n_inputs
+        blocks = (
+            (n_vector, n_vector, 1, 0),
+            (mine.n_words, reading.n_words, 1, 1),
+            (mine.n_cosines, reading.n_cosines, reading.times // mine.times, 0),
+        )
+        return replace(self, reading=reading, sums=self.sums.image(blocks))
 
     def of_tools(self, tools: Collection[str]) -> bool:
         """Return whether only these tools are named."""
@@ -267,16 +267,12 @@ def summed(
         (id for id, one in taught.items() if _is_bounded(one) and allowed.issuperset(one.sequence)), key=digest
     )
     chosen = [taught[id] for id in ids]
-    rows = reader.text_features([one.reading for one in chosen]) if chosen else np.zeros((0, reader.n_text_features))
-    n_clause = reader.options.n_clause
-    clauses = reader.clause_features([one.reading for one in chosen]) if chosen else np.zeros((0, n_clause))
-    owner = np.repeat(np.arange(len(chosen)), [len(one.clause_tools) for one in chosen])
-    is_long = _length(rows) > MOST_LENGTH
-    is_long[owner[_length(clauses) > MOST_LENGTH]] = True
+    rows = reader.features([one.reading for one in chosen])
+    owner = np.repeat(np.arange(len(chosen)), [len(one.reading.vectors) for one in chosen])
+    is_long = np.zeros(len(chosen), dtype=np.bool_)
+    is_long[owner[_length(rows) > MOST_LENGTH]] = True
     kept = np.flatnonzero(~is_long)[:most]
-    chosen, rows, clauses = [chosen[k] for k in kept], rows[kept], clauses[np.isin(owner, kept)]
-    text = _sums(rows, [list(targets_of(one.sequence)) for one in chosen])
-    clause = _sums(clauses, [tools for one in chosen for tools in one.clause_tools])
+    chosen, rows = [chosen[k] for k in kept], rows[np.isin(owner, kept)]
     links: Counter[PairLink] = Counter()
     for one in chosen:
         links.update(pair_links(one))
@@ -286,15 +282,14 @@ def summed(
         reader.options,
         1,
         len(chosen),
-        text,
-        clause,
+        _sums(rows, [row for one in chosen for row in rows_of(one)]),
         dict(sorted(Counter(one.sequence for one in chosen).items())),
         dict(sorted(links.items())),
     )
 
 
 def _is_bounded(one: Taught) -> bool:
-    return len(one.sequence) <= MOST_STEPS and len(one.clause_tools) <= MOST_CLAUSES
+    return len(one.sequence) <= MOST_STEPS and len(one.act_tools) <= MOST_ACTS
 
 
 def _length(rows: NDArray[np.floating]) -> NDArray[np.float64]:

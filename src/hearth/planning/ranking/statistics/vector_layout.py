@@ -46,7 +46,16 @@ class Layout:
 
     @cached_property
     def outputs(self) -> tuple[str, ...]:
+        """Return the names of all outputs; how often those in `derived` are wanted follows from the sequences."""
+        return tuple(sorted({*self.derived, *(f"{kind} {tool}" for kind in "at" for tool in self.tools)}))
+
+    @cached_property
+    def derived(self) -> tuple[str, ...]:
         return tuple(sorted(masses_of(dict.fromkeys(self.sequences, 1))))
+
+    @cached_property
+    def counted(self) -> tuple[str, ...]:
+        return tuple(output for output in self.outputs if output not in set(self.derived))
 
     @cached_property
     def links(self) -> tuple[PairLink, ...]:
@@ -60,11 +69,10 @@ class Layout:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """Sizes of: two numbers of rows, A and B of the texts, A, B and masses of the clauses, sequences, links."""
-        d, c = self.reading.n_random + self.reading.n_words, self.reading.n_clause
-        n_tools = len(self.tools)
-        clauses = (c * (c + 1) // 2, c * n_tools, n_tools)
-        return 2, d * (d + 1) // 2, d * len(self.outputs), *clauses, len(self.sequences), len(self.links)
+        """Sizes of: numbers of demonstrations and rows, A, B, masses that sequences do not say, sequences, links."""
+        d = self.reading.n_features(self.n_inputs)
+        counts = (len(self.counted), len(self.sequences), len(self.links))
+        return 2, d * (d + 1) // 2, d * len(self.outputs), *counts
 
     @property
     def n_values(self) -> int:
@@ -81,12 +89,16 @@ class Layout:
             s.reading,
             s.n_edges,
             s.n_demonstrations,
-            _wide(s.text, self.outputs),
-            _wide(s.clause, self.tools),
+            _wide(s.sums, self.outputs),
             {sequence: s.sequences.get(sequence, 0) for sequence in self.sequences},
             {link: s.links.get(link, 0) for link in self.links},
             s.is_noisy,
         )
+
+    def counted_mass(self, wide: Statistics) -> Whole:
+        """Return how often each output in `counted` is wanted, of statistics over this layout."""
+        is_counted = np.isin(np.array(self.outputs), np.array(self.counted))
+        return np.asarray(wide.sums.mass[is_counted], dtype=np.int64)
 
     def row(self, statistics: Statistics) -> Row:
         """Return the row. Raises: StatisticsError: Of other features, or with demonstrations that have no place."""
@@ -94,12 +106,10 @@ class Layout:
             raise StatisticsError("some demonstrations have sequences that are not listed; sum without them")
         wide = self.over(statistics)
         parts = (
-            np.array([wide.n_demonstrations, wide.clause.n_rows]),
-            wide.text.gram,
-            wide.text.moments.reshape(-1),
-            wide.clause.gram,
-            wide.clause.moments.reshape(-1),
-            wide.clause.mass,
+            np.array([wide.n_demonstrations, wide.sums.n_rows]),
+            wide.sums.gram,
+            wide.sums.moments.reshape(-1),
+            self.counted_mass(wide),
             np.array(list(wide.sequences.values())),
             np.array(list(wide.links.values())),
         )
@@ -114,35 +124,34 @@ class Layout:
         if row.shape != (self.n_values,):
             raise StatisticsError(f"a row of {self.n_values} numbers was expected, got {row.shape}")
         parts = np.split(row.view(np.int64), np.cumsum(self.sizes)[:-1])
-        (n, n_clauses), gram, moments, clause_gram, clause_moments, clause_mass, counts, links = parts
+        (n, n_rows), gram, moments, counted, counts, links = parts
         sequences = {one: int(k) for one, k in zip(self.sequences, counts) if k}
-        mass = masses_of(sequences)
-        text = moments.reshape(-1, len(self.outputs))
-        clause = clause_moments.reshape(-1, len(self.tools))
+        mass = masses_of(sequences) | {output: int(k) for output, k in zip(self.counted, counted) if k}
         used = np.array([output in mass for output in self.outputs], dtype=np.bool_)
-        wanted = clause_mass != 0
         outputs = tuple(output for output in self.outputs if output in mass)
-        text_mass = np.array([mass[output] for output in outputs], dtype=np.int64)
-        tools = tuple(tool for tool, is_wanted in zip(self.tools, wanted) if is_wanted)
+        wanted = np.array([mass[output] for output in outputs], dtype=np.int64)
         return Statistics(
             self.encoder,
             self.n_inputs,
             self.reading,
             n_edges,
             int(n),
-            Sums(outputs, int(n), gram, text[:, used], text_mass),
-            Sums(tools, int(n_clauses), clause_gram, clause[:, wanted], clause_mass[wanted]),
+            Sums(outputs, int(n_rows), gram, moments.reshape(-1, len(self.outputs))[:, used], wanted),
             sequences,
             {link: int(k) for link, k in zip(self.links, links) if k},
         )
 
 
 def masses_of(sequences: Mapping[Sequence_, int]) -> dict[str, int]:
-    """Return how often each output of the texts is wanted, given how often each sequence was taught."""
+    """Return how often each link and each size is wanted, given how often each sequence was taught.
+
+    Tools are wanted by acts, too, of which sequences say nothing.
+    """
     found: dict[str, int] = {}
     for sequence, n in sequences.items():
         for output in targets_of(sequence):
-            found[output] = found.get(output, 0) + n
+            if not output.startswith("t "):
+                found[output] = found.get(output, 0) + n
     return found
 
 

@@ -8,9 +8,9 @@ Not covered: changes of anything but money, of another time than the one before,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from hearth import patterns as re
 from hearth.memory.inquiry.answer_telling import series_of_title, witness_of
 from hearth.memory.inquiry.money import WHOLE, money_in, money_text
 from hearth.memory.inquiry.reading.answer_reading import covered, ranked
@@ -46,7 +46,7 @@ _CHANCE = 0.75
 
 def changed_by(question: str, passages: PassageStore) -> HomeAnswer | None:
     """Return by how much an amount has changed; None where no such thing is asked, or no two amounts are stated."""
-    asked = next((found for form in _ASKED if (found := form.fullmatch(question.rstrip(" ?.!")))), None)
+    asked = next((fit for form in _ASKED if (fit := form.fullmatch(question.rstrip(" ?.!")))), None)
     if asked is None:
         return None
     what = asked["what"]

@@ -11,10 +11,10 @@ Not covered: more than two things, amounts in words, prices of different currenc
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hearth import patterns as re
 from hearth.language.text.tokens import listed
 from hearth.memory.inquiry.answer_telling import sentence_of, witness_of
 from hearth.memory.inquiry.money import money_in, money_text

@@ -1,0 +1,7 @@
+"""Amounts and numbers that are worked out, not read: over the rows of a table, from two prices, over time.
+
+In: a question, passages or readings. Out: an answer that shows what it was worked out from.
+Here: `table_sums` (sums, counts and lists of rows), `table_counts` (a number over one table), `joint_amounts` (prices
+together, apart, several times, shared), `amount_changes` (by how much it is more than before).
+Not here: sums over mails and documents, counts of records (`record_answers`).
+"""

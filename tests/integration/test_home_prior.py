@@ -1,0 +1,90 @@
+"""A prior of other devices counts in what a home plans, as far as the gate lets it, until it is taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from hearth.learning.drafting import take_prior
+from hearth.learning.learned_state import Offer, State
+from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.planning.ranking.heads.tool_heads import read_prior
+from hearth.planning.ranking.ranker import Student
+from hearth.planning.ranking.statistics import prior_file
+from hearth.planning.ranking.statistics.sufficient_statistics import Statistics
+from hearth.planning.retrieval.recall_planner import RecallPlanner
+from hearth.storage.database import Store
+from hearth.testing import FIXED_NOW
+from hearth.types import Context, Demonstration, Parameter, Plan, Request, Step, ToolSpec
+
+TOOLS = {
+    "open_roof": ToolSpec("open_roof", "Open the roof window."),
+    "current_time": ToolSpec("current_time", "Tell the time."),
+    "add_note": ToolSpec("add_note", "Write a note.", (Parameter("text", "str"),)),
+}
+SAID = [
+    f"{opening} {thing}{ending}"
+    for opening in ("let in", "bring in", "show me")
+    for thing in ("the stars", "starlight", "the night sky")
+    for ending in ("", " tonight", " please", " over the bed")
+]
+
+
+@pytest.fixture(scope="module")
+def others() -> Statistics:
+    """Sums of a device on which these words open the roof."""
+    student = Student(MiniLMEncoder.open(), TOOLS)
+    student.learn([Demonstration(f"d{k}", text, Plan((Step("open_roof"),))) for k, text in enumerate(SAID)])
+    return student.statistics(TOOLS)
+
+
+def meant(store: Store, text: str) -> Mapping[str, float]:
+    remembered = RecallPlanner(MiniLMEncoder.open(), store).remembered
+    (scores,) = remembered.meant(MiniLMEncoder.open().encode([text]), [text.split()])
+    return scores
+
+
+def test_a_prior_counts_at_home_until_it_is_taken_away(tmp_path: Path, others: Statistics) -> None:
+    with State.open(tmp_path, MiniLMEncoder.open(), Offer(TOOLS)) as state:
+        before = meant(state.store, "what time is it")
+        assert "open_roof" not in meant(state.store, "let in the stars now")
+        running = RecallPlanner(MiniLMEncoder.open(), Store.open(tmp_path / "hearth.db"))
+        running.remembered.heads()
+        assert take_prior(state, others).version == 1
+        with_it = meant(state.store, "let in the stars now")
+        assert max(with_it, key=with_it.__getitem__) == "open_roof"
+        asked = Request("let in the stars now", FIXED_NOW)
+        answer = running.plan(asked, Context(), TOOLS)
+        assert isinstance(answer, Plan)
+        assert [step.tool for step in answer.steps] == ["open_roof"]
+        after = meant(state.store, "what time is it")
+        assert after["current_time"] == pytest.approx(before["current_time"], abs=0.05)
+        assert take_prior(state, None, must_pass=False).version == 2
+        assert meant(state.store, "what time is it") == before
+        state.rollback(1)
+        assert meant(state.store, "let in the stars now") == with_it
+
+
+def test_heads_that_are_gone_are_joined_again_when_the_home_next_learns(tmp_path: Path, others: Statistics) -> None:
+    encoder = MiniLMEncoder.open()
+    with State.open(tmp_path, encoder, Offer(TOOLS)) as state:
+        take_prior(state, others)
+        (path,) = (tmp_path / "learned").glob("*-heads.npz")
+        made = read_prior(path)
+    path.write_bytes(b"?")
+    with Store.open(tmp_path / "hearth.db") as store:
+        assert "open_roof" not in meant(store, "let in the stars now")
+    with State.open(tmp_path, encoder) as state:
+        again = read_prior(path)
+        assert made is not None
+        assert again is not None
+        assert again.digest == made.digest
+        assert "open_roof" in meant(state.store, "let in the stars now")
+
+
+def test_sums_of_fewer_features_are_not_joined(others: Statistics) -> None:
+    from hearth.planning.ranking.statistics.device_profiles import PROFILES
+
+    assert prior_file.joined(others.seen_by(PROFILES["small"].reading), MiniLMEncoder.open()) is None
