@@ -26,9 +26,8 @@ from hearth.errors import CancelledError, ConfigError, HearthError, NotFound, Pl
 from hearth.execution.answer import compose, reword
 from hearth.execution.executor import MAX_RESUMES, Executor
 from hearth.execution.groundedness import LEAST_GROUNDED, NOT_NAMED, NOTHING, WHOLE, groundedness
-from hearth.execution.look_up import look_up
 from hearth.execution.repair import Repairer
-from hearth.execution.speculation import ReadAhead
+from hearth.execution.speculation import ReadAhead, look_up
 from hearth.formats.plan_json import read_demonstrations
 from hearth.formats.plan_validation import check_plan
 from hearth.guard.capability.record_extraction import Owner
@@ -36,8 +35,7 @@ from hearth.guard.capability.unsaid import with_unsaid
 from hearth.guard.capability.warrant import KnownTools, Warrant
 from hearth.guard.decision import Occasion, Rights
 from hearth.guard.egress.gateway import Egress
-from hearth.guard.flow.injection import InjectionReader
-from hearth.guard.flow.spotlighting import said_by_model
+from hearth.guard.flow.injection import InjectionReader, said_by_model
 from hearth.guard.guard_state import Records
 from hearth.guard.monitor import Monitor
 from hearth.guard.policy.policy import Policy
@@ -994,7 +992,7 @@ def _language_model(home: Home, egress: Egress) -> LanguageModel | None:
     chosen = home.settings.models.language
     if chosen is None:
         return None
-    from hearth.guard.egress.masked_llm import open_masked  # most starts need none of it
+    from hearth.guard.egress.masking_door import open_masked  # most starts need none of it
 
     return open_masked(chosen, home, egress)
 

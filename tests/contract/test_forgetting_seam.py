@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hearth.guard.egress.hash_chain import Draft
-from hearth.guard.egress.ledger import Ledger
+from hearth.guard.egress.ledger import Draft, Ledger
 from hearth.guard.flow.provenance import Origin, Provenance
 from hearth.learning import unlearning
 from hearth.learning.learned_state import State

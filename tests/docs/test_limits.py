@@ -29,7 +29,7 @@ from hearth.config import McpServer, Settings
 from hearth.config.settings_edit import editable
 from hearth.errors import HomeBusyError, RequestError, ToolError
 from hearth.execution.reference_resolution import MAX_NAMED
-from hearth.guard.policy.approval import YesApprover
+from hearth.guard.policy.question import YesApprover
 from hearth.language.acts.admissibility import MAX_CHARACTERS, why_unreadable
 from hearth.language.discourse.coreference import WITHIN
 from hearth.models.llm.scripted import HashEncoder

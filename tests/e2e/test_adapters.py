@@ -16,7 +16,7 @@ pytest.importorskip("torch", reason="needs the extra hf: pip install 'hearth-age
 pytest.importorskip("peft", reason="needs the extra hf: pip install 'hearth-agent[hf]'")
 pytest.importorskip("llguidance", reason="needs the extra hf: pip install 'hearth-agent[hf]'")
 
-from hearth.learning.llm.adapter_archive import pack
+from hearth.learning.llm.adapter_versions import pack
 from tests.tiny_models import make_llama
 
 pytestmark = [

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from hearth import cli, terminal
-from hearth.cli.serve.asking import AskingUp
-from hearth.cli.serve.chat_asides import HELP, answer_aside, is_aside
+from hearth.cli.serve.asking import HELP, AskingUp, answer_aside, is_aside
 from hearth.serve.programs.home_link import HomeLink
 from tests.served_home import ASKS, READS, Served, made, served
 

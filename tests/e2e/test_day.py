@@ -17,13 +17,22 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from hearth.demo import day as playing
-from hearth.demo.day import EVENING, FORGOTTEN, SCENES_OF_THE_DAY, Day, Said, add_props, holding
+from hearth.demo.day import (
+    DAY_DATA,
+    EVENING,
+    FORGOTTEN,
+    SCENES_OF_THE_DAY,
+    TWENTY,
+    Day,
+    Said,
+    add_props,
+    holding,
+    missed,
+)
 from hearth.demo.demo_home import build_demo_home
-from hearth.demo.own_words import TWENTY, missed
 from hearth.demo.request_files import FileRequest
-from hearth.demo.teacher_process import DAY_DATA
 from hearth.guard.egress.ledger import Ledger
-from hearth.guard.policy.approval import RefusingApprover
+from hearth.guard.policy.question import RefusingApprover
 from hearth.registry import Part, Parts
 from hearth.types import Episode
 
@@ -230,7 +239,7 @@ def test_the_day_goes_on_without_a_teacher(tmp_path: Path, monkeypatch: pytest.M
     home = tmp_path / "home"
     build_demo_home(home, NOW)
     (tmp_path / "teacher.json").write_text("{}")
-    monkeypatch.setattr("hearth.demo.teacher_process.DAY_DATA", tmp_path)
+    monkeypatch.setattr("hearth.demo.day.DAY_DATA", tmp_path)
     day = Day(home, RefusingApprover(), os.environ)
     try:
         (said,) = day._act(SCENES_OF_THE_DAY[0], playing.Join(), [])

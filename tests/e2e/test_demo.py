@@ -20,7 +20,7 @@ import pytest
 from hearth.agent import Agent
 from hearth.demo.demo_home import build_demo_home
 from hearth.demo.request_files import FileRequest, run_one
-from hearth.guard.policy.approval import RefusingApprover
+from hearth.guard.policy.question import RefusingApprover
 from hearth.serve.history_view import write_report
 from hearth.types import Episode
 

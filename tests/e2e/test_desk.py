@@ -14,8 +14,8 @@ import pytest
 
 from hearth.agent import Agent
 from hearth.errors import HomeBusyError, NotFound, RequestError
-from hearth.guard.policy.approval import YesApprover
-from hearth.learning.teaching.harvest import harvest
+from hearth.guard.policy.question import YesApprover
+from hearth.learning.corrections import harvest
 from hearth.serve import desk as desk_module
 from hearth.serve.desk import MAX_OF_A_PROGRAM, MAX_WAITING, Asked, Caller, Desk
 from hearth.types import Plan, Step

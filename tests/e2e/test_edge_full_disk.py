@@ -20,7 +20,7 @@ SCRIPT = """
     from hearth.edge import enrolment
     from hearth.edge.cloud_link import Link
     from hearth.edge.outbox import Outbox
-    from hearth.edge.delivery import Sender
+    from hearth.edge.outbox import Sender
     from hearth.edge.share_policy import Sharer
     from hearth.errors import LinkError, StoreError, StoreFullError
     from hearth.guard.egress.gateway import Egress

@@ -25,9 +25,8 @@ from hearth.models.llm.scripted import HashEncoder
 from hearth.serve import house
 from hearth.serve.desk import Caller
 from hearth.serve.door import KEYS_FILE, Keys
-from hearth.serve.household import front, members, served
-from hearth.serve.household.members import MEMBERS_FILE, Members, Passkey, Sessions
-from hearth.serve.household.passkeys import CHALLENGE_S, Passkeys
+from hearth.serve.household import members, served
+from hearth.serve.household.members import CHALLENGE_S, MEMBERS_FILE, Members, Passkey, Passkeys, Sessions
 from hearth.serve.household.served import Household
 from hearth.serve.pages.page import PAGES
 from tests.e2e.test_page_quality import THEMES, violations
@@ -425,7 +424,7 @@ def test_a_challenge_is_answered_once_soon_and_for_whom_it_was(known: Members) -
 
 
 def front_64(text: str) -> str:
-    from hearth.serve.phones.web_push import text64
+    from hearth.serve.phones.pushing import text64
 
     return text64(text.encode())
 
@@ -447,4 +446,4 @@ def test_the_commands_say_what_they_do(tmp_path: Path, capfd: pytest.CaptureFixt
     assert run("password", "mira", "--password-file", str(password)) == 0
     assert run("remove", "mira") == 0
     assert run("remove", "mira") == 4
-    assert front.COOKIE == "hearth-member"
+    assert served.COOKIE == "hearth-member"

@@ -12,7 +12,7 @@ import pytest
 
 from hearth.models.llm.scripted import HashEncoder
 from hearth.serve.desk import Caller
-from hearth.serve.household import served, shared_lists
+from hearth.serve.household import served, shared_things
 from hearth.serve.household.members import MEMBERS_FILE, Members
 from hearth.serve.household.served import Household
 from hearth.types import Plan, Step
@@ -54,7 +54,7 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    monkeypatch.setattr(shared_lists, "TICK_S", 0.05)
+    monkeypatch.setattr(shared_things, "TICK_S", 0.05)
     monkeypatch.setenv("ASSISTANT", TOKEN)
     with running_assistant() as assistant:
         port = assistant.port

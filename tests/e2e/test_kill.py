@@ -28,8 +28,8 @@ from hearth.formats.tool_signature import tool
 from hearth.guard.decision import Occasion
 from hearth.guard.guard_state import Records
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy.approval import RefusingApprover, YesApprover
 from hearth.guard.policy.policy import Policy
+from hearth.guard.policy.question import RefusingApprover, YesApprover
 from hearth.protocols import Approver, CallContext
 from hearth.storage.database import Store
 from hearth.storage.trace import StartedStep, Trace

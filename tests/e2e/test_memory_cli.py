@@ -280,7 +280,7 @@ def test_a_language_model_proposes_when_it_is_asked_to(
     said = {"text": 1, "subject": "me", "relation": "likes", "value": "luthier"}
     invented = {**said, "value": "opera"}
     model = ScriptedModel([json.dumps({"facts": [said, invented]})])
-    monkeypatch.setattr("hearth.guard.egress.masked_llm.open_masked", lambda *_, **__: model)
+    monkeypatch.setattr("hearth.guard.egress.masking_door.open_masked", lambda *_, **__: model)
     assert json.loads(hearth("memory", "tend", "--json").out)["proposed"] is None, "nothing is read unasked"
     ran = hearth("memory", "tend", "--propose", "--json")
     assert ran.code == 0

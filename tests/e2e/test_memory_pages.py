@@ -17,8 +17,8 @@ from hearth.errors import RequestError
 from hearth.learning.unlearning import Sought
 from hearth.learning.versions.lineage import Version
 from hearth.memory.facts.fact_store import NewFact
-from hearth.serve import learned_work
 from hearth.serve.desk import Caller
+from hearth.serve.pages import memory_pages
 from hearth.serve.pages.memory_pages import curve_of
 from hearth.types import OWNER as OWNERS
 from hearth.types import Demonstration, Plan, Step
@@ -136,8 +136,8 @@ def test_where_the_last_request_is_forgotten_older_ones_are_not_told_as_new(up: 
     with browser.stream("GET", f"/events?last={last}") as stream:
         lines = stream.iter_lines()
         assert next(lines) == "event: now"
-        found = up.desk.use(lambda agent: learned_work.would_go(agent, Sought(episode=last))).result(20)
-        up.desk.use(lambda agent: learned_work.forgotten(agent, Sought(episode=last), found.digest)).result(60)
+        found = up.desk.use(lambda agent: memory_pages.would_go(agent, Sought(episode=last))).result(20)
+        up.desk.use(lambda agent: memory_pages.forgotten(agent, Sought(episode=last), found.digest)).result(60)
         new = up.desk.ask(READS, OWNER).result(20).id
         for line in lines:
             if '"id": ' in line:
@@ -154,16 +154,16 @@ def test_a_memory_that_was_forgotten_is_not_found_by_the_running_agent(up: Serve
 
     assert up.desk.use(remembered).result(20) == 1
     sought = Sought(matching="safe opens with")
-    found = up.desk.use(lambda agent: learned_work.would_go(agent, sought)).result(20)
+    found = up.desk.use(lambda agent: memory_pages.would_go(agent, sought)).result(20)
     with pytest.raises(RequestError, match="look again"):
-        up.desk.use(lambda agent: learned_work.forgotten(agent, sought, "")).result(20)
-    up.desk.use(lambda agent: learned_work.forgotten(agent, sought, found.digest)).result(60)
+        up.desk.use(lambda agent: memory_pages.forgotten(agent, sought, "")).result(20)
+    up.desk.use(lambda agent: memory_pages.forgotten(agent, sought, found.digest)).result(60)
     assert up.desk.use(lambda agent: len(agent.memory.search("safe"))).result(20) == 0
 
 
 def test_versions_are_drawn_and_an_earlier_one_plans_again(up: Served, browser: httpx.Client) -> None:
     def learn(agent: Agent, text: str) -> int | None:
-        with learned_work.opened_state(agent) as state:
+        with memory_pages.opened_state(agent) as state:
             return state.learn([demonstration(text)]).version
 
     first, second = (up.desk.use(functools.partial(learn, text=text)).result(60) for text in ("one", "two"))

@@ -22,13 +22,14 @@ import pytest
 import uvicorn
 
 from hearth.serve import desk as desk_module
-from hearth.serve import door, house, idle_connections
-from hearth.serve.background.new_mail import Letter
+from hearth.serve import door, house
+from hearth.serve.background.background_sync import Letter
 from hearth.serve.desk import Caller
 from hearth.serve.door import KEYS_FILE, Keys
 from hearth.serve.house import House
 from hearth.serve.pages import page as pages
 from hearth.serve.pages import page_parts
+from hearth.serve.phones import phone_server
 from hearth.storage.database import Store
 from hearth.testing import make_call
 from hearth.types import Episode
@@ -305,7 +306,7 @@ def test_what_a_program_asked_is_told_from_what_the_owner_said(up: House, browse
 
 
 def test_connections_that_say_nothing_or_say_it_slowly_are_ended(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(idle_connections, "HEAD_WITHIN_S", 0.2)
+    monkeypatch.setattr(phone_server, "HEAD_WITHIN_S", 0.2)
     monkeypatch.setattr(door, "BODY_WITHIN_S", 0.2)
     with house.opened(home, {}, house.Address(port=0)) as opened:
         thread = threading.Thread(target=opened.serve)

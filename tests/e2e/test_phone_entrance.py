@@ -20,9 +20,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hearth import cli
 from hearth.serve.desk import Caller
 from hearth.serve.pages.phone_pages import PHONE_COOKIE
-from hearth.serve.phones import authority
-from hearth.serve.phones.pushing import Note
-from hearth.serve.phones.web_push import text64
+from hearth.serve.phones import phone_server
+from hearth.serve.phones.pushing import Note, text64
 from tests.served_home import ASKS, Served, made, served, until
 
 
@@ -128,7 +127,7 @@ def test_notifications_are_turned_on_where_the_owner_allowed_their_service(up: S
 
 def spki(home: Path) -> str:
     """Return what Chromium knows a certificate's key by."""
-    certificate = x509.load_pem_x509_certificate((home / authority.CERTIFICATE_FILE).read_bytes())
+    certificate = x509.load_pem_x509_certificate((home / phone_server.CERTIFICATE_FILE).read_bytes())
     public = certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return base64.b64encode(hashlib.sha256(public).digest()).decode()
 
@@ -209,4 +208,4 @@ def test_a_lost_phone_is_taken_out_at_a_terminal(
 
 
 def test_the_authority_is_the_homes_own(up: Served) -> None:
-    assert (up.house.home / authority.AUTHORITY_FILE).exists()
+    assert (up.house.home / phone_server.AUTHORITY_FILE).exists()

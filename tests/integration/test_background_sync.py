@@ -22,8 +22,8 @@ from hearth.serve.background import background_sync
 from hearth.storage.database import Store
 from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, make_call
-from hearth.testing.local_server import served_here
-from hearth.tools.mail import imap_smtp, mail_sync
+from hearth.testing.recorded_cloud import served_here
+from hearth.tools.mail import imap_smtp
 from hearth.types import Plain
 from tests.integration.conftest import USER as DAV_USER
 from tests.integration.conftest import DavServer
@@ -110,7 +110,7 @@ def test_a_server_that_goes_away_and_comes_back_is_followed_again(
     monkeypatch.setenv("MAIL_PASSWORD", PASSWORD)
     monkeypatch.setattr(background_sync, "LEAST_BETWEEN_S", 0.05)
     monkeypatch.setattr(background_sync, "FIRST_PAUSE_S", 0.1)
-    monkeypatch.setattr(mail_sync, "PAUSE_AFTER_FAULT_S", 0.0)
+    monkeypatch.setattr(imap_smtp, "PAUSE_AFTER_FAULT_S", 0.0)
     with (
         running_imap(tmp_path) as mailbox,
         served(settings(tmp_path / "home", IMAP.format(port=mailbox.port))) as up,
@@ -200,9 +200,9 @@ def call_to(folder: Path, port: int) -> Iterator[CallContext]:
 
 def test_a_server_that_cannot_tell_is_asked_in_between(tmp_path: Path) -> None:
     with old_imap() as port, call_to(tmp_path, port) as call:
-        mail_sync.fetch(call)
+        imap_smtp.fetch(call)
         assert call.notices == []
-        assert mail_sync.await_mail(call, 5) is None
+        assert imap_smtp.await_mail(call, 5) is None
 
 
 def test_the_page_says_that_a_server_cannot_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,13 +217,13 @@ def test_a_server_that_tells_of_mail_for_ever_is_not_followed_at_its_pace(
     monkeypatch.setenv("MAIL_PASSWORD", PASSWORD)
     monkeypatch.setattr(background_sync, "LEAST_BETWEEN_S", 0.2)
     asked: list[float] = []
-    fetch = mail_sync.fetch
+    fetch = imap_smtp.fetch
 
     def counted(call: CallContext, *, is_told: bool = False) -> None:
         asked.append(time.monotonic())
         fetch(call, is_told=is_told)
 
-    monkeypatch.setattr(mail_sync, "fetch", counted)
+    monkeypatch.setattr(imap_smtp, "fetch", counted)
     with old_imap("floods") as port, served(settings(tmp_path / "home", IMAP.format(port=port))):
         until(lambda: len(asked) >= 5 or None)
     assert asked[4] - asked[3] > 1.2, "each time it waits longer"
@@ -231,35 +231,35 @@ def test_a_server_that_tells_of_mail_for_ever_is_not_followed_at_its_pace(
 
 def test_a_connection_that_ends_while_waiting_is_no_endless_loop(tmp_path: Path) -> None:
     with old_imap("ends") as port, call_to(tmp_path, port) as call:
-        mail_sync.fetch(call)
+        imap_smtp.fetch(call)
         began = time.process_time()
         with pytest.raises(TransientToolError, match="closed the connection"):
-            mail_sync.await_mail(call, 20)
+            imap_smtp.await_mail(call, 20)
         assert time.process_time() - began < 2
 
 
 def test_waiting_ends_when_it_is_cancelled(tmp_path: Path, mailbox: Mailbox) -> None:
     with call_to(tmp_path, mailbox.port) as call:
-        mail_sync.fetch(call)
+        imap_smtp.fetch(call)
         timer = threading.Timer(0.3, call.cancelled.set)
         timer.start()
-        assert mail_sync.await_mail(call, 60) is False
+        assert imap_smtp.await_mail(call, 60) is False
         timer.join()
 
 
 def test_what_came_between_looking_and_waiting_is_not_missed(tmp_path: Path, mailbox: Mailbox) -> None:
     with call_to(tmp_path, mailbox.port) as call:
-        mail_sync.fetch(call)
+        imap_smtp.fetch(call)
         mailbox.put("in between")
-        assert mail_sync.await_mail(call, 10) is True
+        assert imap_smtp.await_mail(call, 10) is True
 
 
 def test_mail_that_comes_while_waiting_is_told(tmp_path: Path, mailbox: Mailbox) -> None:
     with call_to(tmp_path, mailbox.port) as call:
-        mail_sync.fetch(call)
+        imap_smtp.fetch(call)
         timer = threading.Timer(0.3, mailbox.put, ("later",))
         timer.start()
-        assert mail_sync.await_mail(call, 20) is True
+        assert imap_smtp.await_mail(call, 20) is True
         timer.join()
 
 

@@ -18,7 +18,7 @@ SCRIPT = """
     import json, os, shutil, signal, sqlite3, sys
     from pathlib import Path
 
-    from hearth.storage.sandbox import TEMPORARY_PREFIX
+    from hearth.storage.workspace import TEMPORARY_PREFIX
     from hearth.storage.database import Store
     from hearth.storage.workspace import Folder
 

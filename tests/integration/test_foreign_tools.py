@@ -23,8 +23,8 @@ from hearth.config import McpServer, parse_settings, read_settings
 from hearth.errors import CancelledError, ToolError
 from hearth.guard.flow.labels import Value
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy.approval import RefusingApprover
 from hearth.guard.policy.policy import Policy
+from hearth.guard.policy.question import RefusingApprover
 from hearth.models.llm.scripted import HashEncoder
 from hearth.protocols import Approver, Tool
 from hearth.testing import ClosedEgress, FixedApprover, make_call

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from hearth.agent import Agent, make_home
-from hearth.guard.policy.approval import YesApprover
+from hearth.guard.policy.question import YesApprover
+from hearth.learning.corrections import correct
 from hearth.learning.learned_state import Offer, State
-from hearth.learning.teaching.corrections import correct
 from hearth.testing import FIXED_NOW
 from hearth.types import Plan
 

@@ -20,7 +20,7 @@ from hearth.protocols import CallContext
 from hearth.storage.database import Store
 from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, make_call
-from hearth.testing.local_server import served_here
+from hearth.testing.recorded_cloud import served_here
 from hearth.tools.pim.calendar import cancel_event, find_events, find_free_time, move_event
 from hearth.tools.pim.servers import subscriptions
 from hearth.tools.pim.servers.subscriptions import FOLDER, STATE, refresh, states

@@ -16,8 +16,7 @@ import pytest
 
 from hearth.errors import Conflict, SandboxError, ToolError
 from hearth.storage.database import Store
-from hearth.storage.sandbox import TEMPORARY_PREFIX, path_parts
-from hearth.storage.workspace import Folder, RollbackReport
+from hearth.storage.workspace import TEMPORARY_PREFIX, Folder, RollbackReport, path_parts
 
 LARGE = bytes(range(256)) * 4096  # 1 MB: its before-image is kept as a file
 

@@ -20,13 +20,13 @@ from typing import Any
 import pytest
 
 from hearth.execution.executor import Executor
-from hearth.guard.agreements import Agreement, Agreements
 from hearth.guard.decision import Occasion
 from hearth.guard.flow.labels import Value
 from hearth.guard.guard_state import Records
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy.approval import RefusingApprover, YesApprover
+from hearth.guard.policy.consents import Agreement, Agreements
 from hearth.guard.policy.policy import Policy
+from hearth.guard.policy.question import RefusingApprover, YesApprover
 from hearth.protocols import Approver, CallContext
 from hearth.storage.database import Store
 from hearth.storage.trace import StartedStep, Trace

@@ -25,11 +25,11 @@ from hearth.formats.untrusted import bounded_reading
 from hearth.formats.untrusted.bounded_reading import IN_PROCESS_BYTES, Bounds
 from hearth.memory.transfer.archive_contents import pieces_of
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
-from hearth.tools.mail import bounded_mime
+from hearth.tools.mail import mime
 from hearth.tools.mail.bounded_smtp import BoundedSMTP
 from hearth.tools.mail.mail import DraftId, draft_forward, find_mail, read_mail, send_mail
 from hearth.tools.mail.mime import Attachment, Body, attachments_of, body_of
-from hearth.tools.pim import ical, series
+from hearth.tools.pim import ical
 from hearth.tools.pim.calendar import find_events
 from hearth.tools.pim.servers import subscriptions
 
@@ -51,8 +51,8 @@ def mail(n_attached: int, text: str = "<p>The boiler man comes.</p>") -> bytes:
 def test_a_large_mail_is_read_elsewhere_as_it_would_be_here() -> None:
     raw = mail(100_000)
     assert len(raw) > IN_PROCESS_BYTES
-    assert bounded_mime.read_body(raw) == body_of(raw)
-    assert bounded_mime.read_attachments(raw) == attachments_of(raw)
+    assert mime.read_body(raw) == body_of(raw)
+    assert mime.read_attachments(raw) == attachments_of(raw)
 
 
 def test_a_mail_that_breaks_its_reader_is_named_and_the_rest_answers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +63,7 @@ def test_a_mail_that_breaks_its_reader_is_named_and_the_rest_answers(monkeypatch
             raise Unreadable("reading it takes more than 5 s of the processor")
         return read(reader, data, bounds, options)
 
-    monkeypatch.setattr(bounded_mime, "read_bounded", broken)
+    monkeypatch.setattr(mime, "read_bounded", broken)
     files = {
         "mail/new/1.a": mail(70_000, "hostile boiler"),
         "mail/new/2.b": mail(70_000, "the boiler man"),
@@ -91,18 +91,18 @@ def test_what_comes_from_a_process_that_was_taken_over_is_cleaned(monkeypatch: p
         "attachment_pieces": b'[["../../.ssh/id", "a/b\\n", 2]]\nhi',
         "occurrence_pieces": b'[[7, "20261102", "20261103", "20261102"]]',
     }
-    monkeypatch.setattr(bounded_mime, "read_bounded", lambda reader, *_: said[reader.rpartition(":")[2]])
-    monkeypatch.setattr(series, "read_bounded", lambda reader, *_: said[reader.rpartition(":")[2]])
-    assert bounded_mime.read_body(raw) == Body("hello [2J", ("id",), is_cut=False)
-    assert bounded_mime.read_attachments(raw) == [Attachment("id", "a/b", b"hi")]
+    monkeypatch.setattr(mime, "read_bounded", lambda reader, *_: said[reader.rpartition(":")[2]])
+    monkeypatch.setattr(ical, "read_bounded", lambda reader, *_: said[reader.rpartition(":")[2]])
+    assert mime.read_body(raw) == Body("hello [2J", ("id",), is_cut=False)
+    assert mime.read_attachments(raw) == [Attachment("id", "a/b", b"hi")]
     said |= {"body_piece": b"[]", "attachment_pieces": b"no list\n"}
-    assert bounded_mime.read_body(raw).fault
+    assert mime.read_body(raw).fault
     with pytest.raises(Unreadable, match="damaged"):
-        bounded_mime.read_attachments(raw)
+        mime.read_attachments(raw)
     document = parse(one_series("DTSTART:20261102T070000Z", "RRULE:FREQ=YEARLY;BYWEEKNO=3"))
     events = dict(enumerate(document.components("VCALENDAR")[0].components("VEVENT")))
     with pytest.raises(ValueError, match="no times"):
-        list(series.occurrences(document, events, FIXED_NOW, None))
+        list(ical.occurrences(document, events, FIXED_NOW, None))
 
 
 SERIES = {
@@ -126,15 +126,13 @@ def one_series(*lines: str) -> bytes:
 def test_a_series_has_the_same_times_in_either_process(lines: tuple[str, ...]) -> None:
     document = parse(one_series(*lines))
     events = dict(enumerate(document.components("VCALENDAR")[0].components("VEVENT")))
-    plain = series._plain(events)
+    plain = ical._plain(events)
     assert plain is not None
     for end in (FIXED_NOW + dt.timedelta(days=90), None):
         start = FIXED_NOW.astimezone(BERLIN)
-        found = series.occurrences(document, events, start, end)
-        asked = series._Question(
-            series._numbered(document, events), "VEVENT", start, end, series.Effort(), frozenset(events)
-        )
-        both = [list(islice(one, 100)) for one in (found, series._expanded_elsewhere(asked))]
+        found = ical.occurrences(document, events, start, end)
+        asked = ical._Question(ical._numbered(document, events), "VEVENT", start, end, ical.Effort(), frozenset(events))
+        both = [list(islice(one, 100)) for one in (found, ical._expanded_elsewhere(asked))]
         times = [[(ical.in_zone(one.start, BERLIN), ical.in_zone(one.end, BERLIN)) for one in s] for s in both]
         assert times[0] == times[1] != []
 
@@ -156,7 +154,7 @@ def test_a_series_has_the_same_times_in_either_process(lines: tuple[str, ...]) -
 def test_what_is_not_recognised_is_not_plain(line: str) -> None:
     document = parse(one_series(*(() if "DTSTART" in line else ("DTSTART:20261102T070000Z",)), line))
     events = dict(enumerate(document.components("VCALENDAR")[0].components("VEVENT")))
-    recognised = series._plain(events)
+    recognised = ical._plain(events)
     assert recognised is None or b"INTERVAL=2" in recognised
 
 
@@ -169,8 +167,8 @@ def test_series_that_take_long_are_left_out_together_and_the_plain_ones_answer(m
         raise Unreadable("reading it takes more than 2 s of the processor")
 
     clock = iter(range(0, 1_000, 3))
-    monkeypatch.setattr(series, "read_bounded", slow)
-    monkeypatch.setattr(series, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+    monkeypatch.setattr(ical, "read_bounded", slow)
+    monkeypatch.setattr(ical, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
     odd = one_series("DTSTART:20261102T070000Z", "RRULE:FREQ=YEARLY;BYWEEKNO=3")
     files = {f"calendar/{n}.ics": odd.replace(b"UID:1", b"UID:odd%d" % n) for n in range(9)}
     files["calendar/z.ics"] = one_series("DTSTART:20261102T070000Z", "RRULE:FREQ=DAILY")

@@ -10,9 +10,8 @@ import pytest
 from hearth.formats.content_lines import MAX_FILE_BYTES, parse
 from hearth.formats.untrusted.charsets import text_codec
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
-from hearth.tools.mail.bounded_mime import read_attachments, read_body
 from hearth.tools.mail.mail import find_mail
-from hearth.tools.mail.mime import read_head
+from hearth.tools.mail.mime import read_attachments, read_body, read_head
 from hearth.tools.pim.calendar import find_events
 
 LIMIT_S = 5.0

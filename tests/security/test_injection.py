@@ -14,9 +14,8 @@ from hearth.errors import ConfigError
 from hearth.execution.answer import compose
 from hearth.execution.executor import Executor
 from hearth.formats.tool_signature import tool
-from hearth.guard.flow.injection import InjectionReader, suspected
+from hearth.guard.flow.injection import INJECTION, InjectionReader, suspected
 from hearth.guard.flow.labels import ResultLabels, Value
-from hearth.guard.flow.spotlighting import INJECTION
 from hearth.guard.monitor import Monitor
 from hearth.guard.policy.policy import Policy, Rule
 from hearth.memory.answers.recollection import Recollection

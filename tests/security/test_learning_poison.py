@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from hearth.formats.plan_json import plan_to_json
+from hearth.learning.corrections import Quarantine
 from hearth.learning.demonstration_store import STRANGERS, Entry, read_entries
 from hearth.learning.learned_state import Offer, State
-from hearth.learning.teaching.quarantine import Quarantine
 from hearth.learning.versions.promotion_gate import node_f1
 from hearth.types import Demonstration, Label, Plan, Step, ToolSpec
 from tests.small_world import ENCODER, TOOLS, first, learnt, recall, shown, wrong_trains

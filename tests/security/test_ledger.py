@@ -19,8 +19,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hearth.errors import NotFound, StoreError, StoreFullError
-from hearth.guard.egress.hash_chain import COLUMNS, GENESIS, STORED, Draft, Head, Verdict, head_from_text, verify_file
-from hearth.guard.egress.ledger import Ledger
+from hearth.guard.egress.ledger import (
+    COLUMNS,
+    GENESIS,
+    STORED,
+    Draft,
+    Head,
+    Ledger,
+    Verdict,
+    head_from_text,
+    verify_file,
+)
 from hearth.storage.database import Store
 from hearth.storage.migrations import MIGRATIONS, migrate
 
@@ -554,7 +563,7 @@ def test_the_documented_way_of_hashing_is_the_one_used() -> None:
 CRASH = """
     import json, os, shutil, signal, sqlite3, sys
     from pathlib import Path
-    from hearth.guard.egress.hash_chain import Draft
+    from hearth.guard.egress.ledger import Draft
     from hearth.guard.egress.ledger import Ledger
     from hearth.storage.database import Store
 

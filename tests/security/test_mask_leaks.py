@@ -18,9 +18,9 @@ from hearth.config import MASKED_KINDS, LanguageModelSettings, Settings
 from hearth.execution.answer import reword
 from hearth.guard.egress.gateway import Egress
 from hearth.guard.egress.ledger import Ledger
-from hearth.guard.egress.masked_llm import MaskedModel, leaves_device, open_masked
+from hearth.guard.egress.masking_door import MaskedModel, leaves_device, open_masked
 from hearth.language.text.confusables import fold, plain, words
-from hearth.learning.teaching.teacher import Budget, EndpointTeacher, Limits
+from hearth.learning.teacher import Budget, EndpointTeacher, Limits
 from hearth.planning.llm.json_planner import LanguagePlanner
 from hearth.protocols import LanguageModel
 from hearth.storage.database import Store
@@ -208,7 +208,7 @@ def test_language_models_are_opened_behind_the_mask_only() -> None:
         "packages/hearth-bench/hearth_bench/measure/learning/few_shot.py",  # the instructions of invented owners
     }
     assert callers == {
-        "open_language_model": {"src/hearth/guard/egress/masked_llm.py"},
+        "open_language_model": {"src/hearth/guard/egress/masking_door.py"},
         "RemoteModel": openers,
     }
 

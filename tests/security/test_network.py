@@ -21,11 +21,9 @@ import trustme
 
 from hearth.config import Budget, Host, Network
 from hearth.errors import ConfigError, EgressError, StoreFullError
-from hearth.guard.egress.address_policy import is_local_name, is_public
-from hearth.guard.egress.audit_hook import normal
+from hearth.guard.egress.audit_hook import is_local_name, is_public, normal
 from hearth.guard.egress.gateway import Egress, sending
-from hearth.guard.egress.hash_chain import Entry
-from hearth.guard.egress.ledger import Ledger
+from hearth.guard.egress.ledger import Entry, Ledger
 from hearth.protocols import Cause
 from hearth.storage.database import Store
 from hearth.types import OWNER, PUBLIC, Label

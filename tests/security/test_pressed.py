@@ -12,10 +12,10 @@ import pytest
 
 from hearth.agent import Agent, make_home
 from hearth.errors import RequestError
-from hearth.guard.policy.approval import YesApprover
+from hearth.guard.policy.question import YesApprover
+from hearth.learning import corrections
+from hearth.learning.corrections import harvest
 from hearth.learning.learned_state import Offer, State
-from hearth.learning.teaching import corrections
-from hearth.learning.teaching.harvest import harvest
 from hearth.models.llm.scripted import HashEncoder
 from hearth.serve.desk import Caller, Desk
 from hearth.testing import FIXED_NOW

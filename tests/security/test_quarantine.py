@@ -14,11 +14,10 @@ from click.testing import CliRunner
 from hearth.cli.root import hearth
 from hearth.errors import NotFound, RequestError
 from hearth.formats.plan_json import plan_to_json, tool_to_json
-from hearth.guard.flow.spotlighting import INJECTION
+from hearth.guard.flow.injection import INJECTION
+from hearth.learning.corrections import RELEASED, Quarantine, harvest
 from hearth.learning.demonstration_store import Entry, why_touched
 from hearth.learning.learned_state import Offer, State
-from hearth.learning.teaching.harvest import harvest
-from hearth.learning.teaching.quarantine import RELEASED, Quarantine
 from hearth.memory.event_memory import EventMemory
 from hearth.testing import FIXED_NOW
 from hearth.types import Demonstration, Label, Parameter, Plan, Ref, Step, ToolSpec

@@ -21,8 +21,8 @@ from hearth.guard.decision import Occasion
 from hearth.guard.flow.labels import Value
 from hearth.guard.guard_state import Records
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy.approval import RefusingApprover
 from hearth.guard.policy.policy import Policy
+from hearth.guard.policy.question import RefusingApprover
 from hearth.guard.referents import Referents
 from hearth.protocols import Approver, CallContext
 from hearth.registry import load_tools, unresolved_parameters
@@ -651,7 +651,7 @@ def test_a_record_found_before_is_read_anew(
     for folder in {world.folder.root / name for name in ("calendar", "contacts", "notes", "reminders")}:
         os.utime(folder, ns=(0, 0))
     later_ns = time.time_ns() + 60_000_000_000
-    monkeypatch.setattr("hearth.storage.sandbox.time.time_ns", lambda: later_ns)
+    monkeypatch.setattr("hearth.storage.workspace.time.time_ns", lambda: later_ns)
     found = Referents(TOOLS)
     given = {name: Value(value, OWNER) for name, value in words.items()}
 

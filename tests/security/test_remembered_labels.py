@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hearth.agent import Agent, make_home
-from hearth.guard.policy.approval import RefusingApprover
+from hearth.guard.policy.question import RefusingApprover
 from hearth.memory.event_memory import NewEvent
 from hearth.memory.facts.fact_store import NewFact
 from hearth.testing import FIXED_NOW, FixedApprover

@@ -213,7 +213,7 @@ def settled(folder: Folder, call: KeyedFolder, monkeypatch: pytest.MonkeyPatch) 
     for place in (folder.root, folder.root / "docs", folder.root / "docs/deep"):
         os.utime(place, ns=(0, 0))
     later_ns = time.time_ns() + 60_000_000_000
-    monkeypatch.setattr("hearth.storage.sandbox.time.time_ns", lambda: later_ns)
+    monkeypatch.setattr("hearth.storage.workspace.time.time_ns", lambda: later_ns)
     return call
 
 

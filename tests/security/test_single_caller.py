@@ -10,7 +10,7 @@ SOURCES = [ROOT / "src" / "hearth", *sorted((ROOT / "packages").glob("*/hearth_*
 MONITOR = "src/hearth/guard/monitor.py"
 ALLOWED = {
     MONITOR,  # the only caller
-    "src/hearth/testing/tool_contract.py",  # contract tests call the tool under test
+    "src/hearth/testing/contracts.py",  # contract tests call the tool under test
     # Both measure what happens without a guard; nothing but benchmarks may import them.
     "packages/hearth-bench/hearth_bench/injection/guard_tasks.py",
     "packages/hearth-bench/hearth_bench/measure/guard/guard_calls.py",

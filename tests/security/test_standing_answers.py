@@ -6,8 +6,8 @@ import pytest
 
 from hearth.config import OrderedRule
 from hearth.guard.flow.labels import Value
-from hearth.guard.policy.approval import YesApprover
 from hearth.guard.policy.policy import Policy, Rule
+from hearth.guard.policy.question import YesApprover
 from hearth.protocols import Reply
 from hearth.storage.database import Store
 from hearth.storage.workspace import Folder

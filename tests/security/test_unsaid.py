@@ -15,7 +15,7 @@ from hearth.execution.repair import Repairer
 from hearth.formats.plan_json import plan_from_json, plan_to_json
 from hearth.formats.tool_signature import tool
 from hearth.guard.capability.unsaid import source_of, with_unsaid
-from hearth.guard.policy.approval import RefusingApprover, YesApprover
+from hearth.guard.policy.question import RefusingApprover, YesApprover
 from hearth.language.reading import Utterance
 from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.deferral.cascade import Cascade

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hearth.agent import Agent, make_home
-from hearth.guard.policy.approval import YesApprover
+from hearth.guard.policy.question import YesApprover
 from hearth.registry import load_tools
 from hearth.testing import FIXED_NOW
 from hearth.types import NAMING_TYPES, Argument, Plan, Step, StepResult

@@ -17,7 +17,7 @@ from hearth import tool
 from hearth.agent import UNDO_KEPT, Agent, make_home, replayed
 from hearth.errors import CancelledError, NotFound
 from hearth.execution.executor import MAX_RESUMES
-from hearth.guard.policy.approval import RefusingApprover, YesApprover
+from hearth.guard.policy.question import RefusingApprover, YesApprover
 from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.deferral.cascade import Cascade
 from hearth.protocols import CallContext, Tool

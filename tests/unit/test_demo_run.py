@@ -10,8 +10,7 @@ from typing import NoReturn
 
 import pytest
 
-from hearth.demo.demo_run import _report_path, _serve_page
-from hearth.demo.meanwhile import Meanwhile
+from hearth.demo.demo_run import Meanwhile, _report_path, _serve_page
 from hearth.errors import HearthError, RequestError
 from hearth.testing import FIXED_NOW
 
@@ -61,7 +60,7 @@ def test_what_fails_beside_is_told_with_its_last_words() -> None:
 
 
 def test_what_runs_too_long_is_told_and_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hearth.demo.meanwhile._SAID_EVERY_S", 0.01)
+    monkeypatch.setattr("hearth.demo.demo_run._SAID_EVERY_S", 0.01)
     beside = Meanwhile("sleep 600")
     assert next(beside.wait()).startswith("waiting for what this scene needs to be installed")
     process = beside._process

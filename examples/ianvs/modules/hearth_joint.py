@@ -19,7 +19,7 @@ from sedna.common.class_factory import ClassFactory, ClassType
 from hearth.formats.plan_json import read_jsonl
 from hearth.guard.deidentify.masker import Masker
 from hearth.guard.deidentify.names import OwnerNames, OwnName
-from hearth.learning.teaching.teacher import RecordedTeacher
+from hearth.learning.teacher import RecordedTeacher
 from hearth.models.encoder.lora_encoder import load_tokenizer
 from hearth.protocols import Planner
 from hearth.types import Context, Plan, Refusal

@@ -12,7 +12,7 @@ from hearth.agent import Agent, make_home
 from hearth.edge import enrolment
 from hearth.edge.cloud_link import Link
 from hearth.guard.egress.gateway import Egress
-from hearth.guard.policy.approval import RefusingApprover
+from hearth.guard.policy.question import RefusingApprover
 from hearth.memory.facts.fact_store import NewFact
 from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.deferral.cascade import Cascade

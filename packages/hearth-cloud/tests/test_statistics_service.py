@@ -15,7 +15,7 @@ from cloud_fixtures import Clock, Serve, Served, wait_until
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from fastapi import FastAPI
 
-from hearth.edge.federation.secure_aggregation import Keys, Participant
+from hearth.edge.federation import Keys, Participant
 from hearth.formats import edge_protocol
 from hearth.planning.ranking.statistics.statistics_codec import decode, encode
 from hearth.planning.ranking.statistics.sufficient_statistics import Statistics, merged

@@ -2,8 +2,8 @@
 
 In: messages of a broker, orders of the owner. Out: states, observations, messages that order a change. Adds
 `hearth devices`, `hearth edge point`, tools, names of rooms and devices, and a listener.
-Here: `home_assistant` (with `discovery_messages`, `ha_templates`) and `device_twins` (two protocols), `mqtt_broker`
-and `mqtt_settings` (one connection), `connected_devices`, `sensor_memory`; rooms `tools`, `kubeedge`, `cli`.
+Here: `home_assistant` (with `discovery_messages`), `assistant_states` (its websocket) and `device_twins` (protocols),
+`mqtt_broker` (one connection, and its settings), `connected_devices`, `sensor_watch`; rooms `tools`, `kubeedge`, `cli`.
 Not here: permission (`hearth.guard`), the seam `Sensor` (`hearth.protocols`), `[home]` settings (`hearth.config`).
 """
 

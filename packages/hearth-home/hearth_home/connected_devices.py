@@ -22,11 +22,10 @@ from typing import Literal, Protocol, TypeAlias, cast
 from hearth.errors import NotFound, TransientToolError
 from hearth.protocols import Egress, Message, Observation, Reading, Sensor, Thing
 from hearth.types import Plain
-from hearth_home.assistant_settings import assistant_of
+from hearth_home.assistant_states import assistant_of
 from hearth_home.device_twins import DEVICE, Named, Twins
 from hearth_home.home_assistant import HomeAssistant
-from hearth_home.mqtt_broker import connected
-from hearth_home.mqtt_settings import Settings, configured, settings_of
+from hearth_home.mqtt_broker import Settings, configured, connected, settings_of
 
 DISCOVER_S = 4.0
 QUIET_S = 0.25
@@ -106,7 +105,7 @@ def opened(
     Of two places one may be away: its devices are left out, with the reason among `Connected.faults`.
 
     Raises:
-        As `mqtt_broker.connected` and `assistant_socket.connected_assistant`; TransientToolError: No place is there.
+        As `mqtt_broker.connected` and `assistant_states.connected_assistant`; TransientToolError: No place is there.
     """
     broker, assistant = configured(home), assistant_of(home)
     links: list[Link] = []
@@ -119,8 +118,10 @@ def opened(
             except TransientToolError as error:
                 faults.append(str(error))
         if assistant is not None:
-            from hearth_home.assistant_socket import connected_assistant  # only homes with one need it
-            from hearth_home.assistant_states import AssistantStates
+            from hearth_home.assistant_states import (
+                AssistantStates,
+                connected_assistant,  # only homes with one need it
+            )
 
             try:
                 line = stack.enter_context(connected_assistant(assistant, egress, reason, cancelled))

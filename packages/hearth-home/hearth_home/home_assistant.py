@@ -22,8 +22,16 @@ from pydantic import ValidationError
 
 from hearth.errors import NotFound, ToolError
 from hearth.protocols import SETTABLE, Message, Observation, Reading, Thing
-from hearth_home.discovery_messages import COMPONENTS, Announced, things_in
-from hearth_home.ha_templates import WHOLE, Absent, NoValue, ValueTemplate, order_text
+from hearth_home.discovery_messages import (
+    COMPONENTS,
+    WHOLE,
+    Absent,
+    Announced,
+    NoValue,
+    ValueTemplate,
+    order_text,
+    things_in,
+)
 
 MAX_THINGS = 500
 MAX_TOPICS = 2_000

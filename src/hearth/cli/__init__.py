@@ -1,10 +1,9 @@
 """The command-line interface `hearth`: every command prints for a person, or one JSON document with `--json`.
 
 In: the command line. Out: text or JSON, and an exit code.
-Here: `root` (the group `hearth`, asking and looking back), `command_group` (loads commands when they are called, also
-those of plug-ins), `invocation` (options that commands share), `option_sets` (options that are one thing),
-`batch_commands`, `why_command`, `progress`; the rooms `edge`, `guard`, `learning` and `memory` hold the commands about
-those rooms of the core.
+Here: `root` (the group `hearth`, asking and looking back), `invocation` (what commands share: options, progress, how
+they are loaded when they are called, also those of plug-ins), `batch_commands`, `why_command`; the rooms `edge`,
+`guard`, `learning`, `memory` and `serve` hold the commands about those rooms of the core.
 Not here: decisions; a command calls the room that takes them. Commands of companions are in their packages.
 
 Exit codes (also in docs/reference/cli.md):

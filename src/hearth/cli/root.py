@@ -16,9 +16,17 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from hearth import __version__, errors, terminal
-from hearth.cli.command_group import CommandGroup, unreachable
-from hearth.cli.invocation import Invocation, as_json, known_tools, opened_agent, print_json, yes_option
-from hearth.cli.option_sets import command_with
+from hearth.cli.invocation import (
+    CommandGroup,
+    Invocation,
+    as_json,
+    command_with,
+    known_tools,
+    opened_agent,
+    print_json,
+    unreachable,
+    yes_option,
+)
 from hearth.demo.demo_options import DemoOptions
 from hearth.terminal import clean, command_name, drop_typed_ahead
 
@@ -136,11 +144,11 @@ ELSEWHERE = {
     "edge": "hearth.cli.edge.edge_commands:edge",
     "encrypt": "hearth.cli.guard.encrypt_commands:encrypt",
     "forget": "hearth.cli.memory.forget_command:forget",
-    "import": "hearth.cli.memory.import_command:import_",
-    "learn": "hearth.cli.learning.quarantine_commands:learn",  # a command of it; loads the others
+    "import": "hearth.cli.memory.archive_commands:import_",
+    "learn": "hearth.cli.learning.learn_commands:learn",  # a command of it; loads the others
     "ledger": "hearth.cli.guard.ledger_commands:ledger",
     "mcp": "hearth.cli.serve.mcp_commands:mcp",
-    "mask": "hearth.cli.guard.mask_command:mask",
+    "mask": "hearth.cli.guard.ledger_commands:mask",
     "memory": "hearth.cli.memory.memory_commands:memory",
     "policy": "hearth.cli.guard.policy_commands:policy",
     "skills": "hearth.cli.learning.skill_commands:skills",
@@ -260,8 +268,7 @@ def chat(invocation: Invocation, yes: bool) -> int:
 
     /undo takes the last change back, /wrong WORDS corrects, /history and /why look back.
     """
-    from hearth.cli.serve.asking import asking
-    from hearth.cli.serve.chat_asides import answer_aside, is_aside
+    from hearth.cli.serve.asking import answer_aside, asking, is_aside
 
     last = ""
     with asking(invocation, yes=yes) as home:

@@ -18,7 +18,7 @@ from hearth.types import Argument, Asked, Episode, Label, Plain, Plan, Ref, Ruli
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hearth.guard.egress.hash_chain import Entry
+    from hearth.guard.egress.ledger import Entry
     from hearth.storage.database import Store
     from hearth.storage.trace import CallRecord, StartedStep, Trace
 

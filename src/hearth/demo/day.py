@@ -11,28 +11,157 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import invalidate_caches
-from importlib.resources import as_file
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TypeAlias, cast
 
+import httpx
+
+from hearth import config
 from hearth.agent import Agent
-from hearth.demo.own_words import TWENTY, missed
 from hearth.demo.request_files import FileRequest, run_one
-from hearth.demo.teacher_process import DAY_DATA, teacher_joined
+from hearth.edge import enrolment
+from hearth.edge.cloud_link import Link
 from hearth.errors import HearthError, MissingExtraError, RegistryError
-from hearth.guard.egress.hash_chain import Entry
-from hearth.guard.egress.ledger import Ledger
+from hearth.guard.egress.gateway import Egress
+from hearth.guard.egress.ledger import Entry, Ledger
+from hearth.learning.corrections import correct
 from hearth.learning.learned_state import Offer, State
-from hearth.learning.teaching.corrections import correct
 from hearth.learning.unlearning import Receipt, Sought, find, forget
 from hearth.protocols import Approver
 from hearth.registry import CHECKS, INSTALL_COMMANDS, SCENES, blamed, load_parts
 from hearth.serve.history_view import Chapter
+from hearth.storage.database import Store
 from hearth.types import Episode
+
+# ── Requests in an owner's own words ───────────────────────────────────────────────────────────────────
+# Twenty requests as people type them on a phone, what each of them means, and how many were understood.
+# Written before any of them was tried. What is meant is the tools and what the plan or the answer must hold; where
+# more is right than that, it is not said: an answer may hold more, and values that nobody asked about are not judged.
+
+
+@dataclass(frozen=True, slots=True)
+class OwnWords:
+    """A request in somebody's own words, and what is meant."""
+
+    text: str
+    tool: str
+    """The tool that does it, the last of the plan; several that would be right are joined by a bar."""
+    holds: tuple[str, ...] = ()
+    """What the arguments or the answer must hold, whatever the case of its letters."""
+
+
+TWENTY = (
+    OwnWords("remind me to put the bins out tmrw night at 9", "add_reminder", ("put the bins out", "21:00")),
+    OwnWords("alarm 6 45 tomorrow pls", "add_reminder", ("06:45",)),
+    OwnWords("whats on thursday", "find_events"),
+    OwnWords("when am i seeing jonas", "find_events|next_event|find_answer", ("lunch with jonas",)),
+    OwnWords("did priya write anything about the budget", "find_mail|read_mail|find_answer", ("budget talk",)),
+    OwnWords("when's karins birthday again", "find_contact|upcoming_birthdays|find_answer", ("karin",)),
+    OwnWords("push the tram poster review back an hour", "move_event", ("tram poster review", "16:00")),
+    OwnWords("cancel swimming with lina, she's got a cold", "cancel_event", ("swimming with lina",)),
+    OwnWords("let mum know im running ten minutes late", "draft_mail|send_mail", ("ten minutes late", "ulrike")),
+    OwnWords("need oat milk and candles", "add_to_list", ("oat milk", "candles")),
+    OwnWords("whats the wifi pw at the allotment", "find_answer|find_notes", ("notice board",)),
+    OwnWords("12 mins for the pasta", "set_timer", ("pasta", "12")),
+    OwnWords("18% tip on 64 euros", "calculate", ("11.52",)),
+    OwnWords("how many km is 3 miles", "convert_units|calculate", ("4.82",)),
+    OwnWords("anything new from the library?", "find_mail", ("library",)),
+    OwnWords("leos got a new number, 0151 23456789", "change_contact", ("leo", "15123456789")),
+    OwnWords("jot down that the monstera needs a bigger pot", "add_note", ("the monstera needs a bigger pot",)),
+    OwnWords("am i free saturday afternoon", "find_events|find_free_time"),
+    OwnWords("how much does the electrician want for the sockets", "find_answer", ("334.75",)),
+    OwnWords("block out monday 2 til 4 for the survey", "add_event", ("survey", "14:00", "16:00")),
+)
+
+
+def missed(episodes: Sequence[Episode]) -> tuple[str, ...]:
+    """Return the words that were not done as meant; `episodes` are of the twenty, in their order."""
+    return tuple(one.text for one, episode in zip(TWENTY, episodes, strict=True) if not is_as_meant(one, episode))
+
+
+def is_as_meant(words: OwnWords, episode: Episode) -> bool:
+    """Whether a request was done by a tool that is meant, on what is meant, or would have been with the owner's yes."""
+    if episode.plan is None or not episode.plan.steps or episode.answer.status not in ("done", "denied"):
+        return False
+    told = " ".join((*(repr(dict(step.arguments)) for step in episode.plan.steps), episode.answer.text)).casefold()
+    return episode.plan.steps[-1].tool in words.tool.split("|") and all(part in told for part in words.holds)
+
+
+# ── A small teacher ────────────────────────────────────────────────────────────────────────────────────
+# A small teacher for the demo home: a process of its own with recorded plans, joined as any cloud is.
+# Only this machine reaches it, it ends with the run, and what goes to it passes the mask, the door and the ledger.
+
+
+DAY_DATA = files("hearth.demo") / "data" / "day"
+"""What the day needs: a PDF, a photo, a voice, tools, a teacher's plans."""
+_ENDS_S = 5.0
+
+
+@contextmanager
+def teacher_joined(home: Path) -> Iterator[str]:
+    """Start the teacher and join it; yields its address.
+
+    Args:
+        home: A demo home that no agent has open.
+    Raises:
+        HearthError: It did not start, or could not be joined; the home works without.
+    """
+    with as_file(DAY_DATA / "teacher.json") as script:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "hearth.testing.recorded_cloud", str(script)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            yield _joined(home, process)
+        finally:
+            _end(process)
+
+
+def _joined(home: Path, process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    assert process.stderr is not None
+    line = process.stdout.readline()
+    if not line:
+        raise HearthError(f"the teacher did not start: {process.stderr.read().strip()[-300:]}")
+    said = json.loads(line)
+    url, token = enrolment.checked_url(said["url"]), said["token"]
+    entry = httpx.URL(url).netloc.decode()
+    enrolment.change(home / "hearth.toml", entry, {"teaches": True, "answers": True})
+    settings = config.read_settings(home / "hearth.toml")
+    with Store.open(home / "hearth.db") as store:
+        door = Egress.from_settings(settings, store, lambda: dt.datetime.now(settings.zone()))
+        with Link(url, door, None, "joining") as link:
+            hello = link.hello()
+        name = enrolment.name_for(store, home, url, hello.public_key)
+        now = dt.datetime.now(settings.zone())
+        enrolment.join(store, home, enrolment.Cloud(url, hello.server, hello.public_key), name, token, now)
+    return url
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End the teacher: it ends by itself when its input does."""
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+    try:
+        process.wait(_ENDS_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+# ── The scenes ─────────────────────────────────────────────────────────────────────────────────────────
+
 
 _HOME_VIDEO = "video"
 """Name of home video's parts."""

@@ -10,6 +10,7 @@ import contextlib
 import datetime as dt
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -25,13 +26,65 @@ from hearth.agent import Agent
 from hearth.demo.day import EVENING, SCENES_OF_THE_DAY, Asked, Day, add_props
 from hearth.demo.demo_home import build_demo_home
 from hearth.demo.demo_options import DemoOptions
-from hearth.demo.meanwhile import Meanwhile
 from hearth.demo.request_files import FileRequest, read_requests, run_one, shipped
 from hearth.errors import HearthError, RequestError
-from hearth.guard.policy.approval import RefusingApprover, TerminalApprover, YesApprover
+from hearth.guard.policy.question import RefusingApprover, TerminalApprover, YesApprover
 from hearth.serve.history_view import Chapter, outcome, write_report
 from hearth.terminal import WIDTH, command_name, episode_lines, short, summary_lines, table_lines, wrapped
 from hearth.types import Episode
+
+# ── Beside the demo ────────────────────────────────────────────────────────────────────────────────────
+# A command that runs beside the demo: it installs what the later scenes need while the first ones are played.
+
+
+_SAID_EVERY_S = 10.0
+_ENDS_S = 5.0
+
+
+class Meanwhile:
+    """Starts the command at once. Close it: a command that still runs then is ended."""
+
+    def __init__(self, command: str) -> None:
+        """Start `command` in a shell; an empty one is over at once."""
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the command
+        self._process: subprocess.Popen[bytes] | None = None
+        if command:
+            self._process = subprocess.Popen(
+                ["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT
+            )
+
+    def wait(self) -> Iterator[str]:
+        """Wait until the command is over, yielding lines of progress; how it failed, if it did."""
+        process = self._process
+        if process is None:
+            return
+        waited_s = 0.0
+        while True:
+            try:
+                process.wait(_SAID_EVERY_S if waited_s else 0.1)
+                break
+            except subprocess.TimeoutExpired:
+                yield f"waiting for what this scene needs to be installed … {waited_s:.0f} s"
+                waited_s += _SAID_EVERY_S
+        if process.returncode:
+            self._log.seek(0)
+            last = self._log.read().decode(errors="replace").strip().splitlines()[-1:]
+            yield f"it could not be installed: {last[0] if last else f'exit code {process.returncode}'}"
+        self._process = None
+
+    def close(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(_ENDS_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        self._log.close()
+
+
+# ── The run ────────────────────────────────────────────────────────────────────────────────────────────
+
 
 MAX_SHOWN = 30
 """A run of more requests shows a progress bar instead of every episode; the report has them all."""

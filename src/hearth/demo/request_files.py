@@ -13,8 +13,8 @@ from typing import BinaryIO
 
 from hearth.agent import Agent
 from hearth.errors import RequestError
+from hearth.learning.corrections import learn_revision
 from hearth.learning.learned_state import Offer, State
-from hearth.learning.teaching.corrections import learn_revision
 from hearth.types import Episode
 
 MAX_LINE_BYTES = 1_000_000

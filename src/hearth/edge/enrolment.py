@@ -23,16 +23,59 @@ import hmac
 import os
 import secrets
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 
-from hearth.atomic_files import sync_folder
+from hearth.atomic_files import replacing, sync_folder
+from hearth.config import Settings, host_and_port, parse_settings, read_settings
+from hearth.config.toml_text import Value, with_values
 from hearth.errors import ConfigError, StoreFullError, WireError
-from hearth.guard.egress.address_policy import as_address, is_local_name, is_public
+from hearth.guard.egress.audit_hook import as_address, is_local_name, is_public
 from hearth.storage.database import Store
+
+# ── The settings of a joined cloud ─────────────────────────────────────────────────────────────────────
+# Make two changes to `hearth.toml` that the owner agreed to: allow a host, and write the table `[edge]`.
+
+
+def is_allowed(settings: Settings, entry: str) -> bool:
+    """Say whether `host:port` may be reached already."""
+    allowed = {host_and_port(one) for one in settings.network.allow}
+    host, port = host_and_port(entry)
+    return (host, port) in allowed or (host, 0) in allowed
+
+
+def change(path: Path, entry: str, edge: Mapping[str, bool | Sequence[str]]) -> bool:
+    """Let `entry` (`host:port`) be reached, and write `[edge]`; return whether anything had to be changed.
+
+    Args:
+        edge: Keys of `[edge]` with their values; none leaves the table as it is.
+    Raises:
+        ConfigError: The file is wrong, or cannot be changed without guessing: says what to write. StoreFullError.
+    """
+    before = read_settings(path)
+    text = path.read_text(encoding="utf-8-sig")
+    values: dict[tuple[str, ...], Value | None] = {}
+    if not is_allowed(before, entry):
+        values[("network", "allow")] = [*before.network.allow, entry]
+    now = before.edge.model_dump(mode="json")
+    for key, value in edge.items():
+        wanted = value if isinstance(value, bool) else list(value)
+        if now[key] != wanted:
+            values[("edge", key)] = wanted
+    after = with_values(path, text, values)
+    if after == text:
+        return False
+    parse_settings(after, path)
+    with replacing(path, keeps_mode=True) as file:
+        file.write(after.encode())
+    return True
+
+
+# ── Joining ────────────────────────────────────────────────────────────────────────────────────────────
+
 
 MAX_TOKEN_CHARACTERS = 4096
 _MACHINE_FILE = Path("/etc/machine-id")

@@ -1,9 +1,10 @@
 """Execution: runs an allowed plan and writes the answer.
 
 In: a plan, its ruling, the monitor that makes each call. Out: results on record, and an answer that rests on them.
-Here: `executor` (steps side by side, recorded before and after), `reference_resolution` (values of earlier steps),
+Here: `executor` (steps side by side, recorded before and after; a late call changes no file),
+`reference_resolution` (values of earlier steps),
 `postconditions` (does the result fit), `repair` (plans the rest anew after a failure), `speculation` (reads ahead
-while a teacher is asked), `look_up` and `groundedness` (what a plan names, before it is ruled on),
-`revocable_workspace` (a late call changes no file), `answer` (words from results).
+while a teacher is asked, and before the owner is), `groundedness` (what a plan names, before it is ruled on), `answer`
+(words from results).
 Not here: permission (`guard`), planning, the files' journal (`storage.workspace`).
 """

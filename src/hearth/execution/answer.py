@@ -2,7 +2,7 @@
 
 `compose` fills the tools' own templates (`ToolSpec.answer`) with their results; no language model is needed. `reword`
 lets a configured language model say the same more fluently, from the same evidence, quoted, and nothing else; a wording
-with a name, number, date, link or address that was not there before is thrown away (`guard.flow.spotlighting`).
+with a name, number, date, link or address that was not there before is thrown away (`guard.flow.injection`).
 
 Not covered: `reword` cannot detect a false statement made of true words.
 """
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from hearth.errors import HearthError
 from hearth.formats.tool_signature import parse_duration
-from hearth.guard.flow.spotlighting import INJECTION, Quoting, addition, clean
+from hearth.guard.flow.injection import INJECTION, Quoting, addition, clean
 from hearth.protocols import LanguageModel
 from hearth.types import Answer, AnswerStatus, Evidence, Plain, Plan, Refusal, Ruling, Step, StepResult, ToolSpec
 

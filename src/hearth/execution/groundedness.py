@@ -14,9 +14,8 @@ import datetime as dt
 from collections.abc import Callable, Mapping
 
 from hearth.errors import Ambiguous, HearthError
-from hearth.execution.look_up import WITHIN_S
 from hearth.execution.reference_resolution import bind
-from hearth.execution.speculation import ReadAhead
+from hearth.execution.speculation import WITHIN_S, ReadAhead
 from hearth.guard.decision import Occasion
 from hearth.guard.flow.labels import run_order
 from hearth.guard.monitor import Monitor

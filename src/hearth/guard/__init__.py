@@ -2,8 +2,8 @@
 
 In: plans, calls and bytes that would leave. Out: rulings with a reason, labelled results, masked texts, the ledger.
 Here: `monitor` (the only caller of tools), `decision` (one judgement of a plan or call), `referents` (which thing an
-argument names), `agreements` (each yes, over a crash), `label_assignment`, `guard_state` (what it remembers); rooms
-`policy` (rules, questions), `flow` (labels), `capability` (what a request licenses), `deidentify` (masking), `egress`
+argument names), `label_assignment`, `guard_state` (what it remembers); rooms `policy` (rules, questions, each yes),
+`flow` (labels), `capability` (what a request licenses), `deidentify` (masking), `egress`
 (the only door to the network). The guard watches planners and tools, so none of them can import it. Rules are exact
 tool names; the default is to ask or to deny. Not here: the tools, and how a plan is made.
 """

@@ -21,8 +21,6 @@ from hearth.guard.capability.warrant import Warrant
 from hearth.guard.flow.labels import StepLabels, Value, label_of, told
 from hearth.guard.guard_state import Records
 from hearth.guard.label_assignment import Labelling
-from hearth.guard.policy.approval import UNFORESEEN
-from hearth.guard.policy.conditions import Circumstances
 from hearth.guard.policy.consents import Consent, deciding
 from hearth.guard.policy.policy import (
     SEVERITY,
@@ -34,7 +32,8 @@ from hearth.guard.policy.policy import (
     stranger_reason,
     strictest,
 )
-from hearth.guard.policy.question import source_words
+from hearth.guard.policy.question import UNFORESEEN, source_words
+from hearth.guard.policy.rules import Circumstances
 from hearth.guard.referents import Referents
 from hearth.protocols import CallContext, Workspace
 from hearth.types import Plan, Ruling, Step, ToolSpec

@@ -10,10 +10,8 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from hearth.guard.agreements import Agreements
-from hearth.guard.flow.provenance import Provenance
-from hearth.guard.flow.trusted_contacts import AddressBook
-from hearth.guard.policy.consents import Consents
+from hearth.guard.flow.provenance import AddressBook, Provenance
+from hearth.guard.policy.consents import Agreements, Consents
 from hearth.storage.database import Store
 from hearth.storage.trace import label_from_text, parse_moment
 from hearth.types import Label, Plain

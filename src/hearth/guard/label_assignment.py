@@ -28,8 +28,17 @@ from hearth.guard.flow.labels import (
     vouched,
     with_vouched,
 )
-from hearth.guard.flow.provenance import KEYS, Origin, records
-from hearth.guard.flow.trusted_contacts import DOMAIN, AddressBook, Confirmed, KnownAddresses, normalised, standing_for
+from hearth.guard.flow.provenance import (
+    DOMAIN,
+    KEYS,
+    AddressBook,
+    Confirmed,
+    KnownAddresses,
+    Origin,
+    normalised,
+    records,
+    standing_for,
+)
 from hearth.guard.guard_state import Records
 from hearth.protocols import CallContext, Workspace
 from hearth.types import OWNER, TRUSTED_SOURCES, Label, Plain, ToolSpec

@@ -20,7 +20,6 @@ from dataclasses import dataclass, field, replace
 
 from hearth.errors import DeniedError, HearthError, NotFound, NotInEnum, ToolCrashed
 from hearth.formats.tool_signature import from_plain
-from hearth.guard.agreements import Agreement
 from hearth.guard.decision import (
     CHANGED,
     NEVER_CONSENTED,
@@ -37,12 +36,10 @@ from hearth.guard.decision import (
 from hearth.guard.egress.speculative_reads import Foreseen
 from hearth.guard.flow.injection import InjectionReader
 from hearth.guard.flow.labels import PlannedStep, StepLabels, Value, acted_on, effect_on, join_all, refs_in, told
-from hearth.guard.flow.memory_labels import MarkedMemory
-from hearth.guard.flow.provenance import Origin
+from hearth.guard.flow.provenance import KnownAddresses, MarkedMemory, Origin
 from hearth.guard.flow.result_validation import checked
-from hearth.guard.flow.trusted_contacts import KnownAddresses
 from hearth.guard.guard_state import Records
-from hearth.guard.policy.consents import Consent, deciding, is_fixed
+from hearth.guard.policy.consents import Agreement, Consent, deciding, is_fixed
 from hearth.guard.policy.policy import Decision, Judgement, Policy, literals, strictest
 from hearth.guard.policy.question import Question, difference, question, quoted
 from hearth.guard.referents import Referents, Resolved

@@ -27,7 +27,7 @@ from hearth.edge.outbox import note_demonstrations
 from hearth.errors import Cycle, PlanError, PlanTooLong, RequestError, StoreError, UnknownTool
 from hearth.formats.plan_json import demonstration_from_json, plan_from_json, plan_to_json
 from hearth.formats.plan_validation import faults
-from hearth.guard.flow.spotlighting import INJECTION
+from hearth.guard.flow.injection import INJECTION
 from hearth.storage.database import Store
 from hearth.storage.trace import label_from_text, label_text
 from hearth.types import PUBLIC, UNTRUSTED_SOURCES, Argument, Demonstration, Label, Plain, ToolSpec

@@ -20,9 +20,7 @@ from hearth.learning import tier_files
 from hearth.learning.learned_state import Promotion, Report, State
 from hearth.learning.tasks import grouped
 from hearth.learning.versions import promotion_gate
-from hearth.learning.versions.promotion_gate import Verdict
-from hearth.learning.versions.rehearsal import Rehearsal
-from hearth.learning.versions.version_report import Progress, scored, silent
+from hearth.learning.versions.promotion_gate import Progress, Rehearsal, Verdict, scored, silent
 from hearth.planning.ranking.heads.tool_heads import shipped_prior
 from hearth.planning.ranking.ranker import Student
 from hearth.planning.ranking.ranker_options import StudentOptions
@@ -38,7 +36,7 @@ _N_JUDGED = 150
 
 
 class Drafts:
-    """A student, judged by its own demonstrations; satisfies `version_report.Learner`."""
+    """A student, judged by its own demonstrations; satisfies `promotion_gate.Learner`."""
 
     def __init__(self, student: Student) -> None:
         self._student = student

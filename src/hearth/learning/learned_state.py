@@ -32,9 +32,18 @@ from hearth.learning.demonstration_store import Buffer, Checked, Contradiction, 
 from hearth.learning.tasks import Task, grouped
 from hearth.learning.versions import promotion_gate
 from hearth.learning.versions.lineage import Lineage, NewVersion, Version
-from hearth.learning.versions.promotion_gate import Verdict, node_f1
-from hearth.learning.versions.rehearsal import JUDGE, Rehearsal
-from hearth.learning.versions.version_report import Described, Progress, describe, scored, silent, tasks_of
+from hearth.learning.versions.promotion_gate import (
+    JUDGE,
+    Described,
+    Progress,
+    Rehearsal,
+    Verdict,
+    describe,
+    node_f1,
+    scored,
+    silent,
+    tasks_of,
+)
 from hearth.planning.adaptation.owner_macros import OWNERS
 from hearth.planning.deferral.cascade import CONFIDENT
 from hearth.planning.ranking.heads import taken_heads

@@ -36,7 +36,7 @@ from hearth.guard.egress.ledger import Ledger
 from hearth.learning.demonstration_store import Buffer, Entry, entry_of
 from hearth.learning.learned_state import Described, Progress, State, silent
 from hearth.learning.tasks import Task, without
-from hearth.learning.versions.rehearsal import JUDGE
+from hearth.learning.versions.promotion_gate import JUDGE
 from hearth.memory import forgetting as memories
 from hearth.memory.facts.fact_store import FactStore
 from hearth.memory.forgetting import Attached

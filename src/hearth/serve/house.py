@@ -30,10 +30,9 @@ from hearth.guard.egress.gateway import Egress
 from hearth.permissions import make_private
 from hearth.protocols import CallContext, Encoder
 from hearth.serve.background import background_sync, idle_learning, resting, watchers
-from hearth.serve.background.new_mail import Letter, NewMail
+from hearth.serve.background.background_sync import Letter, NewMail
 from hearth.serve.desk import Desk
 from hearth.serve.door import KEYS_FILE, Application, Door, Keys, PhoneEntrance
-from hearth.serve.idle_connections import BoundedHttp
 from hearth.serve.pages.house_pages import HousePages
 from hearth.serve.pages.memory_pages import MemoryPages
 from hearth.serve.pages.page import PAGES, Page
@@ -41,11 +40,10 @@ from hearth.serve.pages.page_parts import Home, Templates
 from hearth.serve.pages.phone_pages import OPEN, PHONE_COOKIE, PhonePages, Way
 from hearth.serve.pages.plan_pages import PlanPages
 from hearth.serve.pages.settings_page import SettingsPage
-from hearth.serve.phones import authority
+from hearth.serve.phones import phone_server
 from hearth.serve.phones.paired import Phones
-from hearth.serve.phones.phone_server import PhoneServer, own_addresses
-from hearth.serve.phones.pushing import Pusher, Telling
-from hearth.serve.phones.web_push import Signer
+from hearth.serve.phones.phone_server import BoundedHttp, PhoneServer, own_addresses
+from hearth.serve.phones.pushing import Pusher, Signer, Telling
 from hearth.serve.programs.client_tools import ClientTools
 from hearth.serve.programs.home_api import HomeApi, HomeLine
 from hearth.serve.programs.home_link import announced
@@ -310,14 +308,14 @@ def _way(
     host, port = listening.getsockname()[:2]
     names = (host,) if host not in ("0.0.0.0", "::") else own_addresses(settings.serve.names)  # noqa: S104
     addresses = tuple(f"{f'[{name}]' if ':' in name else name}:{port}" for name in names or ("127.0.0.1",))
-    return Way(addresses, authority.opened(home, now), pusher, lambda name: name.lower() in allowed)
+    return Way(addresses, phone_server.opened(home, now), pusher, lambda name: name.lower() in allowed)
 
 
 def _phone_server(
     application: Starlette, keys: Keys, entrance: PhoneEntrance, way: Way, listening: socket.socket, home: Path
 ) -> PhoneServer:
     names = [address.rpartition(":")[0].strip("[]") for address in way.addresses]
-    certificate = authority.certify(way.authority, home, names, dt.datetime.now(dt.UTC))
+    certificate = phone_server.certify(way.authority, home, names, dt.datetime.now(dt.UTC))
     door = Door(application, keys, frozenset(way.addresses), time.monotonic, entrance)
     return PhoneServer(options_of(door, certificate, has_lifespan=False), listening)
 

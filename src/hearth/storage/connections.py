@@ -21,7 +21,7 @@ from hearth.config.folders import has_key
 from hearth.errors import HomeKeyError
 
 if TYPE_CHECKING:
-    from hearth.storage.file_seal import Seal
+    from hearth.storage.home_key import Seal
 
 PLAIN_HEADER = b"SQLite format 3\0"
 
@@ -154,6 +154,6 @@ def _home_of(path: Path) -> Path | None:
 def _seal_of(home: Path | None) -> Seal | None:
     if home is None or not has_key(home):
         return None
-    from hearth.storage.file_seal import seal_of  # as in `with_keys`
+    from hearth.storage.home_key import seal_of  # as in `with_keys`
 
     return seal_of(home, is_owners=False)

@@ -26,10 +26,9 @@ from hearth.storage import home_key as keys
 from hearth.storage.cipher_connection import connected
 from hearth.storage.connections import is_plain, refuse_plain, with_keys
 from hearth.storage.database import HomeLock
-from hearth.storage.file_seal import MAGIC, MAX_BYTES, Seal, new_identity
-from hearth.storage.home_key import HomeKey
+from hearth.storage.home_key import MAGIC, MAX_BYTES, HomeKey, Seal, new_identity
 from hearth.storage.migrations import APPLICATION_ID
-from hearth.storage.sandbox import TEMPORARY_PREFIX
+from hearth.storage.workspace import TEMPORARY_PREFIX
 
 DATABASE = "hearth.db"
 _TURNING = "hearth.db.turning"

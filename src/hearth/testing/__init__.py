@@ -1,13 +1,22 @@
 """Test doubles for every protocol, and the contracts that a tool, a planner or a workspace must keep.
 
 In: a plug-in's part. Out: nothing, or AssertionError with what was found, what the contract says and how to keep it.
-Here: `doubles` (deterministic, without disk or network), `tool_contract` (`check_tool`), `planner_contract`
-(`check_planner`, `check_teacher`), `seam_contracts` (`check_workspace`, `check_footage`, `check_holder`,
-`check_expert`, `check_sensor`), `recorded_cloud` (a cloud that answers from a file, a process of its own),
-`local_server` (serves such doubles on this machine).
+Here: `doubles` (deterministic, without disk or network), `contracts` (`check_tool`, `check_planner`, `check_teacher`,
+`check_workspace`, `check_footage`, `check_holder`, `check_expert`, `check_sensor`), `recorded_cloud` (a cloud that
+answers from a file, a process of its own).
 Not covered: whether a tool does what its description says, speed, and effects outside the workspace.
 """
 
+from hearth.testing.contracts import (
+    check_expert,
+    check_footage,
+    check_holder,
+    check_planner,
+    check_sensor,
+    check_teacher,
+    check_tool,
+    check_workspace,
+)
 from hearth.testing.doubles import (
     FIXED_NOW,
     ClosedEgress,
@@ -23,9 +32,6 @@ from hearth.testing.doubles import (
     ScriptedTeacher,
     make_call,
 )
-from hearth.testing.planner_contract import check_planner, check_teacher
-from hearth.testing.seam_contracts import check_expert, check_footage, check_holder, check_sensor, check_workspace
-from hearth.testing.tool_contract import check_tool
 
 __all__ = [
     "FIXED_NOW",

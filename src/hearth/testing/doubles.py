@@ -49,7 +49,7 @@ from hearth.protocols import (
     Workspace,
     WrittenLine,
 )
-from hearth.storage.sandbox import folder_parts, path_parts
+from hearth.storage.workspace import folder_parts, path_parts
 from hearth.types import Context, Label, Plain, Plan, Refusal, Request, Ruling, ToolSpec
 
 FIXED_NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=ZoneInfo("Europe/Berlin"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import click
 from click.testing import CliRunner
 
-from hearth.cli.option_sets import command_with, group_with
+from hearth.cli.invocation import command_with, group_with
 
 
 @dataclass(frozen=True)

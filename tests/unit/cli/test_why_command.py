@@ -12,8 +12,7 @@ import pytest
 
 from hearth.cli import run
 from hearth.cli.why_command import Record, explained, explained_step
-from hearth.guard.egress.hash_chain import Draft
-from hearth.guard.egress.ledger import Ledger
+from hearth.guard.egress.ledger import Draft, Ledger
 from hearth.storage.database import Store
 from hearth.storage.trace import CallRecord, StartedStep, Trace
 from hearth.testing import FIXED_NOW

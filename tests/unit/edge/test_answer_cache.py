@@ -7,8 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from hearth.edge.answer_cache import KEPT, N_KEPT, Answered
-from hearth.edge.cloud_teacher import CloudTeacher
+from hearth.edge.cloud_teacher import KEPT, N_KEPT, Answered, CloudTeacher
 from hearth.errors import PlannerError
 from hearth.formats import edge_protocol
 from hearth.guard.deidentify.masker import Masker

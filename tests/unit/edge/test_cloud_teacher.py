@@ -16,16 +16,15 @@ from hearth.config import read_settings
 from hearth.edge import enrolment
 from hearth.edge.cloud_link import Link
 from hearth.edge.cloud_teacher import CloudTeacher, Completing, open_teacher
-from hearth.edge.delivery import Sender
-from hearth.edge.outbox import Outbox
+from hearth.edge.outbox import Outbox, Sender
 from hearth.edge.share_policy import Sharer
 from hearth.errors import PlannerError
 from hearth.guard.deidentify.masker import Masker
 from hearth.guard.deidentify.names import OwnerNames, OwnName
 from hearth.guard.egress.masking_door import MaskingDoor
-from hearth.guard.policy.approval import YesApprover
+from hearth.guard.policy.question import YesApprover
 from hearth.learning.demonstration_store import why_touched
-from hearth.learning.teaching.teacher import Budget, Limits, MeteredTeacher, Origin, entry_from
+from hearth.learning.teacher import Budget, Limits, MeteredTeacher, Origin, entry_from
 from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.arguments.schema_filler import Filler
 from hearth.planning.deferral.cascade import Cascade

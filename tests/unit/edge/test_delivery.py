@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from hearth.edge import enrolment
 from hearth.edge.cloud_link import Link
-from hearth.edge.delivery import Sender, Turn, one_at_a_time
-from hearth.edge.outbox import Kind, Outbox, put
+from hearth.edge.outbox import Kind, Outbox, Sender, Turn, one_at_a_time, put
 from hearth.edge.share_policy import Sharer
 from hearth.errors import HomeBusyError, StoreFullError
 from hearth.guard.deidentify.masker import Masker

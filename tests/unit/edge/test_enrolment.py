@@ -14,6 +14,7 @@ from hearth.edge import enrolment
 from hearth.edge.cloud_teacher import open_link
 from hearth.edge.enrolment import (
     Cloud,
+    change,
     checked_token,
     checked_url,
     fingerprint,
@@ -24,7 +25,6 @@ from hearth.edge.enrolment import (
     name_for,
 )
 from hearth.edge.outbox import put
-from hearth.edge.settings_file import change
 from hearth.errors import ConfigError, LinkError, StoreFullError, WireError
 from hearth.storage.database import Store
 from hearth.storage.open_home import Home

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
-from hearth.edge.federation.secure_aggregation import (
+from hearth.edge.federation import (
     KEY_BYTES,
     SEALED_BYTES,
     Keys,

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from hearth.errors import CancelledError
-from hearth.execution.revocable_workspace import Leash
+from hearth.execution.executor import Leash
 from hearth.testing import InMemoryWorkspace
 
 

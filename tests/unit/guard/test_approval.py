@@ -8,16 +8,21 @@ import os
 import pytest
 
 from hearth.guard.flow.labels import PlannedStep, Value
-from hearth.guard.flow.trusted_contacts import KnownAddresses
-from hearth.guard.policy.approval import (
+from hearth.guard.flow.provenance import KnownAddresses
+from hearth.guard.policy.policy import Policy, Rule
+from hearth.guard.policy.question import (
+    MAX_TEXT_CHARS,
     PROMPT,
     UNFORESEEN,
     RefusingApprover,
     TerminalApprover,
     YesApprover,
+    difference,
+    question,
+    quoted,
+    said_address,
+    source_words,
 )
-from hearth.guard.policy.policy import Policy, Rule
-from hearth.guard.policy.question import MAX_TEXT_CHARS, difference, question, quoted, said_address, source_words
 from hearth.types import OWNER, Label, Parameter, Plan, Ref, Referent, Ruling, Step, ToolSpec
 
 TOOLS = {

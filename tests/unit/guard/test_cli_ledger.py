@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from hearth.cli import run
-from hearth.guard.egress.hash_chain import Draft
-from hearth.guard.egress.ledger import Ledger
+from hearth.guard.egress.ledger import Draft, Ledger
 from hearth.storage.database import Store
 
 NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)

@@ -6,8 +6,15 @@ import datetime as dt
 
 import pytest
 
-from hearth.guard.flow.provenance import Origin, Provenance, digest_of, records
-from hearth.guard.flow.trusted_contacts import AddressBook, has_lookalike_letters, normalised
+from hearth.guard.flow.provenance import (
+    AddressBook,
+    Origin,
+    Provenance,
+    digest_of,
+    has_lookalike_letters,
+    normalised,
+    records,
+)
 from hearth.guard.guard_state import CallCounts
 from hearth.storage.database import FIRST_LOOK, Store
 from hearth.storage.trace import StartedStep, Trace

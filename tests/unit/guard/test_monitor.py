@@ -16,8 +16,8 @@ from hearth.guard.decision import Occasion
 from hearth.guard.flow.labels import Value
 from hearth.guard.guard_state import Records
 from hearth.guard.monitor import MAX_ALLOWED_PLANS, Monitor
-from hearth.guard.policy.approval import RefusingApprover
 from hearth.guard.policy.policy import Policy, Rule
+from hearth.guard.policy.question import RefusingApprover
 from hearth.protocols import CallContext, Reply
 from hearth.testing import FixedApprover, make_call
 from hearth.types import OWNER, Label, Plain, Plan, Ref, Request, Ruling, Step

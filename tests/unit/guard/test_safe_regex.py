@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hearth.guard.policy.safe_regex import MAX_TEXT_CHARS, checked_pattern
+from hearth.guard.policy.rules import MAX_TEXT_CHARS, checked_pattern
 
 
 @pytest.mark.parametrize(

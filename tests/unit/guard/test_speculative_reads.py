@@ -16,7 +16,7 @@ from hearth.errors import EgressError, PlannerError
 from hearth.formats.tool_signature import FunctionTool
 from hearth.guard.egress.speculative_reads import Foreseen, ShutEgress
 from hearth.guard.flow.labels import Value
-from hearth.guard.policy.approval import YesApprover
+from hearth.guard.policy.question import YesApprover
 from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.deferral.cascade import Cascade
 from hearth.protocols import CallContext, Cause, Tool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.learning.finetune.augmentation import Shares, Synthesis, Text, step_text
+from hearth.learning.finetune.lessons import Mixture, Synthesis, Text, step_text
 
 TEXTS = [
     Text(
@@ -74,7 +74,7 @@ def test_without_texts_of_steps_requests_are_joined() -> None:
 
 
 def test_only_joined_ones_where_asked() -> None:
-    made = Synthesis(TEXTS, 1, Shares(1.0, 0.0, 0.0)).make(10)
+    made = Synthesis(TEXTS, 1, Mixture(1.0, 0.0, 0.0)).make(10)
     assert all(len(text.tools) == 4 for text in made)
 
 

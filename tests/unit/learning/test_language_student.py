@@ -20,7 +20,9 @@ from hearth.errors import ConfigError, NotFound, PlannerError, RequestError, Sto
 from hearth.learning.llm import adapter_versions as adapters_module
 from hearth.learning.llm.adapter_versions import Adapters, scores
 from hearth.learning.llm.distillation import (
+    LanguageOptions,
     Lessons,
+    Samples,
     data_sha256,
     distill,
     folder_sha256,
@@ -28,7 +30,6 @@ from hearth.learning.llm.distillation import (
     read_record,
     write_record,
 )
-from hearth.learning.llm.prompts import LanguageOptions, Samples
 from hearth.models.llm.huggingface import HuggingFaceModel, current_adapter
 from hearth.types import Demonstration, Plan, Step, ToolSpec
 from tests.tiny_models import make_llama

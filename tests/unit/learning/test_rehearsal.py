@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hearth.learning.demonstration_store import Entry
-from hearth.learning.versions.rehearsal import JUDGE, Rehearsal
+from hearth.learning.versions.promotion_gate import JUDGE, Rehearsal
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.testing import FIXED_NOW
 from hearth.types import Context, Demonstration, Plan, Request, Step
@@ -109,8 +109,8 @@ def test_scores_of_another_judge_are_made_again(tmp_path: Path) -> None:
 def test_no_student_is_loaded_to_ask_to_teach_to_learn_or_to_forget() -> None:
     rooms = (
         "hearth.agent",
-        "hearth.learning.gathering",
-        "hearth.learning.teaching.corrections",
+        "hearth.learning.stream",
+        "hearth.learning.corrections",
         "hearth.learning.unlearning",
     )
     code = f"import sys, {', '.join(rooms)}; print([name for name in sys.modules if 'ranking.ranker' in name])"

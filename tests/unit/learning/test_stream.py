@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from hearth.errors import PlanError, PlannerError, RequestError, StoreFullError
+from hearth.learning.corrections import correct, harvest
 from hearth.learning.demonstration_store import Buffer
 from hearth.learning.learned_state import Offer, State
 from hearth.learning.stream import LoopOptions, LoopReport, gather_waiting
-from hearth.learning.teaching.corrections import correct
-from hearth.learning.teaching.harvest import harvest
 from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.deferral.agreement_log import Agreements
 from hearth.planning.retrieval.recall_planner import RecallPlanner
@@ -167,7 +166,7 @@ def test_a_write_that_fails_leaves_the_request_as_it_was(state: State, monkeypat
         raise StoreFullError("no space left")
 
     with monkeypatch.context() as patch:
-        patch.setattr("hearth.learning.teaching.harvest.note", full)
+        patch.setattr("hearth.learning.corrections.note", full)
         with pytest.raises(StoreFullError):
             run(state, ScriptedTeacher({"hm": GOLD}))
     assert waiting(state) == []

@@ -13,10 +13,9 @@ from hearth.errors import PlannerError, RequestError
 from hearth.formats.plan_json import plan_to_json
 from hearth.guard.deidentify.masker import Masker
 from hearth.guard.deidentify.names import OwnerNames, OwnName
-from hearth.guard.egress.masked_llm import MaskedModel
-from hearth.guard.egress.masking_door import MaskingDoor
+from hearth.guard.egress.masking_door import MaskedModel, MaskingDoor
 from hearth.learning.demonstration_store import Buffer
-from hearth.learning.teaching.teacher import (
+from hearth.learning.teacher import (
     Budget,
     BudgetSpent,
     EndpointTeacher,

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from hearth.errors import NotFound
-from hearth.guard.egress.hash_chain import Draft
-from hearth.guard.egress.ledger import Ledger
+from hearth.guard.egress.ledger import Draft, Ledger
 from hearth.guard.flow.labels import Value
 from hearth.guard.policy.consents import Consents
 from hearth.learning.demonstration_store import Entry

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hearth.errors import NotFound, RequestError
 from hearth.serve.door import MOST_ATTACHED_BYTES
-from hearth.serve.pages.attachments import FOLDER, drop, keep, kind_of
+from hearth.serve.pages.house_pages import FOLDER, drop, keep, kind_of
 from hearth.testing import InMemoryWorkspace
 
 NOW = dt.datetime(2026, 11, 23, 9, 5, tzinfo=dt.UTC)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from hearth.protocols import CallContext
-from hearth.serve.background.new_mail import MOST_KEPT, Letter, NewMail, Whom
+from hearth.serve.background.background_sync import MOST_KEPT, Letter, NewMail, Whom
 from hearth.storage.database import Store
 from hearth.testing import InMemoryWorkspace, make_call
 

@@ -23,10 +23,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from hearth.errors import ConfigError, NotFound, RequestError
 from hearth.serve.desk import Asked, View
-from hearth.serve.phones import authority
+from hearth.serve.phones import phone_server
 from hearth.serve.phones.paired import INVITED_S, MOST_PHONES, Invitations, Phones, Subscription
-from hearth.serve.phones.pushing import ASKED_FOR_S, Pusher, Telling
-from hearth.serve.phones.web_push import MOST_BYTES, Signer, bytes64, encrypted, text64
+from hearth.serve.phones.pushing import ASKED_FOR_S, MOST_BYTES, Pusher, Signer, Telling, bytes64, encrypted, text64
 from hearth.serve.ringing import Ring
 from hearth.storage.database import Store
 
@@ -55,32 +54,32 @@ def shaken_hands(server: Path, trusted: bytes, name: str) -> bool:
 
 def test_a_phone_that_trusts_the_authority_accepts_the_home(tmp_path: Path) -> None:
     now = dt.datetime.now(dt.UTC)
-    made = authority.opened(tmp_path, now)
-    path = authority.certify(made, tmp_path, ["192.168.1.20", "mira.local", "bank.example"], now)
+    made = phone_server.opened(tmp_path, now)
+    path = phone_server.certify(made, tmp_path, ["192.168.1.20", "mira.local", "bank.example"], now)
     assert shaken_hands(path, made.pem, "192.168.1.20")
     assert shaken_hands(path, made.pem, "mira.local")
     assert not shaken_hands(path, made.pem, "192.168.1.21")
     assert not shaken_hands(path, made.pem, "bank.example")
-    for file in (authority.AUTHORITY_FILE, authority.CERTIFICATE_FILE):
+    for file in (phone_server.AUTHORITY_FILE, phone_server.CERTIFICATE_FILE):
         assert stat.S_IMODE((tmp_path / file).stat().st_mode) == 0o600
     assert b"PRIVATE" not in made.pem
 
 
 def test_its_key_in_wrong_hands_opens_no_bank(tmp_path: Path) -> None:
     now = dt.datetime.now(dt.UTC)
-    made = authority.opened(tmp_path, now)
+    made = phone_server.opened(tmp_path, now)
     for name, is_held in (("bank.example", False), ("8.8.8.8", False), ("x.local", True)):
         key = ec.generate_private_key(ec.SECP256R1())
-        forged = authority._leaf(made, key, [name], now)
-        authority._write(tmp_path / "forged.pem", forged, key)
+        forged = phone_server._leaf(made, key, [name], now)
+        phone_server._write(tmp_path / "forged.pem", forged, key)
         assert shaken_hands(tmp_path / "forged.pem", made.pem, name) is is_held, name
 
 
 def test_a_certificate_is_kept_until_it_ends_or_names_change(tmp_path: Path) -> None:
-    made = authority.opened(tmp_path, NOW)
+    made = phone_server.opened(tmp_path, NOW)
 
     def certified(names: list[str], now: dt.datetime) -> bytes:
-        return authority.certify(made, tmp_path, names, now).read_bytes()
+        return phone_server.certify(made, tmp_path, names, now).read_bytes()
 
     first = certified(["192.168.1.20"], NOW)
     assert certified(["192.168.1.20"], NOW + dt.timedelta(days=300)) == first
@@ -89,21 +88,21 @@ def test_a_certificate_is_kept_until_it_ends_or_names_change(tmp_path: Path) -> 
     assert certified(["192.168.1.33"], NOW + dt.timedelta(days=350)) != second
     days = x509.load_pem_x509_certificate(first).not_valid_after_utc - NOW
     assert days < dt.timedelta(days=398)
-    assert authority.opened(tmp_path, NOW).fingerprint == made.fingerprint
-    (tmp_path / authority.AUTHORITY_FILE).unlink()
-    other = authority.opened(tmp_path, NOW)
-    assert authority.certify(other, tmp_path, ["192.168.1.33"], NOW).read_bytes() != second
+    assert phone_server.opened(tmp_path, NOW).fingerprint == made.fingerprint
+    (tmp_path / phone_server.AUTHORITY_FILE).unlink()
+    other = phone_server.opened(tmp_path, NOW)
+    assert phone_server.certify(other, tmp_path, ["192.168.1.33"], NOW).read_bytes() != second
 
 
 def test_without_a_name_it_may_vouch_for_there_is_no_certificate(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"none of '8.8.8.8', 'bank.example' is a private address"):
-        authority.certify(authority.opened(tmp_path, NOW), tmp_path, ["8.8.8.8", "bank.example"], NOW)
+        phone_server.certify(phone_server.opened(tmp_path, NOW), tmp_path, ["8.8.8.8", "bank.example"], NOW)
 
 
 def test_damaged_files_say_what_to_do(tmp_path: Path) -> None:
-    (tmp_path / authority.AUTHORITY_FILE).write_text("-----BEGIN NONSENSE")
+    (tmp_path / phone_server.AUTHORITY_FILE).write_text("-----BEGIN NONSENSE")
     with pytest.raises(ConfigError, match="delete it, and `hearth up` makes a new one"):
-        authority.opened(tmp_path, NOW)
+        phone_server.opened(tmp_path, NOW)
     (tmp_path / "serve.push.pem").write_text("x")
     with pytest.raises(ConfigError, match="turn notifications on again"):
         Signer(tmp_path)

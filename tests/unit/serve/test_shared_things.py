@@ -9,8 +9,7 @@ import pytest
 
 from hearth.config import Settings, parse_settings
 from hearth.errors import Ambiguous
-from hearth.serve.household.shared_devices import with_borrowed
-from hearth.serve.household.shared_lists import MOST_ITEMS, SharedList, agreed, merged
+from hearth.serve.household.shared_things import MOST_ITEMS, SharedList, agreed, merged, with_borrowed
 from hearth.testing import make_call
 from hearth.tools.notes import ListItem, list_items, put_list_items, read_list
 

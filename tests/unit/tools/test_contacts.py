@@ -12,6 +12,7 @@ from hearth.protocols import CallContext
 from hearth.storage.database import Store
 from hearth.storage.workspace import Folder
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, check_tool, make_call
+from hearth.tools.pim.cards import relations_in
 from hearth.tools.pim.contacts import (
     TOOLS,
     Contact,
@@ -24,7 +25,6 @@ from hearth.tools.pim.contacts import (
     list_contacts,
     upcoming_birthdays,
 )
-from hearth.tools.pim.person_lookup import relations_in
 from hearth.types import EmailAddress, Entity, PersonName, PhoneNumber, Plain
 from tests.work import calls_of
 

@@ -31,7 +31,7 @@ from hearth.tools.mail.mail import (
     read_mail,
     send_mail,
 )
-from hearth.tools.mail.maildir import place_of, places
+from hearth.tools.mail.mailbox import place_of, places
 from hearth.types import Plain
 from tests.work import calls_of
 

@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.tools.mail.html_text import looks_like_html, text_of_html
-from hearth.tools.mail.mime import Head, attachments_of, body_of, decoded_words, read_head
+from hearth.tools.mail.mime import (
+    Head,
+    attachments_of,
+    body_of,
+    decoded_words,
+    looks_like_html,
+    read_head,
+    text_of_html,
+)
 from tests.work import calls_of, grows_in_step
 
 # ── Heads ─────────────────────────────────────────────────────────────────────────────────────────────────

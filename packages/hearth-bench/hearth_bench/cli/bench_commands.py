@@ -10,7 +10,7 @@ from typing import Literal
 
 import click
 
-from hearth.cli.option_sets import command_with
+from hearth.cli.invocation import command_with
 from hearth.errors import RequestError
 from hearth.terminal import clean
 from hearth_bench.cli.job_commands import ray_engine, run_job, score
@@ -54,7 +54,7 @@ def planning(paths: Paths, out: Path, method: str, fast: bool, strict: bool, see
     Prints a table and writes flat JSON. Where a test request lists its `tools`, only those are offered. Lines that
     cannot be used are named, skipped and counted.
     """
-    from hearth.cli.progress import Progress
+    from hearth.cli.invocation import Progress
     from hearth.formats.run_record import check_writable, write_json
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
     from hearth_bench.report.text_tables import planning_lines
@@ -121,7 +121,7 @@ def continual(paths: Paths, stream: _Stream, result: _Result, fast: bool, strict
 
     Prints a table, writes JSON (the student's keys at the top, each method's below) and curves as a picture.
     """
-    from hearth.cli.progress import Progress
+    from hearth.cli.invocation import Progress
     from hearth.formats.run_record import check_writable, write_bytes, write_json
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
     from hearth_bench.report.result_figures import continual_png
@@ -187,7 +187,7 @@ def injection(suite: str, tasks: Path | None, out: Path) -> None:
     Prints a table between a floor (every write asks) and no guard, and writes flat JSON. No language model is asked.
     AgentDojo is an extra: `pip install --no-deps -r requirements-agentdojo.lock`.
     """
-    from hearth.cli.progress import Progress
+    from hearth.cli.invocation import Progress
     from hearth.formats.run_record import check_writable, write_json
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
     from hearth_bench.report.text_tables import injection_lines
@@ -250,7 +250,7 @@ def answers(data: Path, out: Path, questions: int | None, held_out: bool, given_
     figures beside floors and writes flat JSON, with the same for each source below.
     """
     from hearth import config
-    from hearth.cli.progress import Progress
+    from hearth.cli.invocation import Progress
     from hearth.formats.run_record import Stopwatch, check_writable, origin, write_json
     from hearth.memory.inquiry.reading.answer_reading import AnswerReader
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
@@ -348,7 +348,7 @@ def q2a(
     """
     import tempfile
 
-    from hearth.cli.progress import Progress
+    from hearth.cli.invocation import Progress
     from hearth.formats.run_record import Stopwatch, check_writable, origin, write_json
     from hearth_bench.data.q2a_instructions import OWNERS
     from hearth_bench.ianvs.cases.local_processes import Conditions, LocalEngine

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hearth.cli.invocation import Number
-from hearth.cli.option_sets import command_with
+from hearth.cli.invocation import Number, command_with
 from hearth.terminal import clean
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ def simulate(owners: _Owners, teaching: _Teaching, place: _Place, ways: str, out
     page. Ctrl-C keeps what is finished; the same command with --resume carries on. The same settings give the same
     result, with any engine and number of jobs. Exit code 130: stopped.
     """
-    from hearth.cli.progress import Progress
+    from hearth.cli.invocation import Progress
     from hearth.formats.run_record import check_writable
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
     from hearth_bench.fleet.habits import Habit

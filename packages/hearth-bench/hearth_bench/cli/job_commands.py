@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hearth.cli.invocation import Number
-from hearth.cli.option_sets import command_with
+from hearth.cli.invocation import Number, command_with
 from hearth.errors import MissingExtraError, RequestError
 from hearth.terminal import clean
 
@@ -104,7 +103,7 @@ def _run(file: Path, workspace: Path | None, engine: Engine, manner: _Manner) ->
     if manner.dry_run:
         _say_plan(job, checked)
         return 6 if n_passed_over else 0
-    from hearth.cli.progress import Progress
+    from hearth.cli.invocation import Progress
     from hearth_bench.ianvs.job_runner import check_workspace, run_job
 
     check_workspace(job)

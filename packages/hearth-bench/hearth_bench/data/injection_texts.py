@@ -19,7 +19,7 @@ from hearth.models.injection_classifier import (
     Vectors,
 )
 from hearth.protocols import Encoder
-from hearth.tools.mail.html_text import text_of_html
+from hearth.tools.mail.mime import text_of_html
 
 POSITIONS = ("begin", "middle", "end")
 

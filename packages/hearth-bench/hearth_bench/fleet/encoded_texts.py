@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from hearth.agent import shipped_demonstrations
-from hearth.cli.progress import SILENT, Progress
+from hearth.cli.invocation import SILENT, Progress
 from hearth.planning.adaptation.case_adaptation import rarity_of
 from hearth.planning.ranking.features import Reader
 from hearth.protocols import Encoder

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hearth.agent import shipped_demonstrations
-from hearth.cli.progress import SILENT, Progress
+from hearth.cli.invocation import SILENT, Progress
 from hearth.errors import MissingExtraError, RequestError
 from hearth.formats.run_record import write_json
 from hearth.protocols import Encoder

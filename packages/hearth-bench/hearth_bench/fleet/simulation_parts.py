@@ -23,7 +23,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.cli.progress import SILENT, Progress
+from hearth.cli.invocation import SILENT, Progress
 from hearth.formats.plan_json import plan_to_json
 from hearth.models.ridge import Heads
 from hearth.planning.adaptation.case_adaptation import Repeat

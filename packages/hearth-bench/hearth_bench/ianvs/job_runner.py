@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hearth.cli.progress import Progress
+from hearth.cli.invocation import Progress
 from hearth.errors import RequestError, StoreError, StoreFullError
 from hearth.formats.run_record import origin, write_json
 from hearth_bench.ianvs.case_outcome import read_outcome

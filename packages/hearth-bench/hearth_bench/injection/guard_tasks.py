@@ -50,8 +50,8 @@ from hearth.formats.tool_signature import from_plain
 from hearth.guard.flow.labels import Value
 from hearth.guard.flow.result_validation import checked
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy.approval import YesApprover
 from hearth.guard.policy.policy import Policy
+from hearth.guard.policy.question import YesApprover
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
 from hearth.memory.facts.fact_store import FactStore

@@ -47,8 +47,7 @@ from hearth.storage.database import Store
 from hearth.storage.workspace import Folder
 from hearth.tools.mail.compose import checked_recipients
 from hearth.tools.mail.mail import Sent
-from hearth.tools.mail.mailbox import look_at
-from hearth.tools.mail.maildir import DRAFTS, SENT, deliver, place_of
+from hearth.tools.mail.mailbox import DRAFTS, SENT, deliver, look_at, place_of
 from hearth.tools.pim import ical
 from hearth.types import Plain
 

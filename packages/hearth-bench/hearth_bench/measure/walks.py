@@ -28,8 +28,8 @@ import hearth
 from hearth.agent import Agent
 from hearth.demo.demo_home import build_demo_home
 from hearth.guard.egress.masking_door import MaskingDoor, Part
+from hearth.learning.corrections import correct
 from hearth.learning.learned_state import Offer, State
-from hearth.learning.teaching.corrections import correct
 from hearth.learning.unlearning import Sought, find, forget
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.testing import FIXED_NOW, FixedApprover

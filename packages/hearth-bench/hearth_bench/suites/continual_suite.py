@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from hearth.cli.progress import SILENT, Progress
+from hearth.cli.invocation import SILENT, Progress
 from hearth.planning.ranking.features import Reading
 from hearth.planning.ranking.ranker import Student
 from hearth.types import Demonstration

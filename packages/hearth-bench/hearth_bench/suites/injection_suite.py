@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from hearth.cli.progress import SILENT, Progress
+from hearth.cli.invocation import SILENT, Progress
 from hearth.formats.run_record import Stopwatch, origin
 from hearth.protocols import Encoder
 from hearth.types import Plan

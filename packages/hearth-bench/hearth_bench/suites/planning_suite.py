@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from hearth.cli.progress import SILENT, Progress
+from hearth.cli.invocation import SILENT, Progress
 from hearth.planning.plan_drafting import Drafter, Filling
 from hearth.planning.ranking.features import FloatRows, Reading
 from hearth.planning.ranking.ranker import Candidate, Ranking, Student

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from hearth.cli.progress import SILENT, Progress
+from hearth.cli.invocation import SILENT, Progress
 from hearth.learning.finetune.lessons import AdapterOptions, Epoch, Task, Trained
 from hearth.learning.finetune.trainer import train
 from hearth.models.pointer import Pointer

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from hearth.cli.progress import SILENT, Progress
+from hearth.cli.invocation import SILENT, Progress
 from hearth.errors import MissingExtraError, RequestError
 from hearth.formats.plan_json import read_graph
 from hearth.formats.run_record import Stopwatch, origin

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hearth.config import MASK_KINDS
 from hearth.guard.deidentify.masker import Masker
 from hearth.guard.deidentify.names import OwnerNames, OwnName
-from hearth.guard.egress.masked_llm import MaskedModel
-from hearth.guard.egress.masking_door import MaskingDoor
+from hearth.guard.egress.masking_door import MaskedModel, MaskingDoor
 from hearth.language.text.confusables import fold, plain, words
 from hearth.models.llm.scripted import ScriptedModel
 from hearth.types import Plan, Step

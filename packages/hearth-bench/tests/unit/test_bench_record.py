@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hearth.cli.progress import Progress
+from hearth.cli.invocation import Progress
 from hearth.errors import RequestError, StoreError
 from hearth.formats.run_record import Stopwatch, check_writable, commit, origin, write_bytes, write_json
 from hearth.version import __version__

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.edge.answers import food_ontology
-from hearth.edge.answers.personalise import (
+from hearth.edge.answers.ask_cloud import (
     RULES,
     Eater,
     Fused,
@@ -15,10 +15,11 @@ from hearth.edge.answers.personalise import (
     answer_text,
     eaters_for,
     fuse,
+    outgoing,
     said_of_cloud,
     said_of_facts,
+    stated,
 )
-from hearth.edge.answers.redaction import outgoing, stated
 from hearth.formats.edge_protocol import AnswerGiven, Item
 from hearth_bench.measure.cloud.answer_fusion import CASES, as_given, as_right, by_rule, read_cases, score
 from tests.work import grows_in_step

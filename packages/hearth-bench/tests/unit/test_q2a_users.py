@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hearth import cli
-from hearth.cli.progress import SILENT
+from hearth.cli.invocation import SILENT
 from hearth.errors import RequestError, StoreError, StoreFullError
 from hearth.formats.run_record import write_json
 from hearth.types import Plan, Refusal

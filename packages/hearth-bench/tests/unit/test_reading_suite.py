@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hearth.cli.progress import Progress
+from hearth.cli.invocation import Progress
 from hearth.errors import RequestError
 from hearth.memory.inquiry.reading.answer_reading import AnswerReader
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder

@@ -28,7 +28,7 @@ from hearth.atomic_files import replacing
 from hearth.errors import HearthError, StoreCorruptError, StoreError, StoreVersionError
 from hearth.formats.plan_json import read_tools, tool_to_json
 from hearth.learning.tasks import Allocation, Frontier, Task, allocate, by_sample
-from hearth.learning.versions.version_report import Described
+from hearth.learning.versions.promotion_gate import Described
 from hearth.planning.plan_drafting import Drafter
 from hearth.planning.ranking.features import Reading
 from hearth.planning.ranking.ranker import Student

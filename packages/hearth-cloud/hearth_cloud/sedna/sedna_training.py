@@ -20,8 +20,7 @@ from hearth.learning.demonstration_store import Entry, why_not, why_touched
 from hearth.learning.drafting import Drafts
 from hearth.learning.tasks import grouped
 from hearth.learning.versions import promotion_gate
-from hearth.learning.versions.promotion_gate import Verdict, node_f1
-from hearth.learning.versions.version_report import Progress, describe, scored, tasks_of
+from hearth.learning.versions.promotion_gate import Progress, Verdict, describe, node_f1, scored, tasks_of
 from hearth.planning.ranking.ranker import Student
 from hearth.protocols import Encoder
 from hearth.types import Demonstration, ToolSpec

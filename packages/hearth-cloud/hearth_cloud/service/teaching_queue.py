@@ -32,7 +32,7 @@ from hearth.formats.edge_protocol import Manifest, PlanGiven, Refused
 from hearth.formats.plan_json import plan_to_json
 from hearth.formats.plan_validation import faults
 from hearth.language.acts.admissibility import why_unreadable
-from hearth.learning.teaching.teacher import RecordedTeacher
+from hearth.learning.teacher import RecordedTeacher
 from hearth.planning.arguments.schema_filler import Filler
 from hearth.planning.llm.json_planner import LanguagePlanner
 from hearth.planning.ranking.features import FloatRows

@@ -1,7 +1,7 @@
 """The service's part in secure aggregation: which edges take part in which group, its progress, and the sum.
 
 Edges gather until `gather_s` has passed; then they are shuffled into groups of at least `k`, each a round of its own
-(`edge.federation.secure_aggregation` describes a round). A group that loses too many edges is void: nothing of it is
+(`edge.federation` describes a round). A group that loses too many edges is void: nothing of it is
 seen, and its edges may join the next. Random groups make it possible to judge secret sums: a poisoner spoils only the
 group it fell into, whose sum contradicts the others and is set aside (`docs/decisions/0011-secret-sums-in-groups.md`).
 
@@ -30,7 +30,7 @@ from typing import Any, Literal
 import numpy as np
 import sqlalchemy as sa
 
-from hearth.edge.federation.secure_aggregation import SEALED_BYTES, Keys, Opened, Row, alias_of, total
+from hearth.edge.federation import SEALED_BYTES, Keys, Opened, Row, alias_of, total
 from hearth.errors import StatisticsError
 from hearth_cloud.storage.cloud_storage import NewPart, Part, Round, RoundEnd, Storage
 

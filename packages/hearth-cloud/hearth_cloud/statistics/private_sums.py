@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.edge.federation.secure_aggregation import stream
+from hearth.edge.federation import stream
 from hearth_cloud.storage.cloud_storage import Storage
 
 Whole = NDArray[np.int64]

@@ -26,7 +26,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from hearth.edge.federation.secure_aggregation import Keys, Opened
+from hearth.edge.federation import Keys, Opened
 from hearth.errors import StatisticsError, StoreError
 from hearth.formats.edge_protocol import (
     Manifest,

@@ -20,7 +20,7 @@ from hearth.edge.enrolment import fingerprint
 from hearth.errors import LinkError
 from hearth.formats import edge_protocol
 from hearth.guard.egress.gateway import Egress
-from hearth.learning.llm.adapter_archive import fingerprint_of, pack
+from hearth.learning.llm.adapter_versions import fingerprint_of, pack
 from hearth.storage.database import Store
 from hearth_cloud.cloud_settings import CloudSettings
 from hearth_cloud.statistics.artifacts import MadeOf, offer

@@ -18,7 +18,7 @@ import pytest
 
 from hearth.errors import HearthError, RequestError, StoreCorruptError, StoreError, StoreVersionError
 from hearth.learning.drafting import Drafts
-from hearth.learning.versions.version_report import describe, silent, tasks_of
+from hearth.learning.versions.promotion_gate import describe, silent, tasks_of
 from hearth.planning.ranking.ranker import Student
 from hearth_cloud.sedna.sedna_dataset import read_samples
 from hearth_cloud.sedna.sedna_model import Manner, Model, read_model, write_model

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from cloud_fixtures import Clock
 
-from hearth.edge.federation.secure_aggregation import Keys, Opened, Participant, Row, alias_of
+from hearth.edge.federation import Keys, Opened, Participant, Row, alias_of
 from hearth.errors import StatisticsError
 from hearth_cloud.statistics.aggregation_rounds import Group, RoundRules, Rounds, row_of
 from hearth_cloud.storage.cloud_storage import GIVEN, Storage

@@ -16,8 +16,8 @@ import pytest
 from click.testing import CliRunner
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from hearth.edge import federation
 from hearth.edge.cloud_link import Link
-from hearth.edge.federation import contribution
 from hearth.edge.share_policy import Sharer
 from hearth.errors import StatisticsError, StoreError
 from hearth.formats import edge_protocol
@@ -320,16 +320,16 @@ def home(folder: Path, demonstrations: Sequence[Demonstration]) -> Store:
     return store
 
 
-def given_by(store: Store, link: DeskLink, wait: Callable[[float], None] = lambda _: None) -> contribution.Given:
+def given_by(store: Store, link: DeskLink, wait: Callable[[float], None] = lambda _: None) -> federation.Given:
     sharer = Sharer(store, "cloud.example", MaskingDoor(Masker()), TOOLS)
     blank = Student(ENCODER, TOOLS, OPTIONS)
     clock: Callable[[], dt.datetime] = lambda: FIXED_NOW  # noqa: E731
-    return contribution.give(cast(Link, link), store, blank, sharer, "small", contribution.Pace(clock, wait))
+    return federation.give(cast(Link, link), store, blank, sharer, "small", federation.Pace(clock, wait))
 
 
 @pytest.fixture(autouse=True)
 def public(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contribution, "public_tools", lambda: PUBLIC)
+    monkeypatch.setattr(federation, "public_tools", lambda: PUBLIC)
 
 
 def own(n: int = 40, start: int = 0) -> list[Demonstration]:
@@ -339,7 +339,7 @@ def own(n: int = 40, start: int = 0) -> list[Demonstration]:
 def test_plainly_given_sums_hold_no_private_tool_and_no_shipped_demonstration(
     tmp_path: Path, make_desk: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(contribution, "public_tools", lambda: PUBLIC - {"cancel_train"})
+    monkeypatch.setattr(federation, "public_tools", lambda: PUBLIC - {"cancel_train"})
     desk = make_desk(mode="plain")
     link = DeskLink(desk, "e0")
     extra = [replace(d, source="shipped") for d in lessons(5, 9_000)]
@@ -351,8 +351,8 @@ def test_plainly_given_sums_hold_no_private_tool_and_no_shipped_demonstration(
         assert given_by(store, link).reason == ""
         assert len(desk.contributions()) == 1
     assert not any(b"cancel" in body for body in link.sent)
-    assert contribution.withdraw(cast(Link, link))
-    assert not contribution.withdraw(cast(Link, link))
+    assert federation.withdraw(cast(Link, link))
+    assert not federation.withdraw(cast(Link, link))
 
 
 def test_requests_are_masked_before_they_are_summed(tmp_path: Path, make_desk: Any) -> None:
@@ -391,7 +391,7 @@ def test_a_service_that_asks_for_too_few_edges_or_names_private_tools_gets_nothi
     with home(tmp_path / "h", own(40)) as store:
         link = DeskLink(make_desk(mode="secret", k=2), "e0")
         assert "asks for 3" in given_by(store, link).reason
-        monkeypatch.setattr(contribution, "public_tools", lambda: PUBLIC - {"set_alarm"})
+        monkeypatch.setattr(federation, "public_tools", lambda: PUBLIC - {"set_alarm"})
         assert "not public" in given_by(store, DeskLink(make_desk(mode="secret"), "e0")).reason
         assert link.sent == [b""]
 
@@ -400,7 +400,7 @@ def test_in_secret_rounds_each_demonstration_is_given_once(tmp_path: Path, make_
     desk = make_desk(mode="secret")
     stores = [home(tmp_path / f"h{k}", own(40, 1_000 * k)) for k in range(4)]
     links = [DeskLink(desk, f"e{k}") for k in range(4)]
-    found: dict[int, contribution.Given] = {}
+    found: dict[int, federation.Given] = {}
 
     def run(k: int) -> None:
         found[k] = given_by(stores[k], links[k], lambda s: time.sleep(min(s, 0.05)))
@@ -410,7 +410,7 @@ def test_in_secret_rounds_each_demonstration_is_given_once(tmp_path: Path, make_
         thread.start()
     for thread in threads:
         thread.join(30)
-    assert [found[k] for k in range(4)] == [contribution.Given(40, 4)] * 4
+    assert [found[k] for k in range(4)] == [federation.Given(40, 4)] * 4
     (sums,) = desk.contributions().values()
     assert (sums.n_demonstrations, sums.n_edges) == (160, 4)
     assert not any(b"find a train" in body or b"d10000" in body for link in links for body in link.sent)
@@ -430,7 +430,7 @@ def test_a_round_that_never_fills_is_left_after_a_while(tmp_path: Path, make_des
 
 
 def test_the_command_takes_a_file_and_removes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hearth.cli.learning import prior_commands as commands
+    from hearth.cli.learning import learn_commands as commands
     from hearth.cli.root import hearth
 
     class Opened:

@@ -21,7 +21,7 @@ from hearth.formats.plan_json import plan_to_json, tool_to_json
 from hearth.guard.deidentify.masker import Masker
 from hearth.guard.egress.masking_door import MaskingDoor
 from hearth.learning.demonstration_store import Entry
-from hearth.learning.versions.version_report import silent
+from hearth.learning.versions.promotion_gate import silent
 from hearth.planning.ranking.ranker import Student
 from hearth.types import Demonstration
 from hearth_cloud.sedna.big_model import answers, app_of

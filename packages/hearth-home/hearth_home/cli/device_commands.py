@@ -38,7 +38,7 @@ def devices() -> None:
 @click.pass_obj
 def list_devices(invocation: Invocation, as_json: bool) -> int:
     """List the devices with their states; those on the broker with their ids, and which were left out and why."""
-    from hearth_home.assistant_settings import is_connected
+    from hearth_home.assistant_states import is_connected
     from hearth_home.tools.devices import Devices, connected_home
 
     with _opened(invocation) as at, contextlib.ExitStack() as stack:
@@ -88,8 +88,7 @@ def watch(invocation: Invocation, seconds: float, quiet: bool, as_json: bool) ->
     What is remembered answers questions such as "what was the temperature in the cellar this morning". If the
     connection breaks, it is opened again.
     """
-    from hearth_home.sensor_memory import Recorder
-    from hearth_home.sensor_watch import readings
+    from hearth_home.sensor_watch import Recorder, readings
 
     stopped = threading.Event()
     with _opened(invocation) as at, _ended_by_signals(stopped):

@@ -27,8 +27,7 @@ def point(invocation: Invocation, node: str, as_json: bool) -> int:
     from hearth.guard.egress.gateway import Egress
     from hearth.storage.database import Store
     from hearth_home.kubeedge.twin_reporter import pointers
-    from hearth_home.mqtt_broker import connected
-    from hearth_home.mqtt_settings import configured
+    from hearth_home.mqtt_broker import configured, connected
 
     home = invocation.home
     settings = config.read_settings(home / "hearth.toml")

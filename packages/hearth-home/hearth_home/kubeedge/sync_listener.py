@@ -24,8 +24,7 @@ from hearth import config
 from hearth.errors import HearthError, MissingExtraError, ToolError
 from hearth.guard.egress.gateway import Egress
 from hearth.storage.database import Store
-from hearth_home.mqtt_broker import Session, connected
-from hearth_home.mqtt_settings import Broker, configured
+from hearth_home.mqtt_broker import Broker, Session, configured, connected
 
 TOPIC = "hearth/sync"
 _REASON = "whether to send and fetch"

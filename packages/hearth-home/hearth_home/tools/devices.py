@@ -24,8 +24,8 @@ from hearth.errors import Ambiguous, MissingExtraError, NotFound, ToolError, Too
 from hearth.language.text.normalize import folded, stems
 from hearth.protocols import CallContext, Observation, Reading, Thing
 from hearth.types import Entity, Plain, Referent
-from hearth_home.assistant_settings import PREFIX, is_connected
-from hearth_home.mqtt_settings import settings_of
+from hearth_home.assistant_states import PREFIX, is_connected
+from hearth_home.mqtt_broker import settings_of
 
 if TYPE_CHECKING:
     from hearth_home.connected_devices import Connected

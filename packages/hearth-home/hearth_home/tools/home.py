@@ -15,7 +15,7 @@ from hearth.formats.tool_signature import LevelOr, Names, Unit, tool
 from hearth.language.text.normalize import folded, stems
 from hearth.protocols import CallContext, Resolver
 from hearth.types import Plain, Referent, Step
-from hearth_home.assistant_settings import is_connected
+from hearth_home.assistant_states import is_connected
 from hearth_home.tools.devices import Ability, Device, Devices, Known, devices_of, scenes_in, state_before
 
 MIN_CELSIUS, MAX_CELSIUS = 5.0, 30.0

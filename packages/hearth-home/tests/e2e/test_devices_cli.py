@@ -16,7 +16,7 @@ import pytest
 
 from hearth.agent import Agent
 from hearth.errors import HearthError
-from hearth.guard.policy.approval import RefusingApprover
+from hearth.guard.policy.question import RefusingApprover
 from hearth.models.llm.scripted import HashEncoder
 from hearth.planning.deferral.cascade import Cascade
 from hearth.storage.database import Store

@@ -22,10 +22,10 @@ from hearth.guard.egress.gateway import Egress
 from hearth.protocols import CallContext
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, make_call
-from hearth_home import assistant_socket as socket_module
+from hearth_home import assistant_states as socket_module
 from hearth_home import assistant_states as states_module
 from hearth_home import connected_devices as connected_module
-from hearth_home.assistant_settings import assistant_of
+from hearth_home.assistant_states import assistant_of
 from hearth_home.tools.home import (
     close_blinds,
     device_state,

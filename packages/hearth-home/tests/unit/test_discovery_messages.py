@@ -15,12 +15,12 @@ from hearth.config import parse_settings
 from hearth.errors import ConfigError, NotFound, ToolError
 from hearth.protocols import Message, Observation, Reading, Thing
 from hearth.testing import FIXED_NOW, InMemoryMemory
-from hearth_home import home_assistant, sensor_memory
+from hearth_home import home_assistant, sensor_watch
 from hearth_home.device_twins import Named, Twins
 from hearth_home.discovery_messages import COMPONENTS
 from hearth_home.home_assistant import HomeAssistant
-from hearth_home.mqtt_settings import configured
-from hearth_home.sensor_memory import Recorder, sentence
+from hearth_home.mqtt_broker import configured
+from hearth_home.sensor_watch import Recorder, sentence
 
 
 def said(topic: str, payload: object) -> Message:
@@ -419,7 +419,7 @@ def test_what_the_broker_kept_and_what_is_no_reading_is_not_remembered() -> None
 
 
 def test_a_day_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sensor_memory, "MAX_PER_DAY", 3)
+    monkeypatch.setattr(sensor_watch, "MAX_PER_DAY", 3)
     memory = InMemoryMemory()
     recorder = Recorder(memory)
     for k in range(10):

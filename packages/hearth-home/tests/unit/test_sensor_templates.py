@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth_home.ha_templates import Absent, NoTemplate, NoValue, order_text, value_template
+from hearth_home.discovery_messages import Absent, NoTemplate, NoValue, order_text, value_template
 
 
 @pytest.mark.parametrize(

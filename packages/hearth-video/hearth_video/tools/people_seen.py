@@ -15,7 +15,7 @@ from hearth import protocols
 from hearth.errors import ToolError
 from hearth.language.text.normalize import folded, stems
 from hearth.protocols import CallContext
-from hearth.tools.pim.person_lookup import entities
+from hearth.tools.pim.cards import entities
 from hearth.types import PersonName
 from hearth_video.tools.recorded_time import JOINED, footage_of, in_room, listed, said_day
 

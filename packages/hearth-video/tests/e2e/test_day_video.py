@@ -19,7 +19,7 @@ pytest.importorskip("pocketsphinx", reason="pocketsphinx is not installed: pip i
 
 from hearth.demo.day import SCENES_OF_THE_DAY, Day, Said, add_props
 from hearth.demo.demo_home import build_demo_home
-from hearth.guard.policy.approval import RefusingApprover
+from hearth.guard.policy.question import RefusingApprover
 from hearth.types import Episode
 from tests import ROOT
 

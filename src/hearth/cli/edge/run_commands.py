@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hearth.cli.invocation import SECONDS, Invocation, Number, as_json, print_json
-from hearth.cli.option_sets import command_with
+from hearth.cli.invocation import SECONDS, Invocation, Number, as_json, command_with, print_json
 from hearth.terminal import clean
 
 if TYPE_CHECKING:

@@ -228,8 +228,7 @@ def revoke(invocation: Invocation, number: int) -> None:
 @click.pass_obj
 def contacts(invocation: Invocation, confirmed: tuple[str, ...], confirm_all: bool, as_json: bool) -> int:
     """List what cards in your contacts say that you did not: you are asked before anything is sent there."""
-    from hearth.guard.flow.provenance import Provenance
-    from hearth.guard.flow.trusted_contacts import AddressBook
+    from hearth.guard.flow.provenance import AddressBook, Provenance
 
     with opened_agent(invocation, yes=False) as agent:
         context = agent.call_context()

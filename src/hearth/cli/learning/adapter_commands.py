@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hearth import errors
-from hearth.cli.invocation import Invocation, Number, as_json, print_json
+from hearth.cli.invocation import Invocation, Number, as_json, command_with, print_json
 from hearth.cli.learning.learn_commands import Bars, folder_of, opened_state, state_option
-from hearth.cli.option_sets import command_with
 from hearth.terminal import clean
 
 if TYPE_CHECKING:
@@ -98,8 +97,7 @@ def distil(invocation: Invocation, base: str, sources: _Sources, training: _Trai
     It teaches what no adapter was taught yet (or what a file holds), and replays some of the rest.
     """
     from hearth.learning.demonstration_store import read_entries
-    from hearth.learning.llm.distillation import Lessons
-    from hearth.learning.llm.prompts import LanguageOptions
+    from hearth.learning.llm.distillation import LanguageOptions, Lessons
 
     options = LanguageOptions(
         n_epochs=training.epochs,

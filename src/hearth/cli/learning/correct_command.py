@@ -12,8 +12,7 @@ import click
 
 from hearth import errors
 from hearth.cli.invocation import Invocation, as_json, opened_agent, print_json
-from hearth.cli.serve.asking import link_to
-from hearth.cli.serve.teaching import Teaching, TeachingHere, TeachingUp
+from hearth.cli.serve.asking import Teaching, TeachingHere, TeachingUp, link_to
 from hearth.terminal import clean, short
 
 if TYPE_CHECKING:

@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from hearth import errors
-from hearth.cli.invocation import Invocation, as_json, print_json
-from hearth.cli.option_sets import group_with
-from hearth.terminal import clean
+from hearth.cli.invocation import Invocation, as_json, group_with, print_json
+from hearth.terminal import clean, short
 
 if TYPE_CHECKING:
     from hearth.learning.learned_state import Report, State
     from hearth.learning.tasks import Task
     from hearth.learning.versions.lineage import Version
+    from hearth.planning.ranking.statistics.sufficient_statistics import Statistics
     from hearth.protocols import Encoder
     from hearth.storage.database import Store
+
 
 _N_SHOWN = 10
 
@@ -231,7 +232,7 @@ def _learn(
     from dataclasses import replace
 
     from hearth.learning.demonstration_store import read_entries
-    from hearth.learning.gathering import gather, gathered_lines
+    from hearth.learning.stream import gather, gathered_lines
 
     entries, faults = read_entries(given.demonstrations, given.source) if given.demonstrations else ([], [])
     with opened_state(folder, tools_file=given.tools, graph_file=given.graph) as (state, encoder):
@@ -413,7 +414,7 @@ def history(ctx: click.Context, state_folder: Path | None, picture: Path | None,
         versions, current = lineage.versions(), lineage.current()
     n_adapters = len(Adapters(folder / ADAPTERS).versions())
     if picture is not None:
-        from hearth.learning.versions.learning_curve import draw
+        from hearth.learning.versions.lineage import draw
 
         draw(versions, picture)
     if as_json:
@@ -507,3 +508,178 @@ def compare(ctx: click.Context, a: int, b: int, state_folder: Path | None, as_js
     for name, (before, after) in order[: 2 * _N_SHOWN]:
         shown = " → ".join(f"{score:.2f}" if score is not None else "none" for score in (before, after))
         click.echo(clean(f"  {shown}  {name}"))
+
+
+# ── `hearth learn prior` ───────────────────────────────────────────────────────────────────────────────
+# `hearth learn prior`: start from what other devices learnt.
+
+
+@click.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--remove", is_flag=True, help="Remove what others learnt; what was taught here stays.")
+@click.option("--force", is_flag=True, help="Take it whatever the gate says.")
+@state_option
+@as_json
+@click.pass_context
+def prior(
+    ctx: click.Context, file: Path | None, remove: bool, force: bool, state_folder: Path | None, as_json: bool
+) -> int:
+    """Plan with what other devices learnt: the prior in FILE, or the one that `hearth edge sync` fetched.
+
+    What is asked here is planned from it, from what ships and from what was taught; so are drafts of files. It becomes
+    a version like any other, if no task gets worse; `hearth learn rollback` goes back. What was taught here stays apart
+    from it: forgetting it, and removing the prior, are exact.
+    """
+    if remove and file is not None:
+        raise errors.RequestError("give a file to take, or --remove, and not both")
+    folder = folder_within(ctx, state_folder)
+    from hearth.learning import drafting
+    from hearth.planning.ranking.ranker_options import StudentOptions
+
+    bars = Bars()
+    with opened_state(folder) as (state, _):
+        options = drafting.options_of(state)
+        wanted = None if remove else _wanted(state, folder, file).seen_by((options or StudentOptions()).reading)
+        report = drafting.take_prior(state, wanted, bars, options=options, must_pass=not force)
+        bars.close()
+    verdict = report.verdict.to_json() if report.verdict is not None else None
+    if as_json:
+        print_json(
+            {
+                "version": report.version,
+                "n_edges": wanted.n_edges if wanted else 0,
+                "n_demonstrations": wanted.n_demonstrations if wanted else 0,
+                "gate": verdict,
+                "notes": list(report.notes),
+            }
+        )
+    else:
+        for note in report.notes:
+            click.echo(f"Nothing was changed: {note}.")
+        if report.version is not None and wanted is not None:
+            click.echo(
+                f"Version {report.version} begins with what {wanted.n_edges} devices learnt "
+                f"({wanted.n_demonstrations:,} demonstrations, {len(wanted.tools)} tools)."
+            )
+        elif report.version is not None:
+            click.echo(f"Version {report.version} holds only what was taught here.")
+        elif report.verdict is not None:
+            click.echo(f"It was not taken: {clean(report.verdict.reason)}. --force takes it all the same.")
+    return 0 if report.version is not None or report.notes else 3
+
+
+def _wanted(state: State, folder: Path, file: Path | None) -> Statistics:
+    """Return the statistics to use. Raises: NotFound: None was named, none was fetched."""
+    from hearth.edge.artifact_fetch import taken
+    from hearth.planning.ranking.statistics import prior_file
+
+    if file is None:
+        found = taken(state.store, folder, "prior")
+        if found is None:
+            raise errors.NotFound(
+                "no prior was fetched yet; fetch one with `hearth edge sync --take prior`, or name a file"
+            )
+        file = found.path
+    return prior_file.read(file)
+
+
+# ── `hearth learn quarantine` ──────────────────────────────────────────────────────────────────────────
+# `hearth learn quarantine`: show, release or drop demonstrations that strangers may have influenced.
+
+
+@click.group(invoke_without_command=True)
+@state_option
+@as_json
+@click.pass_context
+def quarantine(ctx: click.Context, state_folder: Path | None, as_json: bool) -> None:
+    """Demonstrations kept apart because a stranger's text touched them.
+
+    They are never learnt. `release ID` lets one in after you have read it, `drop ID` removes it.
+    """
+    if ctx.invoked_subcommand is not None:
+        ctx.obj = (ctx.obj, state_folder)
+        return
+    _show(folder_within(ctx, state_folder), as_json)
+
+
+@quarantine.command(name="list")
+@state_option
+@as_json
+@click.pass_context
+def list_(ctx: click.Context, state_folder: Path | None, as_json: bool) -> None:
+    """List them, each with its plan and the reason."""
+    _show(folder_within(ctx, state_folder), as_json)
+
+
+def _show(folder: Path, is_json: bool) -> None:
+    from hearth.formats.plan_json import plan_to_json
+    from hearth.formats.plan_text import plan_lines
+    from hearth.learning.corrections import Quarantine
+
+    with opened_store(folder) as store:
+        kept = Quarantine(store).all()
+    if is_json:
+        print_json(
+            {
+                "quarantine": [
+                    {
+                        "id": one.entry.id,
+                        "reason": one.reason,
+                        "user_request": one.entry.demonstration.request,
+                        "sources": sorted(one.entry.label.sources),
+                        "episode": one.entry.episode,
+                        **plan_to_json(one.entry.demonstration.plan),
+                    }
+                    for one in kept
+                ]
+            }
+        )
+        return
+    if not kept:
+        click.echo("Nothing is in quarantine.")
+    for one in kept:
+        click.echo(clean(f"{one.entry.id}  “{short(one.entry.demonstration.request, 100)}”"))
+        for line in plan_lines(one.entry.demonstration.plan, {}):
+            click.echo(f"    {clean(line)}")
+        click.echo(f"    {clean(one.reason)}")
+
+
+@quarantine.command()
+@click.argument("id")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@state_option
+@click.pass_context
+def release(ctx: click.Context, id: str, yes: bool, state_folder: Path | None) -> int:
+    """Let the demonstration ID in: the next `hearth learn` learns it."""
+    from hearth.formats.plan_text import plan_lines
+    from hearth.learning.corrections import Quarantine
+
+    with opened_state(folder_within(ctx, state_folder)) as (state, _):
+        kept = Quarantine(state.store).one(id)
+        click.echo(clean(f"“{kept.entry.demonstration.request}”"))
+        for line in plan_lines(kept.entry.demonstration.plan, state.tools):
+            click.echo(f"  {clean(line)}")
+        click.echo(f"  {clean(kept.reason)}")
+        if not yes and not (sys.stdin.isatty() and click.confirm("Learn from it all the same?")):
+            click.echo("It stays in quarantine.", err=True)
+            return 1
+        Quarantine(state.store).release(id, state.tools)
+    click.echo("The next `hearth learn` learns it.")
+    return 0
+
+
+@quarantine.command()
+@click.argument("id")
+@state_option
+@click.pass_context
+def drop(ctx: click.Context, id: str, state_folder: Path | None) -> None:
+    """Remove the demonstration ID for good."""
+    from hearth.learning.corrections import Quarantine
+
+    with opened_state(folder_within(ctx, state_folder)) as (state, _):
+        n = Quarantine(state.store).drop(id)
+    click.echo(f"Removed {n} from quarantine.")
+
+
+learn.add_command(quarantine)
+learn.add_command(prior)

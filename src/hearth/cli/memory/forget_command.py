@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from hearth import errors
-from hearth.cli.invocation import Invocation, as_json, print_json
+from hearth.cli.invocation import Invocation, as_json, command_with, print_json
 from hearth.cli.learning.learn_commands import Bars, folder_of, open_encoder, opened_state, opened_store, state_option
-from hearth.cli.option_sets import command_with
 from hearth.terminal import clean, short
 
 if TYPE_CHECKING:

@@ -66,7 +66,7 @@ def known_people(at: Opened) -> Known:
     """Return the people the owner knows, from contacts and facts."""
     from hearth.memory.facts.fact_extraction import known_from
     from hearth.storage.workspace import Folder
-    from hearth.tools.pim.person_lookup import entities
+    from hearth.tools.pim.cards import entities
 
     people = [
         (e.name, *e.aliases) for e in entities(Folder(at.home / "owner", at.store).for_call("")) if e.kind == "person"

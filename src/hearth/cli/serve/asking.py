@@ -6,23 +6,25 @@ import contextlib
 import select
 import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import click
 
+from hearth import errors
 from hearth.cli.invocation import Invocation, known_tools, opened_agent
 from hearth.errors import CancelledError, HearthError
-from hearth.guard.policy.approval import ANSWERS, PROMPT, UNFORESEEN
-from hearth.terminal import clean, drop_typed_ahead
+from hearth.guard.policy.question import ANSWERS, PROMPT, UNFORESEEN
+from hearth.terminal import clean, drop_typed_ahead, short
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from hearth.agent import Agent, UndoReport
-    from hearth.cli.serve.teaching import Teaching
     from hearth.protocols import Reply
     from hearth.serve.programs.home_link import HomeLink, Question, Standing
     from hearth.types import Episode, Plan, Refusal, ToolSpec
+
 
 _WAIT_S = 10.0
 _LOOK_S = 0.3
@@ -94,8 +96,8 @@ class AskingHere:
         return self._agent.egress.refusals(episode.id)
 
     def teach(self, episode: Episode) -> bool:
+        from hearth.learning.corrections import learn_revision
         from hearth.learning.learned_state import Offer, State
-        from hearth.learning.teaching.corrections import learn_revision
 
         agent = self._agent
         before = agent.trace.episode(episode.request.revises)
@@ -110,7 +112,6 @@ class AskingHere:
         return self._agent.trace.episode(id).request.text
 
     def correct(self, id: str, say: str) -> list[str]:
-        from hearth.cli.serve.teaching import TeachingHere
 
         return _corrected(TeachingHere(self._agent), id, say)
 
@@ -213,7 +214,6 @@ class AskingUp:
             return trace.episode(id).request.text
 
     def correct(self, id: str, say: str) -> list[str]:
-        from hearth.cli.serve.teaching import TeachingUp
 
         return _corrected(TeachingUp(self._home, self._link), id, say)
 
@@ -286,3 +286,157 @@ def link_to(home: Path) -> HomeLink | None:
     from hearth.serve.programs.home_link import HomeLink
 
     return HomeLink.to(home)
+
+
+# ── Where a correction goes ────────────────────────────────────────────────────────────────────────────
+# Where a correction goes: to an agent of this process, or to the `hearth up` that has the home.
+
+
+class Teaching(Protocol):
+    """Where a correction goes."""
+
+    @property
+    def specs(self) -> Mapping[str, ToolSpec]:
+        """The tools of the home."""
+        ...
+
+    def episode(self, id: str) -> Episode:
+        """Return what is corrected. Raises: NotFound."""
+        ...
+
+    def teach(self, episode: Episode, say: str | None, plan: Plan | None) -> tuple[str, Plan]:
+        """Teach `plan`, else the plan of `say`, else that nothing should have been done.
+
+        Returns:
+            The demonstration's id and plan.
+        Raises:
+            RequestError, PlanError: Nothing was learnt.
+        """
+        ...
+
+
+class TeachingHere:
+    """Corrections of an agent that this process opened."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self.specs = agent.tools.specs
+
+    def episode(self, id: str) -> Episode:
+        return self._agent.trace.episode(id)
+
+    def teach(self, episode: Episode, say: str | None, plan: Plan | None) -> tuple[str, Plan]:
+        from hearth.learning.corrections import correct as teach
+        from hearth.learning.learned_state import Offer, State
+
+        agent = self._agent
+        right = plan if say is None else _said(agent, episode, say)
+        state = State.open(agent.home, agent.encoder, Offer(agent.tools.specs), store=agent.store)
+        entry = teach(state, agent.recall, episode, right, agent.tools.specs)
+        return entry.id, entry.demonstration.plan
+
+
+class TeachingUp:
+    """Corrections through the `hearth up` that has the home."""
+
+    def __init__(self, home: Path, link: HomeLink) -> None:
+        self._home = home
+        self._link = link
+        self.specs = known_tools(home).specs
+
+    def episode(self, id: str) -> Episode:
+        from hearth.agent import open_trace  # brings in all of an agent: not for `hearth --help`
+
+        with open_trace(self._home) as trace:
+            return trace.episode(id)
+
+    def teach(self, episode: Episode, say: str | None, plan: Plan | None) -> tuple[str, Plan]:
+        from hearth.formats.plan_json import plan_from_json, plan_to_json
+
+        if say is not None and not say.strip():
+            raise errors.RequestError("--say is empty; say what should have been said, or give --nothing")
+        found = self._link.correct(episode.id, say or "", plan_to_json(plan) if plan else None)
+        return str(found["id"]), plan_from_json(found)
+
+
+def _said(agent: Agent, episode: Episode, text: str) -> Plan:
+    """Plan another request as if said at the same time. Raises: RequestError."""
+    from hearth.types import Plan, Request
+
+    proposal = agent.plan(Request(text, episode.request.now), agent.tools.specs)
+    if isinstance(proposal, Plan) and not proposal.unserved:
+        return proposal
+    reason = "a part of it is not served" if isinstance(proposal, Plan) else proposal.reason
+    raise errors.RequestError(f"{text!r} is not planned either ({reason}); give the plan itself: --plan FILE")
+
+
+# ── What is said to the chat itself ────────────────────────────────────────────────────────────────────
+# What is said to `hearth chat` itself: take back, correct, look back.
+
+
+_N_HISTORY = 10
+HELP = """\
+  /undo            take back what was changed last; again, the change before it
+  /wrong WORDS     that was wrong: WORDS are what I should have understood; without them, nothing was to be done
+  /history         what was asked lately
+  /why             how the last answer came about
+  an empty line    ends"""
+
+
+def is_aside(line: str) -> bool:
+    """Say whether a line is to the chat itself."""
+    return line.startswith("/") or line.strip().lower() in ("undo", "help")
+
+
+def answer_aside(home: Asking, line: str, last: str) -> None:
+    """Do what a line to the chat itself says; what cannot be done is said, and the chat goes on.
+
+    Args:
+        last: Id of the last request of this chat; empty: there was none.
+    """
+    word, _, rest = line.strip().removeprefix("/").partition(" ")
+    try:
+        if word.lower() == "undo":
+            _undo(home)
+        elif word.lower() == "wrong":
+            _correct(home, _needed(last), rest.strip())
+        elif word.lower() == "history":
+            _history(home)
+        elif word.lower() == "why":
+            for said in home.why(_needed(last)):
+                click.echo(clean(said))
+        else:
+            click.echo(HELP)
+    except errors.HearthError as error:
+        click.echo(f"hearth: {clean(str(error))}", err=True)
+
+
+def _needed(last: str) -> str:
+    if not last:
+        raise errors.RequestError("nothing was asked in this chat yet; `hearth history` lists what was asked before")
+    return last
+
+
+def _undo(home: Asking) -> None:
+    report = home.undo(None)
+    click.echo(f"“{clean(short(home.typed(report.episode), 70))}”")
+    for line in report.undone:
+        click.echo(f"  undone: {clean(line)}")
+    for line in report.kept:
+        click.echo(f"  not undone: {clean(line)}")
+
+
+def _correct(home: Asking, id: str, say: str) -> None:
+    lines = home.correct(id, say)
+    click.echo(f"Learnt: “{clean(short(home.typed(id), 70))}” means")
+    for line in lines:
+        click.echo(f"  {clean(line)}")
+    click.echo("What was done then stays done; /undo takes it back.")
+
+
+def _history(home: Asking) -> None:
+    episodes = home.history(_N_HISTORY)
+    for episode in reversed(episodes):
+        click.echo(f"{episode.request.now:%H:%M}  {episode.answer.status:<8} {clean(short(episode.request.typed, 70))}")
+    if not episodes:
+        click.echo("Nothing was asked yet.")

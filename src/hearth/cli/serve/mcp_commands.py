@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hearth.cli.invocation import Invocation, as_json, print_json, yes_option
-from hearth.cli.option_sets import command_with
+from hearth.cli.invocation import Invocation, as_json, command_with, print_json, yes_option
 from hearth.cli.serve.asking import link_to
 from hearth.errors import ConfigError, MissingExtraError, NotFound
 from hearth.terminal import clean

@@ -131,7 +131,7 @@ DIETS: Mapping[str, tuple[str, ...]] = {
     "lactose-free": ("milk",),
     "sugar-free": ("sugar",),
 }
-"""Families a diet leaves out. Kosher also keeps meat and milk apart; `personalise` checks that."""
+"""Families a diet leaves out. Kosher also keeps meat and milk apart; `ask_cloud` checks that."""
 CONDITIONS: Mapping[str, str] = {"coeliac": "gluten", "celiac": "gluten"}
 
 USUALLY: Mapping[str, tuple[str, ...]] = {

@@ -18,7 +18,7 @@ from hearth.language.text.confusables import Words, fold, plain, words
 from hearth.language.text.span import Found
 from hearth.language.values.public_names import is_public
 from hearth.protocols import Workspace
-from hearth.tools.pim.person_lookup import relations_in
+from hearth.tools.pim.cards import relations_in
 
 # ── Common words ───────────────────────────────────────────────────────────────────────────────────────
 # Common English words that names are made of, too: "Grundschule am Mauerpark", "the allotment club", "school".

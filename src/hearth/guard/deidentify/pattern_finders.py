@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 
-from hearth.guard.deidentify.identifiers import (
+from hearth.guard.deidentify.identifier_finders import (
     find_announced,
     find_cues,
     find_dates,

@@ -26,11 +26,18 @@ from urllib.parse import urlsplit
 
 from hearth.config import Host, Network, Settings, host_and_port
 from hearth.errors import ConfigError, EgressError, StoreError
-from hearth.guard.egress.address_policy import as_address, is_local_name, is_public
-from hearth.guard.egress.audit_hook import Permit, look_up, normal, permitted, permitted_port
-from hearth.guard.egress.hash_chain import Draft
-from hearth.guard.egress.ledger import Ledger
-from hearth.guard.egress.way import Way
+from hearth.guard.egress.audit_hook import (
+    Permit,
+    as_address,
+    is_local_name,
+    is_public,
+    look_up,
+    normal,
+    permitted,
+    permitted_port,
+)
+from hearth.guard.egress.ledger import Draft, Ledger
+from hearth.guard.egress.transport import Way
 from hearth.protocols import Cause
 from hearth.storage.database import Store
 from hearth.types import Disclosure, Label

@@ -14,13 +14,19 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
+import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
 
-from hearth.storage.database import Store
+from hearth.guard.flow.labels import Value, label_of
+from hearth.protocols import CallContext, HomeAnswer, Memory, MemoryHit, Recalled, Workspace
+from hearth.storage.database import FIRST_LOOK, Store
 from hearth.storage.trace import moment_text
-from hearth.types import Plain
+from hearth.tools.pim.cards import Card, labels_of, read_cards
+from hearth.types import PUBLIC, TRUSTED_SOURCES, Label, Plain
 
 KEYS = ("id", "path", "name")
 """Fields that name a record, in this order."""
@@ -97,3 +103,284 @@ def digest_of(addresses: Iterable[object]) -> str:
     """A digest of a card's addresses and numbers, exactly as written."""
     said = "\n".join(str(address or "").strip() for address in addresses)
     return hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()[:32] if said.strip() else ""
+
+
+# ── Through memory ─────────────────────────────────────────────────────────────────────────────────────
+# Carries labels into memory and out of it, whatever a tool says of them.
+# What is remembered in a call gets the label of the call's arguments; what a call was given from memory lends its
+# result the labels it was remembered with: words of a chat, a camera's sighting, lines of a file stay theirs.
+# Covered: events and facts. A memory so marked counts as no fact of the owner's until the owner says so, and never as
+# an example. A result that names what was found has the labels of these; one that names none of it, of all that was
+# found.
+# Not covered: records a tool writes elsewhere (`guard.flow.provenance` remembers those).
+
+
+class MarkedMemory:
+    """A memory for one call; satisfies `protocols.Memory`."""
+
+    def __init__(self, memory: Memory, label: Label) -> None:
+        """Wrap `memory`; `label` is that of everything the call was given."""
+        self._memory = memory
+        self._label = label
+        self._answers = PUBLIC
+        self._found: dict[str, Label] = {}
+
+    def lent_to(self, result: Plain) -> frozenset[str]:
+        """Return the sources that a result has from what the call was given from memory."""
+        named = [self._found[name] for name, _ in records(result) if name in self._found]
+        return reduce(Label.join, named or self._found.values(), self._answers).sources
+
+    def remember(self, text: str, *, kind: str, at: dt.datetime, label: Label, key: str) -> str:
+        """Do as the wrapped memory; where strangers wrote what the call was given, with its label joined to `label`."""
+        whole = label.join(self._label) if self._label.strangers else label
+        self._found[key] = whole
+        return self._memory.remember(text, kind=kind, at=at, label=whole, key=key)
+
+    def search(self, query: str, *, limit: int = 5, now: dt.datetime | None = None) -> tuple[MemoryHit, ...]:
+        """Do as the wrapped memory."""
+        hits = self._memory.search(query, limit=limit, now=now)
+        self._found.update({hit.id: hit.label for hit in hits})
+        return hits
+
+    def answer(self, question: str, *, now: dt.datetime) -> Recalled:
+        """Do as the wrapped memory."""
+        said = self._memory.answer(question, now=now)
+        self._answers = self._answers.join(said.label)
+        return said
+
+    def find_answer(self, question: str, call: CallContext) -> HomeAnswer:
+        """Do as the wrapped memory."""
+        found = self._memory.find_answer(question, call)
+        self._answers = reduce(Label.join, (one.label for one in found.witnesses), self._answers)
+        return found
+
+    def forget(self, id: str) -> None:
+        """Do as the wrapped memory. Raises: NotFound."""
+        self._memory.forget(id)
+
+
+# ── People the owner knows ─────────────────────────────────────────────────────────────────────────────
+# Decides which addresses and numbers belong to people the owner knows: the one reason to trust a stranger's value.
+# A card vouches for its address, its number and its groups, each by itself, when the owner gave it through Hearth,
+# confirmed it, or had it when Hearth first looked. A card that turns up later (an import, a synchronisation, an
+# attachment) does not, nor does what was changed on one elsewhere, until it is confirmed (`hearth policy contacts`).
+# Addresses are compared exactly except for case: look-alike letters are different letters.
+# Covered: cards added or changed by others after the first look, field by field; look-alikes of known addresses.
+# Not covered: a card that was poisoned before Hearth first looked; a known person whose mailbox was taken over; what
+# a card calls its person, which is believed as it stands.
+
+
+DOMAIN = "contacts"
+CONFIRMED = frozenset({"contacts"})
+
+
+@dataclass(frozen=True, slots=True)
+class Unconfirmed:
+    """What a card claims and does not vouch for."""
+
+    id: str
+    name: str
+    email: str = ""
+    phone: str = ""
+    groups: tuple[str, ...] = ()
+
+
+_UNKNOWN = "?"
+"""Stands for an address that was not confirmed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """What of a card is confirmed: digests of its address, its number and its groups."""
+
+    email: str = _UNKNOWN
+    phone: str = _UNKNOWN
+    groups: frozenset[str] = frozenset()
+    has_groups: bool = True
+    """False for what was noted before groups were."""
+
+    @classmethod
+    def of(cls, email: object, phone: object, groups: Iterable[str] = ()) -> Confirmed:
+        """Confirm these values."""
+        return cls(digest_of((email,)), digest_of((phone,)), frozenset(map(_group_digest, groups)))
+
+    @classmethod
+    def read(cls, text: str, email: object, phone: object) -> Confirmed:
+        """Read what was noted of a card, which now has this address and number: before each was noted by itself, one
+        digest stood for both."""
+        parts = text.split(".")
+        if len(parts) == 3:
+            return cls(parts[0], parts[1], frozenset(parts[2].split()))
+        if text == digest_of((email, phone)):
+            return replace(cls.of(email, phone), has_groups=False)
+        return cls(has_groups=False)
+
+    def __str__(self) -> str:
+        return f"{self.email}.{self.phone}.{' '.join(sorted(self.groups))}"
+
+    def has_both(self, email: object, phone: object) -> bool:
+        """Return whether this address and this number are confirmed."""
+        return (self.email, self.phone) == (digest_of((email,)), digest_of((phone,)))
+
+    def after(self, email: object, phone: object, given: Collection[str]) -> Confirmed:
+        """Return what is confirmed once the owner gave the card this address or number; what was not given stays."""
+        now = Confirmed.of(email, phone)
+        return replace(self, **{name: getattr(now, name) for name in ("email", "phone") if name in given})
+
+
+@dataclass(frozen=True, slots=True)
+class KnownAddresses:
+    """Addresses and numbers of confirmed cards, normalised, with the groups of their cards."""
+
+    groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Address → name on the card, for questions."""
+    roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Address → what else the card calls its owner: nicknames, what they are by trade and to the owner."""
+    unconfirmed: tuple[Unconfirmed, ...] = ()
+
+    def vouches(self, value: Plain) -> bool:
+        """Return whether every address and number in `value` belongs to a confirmed card; False if there is none."""
+        items = value if isinstance(value, list) else [value]
+        return bool(items) and all(isinstance(item, str) and normalised(item) in self.groups for item in items)
+
+    def is_in_group(self, value: Plain, group: str) -> bool:
+        """Return the same for cards of one category."""
+        items = value if isinstance(value, list) else [value]
+        wanted = group.casefold()
+        return bool(items) and all(
+            isinstance(item, str) and wanted in self.groups.get(normalised(item), frozenset()) for item in items
+        )
+
+    def name_of(self, address: str) -> str:
+        """Name on the card that has the address; empty if none has."""
+        return self.names.get(normalised(address), "")
+
+
+def normalised(address: str) -> str:
+    """Normalise: an address to lower case, a number to digits with `+`; letters are never mapped to other letters."""
+    text = address.strip()
+    if "@" in text:
+        return _lower(text)
+    if re.fullmatch(r"[+\d()/.\-\s]+", text) and text.isascii():
+        digits = re.sub(r"\D", "", text)
+        is_international = text.startswith("+") or digits.startswith("00")
+        return f"+{digits.removeprefix('00')}" if is_international else digits
+    return _lower(text)
+
+
+def _lower(text: str) -> str:
+    """Lower the case, except of letters that would become another alphabet's: the Kelvin sign is no `k`."""
+    if text.isascii():
+        return text.lower()
+    return "".join(c if not c.isascii() and c.lower().isascii() else c.lower() for c in text)
+
+
+def has_lookalike_letters(address: str) -> bool:
+    """Return whether an address holds letters of another script, or invisible ones, as imitations of others do."""
+    return not address.isascii() and any(
+        unicodedata.category(c) in ("Cf", "Cc") or not unicodedata.name(c, "").startswith("LATIN")
+        for c in address
+        if not c.isascii()
+    )
+
+
+def standing_for(value: Value, behind: Value) -> Value:
+    """Return the recipients that an id stands for, with the thing itself: those it was made with, or, where another
+    program changed them, those it has now, of which nobody knows where they come from."""
+    addressed = sorted({address for one in value.things for address in one.addressed})
+    made_for = {normalised(str(item)) for item in (behind.data if isinstance(behind.data, list) else [behind.data])}
+    if value.things and {normalised(address) for address in addressed} != made_for:
+        label = value.label.join(behind.label).join(label_of("file"))
+        return replace(behind, data=[*addressed], label=label, things=value.things)
+    return replace(behind, label=value.label.join(behind.label), things=value.things)
+
+
+class AddressBook:
+    """The owner's contact book, as far as the guard trusts it."""
+
+    def __init__(self, provenance: Provenance) -> None:
+        self._provenance = provenance
+
+    def read(self, workspace: Workspace, now: dt.datetime) -> KnownAddresses:
+        """Read the confirmed addresses; the first cards ever seen count as confirmed. Raises: StoreError."""
+        cards = list(_cards(workspace))
+        self._look_first(cards, now)
+        groups: dict[str, frozenset[str]] = {}
+        names: dict[str, str] = {}
+        roles: dict[str, tuple[str, ...]] = {}
+        unconfirmed: list[Unconfirmed] = []
+        for id, card in cards:
+            known = self._confirmed(id, card)
+            addresses = {"email": card.email, "phone": card.phone}
+            vouched = {name: one for name, one in addresses.items() if one and _vouches(known, name, one)}
+            open_groups = tuple(one for one in card.categories if _group_digest(one) not in known.groups)
+            left = {name: one for name, one in addresses.items() if one and name not in vouched}
+            if left or (vouched and open_groups):
+                unconfirmed.append(Unconfirmed(id, card.name, **left, groups=open_groups))
+            for address in vouched.values():
+                key = normalised(address)
+                confirmed = {one.casefold() for one in card.categories if one not in open_groups}
+                groups[key] = groups.get(key, frozenset()) | confirmed
+                names.setdefault(key, card.name)
+                roles.setdefault(key, (*card.nicknames, *labels_of(card)))
+        return KnownAddresses(groups, names, roles, tuple(unconfirmed))
+
+    def _look_first(self, cards: Sequence[tuple[str, Card]], now: dt.datetime) -> None:
+        """Confirm the first cards that are ever seen; of those confirmed before groups were noted, their groups."""
+        if not cards:
+            return
+        noted: dict[str, Origin] = {}
+        if self._provenance.of(DOMAIN, FIRST_LOOK) is None:
+            noted = {id: Origin(CONFIRMED, card_digest(card)) for id, card in cards if not self._is_made(id)}
+            noted[FIRST_LOOK] = Origin(CONFIRMED)
+        for id, card in cards:
+            before = self._provenance.of(DOMAIN, id)
+            if before is None or id in noted:
+                continue
+            known = Confirmed.read(before.digest, card.email, card.phone)
+            if not known.has_groups and known.has_both(card.email, card.phone):
+                noted[id] = Origin(before.sources, card_digest(card))
+        self._provenance.note(DOMAIN, noted, now)
+
+    def confirm(self, workspace: Workspace, ids: Iterable[str], now: dt.datetime) -> tuple[str, ...]:
+        """Let cards vouch as they are now; return the names of those that exist. Raises: StoreError."""
+        wanted = set(ids)
+        found = [(id, card) for id, card in _cards(workspace) if id in wanted]
+        self._provenance.note(DOMAIN, {id: Origin(CONFIRMED, card_digest(card)) for id, card in found}, now)
+        return tuple(card.name for _, card in found)
+
+    def _is_made(self, id: str) -> bool:
+        """Return whether the card was made through Hearth, so that its sources are known already."""
+        return self._provenance.of(DOMAIN, id) is not None
+
+    def _confirmed(self, id: str, card: Card) -> Confirmed:
+        """Return what of a card is confirmed: nothing of one that a stranger's words went into."""
+        origin = self._provenance.of(DOMAIN, id)
+        if origin is None or not origin.sources <= TRUSTED_SOURCES:
+            return Confirmed()
+        return Confirmed.read(origin.digest, card.email, card.phone)
+
+
+def card_digest(card: Card) -> str:
+    """What is noted of a card that is confirmed as it is."""
+    return str(Confirmed.of(card.email, card.phone, card.categories))
+
+
+def _group_digest(group: str) -> str:
+    return digest_of((group.casefold(),))
+
+
+def _vouches(known: Confirmed, name: str, address: str) -> bool:
+    is_same = (known.email if name == "email" else known.phone) == digest_of((address,))
+    return is_same and not has_lookalike_letters(address)
+
+
+def _cards(workspace: Workspace) -> Iterator[tuple[str, Card]]:
+    """Every card with the id by which the tools know it."""
+    seen: set[str] = set()
+    for path, file in read_cards(workspace).items():
+        for card in file.cards:
+            id = card.uid if card.uid and card.uid not in seen else f"{path}#{card.index}"
+            seen.add(id)
+            yield id, card

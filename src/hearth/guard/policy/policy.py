@@ -27,8 +27,7 @@ from typing import Literal, Protocol
 from hearth.config import OrderedRule, Settings
 from hearth.errors import ConfigError, PlanError
 from hearth.guard.flow.labels import PlannedStep, StepLabels, Value, origins, predict, refs_in
-from hearth.guard.policy.conditions import Circumstances, Given
-from hearth.guard.policy.rules import Compiled, ToolRule, compiled, unknown_name
+from hearth.guard.policy.rules import Circumstances, Compiled, Given, ToolRule, compiled, unknown_name
 from hearth.registry import COMPANION_TOOLS
 from hearth.types import Argument, Label, Plain, Plan, Ruling, Step, ToolSpec
 

@@ -1,7 +1,7 @@
 """Tier two: an adapted encoder and a pointer over tools, trained on the device.
 
 In: demonstrations. Out: a model file that the student adopts if the gate lets it.
-Here: `second_tier` (train and use in a state), `trainer` (the run), `lessons` (what is trained on), `augmentation`
-(synthetic requests), `torch_model` and `pointer_training` (network and losses), `lora` (the changed encoder).
+Here: `second_tier` (train and use in a state), `trainer` (the run), `lessons` (what is trained on, synthetic requests
+too), `pointer_training` (network and losses), `lora` (the changed encoder).
 Needs the extra `train`. Not here: running the trained model, which needs no torch (`models.pointer`).
 """

@@ -19,8 +19,7 @@ from hearth.learning.drafting import Drafts, adopt, compared, solved
 from hearth.learning.finetune.lessons import Lesson, Task, Trained, lesson_of, reflected
 from hearth.learning.learned_state import Promotion
 from hearth.learning.tier_files import fault, write_held
-from hearth.learning.versions.promotion_gate import Verdict
-from hearth.learning.versions.version_report import scored
+from hearth.learning.versions.promotion_gate import Verdict, scored
 from hearth.types import Demonstration
 
 if TYPE_CHECKING:

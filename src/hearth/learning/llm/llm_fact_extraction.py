@@ -1,7 +1,7 @@
 """Let a language model read what was said and propose facts; `memory.facts.grounding` checks them, the owner decides.
 
 Events are given to the model a few at a time, oldest first, each as a marked quotation, whoever wrote it. A model on
-another machine reads pseudonyms (`guard.egress.masked_llm`), and only the owner's own words: what others wrote
+another machine reads pseudonyms (`guard.egress.masking_door`), and only the owner's own words: what others wrote
 stays here. The position reached is kept, so that nothing is read twice; a model that cannot be reached leaves it
 unchanged.
 
@@ -21,9 +21,8 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from hearth.errors import PlannerError, UnknownStandInError
-from hearth.guard.flow.injection import InjectionReader
+from hearth.guard.flow.injection import INJECTION, InjectionReader, Quoting
 from hearth.guard.flow.labels import ResultLabels
-from hearth.guard.flow.spotlighting import INJECTION, Quoting
 from hearth.memory.facts.fact_extraction import NEVER_READ, Told, hold
 from hearth.memory.facts.fact_rules import Known
 from hearth.memory.facts.fact_store import FactStore

@@ -15,12 +15,21 @@ little), wrong plans that agree with each other about what was unknown, and harm
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hearth.types import Plain
+from hearth import __version__, config
+from hearth.learning.tasks import Frontier, Task, by_sample, find_frontier, find_tasks, with_scores
+from hearth.planning.ranking.heads.tool_heads import HeadPrior
+from hearth.planning.retrieval.recall_planner import RecallPlanner
+from hearth.protocols import Encoder
+from hearth.storage.database import Store
+from hearth.types import Demonstration, Plain, Plan, ToolSpec
 
 ALLOWED_LOSS = 0.01
 """Largest loss a task may have: one point."""
@@ -204,3 +213,187 @@ def drawn(ids: Iterable[str], n: int) -> list[str]:
 
 def _lot(id: str) -> bytes:
     return hashlib.sha256(id.encode("utf-8", "surrogatepass")).digest()
+
+
+# ── A version beside its weights ───────────────────────────────────────────────────────────────────────
+# Describe a version beside its weights: tasks, how well its samples are planned, where unseen tasks begin.
+
+
+_N_AT_ONCE = 32
+"""Samples judged at once: few enough that progress moves."""
+_N_FRONTIER = 300
+_N_FAR = 200
+"""Number of nearest samples among which one of another task is looked for."""
+
+
+class Progress(Protocol):
+    """Receives the progress of a long task."""
+
+    def __call__(self, stage: str, done: int, total: int) -> None: ...
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """Tell nobody: a `Progress` that does nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """Description of a version beside its weights."""
+
+    tasks: tuple[Task, ...]
+    scores: Mapping[str, float]
+    """Scores of samples, each judged as if it had not been taught."""
+    frontier: Frontier | None
+
+    def record(self, n: int) -> dict[str, object]:
+        """Return the record for the lineage. Args: n: Number of demonstrations."""
+        record: dict[str, object] = {
+            "n": n,
+            **({"node_f1": round(sum(self.scores.values()) / len(self.scores), 4)} if self.scores else {}),
+            "n_judged": len(self.scores),
+            "n_tasks": len(self.tasks),
+            "n_tools": len({tool for task in self.tasks for tool, _ in task.tools}),
+        }
+        if self.frontier is not None:
+            f = self.frontier
+            record["frontier"] = {"threshold": f.threshold, "caught": f.caught, "false_alarms": f.false_alarms}
+        return record
+
+
+class Learner(Protocol):
+    """Something that was taught demonstrations and is judged by them."""
+
+    def left_out(self, ids: Sequence[str]) -> Sequence[Sequence[str]]:
+        """Return the tools planned for each demonstration, as if it alone had not been taught."""
+        ...
+
+    def tools_of(self, id: str) -> Sequence[str]:
+        """Return the tools of a demonstration's plan, in order."""
+        ...
+
+    def vector(self, id: str) -> NDArray[np.float64]:
+        """Return the vector of a demonstration's request."""
+        ...
+
+    def nearest(self, ids: Sequence[str], n: int) -> Sequence[Sequence[tuple[str, float]]]:
+        """Return for each demonstration the `n` others most similar to it, with their likeness, nearest first."""
+        ...
+
+
+def tasks_of(learner: Learner, taught: Sequence[str]) -> tuple[Task, ...]:
+    """Group demonstrations that a learner was taught into tasks. Args: taught: Their ids."""
+    return find_tasks({id: learner.tools_of(id) for id in taught}, {id: learner.vector(id) for id in taught})
+
+
+def describe(learner: Learner, tasks: Sequence[Task], judged: Iterable[str], progress: Progress) -> Described:
+    """Judge a learner by its own demonstrations, each as if it had not been taught.
+
+    Args:
+        tasks: All it was taught.
+        judged: Ids of those that are judged; others than the tasks' are passed over.
+    """
+    known = by_sample(tasks)
+    scores = scored(learner, sorted(known.keys() & set(judged)), progress)
+    return Described(with_scores(tasks, scores), scores, _frontier(learner, tasks))
+
+
+def scored(learner: Learner, ids: Sequence[str], progress: Progress = silent) -> dict[str, float]:
+    """Return the Node-F1 of the plans for demonstrations, each as if it alone had not been taught."""
+    scores: dict[str, float] = {}
+    for start in range(0, len(ids), _N_AT_ONCE):
+        part = ids[start : start + _N_AT_ONCE]
+        scores |= {id: node_f1(tools, learner.tools_of(id)) for id, tools in zip(part, learner.left_out(part))}
+        progress("judging", start + len(part), len(ids))
+    return scores
+
+
+def _frontier(learner: Learner, tasks: Sequence[Task]) -> Frontier | None:
+    """Find where unseen tasks begin: compare each sample with all others, and with those of other tasks alone."""
+    owner = by_sample(tasks)
+    seen, unseen = [], []
+    ids = drawn((id for id in owner if learner.tools_of(id)), _N_FRONTIER)
+    for id, found in zip(ids, learner.nearest(ids, _N_FAR), strict=True):
+        seen += [likeness for _, likeness in found[:1]]
+        unseen += [likeness for other, likeness in found if owner.get(other) != owner[id]][:1]
+    return find_frontier(seen, unseen)
+
+
+# ── What the gate judges by ────────────────────────────────────────────────────────────────────────────
+# Rehearse what was taught: a home's planner plans its own demonstrations, each as if it alone had not been taught.
+# In memory alone: what is tried counts for nobody else, and nothing is written.
+# Covered: plans, refusals, and questions back, which count as plans of the tools that they are about. Not covered:
+# values of arguments; what the agent does with a plan; names that only the owner's contacts or devices hold.
+
+
+JUDGE = f"{RecallPlanner.name} {__version__}"
+"""What scores were made with: those of another planner, or of another Hearth, are not compared with."""
+
+_N_NEAR, _N_RIVALS = 100, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """How a request is planned."""
+
+    tools: tuple[str, ...]
+    """Tools of the plan, or of the question back; none for a refusal."""
+    confidence: float
+    """Of the plan; 0 for a question or a refusal."""
+
+
+class Rehearsal:
+    """What a home plans with, to be judged; satisfies `Learner`."""
+
+    def __init__(
+        self, encoder: Encoder, store: Store, tools: Mapping[str, ToolSpec], prior: HeadPrior | None = None
+    ) -> None:
+        """Rehearse what the store holds. Args: prior: In place of the one that the home took."""
+        self._planner = RecallPlanner(encoder, store, config.cache_folder(os.environ), prior)
+        self._tools = tools
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return self._planner.ids()
+
+    def tools(self) -> frozenset[str]:
+        """Return the tools of all plans taught."""
+        return frozenset(tool for id in self.ids for tool in self.tools_of(id))
+
+    def suppose(self, demonstrations: Iterable[Demonstration], gone: Sequence[str] = ()) -> None:
+        """Count demonstrations as taught, and those of some ids as forgotten."""
+        self._planner.suppose(demonstrations, gone)
+
+    def write_supposed(self) -> None:
+        """Write the forms of what was supposed and is in the store by now, so that they need not be made again."""
+        self._planner.remembered.write_supposed()
+
+    def tried(self, demonstration: Demonstration) -> Tried:
+        """Return how its request is planned, as if the demonstration alone had not been taught."""
+        answer = self._planner.plan_untaught(demonstration, self._tools)
+        if isinstance(answer, Plan):
+            return Tried(tuple(step.tool for step in answer.steps), answer.confidence)
+        return Tried(tuple(dict.fromkeys(name.partition(".")[0] for name in answer.missing)), 0.0)
+
+    def left_out(self, ids: Sequence[str]) -> list[tuple[str, ...]]:
+        return [self.tried(self._planner.remembered.demonstration(id)).tools for id in ids]
+
+    def tools_of(self, id: str) -> tuple[str, ...]:
+        return self._planner.remembered.tools_of(id)
+
+    def vector(self, id: str) -> NDArray[np.float64]:
+        return self._planner.remembered.vector(id)
+
+    def nearest(self, ids: Sequence[str], n: int) -> list[list[tuple[str, float]]]:
+        return self._planner.remembered.nearest(ids, n)
+
+    def rivals(self, ids: Sequence[str]) -> set[str]:
+        """Return the demonstrations most like some that are planned with other tools."""
+        found: set[str] = set()
+        for id, near in zip(ids, self.nearest(ids, _N_NEAR), strict=True):
+            mine = self.tools_of(id)
+            found |= set([other for other, _ in near if self.tools_of(other) != mine][:_N_RIVALS])
+        return found
+
+    def digest(self) -> str:
+        """Return a SHA-256 of all that plans; empty when nothing was taught."""
+        return self._planner.remembered.digest() if len(self._planner) else ""

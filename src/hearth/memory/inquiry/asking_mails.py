@@ -21,8 +21,7 @@ from hearth.memory.passages.passage_cutting import sentences_of
 from hearth.memory.passages.passage_store import PassageStore
 from hearth.memory.search.time_mentions import times_named
 from hearth.protocols import CallContext, HomeAnswer, Witness
-from hearth.tools.mail.mailbox import Seen, look
-from hearth.tools.mail.maildir import INBOX, SENT, places
+from hearth.tools.mail.mailbox import INBOX, SENT, Seen, look, places
 
 N_ROWS = 12
 """Most mails that an answer shows."""

@@ -34,7 +34,7 @@ from hearth.memory.passages.passage_store import Passage, PassageStore
 from hearth.memory.search.memory_ranking import Period
 from hearth.memory.search.time_mentions import times_named
 from hearth.protocols import CallContext, HomeAnswer, Witness
-from hearth.tools.mail.maildir import SENT
+from hearth.tools.mail.mailbox import SENT
 from hearth.tools.pim.calendar_events import Event, Events, Search
 from hearth.tools.pim.cards import read_cards
 from hearth.types import Context

@@ -26,7 +26,7 @@ from hearth.memory.passages.passage_store import Passage, PassageStore
 from hearth.memory.search.memory_ranking import Period
 from hearth.memory.search.time_mentions import times_named
 from hearth.protocols import CallContext, Encoder, HomeAnswer, Witness
-from hearth.tools.mail.maildir import SENT
+from hearth.tools.mail.mailbox import SENT
 
 N_TOLD = 3
 """Sentences of a summary."""

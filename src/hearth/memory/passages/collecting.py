@@ -20,9 +20,8 @@ from hearth.memory.passages.document_text import MAX_DOCUMENT_BYTES, text_of
 from hearth.memory.passages.passage_cutting import passages_of
 from hearth.memory.passages.passage_store import NewPassage, Passage
 from hearth.protocols import Workspace
-from hearth.tools.mail.bounded_mime import read_attachments, read_body
-from hearth.tools.mail.maildir import NOT_SEARCHED, SENT
-from hearth.tools.mail.mime import Attachment, read_head
+from hearth.tools.mail.mailbox import NOT_SEARCHED, SENT
+from hearth.tools.mail.mime import Attachment, read_attachments, read_body, read_head
 from hearth.tools.pim import ical
 from hearth.tools.pim.calendar_events import Entry, entry_of
 from hearth.tools.pim.cards import Birth, Card, card_of

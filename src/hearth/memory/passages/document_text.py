@@ -18,7 +18,7 @@ import re
 from hearth.errors import Unreadable
 from hearth.formats.untrusted.bounded_reading import Bounds, read_bounded
 from hearth.tools.files import decoded
-from hearth.tools.mail.html_text import looks_like_html, text_of_html
+from hearth.tools.mail.mime import looks_like_html, text_of_html
 
 MAX_DOCUMENT_BYTES = 50_000_000
 MAX_TEXT_CHARACTERS = 400_000

@@ -38,7 +38,7 @@ from hearth.config.folders import has_key
 from hearth.errors import MissingExtraError, RequestError, SandboxError, StoreError, StoreFullError
 from hearth.storage.connections import connect
 from hearth.storage.home_key import home_key
-from hearth.storage.sandbox import path_parts
+from hearth.storage.workspace import path_parts
 from hearth.version import __version__
 
 try:

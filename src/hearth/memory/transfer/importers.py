@@ -43,8 +43,7 @@ from hearth.memory.transfer.import_sources import (
     lines_of,
 )
 from hearth.storage.database import Store
-from hearth.tools.mail.bounded_mime import read_body
-from hearth.tools.mail.mime import read_head
+from hearth.tools.mail.mime import read_body, read_head
 from hearth.tools.pim.ical import in_zone, span
 
 BATCH = 500

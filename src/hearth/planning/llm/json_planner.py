@@ -22,7 +22,7 @@ from pydantic import BaseModel, Field, ValidationError
 from hearth.errors import PlanError, PlannerError
 from hearth.formats.plan_json import plan_from_json
 from hearth.formats.plan_validation import canonical, check_plan, faults
-from hearth.guard.flow.spotlighting import Quoting
+from hearth.guard.flow.injection import Quoting
 from hearth.protocols import Encoder, LanguageModel
 from hearth.types import TYPE_NAMES, Argument, Context, Entity, Offer, Parameter, Plan, Refusal, Request, ToolSpec
 

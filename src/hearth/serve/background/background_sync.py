@@ -5,7 +5,7 @@ server cannot tell. The rest has another: each part is asked when its `sync_s` i
 the next request without a word to a server.
 
 Covered: servers that are away or refuse (asked again, at growing intervals; the page says so), connections that end or
-say nothing, ending in the middle. Not covered: telling of new mail (`new_mail`); folders other than the INBOX.
+say nothing, ending in the middle. Not covered: folders other than the INBOX.
 """
 
 from __future__ import annotations
@@ -15,23 +15,108 @@ import datetime as dt
 import functools
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from hearth.config import Settings
 from hearth.errors import HearthError
 from hearth.guard.egress.gateway import Egress
+from hearth.guard.flow.provenance import AddressBook, Provenance
 from hearth.protocols import CallContext
-from hearth.serve.background.new_mail import NewMail
 from hearth.storage.database import Store
 from hearth.storage.fault_log import note_fault
 from hearth.storage.workspace import Folder
 from hearth.terminal import clean
-from hearth.tools.mail import mail_sync
+from hearth.tools.mail import imap_smtp
+from hearth.tools.mail.mailbox import INBOX, every_unique_name, look, places
 from hearth.tools.pim.servers import subscriptions
 from hearth.tools.pim.servers.dav import Kind
 from hearth.tools.pim.servers.mirror import Mirror
+
+# ── New mail ───────────────────────────────────────────────────────────────────────────────────────────
+# Tells of mail that came while the home is up: on the page, and by the desktop outside quiet hours.
+# Only that of people on cards that vouch for their address, unless the owner wants to hear of everybody's, so that no
+# stranger can make a home ring. Phones are not told.
+# Covered: the first fetching of a mailbox (nothing of it is new), many at once (counted), what came while the home
+# was down (told once it is fetched). Not covered: a sender's address that is forged.
+
+
+Whom = Literal["nobody", "known", "everybody"]
+MOST_KEPT = 50
+"""Of which letters stand on the page; of more the oldest go."""
+_MOST_LETTERS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A mail as it is told of: a stranger's words."""
+
+    writer: str
+    subject: str
+
+
+class NewMail:
+    """What came and was not seen. Safe to use from several threads."""
+
+    def __init__(self, whom: Whom, store: Store, tell: Callable[[Sequence[Letter]], None]) -> None:
+        """Begin with nothing.
+
+        Args:
+            whom: Whose mail is told of.
+            store: Says which cards vouch.
+            tell: Called with what came at once, beside the page.
+        """
+        self._whom = whom
+        self._store = store
+        self._tell = tell
+        self._lock = threading.Lock()
+        self._letters: tuple[Letter, ...] = ()
+
+    @property
+    def letters(self) -> tuple[Letter, ...]:
+        """What was not seen yet, oldest first."""
+        return self._letters
+
+    def seen(self) -> None:
+        """Let what stands there be seen."""
+        with self._lock:
+            self._letters = ()
+
+    def there(self, call: CallContext) -> frozenset[str]:
+        """Return what is in the mailbox now, to be compared with later; nothing where nobody's mail is told of."""
+        return every_unique_name(call.workspace) if self._whom != "nobody" else frozenset()
+
+    def came(self, before: frozenset[str], call: CallContext) -> bool:
+        """Tell of what is in the mailbox and was not there before; return whether there is any."""
+        if self._whom == "nobody":
+            return False
+        new = [
+            place for place in places(call.workspace, INBOX) if place.unique not in before and "S" not in place.flags
+        ]
+        seen = [one for place in new if (one := look(place, call)) is not None]
+        if self._whom == "known" and seen:
+            book = AddressBook(Provenance(self._store)).read(call.workspace, call.now)
+            seen = [one for one in seen if one.head.sender and book.vouches(one.head.sender)]
+        seen.sort(key=lambda one: one.received)
+        letters = tuple(
+            Letter(_short(one.head.sender_name or one.head.sender), _short(one.head.subject or "no subject"))
+            for one in seen
+        )
+        if letters:
+            with self._lock:
+                self._letters = (*self._letters, *letters)[-MOST_KEPT:]
+            self._tell(letters)
+        return bool(letters)
+
+
+def _short(text: str) -> str:
+    return clean(" ".join(text.split()))[:_MOST_LETTERS]
+
+
+# ── Keeping up to date ─────────────────────────────────────────────────────────────────────────────────
+
 
 KEY = "background-sync"
 """Under which its writes are journalled, and forgotten at once."""
@@ -130,13 +215,13 @@ class BackgroundSync:
             now = self._call_now(call, folder)
             can_tell: bool | None = None
             try:
-                is_first = not mail_sync.position(now)[0]
+                is_first = not imap_smtp.position(now)[0]
                 had = self._mail.there(now)
-                mail_sync.fetch(now, is_told=is_told)
+                imap_smtp.fetch(now, is_told=is_told)
                 folder.settle(KEY)
                 fault = next((note for note in now.notices if "not fetched" in note), "")
                 if not fault:
-                    there = mail_sync.position(now)
+                    there = imap_smtp.position(now)
                     if there != before and not is_first:
                         self._mail.came(had, now)
                     n_empty = n_empty + 1 if is_told and there == before else 0
@@ -160,7 +245,7 @@ class BackgroundSync:
     def _await_mail(self, call: CallContext) -> bool | None:
         """Wait for mail; None: the server cannot tell, or was asked just now. Raises: HearthError."""
         self._states["Mail"] = SyncState("Mail", "up to date; the server tells of new mail", call.now)
-        told = mail_sync.await_mail(call, _WAITS_S)
+        told = imap_smtp.await_mail(call, _WAITS_S)
         if told is None:
             every_s = max(self._settings.mail.sync_s, LEAST_POLL_S)
             said = f"up to date; looked for every {every_s:g} s, as the server does not tell of new mail"

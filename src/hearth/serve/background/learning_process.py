@@ -85,9 +85,9 @@ def _followed(child: subprocess.Popen[str], is_wanted: Callable[[], bool]) -> st
 def learnt(home: Path, known: Waiting) -> Learnt:
     """Gather what the home's requests teach, and learn what waits. Raises: HearthError."""
     from hearth import config
-    from hearth.learning.gathering import gather
     from hearth.learning.learned_state import Offer, State
-    from hearth.learning.versions.version_report import silent
+    from hearth.learning.stream import gather
+    from hearth.learning.versions.promotion_gate import silent
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
     from hearth.registry import load_tools
     from hearth.storage.database import Store

@@ -8,25 +8,263 @@ import datetime as dt
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
+from typing import Any, cast
 
 import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
 from hearth import config
-from hearth.errors import ConfigError
+from hearth.errors import ConfigError, DeniedError, HearthError
+from hearth.language.text.exact_names import same_name
 from hearth.protocols import Encoder
 from hearth.serve import house
+from hearth.serve.door import (
+    SAFE,
+    Application,
+    Keys,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    bounded_body,
+    cookies_in,
+    hardened_by_headers,
+    headers_of,
+    said,
+)
 from hearth.serve.house import House
-from hearth.serve.household import shared_lists
-from hearth.serve.household.front import Dwelling, Front
-from hearth.serve.household.members import MEMBERS_FILE, Members, Sessions
-from hearth.serve.household.passkeys import Passkeys
-from hearth.serve.household.shared_devices import with_borrowed
-from hearth.serve.pages.page_parts import Templates
-from hearth.serve.phones import authority
+from hearth.serve.household import shared_things
+from hearth.serve.household.members import MEMBERS_FILE, Member, Members, Passkeys, Sessions
+from hearth.serve.household.shared_things import with_borrowed
+from hearth.serve.pages.page_parts import Templates, fields
+from hearth.serve.pages.page_parts import field as form_field
+from hearth.serve.phones import phone_server
 from hearth.serve.phones.phone_server import own_addresses
+from hearth.terminal import clean
+
+# ── The entrance ───────────────────────────────────────────────────────────────────────────────────────
+# One entrance for a household: whoever signs in is led to their own home, and sees nothing of another's.
+# It looks at names, origins and sizes as every door does, slows guessing, and hands a request on to the door of the
+# home of whoever is signed in, with that home's own key; what the browser sends of keys and names of its own is left
+# out.
+# Covered: signing in and out, by password and passkey; programs with a token of one of the homes; a stream that ends
+# when its person signs out. Not covered: what homes share (nothing); people on the same account of the machine, who
+# can read each other's files.
+
+
+COOKIE = "hearth-member"
+_YEAR_S = 31_536_000
+_MOST_GUESSES = 5
+_GUESS_S = 60.0
+_AT_ONCE = 2
+"""Passwords that are looked at at once: each takes 64 MB and a twentieth of a second."""
+_OWN = ("/sign-in", "/household", "/static/")
+_MOST_BODY_BYTES = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Dwelling:
+    """A home behind the entrance."""
+
+    home: Path
+    """The folder it was opened from: a name may come to be another person's, of another home, while this one is up."""
+    door: Application
+    keys: Keys
+    address: str
+    """Under which its own door knows itself: `http://127.0.0.1:40001`."""
+
+
+@dataclass
+class Front:
+    """The application of the entrance (ASGI)."""
+
+    members: Members
+    sessions: Sessions
+    passkeys: Passkeys
+    dwellings: Mapping[str, Dwelling]
+    """By the name of who lives there."""
+    templates: Templates
+    hosts: frozenset[str]
+    clock: Callable[[], float]
+    is_tls: bool = False
+    _guesses: dict[str, list[float]] = field(default_factory=dict)
+    _looking: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
+
+    def __post_init__(self) -> None:
+        static = files("hearth.serve") / "static"
+        handlers = {HearthError: self._refused}
+        self._own = Starlette(
+            routes=[
+                Route("/sign-in", self.sign_in, methods=["GET", "POST"]),
+                Route("/sign-in/passkey", self.passkey, methods=["POST"]),
+                Route("/sign-in/challenge", self.challenge, methods=["POST"]),
+                Route("/household", self.household),
+                Route("/household/sign-out", self.sign_out, methods=["POST"]),
+                Route("/household/challenge", self.new_challenge, methods=["POST"]),
+                Route("/household/passkey", self.add_passkey, methods=["POST"]),
+                Mount("/static", StaticFiles(directory=str(static))),
+            ],
+            exception_handlers=cast("Mapping[Any, Any]", handlers),
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Lead a request where it belongs, or answer why not."""
+        if scope["type"] != "http":
+            return
+        headers = headers_of(scope)
+        if headers.get("host", "").lower() not in self.hosts:
+            await said(send, 421, "This name is not mine.")
+            return
+        origin = headers.get("origin", "").partition("://")[2].lower()
+        is_program = bool(headers.get("authorization"))
+        is_own = origin in self.hosts and headers.get("sec-fetch-site", "same-origin") == "same-origin"
+        if not is_program and scope["method"] not in SAFE and not is_own:
+            await said(send, 403, "Only this page itself may change something here.")
+            return
+        if is_program:
+            await self._for_program(scope, receive, send, headers["authorization"])
+            return
+        key = next(iter(cookies_in(headers, COOKIE)), "")
+        member = await run_in_threadpool(self.sessions.of_key, key) if key else None
+        path = scope["path"]
+        if path in _OWN or path.startswith(tuple(f"{one.rstrip('/')}/" for one in _OWN)):
+            scope["hearth.member"], scope["hearth.session"] = member, key
+            await self._own(scope, bounded_body(receive, _MOST_BODY_BYTES), hardened_by_headers(send))
+        elif member is None and scope["method"] == "GET":
+            await RedirectResponse("/sign-in", 303)(scope, receive, hardened_by_headers(send))
+        elif member is None:
+            await said(send, 401, "Sign in first.")
+        elif path == "/enter" or (dwelling := self._dwelling_of(member)) is None:
+            await said(send, 404, "There is no such page, or your home is not up; start the household again.")
+        else:
+            own = [(b"cookie", f"{dwelling.keys.cookie_name}={dwelling.keys.cookie}".encode())]
+            with suppress(ConnectionAbortedError, ClientDisconnect):
+                await dwelling.door(_led(scope, dwelling, own), receive, self._while_signed_in(send, key))
+
+    def _dwelling_of(self, member: Member) -> Dwelling | None:
+        """Return the home of a person who lives here now; None where it is not up."""
+        return next((one for one in self.dwellings.values() if one.home == member.home), None)
+
+    async def _for_program(self, scope: Scope, receive: Receive, send: Send, authorization: str) -> None:
+        token = authorization.partition(" ")[2]
+        lived_in = {one.home for one in await run_in_threadpool(self.members.listed)}
+        for dwelling in self.dwellings.values():
+            if dwelling.home in lived_in and await run_in_threadpool(dwelling.keys.client_of, token) is not None:
+                await dwelling.door(_led(scope, dwelling, []), receive, send)
+                return
+        await said(send, 401, "This token is not known here; `hearth clients add NAME` makes one.")
+
+    def _while_signed_in(self, send: Send, key: str) -> Send:
+        """Send nothing more once the person signed out: a stream ends there."""
+
+        async def sending(message: Message) -> None:
+            is_stream = message["type"] == "http.response.body" and message.get("more_body")
+            if is_stream and await run_in_threadpool(self.sessions.of_key, key) is None:
+                await send({"type": "http.response.body", "body": b""})
+                raise ConnectionAbortedError("signed out")
+            await send(message)
+
+        return sending
+
+    # ── Its own pages ─────────────────────────────────────────────────────────────────────────────────────
+
+    async def sign_in(self, request: Request) -> Response:
+        """Ask for name and password, and sign in."""
+        if request.method == "GET":
+            if request.scope["hearth.member"] is not None:
+                return RedirectResponse("/household", 303)
+            return self.templates.page("sign_in.html", "Sign in")
+        given = await fields(request)
+        name, password = given.get("name", ""), given.get("password", "")
+        where = f"{same_name(name)[:60]} {request.client.host if request.client else ''}"
+        async with self._looking:
+            if self._is_guessing(where):  # asked here, as guesses may come side by side
+                return JSONResponse({"says": "Too many wrong passwords; try again in a minute."}, 429)
+            self._guesses.setdefault(where, []).append(self.clock())  # until it proves right
+            member = await run_in_threadpool(self.members.by_password, name, password)
+        if member is None:
+            return JSONResponse({"says": "This name and password do not go together."}, 401)
+        self._guesses.pop(where, None)
+        return self._signed_in(member)
+
+    async def challenge(self, request: Request) -> Response:  # noqa: ARG002 - every route is handed the request
+        """Begin signing in with a passkey."""
+        return JSONResponse({"options": self.passkeys.asking()})
+
+    async def passkey(self, request: Request) -> Response:
+        """Sign in with a passkey."""
+        return self._signed_in(self.passkeys.who(await form_field(request, "answer")))
+
+    async def household(self, request: Request) -> Response:
+        """Say who is signed in, and offer a passkey and the way out."""
+        member = request.scope["hearth.member"]
+        if member is None:
+            return RedirectResponse("/sign-in", 303)
+        return self.templates.page("household.html", "Household", member=member)
+
+    async def sign_out(self, request: Request) -> Response:
+        """Sign out here."""
+        self.sessions.end(request.scope["hearth.session"])
+        answer = JSONResponse({"goto": "/sign-in"})
+        answer.delete_cookie(COOKIE)
+        return answer
+
+    async def new_challenge(self, request: Request) -> Response:
+        """Begin adding a passkey."""
+        return JSONResponse({"options": self.passkeys.adding(self._who(request))})
+
+    async def add_passkey(self, request: Request) -> Response:
+        """Keep a new passkey."""
+        self.passkeys.add(self._who(request), await form_field(request, "answer"))
+        return JSONResponse({"says": "From now on you may sign in with this passkey."})
+
+    def _who(self, request: Request) -> Member:
+        """Raises: DeniedError: Nobody is signed in."""
+        member: Member | None = request.scope["hearth.member"]
+        if member is None:
+            raise DeniedError("sign in first")
+        return member
+
+    def _signed_in(self, member: Member) -> Response:
+        answer = JSONResponse({"goto": "/"})
+        key = self.sessions.begin(member)
+        answer.set_cookie(COOKIE, key, max_age=_YEAR_S, httponly=True, secure=self.is_tls, samesite="strict")
+        return answer
+
+    def _is_guessing(self, where: str) -> bool:
+        now = self.clock()
+        self._guesses = {
+            one: late for one, times in self._guesses.items() if (late := [at for at in times if now - at < _GUESS_S])
+        }
+        return len(self._guesses.get(where, ())) >= _MOST_GUESSES
+
+    async def _refused(self, request: Request, error: Exception) -> Response:
+        status = 403 if isinstance(error, DeniedError) else 400
+        if request.method == "GET":
+            return self.templates.fault(clean(str(error)), status)
+        return JSONResponse({"says": clean(str(error))}, status)
+
+
+def _led(scope: Scope, dwelling: Dwelling, own: list[tuple[bytes, bytes]]) -> Scope:
+    """Return the request as the home's own door takes it."""
+    kept = [(name, value) for name, value in scope["headers"] if name not in (b"host", b"cookie", b"origin")]
+    host = dwelling.address.partition("://")[2].encode()
+    had_origin = any(name == b"origin" for name, _ in scope["headers"])
+    origin = [(b"origin", dwelling.address.encode())] if had_origin else []
+    return {**scope, "headers": [*kept, (b"host", host), *origin, *own]}
+
+
+# ── The homes ──────────────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +333,7 @@ def opened(
         listening = stack.enter_context(house.listening_at(host, port, "--port (0 takes a free one)"))
         homes = {one.name: one.home for one in members.listed()}
         own = {name: config.read_settings(folder / "hearth.toml") for name, folder in homes.items()}
-        lists, no_lists = shared_lists.agreed(own)
+        lists, no_lists = shared_things.agreed(own)
         lent, no_devices = with_borrowed(own)
         local = house.Address("127.0.0.1", 0)
         houses = {
@@ -105,7 +343,7 @@ def opened(
             for name, folder in homes.items()
         }
         desks = {name: one.desk for name, one in houses.items()}
-        stack.enter_context(shared_lists.following(lists, desks, homes, home))
+        stack.enter_context(shared_things.following(lists, desks, homes, home))
         is_tls = host not in house.LOOPBACK
         hosts, address, certificate = _entrance(home, listening, is_tls=is_tls)
         dwellings = {name: Dwelling(homes[name], one.door, one.keys, one.address) for name, one in houses.items()}
@@ -123,6 +361,6 @@ def _entrance(home: Path, listening: socket.socket, *, is_tls: bool) -> tuple[fr
         return frozenset({f"{host}:{port}", f"localhost:{port}"}), f"http://localhost:{port}", None
     names: tuple[str, ...] = own_addresses(()) if host in ("0.0.0.0", "::") else (host,)  # noqa: S104 - compared, not listened at
     now = dt.datetime.now(dt.UTC)
-    certificate = authority.certify(authority.opened(home, now), home, names, now)
+    certificate = phone_server.certify(phone_server.opened(home, now), home, names, now)
     named = [name for name in names if not name[0].isdecimal()] or list(names)  # no passkeys for bare numbers
     return frozenset(f"{name}:{port}" for name in names), f"https://{named[0]}:{port}", certificate

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import io
+import re
+import secrets
 import tempfile
 import threading
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,13 +31,133 @@ from hearth.errors import HearthError, NotFound, RequestError, ToolError
 from hearth.execution.speculation import ReadAhead
 from hearth.formats.plan_text import plan_lines
 from hearth.learning import skills
-from hearth.protocols import EnrolledPerson, Footage, Recording, Sighting
+from hearth.protocols import EnrolledPerson, Footage, Recording, Sighting, Workspace
 from hearth.serve.desk import Desk
 from hearth.serve.door import MOST_ATTACHED_BYTES
-from hearth.serve.pages import attachments
 from hearth.serve.pages.page_parts import Home, Templates, caller_of, done_soon, field, fields, number_in
 from hearth.terminal import clean
 from hearth.types import Plan, Step
+
+# ── Files that are attached ────────────────────────────────────────────────────────────────────────────
+# Files that the owner drops onto the page, pastes or photographs: typed by what they hold, bounded, kept as
+# documents.
+# A file's own name and type are a stranger's word: the type is read from its bytes, the name is cleaned, and nothing
+# is ever replaced. What Hearth cannot read is turned away. A kept file is one of the owner's documents like any
+# other.
+# Covered: pictures, PDF, office documents, mails, calendars, cards, plain text; names that would leave the folder or
+# hide. Not covered: what a document contains (it is read as a stranger's text, like every file); sound and video.
+
+
+FOLDER = "documents/attached"
+_MOST_NAME = 80
+_MOST_ALIKE = 100
+_MAGIC = (
+    (b"\xff\xd8\xff", "jpg"),
+    (b"\x89PNG\r\n\x1a\n", "png"),
+    (b"GIF87a", "gif"),
+    (b"GIF89a", "gif"),
+    (b"%PDF-", "pdf"),
+)
+_OFFICE = (("word/document.xml", "docx"), ("xl/workbook.xml", "xlsx"))
+_OPEN_OFFICE = {
+    b"application/vnd.oasis.opendocument.text": "odt",
+    b"application/vnd.oasis.opendocument.spreadsheet": "ods",
+}
+_TEXTS = ((r"\s*BEGIN:VCALENDAR\r?\n", "ics"), (r"\s*BEGIN:VCARD\r?\n", "vcf"))
+_MAIL = re.compile(r"(?:[A-Za-z][A-Za-z-]{1,40}:[^\n]*\n(?:[ \t][^\n]*\n)*){3,}\r?\n")
+KINDS = "a picture (JPEG, PNG, GIF, WebP), PDF, Word, Excel, OpenDocument, mail, calendar, card or plain text"
+
+
+def kind_of(data: bytes) -> str:
+    """Return the ending that fits what a file holds. Raises: RequestError: Nothing that Hearth reads."""
+    for magic, ending in _MAGIC:
+        if data.startswith(magic):
+            return ending
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "webp"
+    if data.startswith(b"PK\x03\x04"):
+        return _packed(data)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise _unknown() from None
+    if not text.strip() or re.search(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]", text):
+        raise _unknown()
+    for form, ending in _TEXTS:
+        if re.match(form, text):
+            return ending
+    head = text[:20_000].replace("\r\n", "\n")
+    is_mail = _MAIL.match(head) and re.search(r"^(?:From|Date|Message-ID):", head, re.MULTILINE | re.IGNORECASE)
+    return "eml" if is_mail else "txt"
+
+
+def _packed(data: bytes) -> str:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as packed:
+            names = set(packed.namelist())
+            for member, ending in _OFFICE:
+                if member in names:
+                    return ending
+            said = packed.getinfo("mimetype") if "mimetype" in names else None
+            # What is packed in other ways may ask for gigabytes of memory before its first byte.
+            is_plain = said is not None and said.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+            if said is not None and is_plain and said.file_size < 100:
+                kind = packed.read("mimetype").strip()
+                if kind in _OPEN_OFFICE:
+                    return _OPEN_OFFICE[kind]
+    except Exception as error:  # zipfile raises more than it says, of what strangers made
+        raise _unknown() from error
+    raise _unknown()
+
+
+def _unknown() -> RequestError:
+    return RequestError(f"this is no file that Hearth reads; expected {KINDS}")
+
+
+def keep(workspace: Workspace, name: str, data: bytes, now: dt.datetime) -> str:
+    """Keep a file among the owner's documents, and return its path in the owner's folder.
+
+    Raises:
+        RequestError: It is empty, too large, or nothing that Hearth reads; nothing was kept.
+        StoreError: The disk is full, say; nothing was kept.
+    """
+    if not data or len(data) > MOST_ATTACHED_BYTES:
+        raise RequestError(f"a file has 1 to {MOST_ATTACHED_BYTES:,} bytes, not {len(data):,}; nothing was kept")
+    ending = kind_of(data)
+    stem = _cleaned(name) or f"{now:%Y-%m-%d %H.%M}"
+    for k in range(1, _MOST_ALIKE):
+        path = f"{FOLDER}/{stem}{f' {k}' if k > 1 else ''}.{ending}"
+        if not workspace.exists(path):
+            workspace.write(path, data)
+            return path
+        if workspace.read(path) == data:
+            return path  # the same once more
+    raise RequestError(f"there are {_MOST_ALIKE} files called {stem!r}; give it another name")
+
+
+def drop(workspace: Workspace, path: str) -> None:
+    """Remove a file that was attached. Raises: NotFound: It is none."""
+    place = PurePosixPath(path)
+    if str(place.parent) != FOLDER or not workspace.exists(path):
+        raise NotFound(f"{path[:200]!r} is no attached file; reload the page")
+    workspace.delete(path)
+
+
+def key(now: dt.datetime) -> str:
+    """Return a key under which a file is journalled."""
+    return f"attached:{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
+def _cleaned(name: str) -> str:
+    """Return the name without folders, ending and what could hide in it."""
+    last = re.split(r"[/\\]", clean(name))[-1]
+    stem = last.rpartition(".")[0] or last
+    stem = re.sub(r"[^\w \-.,()&'+]", " ", stem)
+    return " ".join(stem.split())[:_MOST_NAME].strip(" .-")
+
+
+# ── The pages ──────────────────────────────────────────────────────────────────────────────────────────
+
 
 SWITCHES: Mapping[str, tuple[tuple[str, str], ...]] = {
     **dict.fromkeys(("lamp", "plug", "fan", "tv", "speaker", "heating"), (("turn_on", "On"), ("turn_off", "Off"))),
@@ -43,7 +167,6 @@ SWITCHES: Mapping[str, tuple[tuple[str, str], ...]] = {
 """Tool and word of the buttons of a device, by its kind. What opens a door has none."""
 _DEVICES = "list_devices"
 _DAY_S = 86_400
-_MOST_NAME = 80
 PHOTOS = ("jpg", "png", "webp")
 _N_SIGHTINGS = 500
 
@@ -150,7 +273,7 @@ class HousePages:
         if len(by) > _MOST_NAME or not by.isprintable():
             raise RequestError(f"who agreed has at most {_MOST_NAME} letters; write a name")
         data = await request.body()
-        if len(data) > MOST_ATTACHED_BYTES or attachments.kind_of(data) not in PHOTOS:
+        if len(data) > MOST_ATTACHED_BYTES or kind_of(data) not in PHOTOS:
             raise RequestError("this is no photo; give a picture (JPEG, PNG, WebP) that shows the face alone")
 
         def enrolled(agent: Agent) -> EnrolledPerson:
@@ -212,18 +335,18 @@ class HousePages:
         name = request.query_params.get("name", "")
         data = await request.body()
 
-        def keep() -> str:
+        def kept() -> str:
             now = self._home.now()
-            workspace = self._home.owned(attachments.key(now))
-            return attachments.keep(workspace, name, data, now)
+            workspace = self._home.owned(key(now))
+            return keep(workspace, name, data, now)
 
-        path = await run_in_threadpool(keep)
+        path = await run_in_threadpool(kept)
         return JSONResponse({"path": path, "name": Path(path).name, "says": f"Kept as {path}."})
 
     async def detach(self, request: Request) -> Response:
         """Remove a file that was attached."""
         path = await field(request, "path")
-        await run_in_threadpool(lambda: attachments.drop(self._home.owned(attachments.key(self._home.now())), path))
+        await run_in_threadpool(lambda: drop(self._home.owned(key(self._home.now())), path))
         return JSONResponse({"says": "Removed."})
 
 

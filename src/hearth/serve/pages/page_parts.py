@@ -17,8 +17,7 @@ from starlette.responses import HTMLResponse
 
 from hearth.errors import HearthError
 from hearth.protocols import CallContext, Workspace
-from hearth.serve.background.background_sync import SyncState
-from hearth.serve.background.new_mail import NewMail
+from hearth.serve.background.background_sync import NewMail, SyncState
 from hearth.serve.desk import Caller
 from hearth.serve.episode_report import moment
 from hearth.serve.phones.paired import Phone

@@ -19,10 +19,9 @@ from starlette.routing import BaseRoute, Route
 
 from hearth.errors import DeniedError, HearthError, NotFound, RequestError
 from hearth.serve.pages.page_parts import Templates, field, fields, number_in
-from hearth.serve.phones.authority import Authority
 from hearth.serve.phones.paired import Invitations, Phone, Phones, Subscription
-from hearth.serve.phones.pushing import Pusher
-from hearth.serve.phones.web_push import bytes64
+from hearth.serve.phones.phone_server import Authority
+from hearth.serve.phones.pushing import Pusher, bytes64
 
 PHONE_COOKIE = "__Host-hearth-phone"
 OPEN = ("/pair", "/authority", "/hearth-authority.crt")

@@ -1,6 +1,6 @@
 """Tools to find, read and draft the owner's mail; only `send_mail` sends it, and it asks.
 
-Mail is in a Maildir (`maildir`); with `[mail.imap]` new mail is fetched into it before a search, with `[mail.smtp]`
+Mail is in a Maildir (`mailbox`); with `[mail.imap]` new mail is fetched into it before a search, with `[mail.smtp]`
 drafts can be sent. Everything but sending can be undone. The content of a mail is a stranger's word: its label is
 `message`. Not covered: changing or deleting mails on the server (deleted mail goes to the local trash), HTML in what is
 written.
@@ -21,7 +21,6 @@ from hearth.language.text.keyword_match import NO_SUCH_WORD, Wanted, excerpt, na
 from hearth.language.text.normalize import folded
 from hearth.protocols import CallContext
 from hearth.tools.files import ExistingFile, existing_document, size_text
-from hearth.tools.mail.bounded_mime import read_attachments
 from hearth.tools.mail.compose import (
     N_MAX_ATTACHED_BYTES,
     Letter,
@@ -38,25 +37,25 @@ from hearth.tools.mail.compose import (
     signed,
     written,
 )
-from hearth.tools.mail.imap_smtp import NO_SMTP, Server, configured, remove_draft, send, store_draft
-from hearth.tools.mail.mail_sync import fetch
-from hearth.tools.mail.mailbox import Seen, look, look_at
-from hearth.tools.mail.maildir import (
+from hearth.tools.mail.imap_smtp import NO_SMTP, Server, configured, fetch, remove_draft, send, store_draft
+from hearth.tools.mail.mailbox import (
     DRAFTS,
     SENT,
     TRASH,
     MailId,
     Place,
+    Seen,
     deliver,
+    look,
+    look_at,
     moved,
     place_of,
     places,
     unique_name,
     with_flags,
 )
-from hearth.tools.mail.mime import Attachment, Head
-from hearth.tools.pim.cards import Card, read_cards
-from hearth.tools.pim.person_lookup import NO_FIT, fit, name_words
+from hearth.tools.mail.mime import Attachment, Head, read_attachments
+from hearth.tools.pim.cards import NO_FIT, Card, fit, name_words, read_cards
 from hearth.types import EmailAddress, FieldOrigin, FilePath, Plain, Referent
 
 DraftId = NewType("DraftId", str)

@@ -23,8 +23,7 @@ from hearth.language.text.keyword_match import NO_SUCH_WORD
 from hearth.language.text.normalize import Query
 from hearth.protocols import CallContext
 from hearth.tools.pim import ical
-from hearth.tools.pim.ical import When
-from hearth.tools.pim.series import Effort, occurrences
+from hearth.tools.pim.ical import Effort, When, occurrences
 from hearth.tools.pim.servers import subscriptions
 from hearth.tools.pim.servers.mirror import Mirror, file_name
 from hearth.types import EmailAddress

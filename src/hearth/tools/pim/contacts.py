@@ -31,9 +31,21 @@ from hearth.formats.record_places import RecordPlaces
 from hearth.formats.tool_signature import ID_IS_A_KEY, Names, as_written, tool
 from hearth.language.text.normalize import Query, folded, id_asked
 from hearth.protocols import CallContext
-from hearth.tools.pim.cards import FOLDER, Card, CardFile, address_value, card_of, cards_in, put_value, read_cards
-from hearth.tools.pim.person_lookup import NO_FIT, SURELY_CALLED, fit, name_words
-from hearth.tools.pim.person_lookup import entities as entities  # part of this module's interface
+from hearth.tools.pim.cards import (
+    FOLDER,
+    NO_FIT,
+    SURELY_CALLED,
+    Card,
+    CardFile,
+    address_value,
+    card_of,
+    cards_in,
+    fit,
+    name_words,
+    put_value,
+    read_cards,
+)
+from hearth.tools.pim.cards import entities as entities  # part of this module's interface
 from hearth.tools.pim.servers.mirror import Mirror, file_name
 from hearth.types import EmailAddress, Entity, PersonName, PhoneNumber, Plain, Referent
 

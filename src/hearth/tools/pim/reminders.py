@@ -31,8 +31,7 @@ from hearth.language.text.keyword_match import NO_SUCH_WORD
 from hearth.language.text.normalize import Query, id_asked
 from hearth.protocols import CallContext
 from hearth.tools.pim import ical
-from hearth.tools.pim.ical import When
-from hearth.tools.pim.series import Effort, occurrences
+from hearth.tools.pim.ical import Effort, When, occurrences
 from hearth.types import Referent
 
 FOLDER = "reminders"

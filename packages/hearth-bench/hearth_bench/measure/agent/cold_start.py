@@ -23,7 +23,7 @@ IDLE = """\
 import os, sys
 from pathlib import Path
 from hearth.agent import Agent
-from hearth.guard.policy.approval import RefusingApprover
+from hearth.guard.policy.question import RefusingApprover
 agent = Agent.open(Path(sys.argv[1]), RefusingApprover(), environ=os.environ)
 def resident_mb():
     return next(int(l.split()[1]) for l in open("/proc/self/status") if l.startswith("VmRSS")) / 1024

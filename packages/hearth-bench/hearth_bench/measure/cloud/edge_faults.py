@@ -54,15 +54,14 @@ from hearth import cli
 from hearth.agent import Agent, make_home
 from hearth.edge import enrolment
 from hearth.edge.cloud_link import Link
-from hearth.edge.delivery import Sender
-from hearth.edge.outbox import Outbox
+from hearth.edge.outbox import Outbox, Sender
 from hearth.edge.share_policy import Sharer
 from hearth.errors import StoreError
 from hearth.guard.deidentify.masker import Masker
 from hearth.guard.deidentify.names import OwnerNames, OwnName
 from hearth.guard.egress.gateway import Egress
 from hearth.guard.egress.masking_door import MaskingDoor
-from hearth.guard.policy.approval import YesApprover
+from hearth.guard.policy.question import YesApprover
 from hearth.learning import demonstration_store as rows
 from hearth.learning.demonstration_store import Entry
 from hearth.storage.database import Store

@@ -41,7 +41,7 @@ import numpy as np
 import psycopg
 
 from hearth.agent import shipped_demonstrations
-from hearth.edge.federation.secure_aggregation import Keys, Participant
+from hearth.edge.federation import Keys, Participant
 from hearth.formats import edge_protocol
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.ranking.ranker import Student

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from hearth.agent import Agent
 from hearth.demo.demo_home import build_demo_home
-from hearth.guard.policy.approval import YesApprover
+from hearth.guard.policy.question import YesApprover
 from hearth.memory.event_memory import EventMemory, NewEvent
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.protocols import Encoder

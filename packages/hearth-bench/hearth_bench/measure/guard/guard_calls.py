@@ -22,9 +22,9 @@ from hearth.guard.flow.provenance import Origin
 from hearth.guard.flow.result_validation import checked
 from hearth.guard.guard_state import Records
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy.approval import RefusingApprover
-from hearth.guard.policy.conditions import Circumstances
 from hearth.guard.policy.policy import Policy, Rule
+from hearth.guard.policy.question import RefusingApprover
+from hearth.guard.policy.rules import Circumstances
 from hearth.guard.referents import Referents
 from hearth.registry import load_tools
 from hearth.storage.database import Store

@@ -22,8 +22,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from hearth.guard.egress.hash_chain import COLUMNS, GENESIS, STORED, Draft, Head, content_hash, entry_hash
-from hearth.guard.egress.ledger import Ledger
+from hearth.guard.egress.ledger import COLUMNS, GENESIS, STORED, Draft, Head, Ledger, content_hash, entry_hash
 from hearth.storage.database import Store
 from hearth_bench.measure.guard import guard_calls, warrant_calls
 from hearth_bench.measure.result_file import RESULTS, write_result

@@ -28,9 +28,8 @@ from hearth.formats.untrusted.bounded_reading import IN_PROCESS_BYTES, end_reade
 from hearth.protocols import CallContext
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
 from hearth.tools.files import find_files, read_file
-from hearth.tools.mail.bounded_mime import read_body
 from hearth.tools.mail.mail import find_mail
-from hearth.tools.mail.mime import body_of
+from hearth.tools.mail.mime import body_of, read_body
 from hearth.tools.notes import find_notes
 from hearth.tools.pim.calendar import find_events
 from hearth.tools.pim.contacts import list_contacts

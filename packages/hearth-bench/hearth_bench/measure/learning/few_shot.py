@@ -24,7 +24,7 @@ import httpx
 
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.models.llm.openai_endpoint import Endpoint, RemoteModel
-from hearth.testing.local_server import served_here, tell
+from hearth.testing.recorded_cloud import served_here, tell
 from hearth_bench.data.q2a_instructions import OWNERS
 from hearth_bench.measure.result_file import write_result
 from hearth_bench.suites.q2a.few_shot_suite import CHOICES, Choosing, measure_few_shot

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hearth.agent import shipped_demonstrations
-from hearth.cli.progress import Progress
+from hearth.cli.invocation import Progress
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.types import OWNERS_WORD, Context, Demonstration, Plan, Refusal, Request, ToolSpec

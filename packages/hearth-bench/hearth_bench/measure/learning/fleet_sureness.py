@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.cli.progress import Progress
+from hearth.cli.invocation import Progress
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.adaptation.case_adaptation import SIGNS, WEIGHTS
 from hearth.types import Plan

@@ -27,8 +27,7 @@ import numpy as np
 
 from hearth.errors import PlannerError
 from hearth.learning.llm.adapter_versions import Adapters
-from hearth.learning.llm.distillation import LanguageRecord, Lessons, distill, read_record
-from hearth.learning.llm.prompts import LanguageOptions
+from hearth.learning.llm.distillation import LanguageOptions, LanguageRecord, Lessons, distill, read_record
 from hearth.models.llm.huggingface import HuggingFaceModel
 from hearth.planning.llm.line_planner import CompactPlanner
 from hearth.protocols import GrammarModel

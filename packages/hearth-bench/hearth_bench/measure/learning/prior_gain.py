@@ -28,7 +28,7 @@ from typing import get_args
 import numpy as np
 
 from hearth.agent import shipped_demonstrations
-from hearth.edge.federation.secure_aggregation import Opened, Participant, total
+from hearth.edge.federation import Opened, Participant, total
 from hearth.formats.run_record import commit
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.ranking.examples import Taught

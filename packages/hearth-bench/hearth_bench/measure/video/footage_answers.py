@@ -31,7 +31,7 @@ from typing import Any
 
 from hearth.agent import Agent
 from hearth.demo.demo_home import build_demo_home
-from hearth.guard.policy.approval import RefusingApprover
+from hearth.guard.policy.question import RefusingApprover
 from hearth.protocols import Sighting
 from hearth.testing import FIXED_NOW
 from hearth_bench.measure.result_file import OWN_DATA, write_result

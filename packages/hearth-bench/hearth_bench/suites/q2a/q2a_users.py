@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hearth.cli.progress import Progress
+from hearth.cli.invocation import Progress
 from hearth.errors import HearthError, RequestError, StoreError
 from hearth.formats.plan_json import plan_from_json, plan_to_json
 from hearth.formats.run_record import write_json

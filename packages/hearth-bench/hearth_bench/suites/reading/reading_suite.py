@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hearth.cli.progress import Progress
+from hearth.cli.invocation import Progress
 from hearth.memory.inquiry.amounts.table_counts import counted
 from hearth.memory.inquiry.reading.answer_reading import (
     AnswerReader,

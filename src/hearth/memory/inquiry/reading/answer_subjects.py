@@ -17,7 +17,7 @@ from hearth.memory.passages.passage_cutting import SENTENCE, unwrapped
 from hearth.memory.passages.passage_store import Passage
 from hearth.memory.search.terms import STOP_WORDS
 from hearth.memory.search.word_forms import key_of, keys_of
-from hearth.tools.mail.maildir import SENT
+from hearth.tools.mail.mailbox import SENT
 
 _WHO = re.compile(
     r"\s*who(?:m)?(?:['’]s)?(?: (?:is|are|was|were|has|have|had|can|can['’]?t|cannot|could|will|would|does|did|do|got"

@@ -7,7 +7,7 @@ equals having learned both's demonstrations at once, to the last bit; subtractin
 Only demonstrations whose every tool is public are summed; the sums hold nothing of a demonstration but the features
 of its request (hand over masked requests), which tools, and in what order. Not covered: sums of few demonstrations can
 be taken apart (the Gram matrix of one request is that request), which is why a giver waits until it has many, and why
-a service is best shown sums over several edges alone (`edge.federation.secure_aggregation`).
+a service is best shown sums over several edges alone (`edge.federation`).
 """
 
 from __future__ import annotations

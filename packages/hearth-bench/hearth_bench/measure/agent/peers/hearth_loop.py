@@ -16,8 +16,8 @@ from hearth.formats.plan_validation import MAX_STEPS, check_plan
 from hearth.formats.tool_signature import FunctionTool, tool
 from hearth.guard.egress.gateway import Egress
 from hearth.guard.monitor import Monitor
-from hearth.guard.policy.approval import RefusingApprover
 from hearth.guard.policy.policy import Policy
+from hearth.guard.policy.question import RefusingApprover
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
 from hearth.memory.facts.fact_store import FactStore

@@ -12,7 +12,7 @@ stood.
 Covered: prose, nothing, unknown tools, cycles, oversized and contradicting answers, a model that cannot be reached, a
 budget that is spent, a process that is killed between question and answer (it counts as asked). Not covered: whether a
 checked plan is right, and what the requests reveal: a model on another machine is wrapped in a mask
-(`guard.egress.masked_llm`).
+(`guard.egress.masking_door`).
 """
 
 from __future__ import annotations
@@ -319,12 +319,12 @@ class OwnerTeacher:
 
 
 class SuccessTeacher:
-    """A `protocols.Teacher` that knows what was done, stood, and may be learnt from (`learning.teaching.harvest`)."""
+    """A `protocols.Teacher` that knows what was done, stood, and may be learnt from (`learning.corrections`)."""
 
     name = "success"
 
     def __init__(self, entries: Iterable[Entry]) -> None:
-        """Index the entries, as `harvest.harvest` gives them."""
+        """Index the entries, as `corrections.harvest` gives them."""
         self._entries = {words_of(entry.demonstration.request): entry for entry in entries}
 
     def label(self, requests: Iterable[Request], tools: Mapping[str, ToolSpec]) -> Iterator[Plan | Refusal]:

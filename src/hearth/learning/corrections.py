@@ -18,21 +18,30 @@ import re
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from hearth.errors import PlanError
+from hearth.errors import HearthError, NotFound, PlanError, RequestError
 from hearth.formats.plan_json import plan_to_json
-from hearth.formats.plan_validation import only_reads
+from hearth.formats.plan_validation import check_plan, only_reads
 from hearth.guard.capability.unsaid import source_of
+from hearth.guard.flow.injection import INJECTION
 from hearth.guard.flow.labels import PlannedStep, origins, predict
-from hearth.guard.flow.spotlighting import INJECTION
 from hearth.language.values.check_digits import is_iban, is_luhn
-from hearth.learning.demonstration_store import Entry
-from hearth.learning.teaching.teacher import Origin, entry_from, words_of
+from hearth.learning import demonstration_store as rows
+from hearth.learning.demonstration_store import Entry, entry_of, hold, why_not
+from hearth.learning.learned_state import State
+from hearth.learning.teacher import Origin, entry_from, words_of
+from hearth.planning.deferral.agreement_log import comparison
+from hearth.planning.deferral.agreement_log import note as note_agreement
+from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.storage.database import Store
 from hearth.storage.trace import CallRecord, Trace
-from hearth.types import UNTRUSTED_SOURCES, Episode, Label, Plan, ToolSpec
+from hearth.types import UNTRUSTED_SOURCES, Episode, Label, Plan, Refusal, ToolSpec
+
+# ── The harvest of requests ────────────────────────────────────────────────────────────────────────────
+
 
 ONLY_READ = "it only read something"
 UNANSWERED = "unanswered"
@@ -279,3 +288,142 @@ def _is_random(word: str) -> bool:
     counts = Counter(word)
     bits = -sum(n / len(word) * math.log2(n / len(word)) for n in counts.values())
     return all(kinds) and bits > 3.8
+
+
+# ── A correction ───────────────────────────────────────────────────────────────────────────────────────
+# Learn the owner's corrections: they count from the next request on.
+# A correction replaces what was learnt from the same request before. Covered: plans that cannot be run, requests that
+# hold secrets, a process killed in the middle (the correction counts or does not). Not covered: undoing what the
+# wrong plan did; `hearth undo` does that.
+
+
+OWNER = "owner"
+
+
+def correct(
+    state: State, recall: RecallPlanner, episode: Episode, plan: Plan | None, tools: Mapping[str, ToolSpec]
+) -> Entry:
+    """Teach the plan that would have been right for a finished request.
+
+    Args:
+        plan: None when nothing should have been done.
+    Returns:
+        The demonstration.
+    Raises:
+        PlanError: The plan cannot be run; nothing was learnt.
+        RequestError: It may not be learnt from; nothing was learnt.
+        StoreError: Nothing was learnt.
+    """
+    if episode.request.is_pressed:
+        raise RequestError(f"{episode.id!r} was the press of a button, not said in words; nothing was learnt from it")
+    steps = check_plan(plan, tools) if plan is not None else Plan(())
+    origin = Origin(f"{OWNER}:{episode.id}", OWNER, episode.id)
+    entry = entry_from(episode.request, replace(steps, unserved=()), OWNER, origin, tools)
+    if secret := secret_in(episode.request.text):
+        raise RequestError(f"the request of {episode.id!r} holds what looks like {secret}; nothing was learnt from it")
+    if plan is not None and (fault := why_not(entry, tools)):
+        raise RequestError(f"{fault}; nothing was learnt")
+    former = _former(state, episode, entry.id)
+    with state.store.transaction() as cursor:
+        rows.take_out(cursor, former, "replaced", f"the owner corrected {episode.id}")
+        cursor.execute("UPDATE set_aside SET why='replaced' WHERE why='waiting' AND episode=?", (episode.id,))
+        rows.keep(cursor, [entry], None)
+        note(cursor, episode.id, "corrected")
+        if episode.plan is not None:
+            answer = steps if plan is not None else Refusal("out_of_scope", "nothing should have been done")
+            made = comparison(episode.request, episode.plan, OWNER, answer, tools)
+            note_agreement(cursor, replace(made, episode=episode.id))
+    recall.remove(*former)
+    recall.add([entry.demonstration])
+    return entry
+
+
+def learn_revision(state: State, recall: RecallPlanner, before: Episode, revised: Episode) -> bool:
+    """Learn from a request that was done with other tools in place of the last one: "no, as a reminder".
+
+    Other values for the same tools teach nothing: the owner has changed their mind, and was understood.
+
+    Args:
+        before: What was asked first; it teaches the plan of `revised`.
+    Returns:
+        Whether anything was learnt; nothing is where `correct` refuses.
+    """
+    if revised.plan is None or not revised.plan.steps or revised.answer.status != "done":
+        return False
+    if before.plan and {step.tool for step in before.plan.steps} == {step.tool for step in revised.plan.steps}:
+        return False
+    with suppress(HearthError):  # a secret in it, say
+        correct(state, recall, before, revised.plan, state.tools)
+        return True
+    return False
+
+
+def _former(state: State, episode: Episode, own: str) -> list[str]:
+    """Return ids of demonstrations from this request or with its words, that are neither owner's nor shipped."""
+    words = words_of(episode.request.text)
+    found = []
+    for row in state.store.query("SELECT id, request, episode, source FROM demonstration WHERE id <> ?", (own,)):
+        is_same = row["episode"] == episode.id or words_of(row["request"]) == words
+        if is_same and row["source"] not in ("shipped", OWNER):
+            found.append(row["id"])
+    return found
+
+
+# ── Quarantine ─────────────────────────────────────────────────────────────────────────────────────────
+# Quarantine demonstrations that a stranger may have had a hand in: kept apart, shown, and learnt only once released.
+# They lie in `set_aside` under `quarantined`, apart from those that count or wait; no version, index or neighbour
+# search ever sees them. Covered: release and dropping by the owner, after seeing the whole plan; forgetting finds
+# them like any other. Not covered: an owner who releases without reading.
+
+
+RELEASED = Label(frozenset({"owner"}), frozenset())
+"""Label of a demonstration that its owner has read and released."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """A demonstration in quarantine, with the reason."""
+
+    entry: Entry
+    reason: str
+
+
+class Quarantine:
+    """The quarantined demonstrations in a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def all(self) -> tuple[Quarantined, ...]:
+        """Return everything in quarantine, oldest first."""
+        rows = self._store.query("SELECT * FROM set_aside WHERE why='quarantined' ORDER BY number")
+        return tuple(Quarantined(entry_of(row), row["reason"]) for row in rows)
+
+    def one(self, id: str) -> Quarantined:
+        """Return the demonstration of that id, the newest of several. Raises: NotFound."""
+        found = [kept for kept in self.all() if kept.entry.id == id]
+        if not found:
+            raise NotFound(f"no demonstration {id!r} is in quarantine; `hearth learn quarantine` lists what is")
+        return found[-1]
+
+    def release(self, id: str, tools: Mapping[str, ToolSpec]) -> Entry:
+        """Release one, on the owner's word: it waits for the next `hearth learn`.
+
+        Raises:
+            NotFound: It is not in quarantine. RequestError: It could not be learnt in any case; says why.
+        """
+        entry = replace(self.one(id).entry, label=RELEASED)
+        if fault := why_not(entry, tools):
+            raise RequestError(f"{fault}; it stays in quarantine, or drop it")
+        with self._store.transaction() as cursor:
+            cursor.execute("DELETE FROM set_aside WHERE id=? AND why='quarantined'", (id,))
+            hold(cursor, [entry], "waiting", "")
+        return entry
+
+    def drop(self, id: str) -> int:
+        """Remove it for good; return how many there were of that id. Raises: NotFound."""
+        self.one(id)
+        with self._store.transaction() as cursor:
+            n = cursor.execute("DELETE FROM set_aside WHERE id=? AND why='quarantined'", (id,)).rowcount
+        self._store.erase_traces()
+        return int(n)
