@@ -4,7 +4,8 @@ documents in Markdown, PDF, Word and Excel, for the tiler half of that; reads wh
 Homes and questions were written before anything was asked of them: the piano tuner's by somebody who had read no code,
 the beekeeper's after answering had been mended by the piano tuner's, the retired midwife's and the sound engineer's
 (mails in HTML and in threads among them) after both, by somebody who had read the README and the guides alone, and the
-tiler's after these by the same hand.
+tiler's after these by the same hand. The ferry engineer and the dental nurse (by two more such people) ask in words
+that their things do not have.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Entry = Mapping[str, Any]
 _WIDTH = 88
-NEWCOMERS = ("piano_tuner", "beekeeper", "retired_midwife", "sound_engineer", "tiler")
+NEWCOMERS = ("piano_tuner", "beekeeper", "retired_midwife", "sound_engineer", "tiler", "ferry_engineer", "dental_nurse")
 
 
 class NewcomerQuestion(BaseModel):
