@@ -37,7 +37,7 @@ from hearth.guard.egress.audit_hook import (
     permitted_port,
 )
 from hearth.guard.egress.ledger import Draft, Ledger
-from hearth.guard.egress.transport import Way
+from hearth.guard.egress.way import Way
 from hearth.protocols import Cause
 from hearth.storage.database import Store
 from hearth.types import Disclosure, Label
