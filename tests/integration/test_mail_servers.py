@@ -552,7 +552,7 @@ def test_the_server_is_not_asked_more_often_than_configured(home: Home, mailbox:
 
 
 def test_of_a_large_mailbox_the_newest_come(home: Home, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("imap_smtp", "mail_sync"):
+    for module in ("imap_smtp",):
         monkeypatch.setattr(f"hearth.tools.mail.{module}.N_MAX_FETCHED", 3)
     home.imap = mailbox.settings
     for number in range(5):

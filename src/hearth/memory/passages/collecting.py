@@ -152,13 +152,13 @@ def _document_of(record: str, kind: str, path: str, raw: bytes, modified: dt.dat
     if not 0 < len(heading) <= MAX_HEADING_CHARS:
         top = _FIRST_LINE.match(text)
         heading = top[1].strip() if top and not _UNNAMED_SHEET.fullmatch(top[1].strip()) else ""
-    title = _title_of(name, heading)
+    title = _title_of(name, heading) if path.casefold().endswith(".xlsx") else heading or name
     for cut in _cut(text[top.end() :] if top else text):
         yield NewPassage(record, kind, "file", title, "", modified, cut)
 
 
 def _title_of(name: str, heading: str) -> str:
-    """Return what a text is called: by its file, and by its heading where that says more."""
+    """Return what a table of sheets is called: by its file, and by its first line where that says more."""
     named, headed = (set(re.findall(r"[^\W\d_]+", said.casefold())) for said in (name, heading))
     if not headed or headed <= named:
         return name if not headed or len(named) > len(headed) else heading
