@@ -57,6 +57,8 @@ def test_matters(words: str, text: str) -> None:
         ("furnace man's phone number", False),
         ("I lost the phone number", True),
         ("Play the song", False),
+        ("whats the code of the bike cellar", False),
+        ("whos coming on friday", False),
     ],
 )
 def test_what_states_something(text: str, is_told: bool) -> None:

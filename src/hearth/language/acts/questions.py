@@ -164,7 +164,7 @@ def declares(text: str) -> bool:
     """Return whether a request states something, and does not only ask or order: "my locker is 48 now"."""
     for sentence in _SENTENCE.findall(text):
         opener = _OPENER.match(sentence)
-        said = sentence[opener.end() if opener else 0 :].strip()
+        said = _APOSTROPHE_LEFT_OUT.sub(r"\1'\2", sentence[opener.end() if opener else 0 :].strip())
         is_asked = said.endswith("?") or _QUESTION.match(said) is not None
         if " " in said and not is_asked and _ORDERS.match(said) is None and _VALUE_ALONE.fullmatch(said) is None:
             return True
