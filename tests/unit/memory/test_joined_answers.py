@@ -11,7 +11,7 @@ import pytest
 from hearth.memory.inquiry.home_answers import HomeAnswers
 from hearth.memory.inquiry.reading.answer_reading import AnswerReader
 from hearth.memory.passages.collecting import unquoted
-from hearth.memory.passages.tables import tables_in
+from hearth.memory.passages.text_tables import tables_in
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.protocols import HomeAnswer
 from hearth.storage.database import Store

@@ -28,7 +28,7 @@ from hearth.memory.inquiry.reading.answer_subjects import asks_who, is_pronoun, 
 from hearth.memory.inquiry.reading.value_owners import NOBODY, People, is_without, lines_of_others, worded_for
 from hearth.memory.passages.passage_cutting import SENTENCE, sentence_at, unwrapped
 from hearth.memory.passages.passage_store import Candidate, Passage
-from hearth.memory.passages.tables import tables_in
+from hearth.memory.passages.text_tables import tables_in
 from hearth.memory.search.terms import telling_words
 from hearth.memory.search.word_forms import key_of, keys_of
 from hearth.models.encoder.lora_encoder import Array
