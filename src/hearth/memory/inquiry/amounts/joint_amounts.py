@@ -124,26 +124,32 @@ def joint_answer(question: str, readings: Sequence[Reading]) -> HomeAnswer | Non
     said = apart or asked
     parts = [part for name, part in (said.groupdict() if said else {}).items() if part and name in _PARTS]
     for reading in (one for one in readings if one.chance >= least_chance()):
-        passage = reading.candidate.passage
-        one, other = (_priced(part, passage) for part in parts)
-        if one is None or other is None or one.start == other.start:
-            continue
-        currencies = {one.currency, other.currency} - {""}
-        if len(currencies) > 1 or (apart is None and not currencies):
-            continue
-        currency = next(iter(currencies), "")
-        total = abs(one.value - other.value) if apart else one.value + other.value
-        shown = (" and " if apart else " + ").join(money_text(each.value, currency) for each in (one, other))
-        chance = reading.chance if one.currency == other.currency else min(_DOUBTED, reading.chance)
-        quote = " ".join(passage.text[min(one.start, other.start) :].split("\n")[0].split())
-        value = f"{money_text(total, currency)} ({shown})"
-        return HomeAnswer("amount", value, "", (witness_of(passage, quote),), round(chance, 4))
+        if (told := _of_both(parts, reading, is_apart=apart is not None)) is not None:
+            return told
     if apart is not None:
         return None
     best = readings[0]
     quote = sentence_of(best)
     witness = witness_of(best.candidate.passage, quote)
     return HomeAnswer("text", quote, "", (witness,), round(min(best.chance, _DOUBTED), 4))
+
+
+def _of_both(parts: Sequence[str], reading: Reading, *, is_apart: bool) -> HomeAnswer | None:
+    """Return the sum of what two things cost by one passage, or how far apart; None where it does not price both."""
+    passage = reading.candidate.passage
+    one, other = (_priced(part, passage) for part in parts)
+    if one is None or other is None or one.start == other.start:
+        return None
+    currencies = {one.currency, other.currency} - {""}
+    if len(currencies) > 1 or not (is_apart or currencies):
+        return None
+    currency = next(iter(currencies), "")
+    total = abs(one.value - other.value) if is_apart else one.value + other.value
+    shown = (" and " if is_apart else " + ").join(money_text(each.value, currency) for each in (one, other))
+    chance = reading.chance if one.currency == other.currency else min(_DOUBTED, reading.chance)
+    quote = " ".join(passage.text[min(one.start, other.start) :].split("\n")[0].split())
+    value = f"{money_text(total, currency)} ({shown})"
+    return HomeAnswer("amount", value, "", (witness_of(passage, quote),), round(chance, 4))
 
 
 def _count(word: str) -> int:

@@ -332,17 +332,27 @@ def _count_faults(s: Statistics) -> Iterator[str]:
         yield "the outputs are not wanted as often as the sequences say"
     if not {output[2:] for output in s.sums.outputs if output.startswith(("t ", "a "))} <= known:
         yield "a row wants a tool that no sequence has"
+    if _linked(s) != _pairs(s):
+        yield "the links are not as many as the sequences say"
+
+
+def _pairs(s: Statistics) -> dict[tuple[str, str, bool], int]:
+    """Count the pairs of steps in all sequences, with whether one follows the other at once."""
     pairs: dict[tuple[str, str, bool], int] = {}
     for sequence, n in s.sequences.items():
         for a, first in enumerate(sequence):
             for b in range(a + 1, len(sequence)):
                 pair = (first, sequence[b], b == a + 1)
                 pairs[pair] = pairs.get(pair, 0) + n
+    return pairs
+
+
+def _linked(s: Statistics) -> dict[tuple[str, str, bool], int]:
+    """Count the pairs of steps that the links speak of, linked or not."""
     linked: dict[tuple[str, str, bool], int] = {}
     for (first, second, is_next, _), n in s.links.items():
         linked[first, second, is_next] = linked.get((first, second, is_next), 0) + n
-    if linked != pairs:
-        yield "the links are not as many as the sequences say"
+    return linked
 
 
 def _tie_faults(s: Statistics) -> Iterator[str]:
