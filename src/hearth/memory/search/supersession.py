@@ -2,8 +2,8 @@
 
 A logistic function of the encoder's vector of the later statement, which tells that something has changed, and of signs
 of how question, earlier and later statement lie to each other, in words and in meaning. Its weights are learnt from
-pairs of statements, of which some changed something and some stood beside each other (`training.supersession_train`,
-`data/supersession.json`).
+pairs of statements, of which some changed something and some stood beside each other (`data/supersession.json`, made by
+`training.recollection.supersession_train`).
 
 Covered: a change in any words, also one that names the old value ("I sold the Volvo and bought a Renault").
 Not covered: a change that only knowledge of the world shows ("my accounts are at Triodos" of a bank), and statements of

@@ -1,4 +1,6 @@
-"""Make the mean vector of questions for advice: `python -m training.advice_vector_make --data CLINC150.json`.
+"""Make the mean vector of questions for advice:
+
+    python -m training.recollection.advice_vector_make --data CLINC150.json
 
 The mean of the sentence encoder's vectors of CLINC150's training questions that ask for a suggestion: what such a
 question is whatever its matter, which the search for what the owner likes leaves out. Deterministic; no torch.
@@ -13,7 +15,7 @@ from pathlib import Path
 
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 
-OUT = Path(__file__).parents[1] / "src" / "hearth" / "data" / "advice_vector.json"
+OUT = Path(__file__).parents[2] / "src" / "hearth" / "data" / "advice_vector.json"
 ENDING = "_suggestion"
 """Of the intents whose questions are taken."""
 
@@ -32,7 +34,7 @@ def main() -> None:
         "n": len(texts),
         "data_sha256": hashlib.sha256(raw).hexdigest(),
         "licence": "made from questions of CLINC150 (CC BY 3.0)",
-        "command": "python -m training.advice_vector_make --data clinc150.json",
+        "command": "python -m training.recollection.advice_vector_make --data clinc150.json",
     }
     given.out.write_text(json.dumps(record) + "\n")
     print(len(texts))

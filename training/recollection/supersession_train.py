@@ -1,4 +1,6 @@
-"""Train what tells that a later statement replaces an earlier one: `python -m training.supersession_train`.
+"""Train what tells that a later statement replaces an earlier one.
+
+    python -m training.recollection.supersession_train
 
 Ridge logistic regression, by Newton's method, on `memory.search.supersession`'s signs and the later statement's vector,
 over pairs of statements written for it (`data/changed_statements.jsonl`). Pairs about "my" things are also read as
@@ -24,8 +26,8 @@ from numpy.typing import NDArray
 from hearth.memory.search.supersession import SIGNS, Statement, signs_of, statement_of
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 
-DATA = Path(__file__).parent / "data" / "changed_statements.jsonl"
-OUT = Path(__file__).parents[1] / "src" / "hearth" / "data" / "supersession.json"
+DATA = Path(__file__).parents[1] / "data" / "changed_statements.jsonl"
+OUT = Path(__file__).parents[2] / "src" / "hearth" / "data" / "supersession.json"
 RIDGE_SIGNS, RIDGE_VECTOR = 3.0, 0.3
 """Of a sign in units of its deviation, and of a dimension of the vector."""
 N_FOLDS = 6
@@ -145,7 +147,7 @@ def main() -> None:
         },
         "n": {"changed": len(changed), "beside": len(beside), "others": len(easy)},
         "data_sha256": hashlib.sha256(given.data.read_bytes()).hexdigest(),
-        "command": "python -m training.supersession_train",
+        "command": "python -m training.recollection.supersession_train",
     }
     given.out.write_text(json.dumps(record) + "\n")
     print(json.dumps({name: record[name] for name in ("least", "left_out", "n")}))
