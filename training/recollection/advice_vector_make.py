@@ -1,4 +1,4 @@
-"""Make the mean vector of questions for advice:
+"""Make the mean vector of questions for advice.
 
     python -m training.recollection.advice_vector_make --data CLINC150.json
 
