@@ -3,9 +3,10 @@
 A conditional logit with one hidden layer over the ways to serve a request: of six tenths of real people's requests
 (right is a way that uses an accepted tool and changes nothing beside; one that asks for what the request does not lack,
 or does not ask for what it lacks, counts less; where no way is right, refusing is right), of each shipped demonstration
-planned without it and its lot, and of requests planned as if a third of the tools were new, to learn what a tool's own
-texts are worth. The heads are fitted anew for each pair of tenths without what is planned. Writes
-src/hearth/data/option_weights.json. `alike` stays as given: what reads like a demonstration is planned like it.
+planned without it and its lot, and of requests and demonstrations planned as if a third of the tools were new and what
+they do were nothing that any did, to learn what a tool's own texts are worth. The heads are fitted anew for each pair of
+tenths without what is planned. Writes src/hearth/data/option_weights.json. `alike` stays as given: what reads like a
+demonstration is planned like it.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ _TOOLS_ALONE = 0.3
 """Worth of an option with the tools that were taught and other arguments."""
 _REAL_WEIGHT, _DEMONSTRATION_WEIGHT = 2.0, 3.0
 """Weight of a real person's request, and of a demonstration."""
-_NEW_TOOLS_WEIGHT = 0.3
-"""Weight of a request planned with new tools among the rest."""
+_NEW_TOOLS_WEIGHT = 1.0
+"""Weight of a request, or a demonstration, planned with new tools among the rest."""
 _EVERY_NEW = 6
 """One request of so many is planned with new tools although it asks for none of them."""
 _PENALTY = 0.001
@@ -78,10 +79,7 @@ def main() -> None:
     for lot, parts in enumerate(PARTS):
         hidden = frozenset(d.id for d in shown if _lot(d.id) == lot)
         planner = _planner(encoder, heads.without(parts, hidden), [d for d in shown if d.id not in hidden])
-        for d in (one for one in shown if one.id in hidden):
-            found = planner.options(Utterance(d.request, d.now or _NOW, context=Context(country="DE")), specs)
-            worth = [_worth_beside(d.plan, option) for option in found]
-            cases.append(_case(found, worth, _DEMONSTRATION_WEIGHT))
+        cases += [_shown(planner, d, specs, _DEMONSTRATION_WEIGHT) for d in shown if d.id in hidden]
         planner.add(d for d in shown if d.id in hidden)
         some = [one for one in asked if any(is_held_out(one, part) for part in parts)]
         cases += [_asked(planner, one, specs, _REAL_WEIGHT) for one in some]
@@ -89,6 +87,9 @@ def main() -> None:
         planner = _planner(encoder, heads.without(parts, fresh=fresh), [d for d in shown if not fresh & _tools(d)])
         new = [one for number, one in enumerate(some) if set(one.accept) & fresh or number % _EVERY_NEW == lot]
         cases += [_asked(planner, one, specs, _NEW_TOOLS_WEIGHT) for one in new]
+        cases += [
+            _shown(planner, d, specs, _NEW_TOOLS_WEIGHT) for d in shown if fresh & _tools(d) and len(d.plan.steps) == 1
+        ]
         print(f"{len(cases):,} requests read", file=sys.stderr)
     cases = [case for case in cases if case.worth.any()]
     odds, loss = fit(cases)
@@ -168,6 +169,11 @@ def _case(found: Sequence[Option], worth: Sequence[float], weight: float) -> Cas
     readings = np.array([[option.readings.get(name, 0.0) for name in READINGS] for option in found])
     alike = np.array([option.readings.get("alike", 0.0) for option in found])
     return Case(readings, np.array(worth), weight, alike)
+
+
+def _shown(planner: RecallPlanner, d: Demonstration, specs: Mapping[str, ToolSpec], weight: float) -> Case:
+    found = planner.options(Utterance(d.request, d.now or _NOW, context=Context(country="DE")), specs)
+    return _case(found, [_worth_beside(d.plan, option) for option in found], weight)
 
 
 def _asked(planner: RecallPlanner, one: RealRequest, specs: Mapping[str, ToolSpec], weight: float) -> Case:
