@@ -101,6 +101,11 @@ def steps(answer: Plan | Refusal) -> list[tuple[str, dict[str, Argument]]]:
             [("set_timer", {"length": "PT5M"}), ("add_to_list", {"list": "shopping", "items": ["flour"]})],
         ),
         ("rename draft.md to final.md", [("move_file", {"path": "draft.md", "to": "final.md"})]),
+        ("outline.md should be called thesis.md from now on", [("move_file", {"path": "outline.md", "to": "thesis.md"})]),
+        (
+            "I'd like march.md duplicated to april.md",
+            [("copy_file", {"path": "march.md", "to": "april.md"})],
+        ),
         ("turn on the light in the kitchen", [("turn_on", {"device": "light in the kitchen"})]),
         ("turn the heating on", [("turn_on", {"device": "heating"})]),
         ("how many kilometres is 12 miles?", [("convert_units", {"amount": 12, "from_unit": "mile", "to_unit": "kilometer"})]),
