@@ -323,6 +323,8 @@ class HomeAnswer:
     """What it rests on, best first; other records that say something else come behind it."""
     chance: float = 1.0
     """That this is the answer, in [0, 1]."""
+    nearest: str = ""
+    """Of `unknown`: the place that comes nearest to an answer; empty where none is near."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,7 +154,8 @@ def _found_at_home(question: str, call: CallContext) -> FoundAnswer | None:
     """Find the answer, and note who may have written each record that it rests on."""
     found = call.memory.find_answer(question, call)
     if found.kind == "unknown":
-        call.notices.append(f"I looked through {found.looked}")
+        near = f"; nearest comes {found.nearest}" if found.nearest else ""
+        call.notices.append(f"I looked through {found.looked}{near}")
         return None
     rows = [{"source": one.where, "text": _shortened(one.quote)} for one in found.witnesses]
     first = found.witnesses[0] if found.witnesses else None

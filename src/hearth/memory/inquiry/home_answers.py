@@ -46,6 +46,8 @@ from hearth.protocols import CallContext, Encoder, HomeAnswer, Workspace
 from hearth.storage.database import Store
 
 Naming: TypeAlias = Literal["not", "partly", "wholly"]
+_LEAST_NEAR = 0.1
+"""Below this chance of what a passage says, its place is not worth a look."""
 _LEAST_ALONE = 0.5
 """Below this chance of what one passage says, two are joined."""
 READING_VERSION = 4
@@ -213,7 +215,7 @@ class HomeAnswers:
                 return told
         if best is None or best.chance < least_chance():
             chance = best.chance if best is not None else 0.0
-            return HomeAnswer("unknown", "", self.looked_at(), chance=round(chance, 4))
+            return HomeAnswer("unknown", "", self.looked_at(), (), round(chance, 4), self._nearest(readings))
         if (joint := joint_answer(question, readings)) is not None:
             return joint
         passage = best.candidate.passage
@@ -232,6 +234,13 @@ class HomeAnswers:
             # The record of an event says when and where, and nothing of what was said there.
             found = [one for one in found if one.passage.kind != "event"]
         return self._telling(read_passages(question, found, self._reader, people))
+
+    def _nearest(self, readings: list[Reading]) -> str:
+        """Return the likeliest place of an answer that is too unlikely to be told, where it is worth a look."""
+        best = readings[0] if readings else None
+        if best is None or best.chance < _LEAST_NEAR or self._is_instruction(best.candidate.passage.text):
+            return ""
+        return witness_of(best.candidate.passage, "").where
 
     def words_in(self, question: str, text: str) -> str:
         """Return the words of a text that answer a question; empty if it hardly does."""
