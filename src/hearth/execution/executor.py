@@ -435,7 +435,7 @@ class _Run:
     def _admitted(self, index: int, spec: ToolSpec, arguments: Mapping[str, Value]) -> _Job | None:
         """Return the job of a step the monitor allows with these values; else record its question or its result."""
         context = self.parts.make_context(f"{self.episode_id}-{index}", self.now)
-        context = replace(context, words=self.plan.steps[index].text)
+        context = context.serving(self.plan.steps[index].text)
         try:
             ruling = self.parts.monitor.admit(self.plan, index, arguments, context)
         except DeniedError as error:

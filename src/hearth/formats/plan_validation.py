@@ -82,7 +82,7 @@ def _examine(plan: Plan, tools: Mapping[str, ToolSpec]) -> tuple[list[PlanError]
             steps.append(step)
             continue
         arguments = _StepArguments(index, spec, plan.steps, tools, found).checked(step)
-        steps.append(replace(step, arguments=arguments))
+        steps.append(step.given(arguments))
     _check_order(plan.steps, found)
     return found, steps
 
@@ -281,11 +281,18 @@ def _check_order(steps: tuple[Step, ...], found: list[PlanError]) -> None:
             if not 0 <= other < len(steps):
                 message = f"step {index} comes after step {other}, but the plan has steps 0 to {len(steps) - 1}"
                 found.append(BadReference(message, step=index))
+    if _is_in_order(steps):
+        return
     circle = sorted(set(range(len(steps))) - set(_order(steps)))
     if circle:
         names = ", ".join(f"{i} ({steps[i].tool})" for i in circle)
         message = f"steps {names} wait for each other; a step may only use results of steps before it"
         found.append(Cycle(message, step=circle[0]))
+
+
+def _is_in_order(steps: Iterable[Step]) -> bool:
+    """Return whether each step needs only steps before it, as most plans have it."""
+    return all(all(other < index for other in step.needs()) for index, step in enumerate(steps))
 
 
 def _order(steps: tuple[Step, ...]) -> list[int]:
@@ -301,9 +308,9 @@ def _order(steps: tuple[Step, ...]) -> list[int]:
 def _in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
     """Put steps in order of dependence, references renumbered."""
     given = tuple(steps)
-    order = _order(given)
-    if order == list(range(len(given))):
+    if _is_in_order(given):
         return given
+    order = _order(given)
     place = {old: new for new, old in enumerate(order)}
     return tuple(renumbered(given[old], place) for old in order)
 

@@ -328,9 +328,10 @@ def run_order(plan: Plan) -> tuple[int, ...]:
         Cycle: Steps wait for each other.
     """
     order: list[int] = []
-    waiting = {index: set(step.needs()) for index, step in enumerate(plan.steps)}
-    if all(min(needs, default=0) >= 0 and max(needs, default=-1) < index for index, needs in waiting.items()):
-        return tuple(waiting)
+    found = [step.needs() for step in plan.steps]
+    if all(not needs or (min(needs) >= 0 and max(needs) < index) for index, needs in enumerate(found)):
+        return tuple(range(len(found)))
+    waiting = {index: set(needs) for index, needs in enumerate(found)}
     for index, needs in waiting.items():
         if absent := [k for k in needs if not 0 <= k < len(plan.steps)]:
             raise BadReference(f"step {index} needs step {absent[0]}, which is not in the plan", step=index)
