@@ -12,7 +12,7 @@ import click
 
 from hearth.cli.invocation import command_with
 from hearth.errors import RequestError
-from hearth.terminal import clean
+from hearth.formats.terminal_text import clean
 from hearth_bench.cli.job_commands import ray_engine, run_job, score
 from hearth_bench.cli.report_commands import compare, report
 from hearth_bench.suites.measured_paths import Paths

@@ -32,7 +32,7 @@ from hearth.cli.memory.opened_memory import (
     told_in_line,
     width,
 )
-from hearth.terminal import clean, short
+from hearth.formats.terminal_text import clean, short
 
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar

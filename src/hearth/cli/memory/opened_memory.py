@@ -14,7 +14,7 @@ import click
 
 from hearth.cli.guard.ledger_commands import opened_record
 from hearth.cli.invocation import print_json
-from hearth.terminal import clean, short
+from hearth.formats.terminal_text import clean, short
 
 if TYPE_CHECKING:
     from hearth.config import Settings

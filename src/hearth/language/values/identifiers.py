@@ -10,7 +10,7 @@ from __future__ import annotations
 from hearth import patterns as re
 from hearth.language.text.tokens import Slot, listed
 from hearth.language.values.check_digits import is_luhn
-from hearth.language.values.online_ids import unpunctuated
+from hearth.language.values.contact_ids import unpunctuated
 from hearth.types import Plain
 
 # ── Quoted text ───────────────────────────────────────────────────────────────────────────────────────────

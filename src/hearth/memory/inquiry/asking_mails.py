@@ -13,7 +13,7 @@ import datetime as dt
 from dataclasses import dataclass
 
 from hearth import patterns as re
-from hearth.language.text.normalize import stems
+from hearth.language.text.word_match import stems
 from hearth.memory.inquiry.asking_sentences import AskingSentences
 from hearth.memory.inquiry.people_meant import card_meant, cards_of
 from hearth.memory.passages.collecting import is_indexed, said_date, unquoted

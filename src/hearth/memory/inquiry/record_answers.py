@@ -22,7 +22,7 @@ from typing import Literal
 
 from hearth import patterns as re
 from hearth.language.temporal.time_words import MONTHS
-from hearth.language.text.normalize import Query, stems
+from hearth.language.text.word_match import Query, stems
 from hearth.language.values.slots import find_slots
 from hearth.memory.inquiry.amounts.table_sums import answer_from_tables, asked_of_table, column_sum, row_day
 from hearth.memory.inquiry.answer_telling import is_of, past_of
