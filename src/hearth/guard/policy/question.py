@@ -22,7 +22,6 @@ from typing import TextIO
 
 from hearth.formats.addresses import in_letters
 from hearth.formats.terminal_text import drop_typed_ahead, moment_text
-from hearth.guard.deidentify.pattern_finders import find_identifiers
 from hearth.guard.flow.labels import PlannedStep, StepLabels, Value, effect_on, origins, refs_in
 from hearth.guard.flow.provenance import KnownAddresses, has_lookalike_letters, standing_for
 from hearth.guard.policy.policy import Judgement
@@ -410,6 +409,8 @@ def _is_lookalike(word: str) -> bool:
 
 def _identifiers(text: str) -> Iterable[str]:
     """Accounts, links, addresses and numbers in a text, as they stand there."""
+    from hearth.guard.deidentify.pattern_finders import find_identifiers  # most requests need no question
+
     read = plain(text)
     found = find_identifiers(read.text, words(read.text), dates=False)
     found.sort(key=lambda one: (_TELLING.get(one.kind, len(_TELLING)), one.start))

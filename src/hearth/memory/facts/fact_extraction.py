@@ -109,18 +109,9 @@ _SURE = re.compile(r"(?:i|we) (?:know|am sure|am certain|must say|have to say)(?
 _HEDGE_INSIDE = re.compile(
     r"\b(?:probably|maybe|perhaps|possibly|might be|i think|i guess|sort of|kind of|supposedly)\s+", re.I
 )
-_CONTRACTIONS = (
-    (re.compile(r"\b(i)['’]m\b", re.I), r"\1 am"),
-    (re.compile(r"\b(you|we|they)['’]re\b", re.I), r"\1 are"),
-    (re.compile(r"\b(i|you|we|they)['’]ve\b", re.I), r"\1 have"),
-    (re.compile(r"\b(i|you|he|she|we|they)['’]d\b", re.I), r"\1 would"),
-    (re.compile(r"\b(i|you|he|she|we|they)['’]ll\b", re.I), r"\1 will"),
-    (re.compile(r"\b(he|she|it|that|name)['’]s\b", re.I), r"\1 is"),
-    (re.compile(r"\bcan['’]?t\b|\bcannot\b", re.I), "can not"),
-    (re.compile(r"\bwon['’]t\b", re.I), "will not"),
-    (re.compile(r"n['’]t\b", re.I), " not"),
-    (re.compile(r"[’]"), "'"),
-)
+_SHORT = re.compile(r"\b(?:(i|you|he|she|we|they)['’](m|re|ve|d|ll)|(he|she|it|that|name)['’](s))\b", re.I)
+_IN_FULL = {"m": "am", "re": "are", "ve": "have", "d": "would", "ll": "will", "s": "is"}
+_NOT = re.compile(r"\b(?:(?P<can>can['’]?t|cannot)|(?P<will>won['’]t))\b|n['’]t\b", re.I)
 
 
 def statements(text: str) -> Iterator[tuple[str, float, bool]]:
@@ -157,8 +148,9 @@ def _opened(sentence: str) -> tuple[str, float]:
     confidence = 1.0
     if ASKS.match(sentence):
         return "", confidence
-    for pattern, written in _CONTRACTIONS:
-        sentence = pattern.sub(written, sentence)
+    sentence = _SHORT.sub(lambda said: f"{said[1] or said[3]} {_IN_FULL[(said[2] or said[4]).lower()]}", sentence)
+    sentence = _NOT.sub(lambda said: "can not" if said["can"] else "will not" if said["will"] else " not", sentence)
+    sentence = sentence.replace("’", "'")
     while True:
         if found := _OPENERS.match(sentence) or _SURE.match(sentence):
             sentence = sentence[found.end() :]
