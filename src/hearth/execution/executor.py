@@ -348,7 +348,7 @@ class _Run:
         self._results: dict[int, StepResult] = {result.step: result for result in done}
         self._unrecorded: list[StepResult] = []
         self._needs = [step.needs() for step in self.plan.steps]
-        self._waiting = [index for index in run_order(self.plan) if index not in self._results]
+        self._waiting = [index for index in run_order(self.plan, self._needs) if index not in self._results]
         self._running: dict[int, _Job] = {}
         self._questions: list[_Question] = []
         self._lock = threading.Lock()
