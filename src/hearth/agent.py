@@ -54,8 +54,8 @@ from hearth.memory.inquiry.home_answers import HomeAnswers
 from hearth.memory.inquiry.reading.answer_reading import AnswerReader, asks_yes_or_no
 from hearth.memory.maintenance import retention_of, tend_a_little
 from hearth.memory.passages.passage_store import EMBED_BATCH
+from hearth.memory.search.memory_ranking import times_named
 from hearth.memory.search.terms import telling_words
-from hearth.memory.search.time_mentions import times_named
 from hearth.memory.search.word_forms import keys_of
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.permissions import make_private

@@ -39,8 +39,8 @@ from hearth.memory.inquiry.record_answers import answer_from_records
 from hearth.memory.inquiry.summaries import asked_for_summary, decision_of, summary_of
 from hearth.memory.passages.collecting import FOLDERS, is_indexed, passages_in
 from hearth.memory.passages.passage_store import Candidate, Passage, PassageStore
+from hearth.memory.search.memory_ranking import times_named
 from hearth.memory.search.terms import STOP_WORDS, telling_words
-from hearth.memory.search.time_mentions import times_named
 from hearth.models.injection_classifier import Detector
 from hearth.protocols import CallContext, Encoder, HomeAnswer, Workspace
 from hearth.storage.database import Store
