@@ -406,7 +406,7 @@ class Monitor:
         allowed.resolved.pop(index, None)  # what the words mean may have changed since it was last asked about
         allowed.admitted.discard(index)
         things = self._resolved(allowed, index, arguments, context)
-        ruling = self._admitted(allowed, step, index, things, arguments, context)
+        ruling = self._admitted(allowed, index, things, arguments, context)
         if ruling.verdict == "allow" and self._judge.is_lasting(self.specs[step.tool], things.values):
             allowed.admitted.add(index)
         return ruling
@@ -414,13 +414,13 @@ class Monitor:
     def _admitted(
         self,
         allowed: _Allowed,
-        step: Step,
         index: int,
         things: Resolved,
         arguments: Mapping[str, Value],
         context: CallContext,
     ) -> Ruling:
         """Rule on a call as `admit`, with what its words were last found to mean."""
+        step = allowed.steps[index]
         if allowed.confirmed.get(index) == _agreed_to(things.values):
             return Ruling("allow", "you agreed to these values", "confirmed")
         is_agreed = index in allowed.agreed
@@ -524,7 +524,7 @@ class Monitor:
         known = allowed.resolved.get(index)
         resolved = self._resolved(allowed, index, arguments, context)
         if index not in allowed.admitted or known is None or known[1] is not resolved:
-            ruling = self._admitted(allowed, step, index, resolved, arguments, context)
+            ruling = self._admitted(allowed, index, resolved, arguments, context)
             if ruling.verdict != "allow":
                 raise DeniedError(ruling.reason)
         allowed.admitted.discard(index)  # for one call
