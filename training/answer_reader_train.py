@@ -33,8 +33,7 @@ from hearth.errors import MissingExtraError
 from hearth.learning.finetune.lora import LowRankEncoder
 from hearth.memory.passages.passage_cutting import passages_of
 from hearth.memory.search.terms import telling_words
-from hearth.models.encoder.adapter_file import packed, unpacked
-from hearth.models.encoder.lora_encoder import WIDTH, load_tokenizer, load_weights
+from hearth.models.encoder.lora_encoder import WIDTH, load_tokenizer, load_weights, packed, unpacked
 from hearth.models.span_extractor import ABSENT, HEADS, NO, SPAN, YES, Form, Layout, Pieces, Question
 from hearth_bench.suites.reading.home_pieces import HomePiece, read_pieces
 from hearth_bench.suites.reading.question_file import SPLIT_SEED, DocumentQuestion, is_held, read_questions

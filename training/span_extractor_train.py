@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 from hearth.errors import MissingExtraError
 from hearth.formats.plan_json import read_jsonl, read_tools
 from hearth.learning.finetune.lora import LowRankEncoder
-from hearth.models.encoder.adapter_file import packed, unpacked
-from hearth.models.encoder.lora_encoder import WIDTH, Array, load_tokenizer, load_weights
+from hearth.models.encoder.lora_encoder import WIDTH, Array, load_tokenizer, load_weights, packed, unpacked
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.models.span_extractor import (
     GIVEN,

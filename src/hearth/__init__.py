@@ -2,9 +2,8 @@
 
 In: what an owner asks. Out: plans that were allowed, run and recorded, and answers; all else is in the rooms below.
 Here: `agent` (`Agent.run`, the one flow), `types`, `errors` and `protocols` (nouns, error tree, seams), `config`
-(`hearth.toml`), `registry` (plug-ins), `doctor` (a home's health), `terminal` (episodes as lines), `atomic_files`,
-`permissions`, `version`. A tool's author needs only what is exported here: `tool`, `Names`, `Sink`, `Unit`,
-`CallContext`, `Referent`.
+(`hearth.toml`), `registry` (plug-ins), `doctor` (a home's health), `atomic_files`, `permissions`, `version`. A tool's
+author needs only what is exported here: `tool`, `Names`, `Sink`, `Unit`, `CallContext`, `Referent`.
 Not here: measurement, the cloud's service, home devices and home video, which are distributions of `packages/`.
 """
 

@@ -25,9 +25,8 @@ from hearth.config import Settings
 from hearth.errors import CancelledError, ConfigError, HearthError, NotFound, PlannerError, RegistryError, ToolError
 from hearth.execution.answer import compose, reword
 from hearth.execution.executor import MAX_RESUMES, Executor
-from hearth.execution.groundedness import LEAST_GROUNDED, NOT_NAMED, NOTHING, WHOLE, groundedness
 from hearth.execution.repair import Repairer
-from hearth.execution.speculation import ReadAhead, look_up
+from hearth.execution.speculation import LEAST_GROUNDED, NOT_NAMED, NOTHING, WHOLE, ReadAhead, groundedness, look_up
 from hearth.formats.plan_json import read_demonstrations
 from hearth.formats.plan_validation import check_plan
 from hearth.guard.capability.record_extraction import Owner
@@ -39,15 +38,13 @@ from hearth.guard.flow.injection import InjectionReader, said_by_model
 from hearth.guard.guard_state import Records
 from hearth.guard.monitor import Monitor
 from hearth.guard.policy.policy import Policy
-from hearth.language.acts.admissibility import MAX_CHARACTERS, why_unreadable
-from hearth.language.acts.beyond_tools import beyond_tools, without_manner
+from hearth.language.acts.admissibility import MAX_CHARACTERS, beyond_tools, why_unreadable, without_manner
 from hearth.language.discourse.additions import copied_in, lead_of
 from hearth.language.discourse.coreference import Reading, read_after, shown_again, with_records
-from hearth.language.discourse.lists_meant import on_its_list
-from hearth.language.discourse.plain_request import plainly
+from hearth.language.discourse.plain_request import on_its_list, plainly
 from hearth.language.discourse.relative_anchors import named_anchor
 from hearth.language.reading import Utterance, read
-from hearth.language.text.keyword_match import NO_SUCH_WORD
+from hearth.language.text.word_match import NO_SUCH_WORD
 from hearth.memory.answers.answer_spans import WordReader
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
@@ -57,8 +54,8 @@ from hearth.memory.inquiry.home_answers import HomeAnswers
 from hearth.memory.inquiry.reading.answer_reading import AnswerReader, asks_yes_or_no
 from hearth.memory.maintenance import retention_of, tend_a_little
 from hearth.memory.passages.passage_store import EMBED_BATCH
+from hearth.memory.search.memory_ranking import times_named
 from hearth.memory.search.terms import telling_words
-from hearth.memory.search.time_mentions import times_named
 from hearth.memory.search.word_forms import keys_of
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.permissions import make_private

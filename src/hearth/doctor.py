@@ -20,11 +20,11 @@ from hearth.guard.egress.speculative_reads import ShutEgress
 from hearth.guard.flow.labels import item_type
 from hearth.guard.policy.policy import Policy
 from hearth.guard.referents import Referents
-from hearth.language.text.keyword_match import fold
+from hearth.language.text.word_match import fold
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
 from hearth.memory.facts.fact_store import FactStore
-from hearth.memory.holders import open_holders
+from hearth.memory.forgetting import open_holders
 from hearth.memory.inquiry.home_answers import things_text
 from hearth.memory.passages.passage_store import PassageStore
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder

@@ -736,6 +736,32 @@ class CallContext:
     unconfirmed: frozenset[str] = frozenset()
     """Ids of contacts that turned up without the owner: of several that fit, they are not the one that is meant."""
 
+    def serving(self, words: str) -> CallContext:
+        """Return the context of a step that serves these words of the owner's."""
+        return self._with(words, self.egress, self.memory, self.unconfirmed)
+
+    def guarded(self, egress: Egress, memory: Memory, unconfirmed: frozenset[str]) -> CallContext:
+        """Return the context as a tool gets it: with what the guard puts in place of the way out and of memory."""
+        return self._with(self.words, egress, memory, unconfirmed)
+
+    def _with(self, words: str, egress: Egress, memory: Memory, unconfirmed: frozenset[str]) -> CallContext:
+        return CallContext(  # each call needs two: `dataclasses.replace` takes six times as long
+            self.key,
+            self.now,
+            self.workspace,
+            memory,
+            egress,
+            self.settings,
+            self.cancelled,
+            self.notices,
+            self.footage,
+            words,
+            self.origins,
+            self.rests_on,
+            self.contents,
+            unconfirmed,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:

@@ -373,13 +373,21 @@ class Step:
         for value in self.arguments.values():
             if isinstance(value, Ref):
                 found.append(value)
-            elif isinstance(value, list | dict):
+            elif not isinstance(value, str) and isinstance(value, list | dict):
                 found.extend(_refs_within(value))
         return tuple(found)
 
     def needs(self) -> frozenset[int]:
         """Indices of the steps that must be done before this one."""
-        return frozenset(self.after) | {ref.step for ref in self.refs()}
+        refs = self.refs()
+        return frozenset((*self.after, *[ref.step for ref in refs])) if refs or self.after else _NOTHING
+
+    def given(self, arguments: Mapping[str, Argument]) -> Step:
+        """Return the step with these arguments in place of its own."""
+        return Step(self.tool, arguments, self.after, self.text, self.replaces, self.unsaid)
+
+
+_NOTHING: frozenset[int] = frozenset()
 
 
 def _refs_within(value: list[Argument] | dict[str, Argument]) -> list[Ref]:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from hearth import cli, terminal
+from hearth import cli
 from hearth.cli.serve.asking import HELP, AskingUp, answer_aside, is_aside
+from hearth.formats import terminal_text
 from hearth.serve.programs.home_link import HomeLink
 from tests.served_home import ASKS, READS, Served, made, served
 
@@ -79,7 +80,7 @@ def test_a_line_of_a_pasted_text_takes_nothing_back(
 ) -> None:
     lines = iter([ASKS, "/undo", ""])
     monkeypatch.setattr("builtins.input", lambda _: next(lines))
-    monkeypatch.setattr(terminal, "is_typed_ahead", lambda _: True)
+    monkeypatch.setattr(terminal_text, "is_typed_ahead", lambda _: True)
     assert cli.run(["--home", str(up.house.home), "chat", "--yes"]) == 0
     said = capsys.readouterr()
     assert "type it again" in said.err
@@ -94,10 +95,10 @@ def test_what_waits_at_a_terminal_is_seen_and_what_is_no_terminal_has_none(tmp_p
         os.fdopen(theirs) as screen,
         (tmp_path / "a").open("w+") as file,
     ):
-        assert not terminal.is_typed_ahead(screen)
+        assert not terminal_text.is_typed_ahead(screen)
         keyboard.write(b"/undo\n")
-        assert terminal.is_typed_ahead(screen)
-        assert not terminal.is_typed_ahead(file)
+        assert terminal_text.is_typed_ahead(screen)
+        assert not terminal_text.is_typed_ahead(file)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearth.errors import ConfigError
-from hearth.models.encoder.adapter_file import packed, unpacked
-from hearth.models.encoder.lora_encoder import MATRICES, WIDTH, load_tokenizer
+from hearth.models.encoder.lora_encoder import MATRICES, WIDTH, load_tokenizer, packed, unpacked
 from hearth.models.ner import (
     AFTER_LINE,
     GLUED,

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from hearth.errors import ConfigError
-from hearth.models.encoder.adapter_file import packed, unpacked
-from hearth.models.encoder.lora_encoder import MATRICES, WIDTH, AdaptedEncoder, Array, load_tokenizer
+from hearth.models.encoder.lora_encoder import MATRICES, WIDTH, AdaptedEncoder, Array, load_tokenizer, packed, unpacked
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.models.span_extractor import (
     FORM_TOKENS,

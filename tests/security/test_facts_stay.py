@@ -16,7 +16,7 @@ import pytest
 from hearth.agent import Agent, make_home
 from hearth.edge import enrolment
 from hearth.guard.policy.question import RefusingApprover
-from hearth.language.text.normalize import folded
+from hearth.language.text.word_match import folded
 from hearth.memory.facts.fact_store import NewFact
 from hearth.models.llm.scripted import HashEncoder, ScriptedModel
 from hearth.planning.deferral.cascade import Cascade

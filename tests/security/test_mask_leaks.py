@@ -19,7 +19,7 @@ from hearth.execution.answer import reword
 from hearth.guard.egress.gateway import Egress
 from hearth.guard.egress.ledger import Ledger
 from hearth.guard.egress.masking_door import MaskedModel, leaves_device, open_masked
-from hearth.language.text.confusables import fold, plain, words
+from hearth.language.text.finder_text import fold, plain, words
 from hearth.learning.teacher import Budget, EndpointTeacher, Limits
 from hearth.planning.llm.json_planner import LanguagePlanner
 from hearth.protocols import LanguageModel

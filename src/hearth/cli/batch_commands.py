@@ -24,12 +24,12 @@ from hearth.cli.learning.learn_commands import opened_state
 from hearth.errors import ConfigError, RequestError, StoreError, StoreFullError
 from hearth.formats.plan_json import demonstration_from_json, plan_to_json, read_jsonl, read_tools, refusal_to_json
 from hearth.formats.run_record import check_writable, write_bytes
+from hearth.formats.terminal_text import clean
 from hearth.language.acts.admissibility import MAX_CHARACTERS
 from hearth.learning.drafting import solved
 from hearth.planning.arguments.schema_filler import Filler
 from hearth.planning.plan_drafting import Drafter
 from hearth.planning.ranking.ranker import Student
-from hearth.terminal import clean
 from hearth.types import Demonstration, Plain, Refusal, ToolSpec
 
 if TYPE_CHECKING:

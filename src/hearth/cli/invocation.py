@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 import click
 
 from hearth.errors import ConfigError, HearthError, RegistryError
+from hearth.formats.terminal_text import clean
 from hearth.registry import COMMANDS, half_installed, load_parts, missing_companion, part_names, third_party
-from hearth.terminal import clean
 
 if TYPE_CHECKING:
     from hearth.agent import Agent

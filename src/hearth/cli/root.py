@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from hearth import __version__, errors, terminal
+from hearth import __version__, errors
 from hearth.cli.invocation import (
     CommandGroup,
     Invocation,
@@ -28,7 +28,8 @@ from hearth.cli.invocation import (
     yes_option,
 )
 from hearth.demo.demo_options import DemoOptions
-from hearth.terminal import clean, command_name, drop_typed_ahead
+from hearth.formats import terminal_text
+from hearth.formats.terminal_text import clean, command_name, drop_typed_ahead
 
 if TYPE_CHECKING:
     from hearth.cli.serve.asking import Asking
@@ -277,7 +278,7 @@ def chat(invocation: Invocation, yes: bool) -> int:
 
             click.echo("Ask away; an empty line ends, /help lists more. For example: what do I have on tomorrow?")
         while True:
-            was_there, text = terminal.is_typed_ahead(sys.stdin), _next_line()
+            was_there, text = terminal_text.is_typed_ahead(sys.stdin), _next_line()
             if not text:
                 break
             if is_aside(text):
@@ -336,7 +337,7 @@ def plan(
         raise click.UsageError("--out and --state go with --batch")
     from hearth.cli.serve.asking import planned
     from hearth.formats.plan_json import plan_to_json, read_tools, refusal_to_json
-    from hearth.formats.plan_text import plan_lines
+    from hearth.formats.terminal_text import plan_lines
     from hearth.types import Plan
 
     request = _request_text(text)
@@ -393,7 +394,7 @@ def history(invocation: Invocation, id: str | None, limit: int, as_json: bool) -
     """List what was asked and done, or show one episode whole."""
     from hearth.agent import open_trace
     from hearth.formats.plan_json import episode_to_json
-    from hearth.terminal import episode_lines, short
+    from hearth.formats.terminal_text import episode_lines, short
 
     with open_trace(invocation.home) as trace:
         episodes = trace.episodes(limit) if id is None else (trace.episode(id),)
@@ -421,7 +422,7 @@ def replay(invocation: Invocation, id: str, as_json: bool) -> int:
     Says whether the answer is the same, and exits with 1 when it is not.
     """
     from hearth.agent import open_trace, replayed
-    from hearth.terminal import episode_lines
+    from hearth.formats.terminal_text import episode_lines
 
     with open_trace(invocation.home) as trace:
         episode = trace.episode(id)
@@ -446,7 +447,7 @@ def undo(invocation: Invocation, id: str | None, as_json: bool) -> int:
     Called again, it takes back the change before that one.
     """
     from hearth.cli.serve.asking import asking
-    from hearth.terminal import short
+    from hearth.formats.terminal_text import short
 
     with asking(invocation, yes=False) as home:
         report = home.undo(id)
@@ -492,8 +493,7 @@ def demo(options: DemoOptions) -> int:
 
 def _show(home: Asking, episode: Episode, as_json: bool) -> None:
     from hearth.formats.plan_json import episode_to_json
-    from hearth.formats.plan_text import plan_lines
-    from hearth.terminal import answer_lines, evidence_lines, left
+    from hearth.formats.terminal_text import answer_lines, evidence_lines, left, plan_lines
 
     if as_json:
         print_json(episode_to_json(episode))
@@ -524,7 +524,7 @@ def _effect(home: Asking, episode: Episode, result: StepResult) -> str:
 
 def _teach(home: Asking, episode: Episode, as_json: bool) -> None:
     """Learn from what was done otherwise in place of the last request, and say so."""
-    from hearth.terminal import short
+    from hearth.formats.terminal_text import short
 
     if episode.request.revises and home.teach(episode) and not as_json:
         said = clean(short(home.typed(episode.request.revises), 70))

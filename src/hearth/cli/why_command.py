@@ -11,8 +11,7 @@ import click
 from hearth import errors
 from hearth.cli.guard.ledger_commands import opened_record
 from hearth.cli.invocation import Invocation, as_json, print_json
-from hearth.formats.plan_text import argument_text, mark, moment_text
-from hearth.terminal import clean, short, wrapped
+from hearth.formats.terminal_text import argument_text, clean, mark, moment_text, short, wrapped
 from hearth.types import Argument, Asked, Episode, Label, Plain, Plan, Ref, Ruling, Step, StepResult
 
 if TYPE_CHECKING:

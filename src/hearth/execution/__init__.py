@@ -4,7 +4,6 @@ In: a plan, its ruling, the monitor that makes each call. Out: results on record
 Here: `executor` (steps side by side, recorded before and after; a late call changes no file),
 `reference_resolution` (values of earlier steps),
 `postconditions` (does the result fit), `repair` (plans the rest anew after a failure), `speculation` (reads ahead
-while a teacher is asked, and before the owner is), `groundedness` (what a plan names, before it is ruled on), `answer`
-(words from results).
+while a teacher is asked, before the owner is, and to tell what of a plan is there), `answer` (words from results).
 Not here: permission (`guard`), planning, the files' journal (`storage.workspace`).
 """

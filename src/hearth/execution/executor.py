@@ -348,7 +348,7 @@ class _Run:
         self._results: dict[int, StepResult] = {result.step: result for result in done}
         self._unrecorded: list[StepResult] = []
         self._needs = [step.needs() for step in self.plan.steps]
-        self._waiting = [index for index in run_order(self.plan) if index not in self._results]
+        self._waiting = [index for index in run_order(self.plan, self._needs) if index not in self._results]
         self._running: dict[int, _Job] = {}
         self._questions: list[_Question] = []
         self._lock = threading.Lock()
@@ -435,7 +435,7 @@ class _Run:
     def _admitted(self, index: int, spec: ToolSpec, arguments: Mapping[str, Value]) -> _Job | None:
         """Return the job of a step the monitor allows with these values; else record its question or its result."""
         context = self.parts.make_context(f"{self.episode_id}-{index}", self.now)
-        context = replace(context, words=self.plan.steps[index].text)
+        context = context.serving(self.plan.steps[index].text)
         try:
             ruling = self.parts.monitor.admit(self.plan, index, arguments, context)
         except DeniedError as error:

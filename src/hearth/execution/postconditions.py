@@ -23,6 +23,8 @@ _BEGINS, _ENDS = ("start", "after", "since", "begin"), ("end", "before", "until"
 _MOMENTS = ("start", "received", "at", "date", "due", "modified", "time")
 """Fields that give a record's time, most specific first."""
 _EXACT = frozenset({"datetime", "date", "time", "integer", "number", "boolean", "duration", "EmailAddress"})
+_SEARCHED = frozenset((*_BEGINS, *_ENDS, "sender"))
+"""Arguments that say what a search may find."""
 _PEOPLE = ("sender", "sender_name", "organizer", "author", "name")
 _MAX_TOLD = 3
 
@@ -37,6 +39,8 @@ def unmet(
         value: What it returned.
         before: Results of the steps it may rest on, for recipients that a draft names.
     """
+    if spec.effect == "none" and _SEARCHED.isdisjoint(arguments):
+        return ()
     given = {name: argument.data for name, argument in arguments.items()}
     records = [r for r in (value if isinstance(value, list) else [value]) if isinstance(r, dict)]
     found: list[str] = []

@@ -49,10 +49,10 @@ def check_plan(plan: Plan, tools: Mapping[str, ToolSpec]) -> Plan:
     Raises:
         PlanError: The first of `faults`; one subclass per kind of fault.
     """
-    found, steps = _examine(plan, tools)
+    found, steps, is_in_order = _examine(plan, tools)
     if found:
         raise found[0]
-    return replace(plan, steps=_in_order(steps))
+    return replace(plan, steps=tuple(steps) if is_in_order else _in_order(steps))
 
 
 def faults(plan: Plan, tools: Mapping[str, ToolSpec]) -> tuple[PlanError, ...]:
@@ -65,13 +65,13 @@ def only_reads(plan: Plan, tools: Mapping[str, ToolSpec]) -> bool:
     return all(step.tool in tools and tools[step.tool].effect == "none" for step in plan.steps)
 
 
-def _examine(plan: Plan, tools: Mapping[str, ToolSpec]) -> tuple[list[PlanError], list[Step]]:
-    """Return all faults, and the steps with their values normalised."""
+def _examine(plan: Plan, tools: Mapping[str, ToolSpec]) -> tuple[list[PlanError], list[Step], bool]:
+    """Return all faults, the steps with their values normalised, and whether each needs only steps before it."""
     if not plan.steps:
-        return [EmptyPlan("the plan has no steps; give at least one, or refuse the request")], []
+        return [EmptyPlan("the plan has no steps; give at least one, or refuse the request")], [], True
     if len(plan.steps) > MAX_STEPS:
         message = f"the plan has {len(plan.steps)} steps; at most {MAX_STEPS} are run, so split the request"
-        return [PlanTooLong(message)], []
+        return [PlanTooLong(message)], [], False
     found: list[PlanError] = []
     steps: list[Step] = []
     for index, step in enumerate(plan.steps):
@@ -82,9 +82,8 @@ def _examine(plan: Plan, tools: Mapping[str, ToolSpec]) -> tuple[list[PlanError]
             steps.append(step)
             continue
         arguments = _StepArguments(index, spec, plan.steps, tools, found).checked(step)
-        steps.append(replace(step, arguments=arguments))
-    _check_order(plan.steps, found)
-    return found, steps
+        steps.append(step.given(arguments))
+    return found, steps, _check_order(plan.steps, found)
 
 
 # ── Arguments of one step ─────────────────────────────────────────────────────────────────────────────────
@@ -275,17 +274,26 @@ def fits(given: str, wanted: str) -> bool:
 # ── Order ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _check_order(steps: tuple[Step, ...], found: list[PlanError]) -> None:
+def _check_order(steps: tuple[Step, ...], found: list[PlanError]) -> bool:
+    """Add to `found` what keeps steps from being ordered; return whether each needs only steps before it already."""
     for index, step in enumerate(steps):
         for other in step.after:
             if not 0 <= other < len(steps):
                 message = f"step {index} comes after step {other}, but the plan has steps 0 to {len(steps) - 1}"
                 found.append(BadReference(message, step=index))
+    if _is_in_order(steps):
+        return True
     circle = sorted(set(range(len(steps))) - set(_order(steps)))
     if circle:
         names = ", ".join(f"{i} ({steps[i].tool})" for i in circle)
         message = f"steps {names} wait for each other; a step may only use results of steps before it"
         found.append(Cycle(message, step=circle[0]))
+    return False
+
+
+def _is_in_order(steps: Iterable[Step]) -> bool:
+    """Return whether each step needs only steps before it, as most plans have it."""
+    return all(all(other < index for other in step.needs()) for index, step in enumerate(steps))
 
 
 def _order(steps: tuple[Step, ...]) -> list[int]:
@@ -302,8 +310,6 @@ def _in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
     """Put steps in order of dependence, references renumbered."""
     given = tuple(steps)
     order = _order(given)
-    if order == list(range(len(given))):
-        return given
     place = {old: new for new, old in enumerate(order)}
     return tuple(renumbered(given[old], place) for old in order)
 

@@ -150,6 +150,11 @@ class Judge:
         self.labelling = Labelling(specs, records)
         """Labels of real values, and the owner's contact book."""
         self._sinks = {name: tuple(p.name for p in spec.parameters if p.is_sink) for name, spec in specs.items()}
+        self._only_read = frozenset(
+            name
+            for name, spec in specs.items()
+            if spec.effect == "none" and not self._sinks[name] and not policy.needs_values(name)
+        )
 
     def moment(self, asked: dt.datetime) -> dt.datetime:
         """Return what time it is now, in the zone of the request, which was made at `asked`."""
@@ -254,6 +259,8 @@ class Judge:
         """Return what is to be said against all that a call on these things amounts to besides: the owner's own rules
         on calls that they set off, and that a server writes to others. That a tool asks by default counts for its own
         calls alone."""
+        if not any(value.things for value in things.values()):
+            return ()
         found: list[Ruling] = []
         n_before: Counter[str] = Counter()
         for thing, other, values in self._set_off(things, context):
@@ -330,6 +337,12 @@ class Judge:
         return Circumstances(moment, self.labelling.book(workspace, now), counts)
 
     # ── One call ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def is_lasting(self, spec: ToolSpec, things: Mapping[str, Value]) -> bool:
+        """Return whether the same call is judged the same whenever it is made, as long as no other result is known: it
+        changes and sends nothing, itself or by what its things set off, and no rule asks for its values, for the time,
+        for who is in the contacts or for how often it was called."""
+        return spec.name in self._only_read and not any(value.things for value in things.values())
 
     def against(self, call: Call, *, agreed: Agreed | None, warrant: Warrant | None) -> Against:
         """Collect the objections to a call.

@@ -88,6 +88,9 @@ class _Allowed:
     """What the steps' literals named when the plan was allowed, as far as it was known."""
     resolved: dict[int, tuple[dict[str, Value], Resolved]] = field(default_factory=dict)
     """Arguments of admitted calls with the things they name, so that a call is made on what was judged."""
+    admitted: set[int] = field(default_factory=set)
+    """Steps that were admitted with the arguments in `resolved`, and whose call would be judged the very same; none
+    once a result is known that was not known then."""
     touched: set[str] = field(default_factory=set)
     """Ids of things that this plan changed itself."""
     consents: dict[int, Consent] = field(default_factory=dict)
@@ -378,8 +381,7 @@ class Monitor:
         kept: dict[int, frozenset[str]],
     ) -> _Allowed:
         steps = tuple(
-            replace(step, arguments={name: _copied(value) for name, value in step.arguments.items()})
-            for step in plan.steps
+            step.given({name: _copied(value) for name, value in step.arguments.items()}) for step in plan.steps
         )
         for tool in {step.tool for step in steps if self._policy.rates(step.tool)}:
             self._records.counts.watch(tool)
@@ -400,14 +402,25 @@ class Monitor:
             DeniedError: The call is not the one that was allowed.
             HearthError: What an argument names is not there, or is several things.
         """
-        allowed, _ = self._checked_step(plan, index, arguments)
-        allowed.resolved.pop(index, None)  # what the words mean may have changed since it was last asked about
-        return self._admitted(plan, index, arguments, context)
-
-    def _admitted(self, plan: Plan, index: int, arguments: Mapping[str, Value], context: CallContext) -> Ruling:
-        """Rule on a call as `admit`, with what its words were last found to mean."""
         allowed, step = self._checked_step(plan, index, arguments)
+        allowed.resolved.pop(index, None)  # what the words mean may have changed since it was last asked about
+        allowed.admitted.discard(index)
         things = self._resolved(allowed, index, arguments, context)
+        ruling = self._admitted(allowed, index, things, arguments, context)
+        if ruling.verdict == "allow" and self._judge.is_lasting(self.specs[step.tool], things.values):
+            allowed.admitted.add(index)
+        return ruling
+
+    def _admitted(
+        self,
+        allowed: _Allowed,
+        index: int,
+        things: Resolved,
+        arguments: Mapping[str, Value],
+        context: CallContext,
+    ) -> Ruling:
+        """Rule on a call as `admit`, with what its words were last found to mean."""
+        step = allowed.steps[index]
         if allowed.confirmed.get(index) == _agreed_to(things.values):
             return Ruling("allow", "you agreed to these values", "confirmed")
         is_agreed = index in allowed.agreed
@@ -507,21 +520,24 @@ class Monitor:
             BadResult: The result is too large or not of the declared type.
             HearthError: As raised by the tool.
         """
-        ruling = self._admitted(plan, index, arguments, context)
-        if ruling.verdict != "allow":
-            raise DeniedError(ruling.reason)
-        allowed = self._allowed[id(plan)]
-        if self.rights == "reads" and self._changes(allowed.steps[index]):
+        allowed, step = self._checked_step(plan, index, arguments)
+        known = allowed.resolved.get(index)
+        resolved = self._resolved(allowed, index, arguments, context)
+        if index not in allowed.admitted or known is None or known[1] is not resolved:
+            ruling = self._admitted(allowed, index, resolved, arguments, context)
+            if ruling.verdict != "allow":
+                raise DeniedError(ruling.reason)
+        allowed.admitted.discard(index)  # for one call
+        if self.rights == "reads" and self._changes(step):
             raise DeniedError("whoever asked may only read here")
-        tool = self._tools[allowed.steps[index].tool]
+        tool = self._tools[step.tool]
         if tool.spec.effect != "none" and allowed.only is None:
             self.foreseen = None  # what was read before this call may have changed after it
         elif (foreseen := self.foreseen) is not None and allowed.only is None:
-            known = foreseen.take(tool.spec.name, arguments)
-            if known is not None:
-                context.notices.extend(known[1])
-                return self._observed(allowed, tool.spec, arguments, known[0])
-        resolved = self._resolved(allowed, index, arguments, context)
+            taken = foreseen.take(tool.spec.name, arguments)
+            if taken is not None:
+                context.notices.extend(taken[1])
+                return self._observed(allowed, tool.spec, arguments, taken[0])
         if tool.spec.effect != "none":
             self._referents.check_still(tool.spec.name, resolved, context)
         decoded = self._decoded(tool.spec, resolved.received, context)
@@ -537,7 +553,7 @@ class Monitor:
             memory = MarkedMemory(context.memory, cause.label)
             unconfirmed = self._labelling.unconfirmed_ids(tool.spec, context.workspace, context.now)
             egress = context.egress.on_behalf(cause)
-            result = tool.call(decoded, replace(context, egress=egress, memory=memory, unconfirmed=unconfirmed))
+            result = tool.call(decoded, context.guarded(egress, memory, unconfirmed))
         except DeniedError as error:  # only the guard says this: from a tool it would deny that the call was made
             raise _crashed(tool.spec.name, error) from error
         except HearthError:
@@ -560,7 +576,8 @@ class Monitor:
         result: Value,
         things: Mapping[str, Value] | None = None,
     ) -> Value:
-        """Note the result in the request's warrant and return it."""
+        """Note the result in the request's warrant and return it; what was admitted without it is judged again."""
+        allowed.admitted.clear()
         if allowed.occasion is not None and allowed.occasion.warrant is not None:
             allowed.occasion.warrant.observe(spec.name, arguments, result, things)
         return result

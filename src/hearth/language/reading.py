@@ -16,8 +16,7 @@ from itertools import pairwise
 
 from hearth import patterns as re
 from hearth.language.acts.admissibility import why_unreadable
-from hearth.language.acts.clauses import clauses
-from hearth.language.acts.negation import forbids
+from hearth.language.acts.clauses import clauses, forbids
 from hearth.language.acts.questions import (
     Asked,
     Believed,

@@ -39,8 +39,7 @@ from hearth.learning.tasks import Task, without
 from hearth.learning.versions.promotion_gate import JUDGE
 from hearth.memory import forgetting as memories
 from hearth.memory.facts.fact_store import FactStore
-from hearth.memory.forgetting import Attached
-from hearth.memory.holders import open_holders
+from hearth.memory.forgetting import Attached, open_holders
 from hearth.memory.retention import SUMMARY
 from hearth.models.llm.from_settings import ADAPTERS
 from hearth.protocols import Encoder, Held, Holder, Wanted

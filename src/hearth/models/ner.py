@@ -23,8 +23,7 @@ import tokenizers
 from numpy.typing import NDArray
 
 from hearth.errors import ConfigError
-from hearth.models.encoder.adapter_file import unpacked
-from hearth.models.encoder.lora_encoder import WIDTH, AdaptedEncoder, Array, load_tokenizer
+from hearth.models.encoder.lora_encoder import WIDTH, AdaptedEncoder, Array, load_tokenizer, unpacked
 
 TAGGER_FILE = Path(__file__).parent.parent / "data" / "tagger.npz"
 KINDS = ("person", "organisation", "place", "address", "group", "title", "age", "date", "identifier")

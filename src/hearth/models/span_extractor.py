@@ -21,8 +21,7 @@ import tokenizers
 from numpy.typing import NDArray
 
 from hearth.errors import ConfigError
-from hearth.models.encoder.adapter_file import unpacked
-from hearth.models.encoder.lora_encoder import WIDTH, AdaptedEncoder, Array, load_tokenizer
+from hearth.models.encoder.lora_encoder import WIDTH, AdaptedEncoder, Array, load_tokenizer, unpacked
 
 KINDS = ("absent", "span", "option", "given", "yes", "no")
 ABSENT, SPAN, OPTION, GIVEN, YES, NO = range(len(KINDS))

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from hearth.formats.plan_text import argument_text, mark, plan_lines
-from hearth.terminal import clean, short
+from hearth.formats.terminal_text import argument_text, clean, mark, plan_lines, short
 from hearth.types import Episode, Plain, Plan, StepResult, ToolSpec
 
 # ── The layout of a plan ───────────────────────────────────────────────────────────────────────────────

@@ -19,9 +19,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from hearth.errors import HearthError, MissingExtraError
-from hearth.formats.plan_text import plan_lines
+from hearth.formats.terminal_text import MEANINGS, clean, plan_lines, short
 from hearth.serve.episode_report import ShownEpisode, cut, milliseconds, moment, shown_episode
-from hearth.terminal import MEANINGS, clean, short
 from hearth.types import Disclosure, Episode, ToolSpec
 
 MAX_FULL = 200

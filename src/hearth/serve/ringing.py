@@ -22,9 +22,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from hearth.formats.terminal_text import clean
 from hearth.protocols import CallContext
 from hearth.storage.database import Store
-from hearth.terminal import clean
 from hearth.tools.pim.reminders import due_between, still_due
 
 LOOK_BACK = dt.timedelta(days=7)

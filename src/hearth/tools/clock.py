@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from hearth.errors import Ambiguous, NotFound
 from hearth.formats.tool_signature import tool
-from hearth.language.text.normalize import folded
+from hearth.language.text.word_match import folded
 from hearth.language.values.public_names import LARGE_CITIES
 from hearth.protocols import CallContext
 

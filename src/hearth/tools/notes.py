@@ -18,10 +18,18 @@ from hearth.errors import Ambiguous, NotFound, ToolError
 from hearth.formats.headings import heading_of
 from hearth.formats.record_places import RecordPlaces
 from hearth.formats.tool_signature import ID_IS_A_KEY, Names, tool
-from hearth.language.text.exact_names import same_name
-from hearth.language.text.keyword_match import NO_SUCH_WORD, Wanted, excerpt, fold, names, wanted
-from hearth.language.text.normalize import id_asked, stems
 from hearth.language.text.spelling import Spelling
+from hearth.language.text.word_match import (
+    NO_SUCH_WORD,
+    Wanted,
+    excerpt,
+    fold,
+    id_asked,
+    names,
+    same_name,
+    stems,
+    wanted,
+)
 from hearth.protocols import CallContext, Workspace
 from hearth.tools.files import decoded, text_bytes
 from hearth.types import FilePath, Referent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hearth.formats.plan_text import argument_text, mark, plan_lines
+from hearth.formats.terminal_text import argument_text, mark, plan_lines
 from hearth.types import Offer, Plan, Ref, Step, ToolSpec
 
 TOOLS = {

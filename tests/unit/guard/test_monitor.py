@@ -12,7 +12,7 @@ from hearth.config import OrderedRule, Rate
 from hearth.errors import BadResult, DeniedError, NotFound, NotInEnum, StoreFullError, ToolCrashed, WrongType
 from hearth.formats.tool_signature import FunctionTool, Sink, tool
 from hearth.guard.capability.warrant import KnownTools, Warrant
-from hearth.guard.decision import Occasion
+from hearth.guard.decision import Against, Agreed, Call, Judge, Occasion
 from hearth.guard.flow.labels import Value
 from hearth.guard.guard_state import Records
 from hearth.guard.monitor import MAX_ALLOWED_PLANS, Monitor
@@ -69,6 +69,16 @@ def owner(data: Plain) -> Value:
 
 def one(tool_name: str, **arguments: Plain) -> Plan:
     return Plan((Step(tool_name, arguments),))  # type: ignore[arg-type]
+
+
+class CountingJudge(Judge):
+    """A judge that counts the calls it judges."""
+
+    n_judged = 0
+
+    def against(self, call: Call, *, agreed: Agreed | None, warrant: Warrant | None) -> Against:
+        self.n_judged += 1
+        return super().against(call, agreed=agreed, warrant=warrant)
 
 
 # ── Ruling ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -567,3 +577,67 @@ def test_a_call_takes_few_function_calls() -> None:
     arguments, context = {"name": owner("Anna")}, make_call()
     guard.call(plan, 0, arguments, context)
     assert calls_of(lambda: guard.call(plan, 0, arguments, context)) <= 150
+
+
+# ── What was just admitted ────────────────────────────────────────────────────────────────────────────────
+
+
+def judged(monkeypatch: pytest.MonkeyPatch, plan: Plan) -> Monitor:
+    monkeypatch.setattr("hearth.guard.monitor.Judge", CountingJudge)
+    guard = monitor()
+    assert guard.rule(plan).verdict == "allow"
+    return guard
+
+
+def n_judged(guard: Monitor) -> int:
+    judge = guard._judge
+    assert isinstance(judge, CountingJudge)
+    return judge.n_judged
+
+
+def test_a_read_is_judged_once_and_its_admission_is_for_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, given, call = one("look_up", name="Anna"), {"name": owner("Anna")}, make_call()
+    guard = judged(monkeypatch, plan)
+    guard.admit(plan, 0, given, call)
+    guard.call(plan, 0, given, call)
+    assert n_judged(guard) == 1
+    guard.call(plan, 0, given, call)
+    assert n_judged(guard) == 2
+
+
+def test_what_changes_or_sends_is_judged_again_when_it_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    for plan, given in (
+        (one("keep", at="2026-11-20T10:00:00"), {"at": owner("2026-11-20T10:00:00")}),
+        (one("post", to=["a"]), {"to": owner(["a"])}),
+    ):
+        guard = judged(monkeypatch, plan)
+        guard.admit(plan, 0, given, make_call())
+        guard.call(plan, 0, given, make_call())
+        assert n_judged(guard) == 2
+
+
+def test_a_read_is_judged_again_with_other_values_and_after_another_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = Plan((Step("look_up", {"name": "Anna"}), Step("look_up", {"name": Ref(0)})))
+    guard = judged(monkeypatch, plan)
+    call, first, second = make_call(), {"name": owner("Anna")}, {"name": owner("x")}
+    guard.admit(plan, 1, second, call)
+    guard.call(plan, 1, {"name": Value("y", Label(frozenset({"web"})))}, call)
+    assert n_judged(guard) == 2
+    guard.admit(plan, 1, second, call)
+    guard.admit(plan, 0, first, call)
+    guard.call(plan, 0, first, call)
+    assert n_judged(guard) == 4
+    guard.call(plan, 1, second, call)  # the result of the first may say something about it
+    assert n_judged(guard) == 5
+
+
+def test_a_read_with_a_rule_of_its_own_is_judged_again_when_it_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hearth.guard.monitor.Judge", CountingJudge)
+    rule = OrderedRule(tools=("look_up",), ruling="allow", at_most=Rate(calls=2, per="hour"))
+    policy = Policy.from_settings({}, {"look_up": look_up.spec}, (rule,))
+    guard = Monitor({"look_up": look_up}, policy, FixedApprover(True))
+    plan, given, call = one("look_up", name="Anna"), {"name": owner("Anna")}, make_call()
+    assert guard.rule(plan).verdict == "allow"
+    guard.admit(plan, 0, given, call)
+    guard.call(plan, 0, given, call)
+    assert n_judged(guard) == 2

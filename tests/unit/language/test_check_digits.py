@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.language.values.check_digits import (
+from hearth.language.values.identifiers import (
     iban_digits,
     iban_length,
     is_iban,

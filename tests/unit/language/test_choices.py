@@ -6,8 +6,8 @@ import datetime as dt
 
 import pytest
 
-from hearth.language.discourse.choices import WITHIN, chosen
 from hearth.language.discourse.coreference import read_after
+from hearth.language.discourse.question_answers import WITHIN, chosen
 from hearth.language.reading import Utterance
 from hearth.testing import FIXED_NOW
 from hearth.types import (

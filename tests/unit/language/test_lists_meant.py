@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from hearth.language.discourse.lists_meant import on_its_list
+from hearth.language.discourse.plain_request import on_its_list
 from hearth.testing import FIXED_NOW
 from hearth.types import Answer, Episode, Plan, Request, Step
 

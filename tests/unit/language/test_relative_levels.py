@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.language.discourse.relative_levels import with_its_level
+from hearth.language.discourse.plain_request import with_its_level
 
 
 @pytest.mark.parametrize(

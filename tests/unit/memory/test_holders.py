@@ -14,9 +14,9 @@ import pytest
 from hearth.errors import RegistryError, StoreError
 from hearth.learning.learned_state import State
 from hearth.learning.unlearning import Sought, find, forget
-from hearth.memory import holders
+from hearth.memory import forgetting
 from hearth.memory.event_memory import EventMemory, NewEvent
-from hearth.memory.holders import open_holders
+from hearth.memory.forgetting import open_holders
 from hearth.protocols import Held, Wanted
 from hearth.registry import INSTALL_COMMANDS, Part, Parts
 from hearth.storage.database import Store
@@ -37,7 +37,7 @@ def offer(monkeypatch: pytest.MonkeyPatch) -> Offer:
             Part(getattr(one, "name", f"part{k}"), one if callable(one) else lambda store, one=one: one, f"acme{k} 1.0")
             for k, one in enumerate(offered)
         )
-        monkeypatch.setattr(holders, "load_parts", lambda group: Parts(parts, faults))
+        monkeypatch.setattr(forgetting, "load_parts", lambda group: Parts(parts, faults))
 
     return these
 
@@ -75,7 +75,7 @@ def test_home_video_without_the_companion_that_forgets_it_is_said_to_be_held_by_
     )
     with pytest.raises(RegistryError, match="nothing was forgotten, as some of it would stay: 1 recording"):
         find(state.store, Sought(matching="harbour"))
-    assert "hearth-video" not in "".join(holders.open_holders(state.store).by_name)
+    assert "hearth-video" not in "".join(forgetting.open_holders(state.store).by_name)
 
 
 @pytest.mark.companions
@@ -195,7 +195,7 @@ def test_two_holders_that_call_themselves_the_same_are_told_apart_by_their_entry
 ) -> None:
     first, second = ScriptedHolder({"e1": "harbour one"}), ScriptedHolder({"e1": "harbour two"})
     parts = tuple(Part(name, lambda store, one=one: one, name) for name, one in (("a", first), ("b", second)))
-    monkeypatch.setattr(holders, "load_parts", lambda group: Parts(parts))
+    monkeypatch.setattr(forgetting, "load_parts", lambda group: Parts(parts))
     found = find(state.store, Sought(matching="harbour"))
     assert [held.holder for held in found.held] == [*OF_THE_CORE, "a", "b"]
     forget(state, found)

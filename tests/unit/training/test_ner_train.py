@@ -13,8 +13,7 @@ import pytest
 pytest.importorskip("faker", reason="needs the extra 'train' (Faker)")
 pytest.importorskip("torch", reason="needs the extra 'train' (torch)")
 
-from hearth.models.encoder.adapter_file import unpacked
-from hearth.models.encoder.lora_encoder import load_tokenizer
+from hearth.models.encoder.lora_encoder import load_tokenizer, unpacked
 from hearth.models.ner import HEADS, KINDS, Tagger, tokens_of
 from training.ner import ner_train
 from training.ner.ner_data import (

@@ -12,7 +12,7 @@ import click
 
 from hearth.cli.invocation import command_with
 from hearth.errors import RequestError
-from hearth.terminal import clean
+from hearth.formats.terminal_text import clean
 from hearth_bench.cli.job_commands import ray_engine, run_job, score
 from hearth_bench.cli.report_commands import compare, report
 from hearth_bench.suites.measured_paths import Paths
@@ -57,7 +57,7 @@ def planning(paths: Paths, out: Path, method: str, fast: bool, strict: bool, see
     from hearth.cli.invocation import Progress
     from hearth.formats.run_record import check_writable, write_json
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-    from hearth_bench.report.text_tables import planning_lines
+    from hearth_bench.report.terminal_tables import planning_lines
     from hearth_bench.suites.planning_suite import METHODS
     from hearth_bench.suites.suite_measurements import Files, measure_planning
 
@@ -125,7 +125,7 @@ def continual(paths: Paths, stream: _Stream, result: _Result, fast: bool, strict
     from hearth.formats.run_record import check_writable, write_bytes, write_json
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
     from hearth_bench.report.result_figures import continual_png
-    from hearth_bench.report.text_tables import continual_lines
+    from hearth_bench.report.terminal_tables import continual_lines
     from hearth_bench.suites.continual_suite import ORDERS, STREAM_METHODS
     from hearth_bench.suites.suite_measurements import Files, Rounds, measure_continual
 
@@ -190,7 +190,7 @@ def injection(suite: str, tasks: Path | None, out: Path) -> None:
     from hearth.cli.invocation import Progress
     from hearth.formats.run_record import check_writable, write_json
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-    from hearth_bench.report.text_tables import injection_lines
+    from hearth_bench.report.terminal_tables import injection_lines
     from hearth_bench.suites.injection_suite import measure_agentdojo, measure_own
 
     check_writable(out)
@@ -217,7 +217,7 @@ def privacy(data: Path, out: Path, privacylens: Path | None, no_tagger: bool, se
     from hearth import config
     from hearth.formats.run_record import Stopwatch, check_writable, origin, write_json
     from hearth.guard.deidentify.masker import shipped_tag
-    from hearth_bench.report.text_tables import privacy_lines
+    from hearth_bench.report.terminal_tables import privacy_lines
     from hearth_bench.suites.privacy_suite import measure_privacy, measure_privacylens
 
     check_writable(out)
@@ -286,7 +286,7 @@ def recall(data: Path | None, prefeval: Path | None, out: Path) -> None:
     from hearth import config
     from hearth.formats.run_record import Stopwatch, check_writable, origin, write_json
     from hearth.memory.answers.answer_spans import WordReader
-    from hearth.memory.search.time_mentions import times_named
+    from hearth.memory.search.memory_ranking import times_named
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
     from hearth_bench.suites.preferences_suite import (
         measure_changes,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hearth.cli.invocation import Number, command_with
-from hearth.terminal import clean
+from hearth.formats.terminal_text import clean
 
 if TYPE_CHECKING:
     from hearth_bench.fleet.simulation import Fleet

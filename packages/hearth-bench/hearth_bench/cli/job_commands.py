@@ -12,7 +12,7 @@ import click
 
 from hearth.cli.invocation import Number, command_with
 from hearth.errors import MissingExtraError, RequestError
-from hearth.terminal import clean
+from hearth.formats.terminal_text import clean
 
 if TYPE_CHECKING:
     from hearth_bench.ianvs.cases.local_processes import Conditions, Engine

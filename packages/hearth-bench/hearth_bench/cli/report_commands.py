@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from hearth.terminal import clean
+from hearth.formats.terminal_text import clean
 
 _FILE = click.Path(path_type=Path)
 gold_option = click.option(

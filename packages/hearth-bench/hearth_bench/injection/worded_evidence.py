@@ -9,9 +9,18 @@ import re
 from collections.abc import Sequence
 
 from hearth.guard.capability.evidence import Evidence
-from hearth.guard.capability.quantities import SaidTimes, all_numbers, clocks_said, digits_of
 from hearth.guard.capability.record_extraction import Owner, Result
-from hearth.guard.capability.request_words import CALENDAR_WORDS, days_said, folded, is_in, stem
+from hearth.guard.capability.request_words import (
+    CALENDAR_WORDS,
+    SaidTimes,
+    all_numbers,
+    clocks_said,
+    days_said,
+    digits_of,
+    folded,
+    is_in,
+    stem,
+)
 from hearth.types import Request
 
 _AT_A_PLACE = re.compile(r"\b(?:at|in)\s+(?:the\s+)?([A-Z]\w+)")

@@ -17,9 +17,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hearth.guard.capability.parameter_roles import Sensitive, sensitive_values
-from hearth.guard.capability.quantities import all_numbers
 from hearth.guard.capability.record_extraction import Owner
-from hearth.guard.capability.request_words import content_words, folded, has_invisible, identity, stem, word_set
+from hearth.guard.capability.request_words import (
+    all_numbers,
+    content_words,
+    folded,
+    has_invisible,
+    identity,
+    stem,
+    word_set,
+)
 from hearth.guard.capability.warrant import BACK, Case, Warrant, pointers
 from hearth.types import Plain, Plan, Request, Ruling, ToolSpec
 from hearth_bench.injection.intent_grants import Licence, WordedTools, is_thing

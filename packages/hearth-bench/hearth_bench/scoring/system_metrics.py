@@ -236,7 +236,7 @@ def leaked(private: Sequence[str], sent: Sequence[str]) -> list[str]:
     Source: the leaks of `hearth_bench.suites.privacy_suite`, with its words and folding. Text that identifies somebody
     without naming them is not found.
     """
-    from hearth.language.text.confusables import plain, words
+    from hearth.language.text.finder_text import plain, words
 
     out = [tuple(words(plain(text).text).folded) for text in sent]
     found = []

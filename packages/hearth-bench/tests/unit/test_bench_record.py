@@ -15,7 +15,7 @@ from hearth.errors import RequestError, StoreError
 from hearth.formats.run_record import Stopwatch, check_writable, commit, origin, write_bytes, write_json
 from hearth.version import __version__
 from hearth_bench.report.result_figures import continual_png
-from hearth_bench.report.text_tables import continual_lines, planning_lines
+from hearth_bench.report.terminal_tables import continual_lines, planning_lines
 
 
 def test_origin_says_where_a_result_was_made() -> None:

@@ -13,7 +13,7 @@ from hearth.config import MASK_KINDS
 from hearth.errors import RequestError
 from hearth.guard.deidentify.masker import Masker
 from hearth.guard.deidentify.names import OwnerNames, OwnName
-from hearth_bench.report.text_tables import privacy_lines
+from hearth_bench.report.terminal_tables import privacy_lines
 from hearth_bench.suites.privacy_suite import (
     Gold,
     Sample,

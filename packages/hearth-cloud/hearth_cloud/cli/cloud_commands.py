@@ -19,7 +19,7 @@ import click
 
 from hearth.cli.invocation import as_json, print_json
 from hearth.errors import ConfigError, MissingExtraError
-from hearth.terminal import clean
+from hearth.formats.terminal_text import clean
 
 if TYPE_CHECKING:
     from hearth.formats.edge_protocol import Profile

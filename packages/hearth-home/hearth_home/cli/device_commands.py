@@ -18,7 +18,7 @@ import click
 
 from hearth import errors
 from hearth.cli.invocation import Invocation, Number, as_json, print_json
-from hearth.terminal import clean
+from hearth.formats.terminal_text import clean
 
 if TYPE_CHECKING:
     from hearth.config import Settings

@@ -12,7 +12,7 @@ import click
 from hearth import errors
 from hearth.cli.invocation import Invocation, as_json, print_json
 from hearth.cli.memory.opened_memory import opened
-from hearth.terminal import clean
+from hearth.formats.terminal_text import clean
 
 if TYPE_CHECKING:
     from hearth_video.dahlia import Measured, Outcome

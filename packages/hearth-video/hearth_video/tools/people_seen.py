@@ -13,7 +13,7 @@ from typing import Any, NewType, cast
 
 from hearth import protocols
 from hearth.errors import ToolError
-from hearth.language.text.normalize import folded, stems
+from hearth.language.text.word_match import folded, stems
 from hearth.protocols import CallContext
 from hearth.tools.pim.cards import entities
 from hearth.types import PersonName

@@ -18,7 +18,7 @@ import click
 from hearth import errors
 from hearth.cli.edge.run_commands import health, run
 from hearth.cli.invocation import SECONDS, CommandGroup, Invocation, Number, as_json, command_with, print_json
-from hearth.terminal import clean, short
+from hearth.formats.terminal_text import clean, short
 
 if TYPE_CHECKING:
     from hearth.config import Settings

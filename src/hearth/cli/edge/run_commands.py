@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hearth.cli.invocation import SECONDS, Invocation, Number, as_json, command_with, print_json
-from hearth.terminal import clean
+from hearth.formats.terminal_text import clean
 
 if TYPE_CHECKING:
     from hearth.edge.scheduler import Runner

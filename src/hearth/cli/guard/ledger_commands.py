@@ -15,7 +15,7 @@ import click
 
 from hearth import errors
 from hearth.cli.invocation import Invocation, as_json, print_json
-from hearth.terminal import clean, short
+from hearth.formats.terminal_text import clean, short
 
 if TYPE_CHECKING:
     from hearth.guard.egress.ledger import Entry, Head, Ledger, Verdict

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hearth.cli.invocation import Invocation, as_json, opened_agent, print_json
-from hearth.terminal import clean
+from hearth.formats.terminal_text import clean
 
 if TYPE_CHECKING:
     from hearth.agent import Agent

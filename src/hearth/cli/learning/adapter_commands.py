@@ -11,7 +11,7 @@ import click
 from hearth import errors
 from hearth.cli.invocation import Invocation, Number, as_json, command_with, print_json
 from hearth.cli.learning.learn_commands import Bars, folder_of, opened_state, state_option
-from hearth.terminal import clean
+from hearth.formats.terminal_text import clean
 
 if TYPE_CHECKING:
     from hearth.learning.learned_state import State

@@ -13,7 +13,7 @@ import click
 from hearth import errors
 from hearth.cli.invocation import Invocation, as_json, opened_agent, print_json
 from hearth.cli.serve.asking import Teaching, TeachingHere, TeachingUp, link_to
-from hearth.terminal import clean, short
+from hearth.formats.terminal_text import clean, short
 
 if TYPE_CHECKING:
     from hearth.types import Episode, Plan, ToolSpec
@@ -41,7 +41,7 @@ def correct(
     if sum((plan_file is not None, say is not None, nothing)) > 1:
         raise click.UsageError("--plan, --say and --nothing exclude each other; give one")
     from hearth.formats.plan_json import plan_to_json
-    from hearth.formats.plan_text import plan_lines
+    from hearth.formats.terminal_text import plan_lines
 
     with _teaching(invocation) as home:
         episode = home.episode(id)

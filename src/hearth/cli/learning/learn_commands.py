@@ -15,7 +15,7 @@ import click
 
 from hearth import errors
 from hearth.cli.invocation import Invocation, as_json, group_with, print_json
-from hearth.terminal import clean, short
+from hearth.formats.terminal_text import clean, short
 
 if TYPE_CHECKING:
     from hearth.learning.learned_state import Report, State
@@ -613,7 +613,7 @@ def list_(ctx: click.Context, state_folder: Path | None, as_json: bool) -> None:
 
 def _show(folder: Path, is_json: bool) -> None:
     from hearth.formats.plan_json import plan_to_json
-    from hearth.formats.plan_text import plan_lines
+    from hearth.formats.terminal_text import plan_lines
     from hearth.learning.corrections import Quarantine
 
     with opened_store(folder) as store:
@@ -651,7 +651,7 @@ def _show(folder: Path, is_json: bool) -> None:
 @click.pass_context
 def release(ctx: click.Context, id: str, yes: bool, state_folder: Path | None) -> int:
     """Let the demonstration ID in: the next `hearth learn` learns it."""
-    from hearth.formats.plan_text import plan_lines
+    from hearth.formats.terminal_text import plan_lines
     from hearth.learning.corrections import Quarantine
 
     with opened_state(folder_within(ctx, state_folder)) as (state, _):

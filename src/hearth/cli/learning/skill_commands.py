@@ -9,7 +9,7 @@ import click
 
 from hearth.cli.invocation import Invocation, as_json, print_json
 from hearth.cli.learning.learn_commands import folder_of, opened_state, opened_store
-from hearth.terminal import clean
+from hearth.formats.terminal_text import clean
 
 if TYPE_CHECKING:
     from hearth.learning.skills import Skill
@@ -95,7 +95,7 @@ def remove(invocation: Invocation, name: str) -> None:
 
 
 def _show(skill: Skill, specs: dict[str, ToolSpec]) -> None:
-    from hearth.formats.plan_text import plan_lines
+    from hearth.formats.terminal_text import plan_lines
 
     for line in plan_lines(skill.plan, specs):
         click.echo(f"    {clean(line)}")

@@ -18,7 +18,7 @@ from hearth import config, errors
 from hearth.cli.guard.ledger_commands import opened_record
 from hearth.cli.invocation import Invocation, Progress, as_json, print_json
 from hearth.cli.memory.opened_memory import Opened, known_people, opened
-from hearth.terminal import clean
+from hearth.formats.terminal_text import clean
 
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar

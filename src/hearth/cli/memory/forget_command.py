@@ -14,7 +14,7 @@ import click
 from hearth import errors
 from hearth.cli.invocation import Invocation, as_json, command_with, print_json
 from hearth.cli.learning.learn_commands import Bars, folder_of, open_encoder, opened_state, opened_store, state_option
-from hearth.terminal import clean, short
+from hearth.formats.terminal_text import clean, short
 
 if TYPE_CHECKING:
     from hearth.learning.unlearning import Found, Receipt

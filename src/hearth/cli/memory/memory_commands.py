@@ -32,7 +32,7 @@ from hearth.cli.memory.opened_memory import (
     told_in_line,
     width,
 )
-from hearth.terminal import clean, short
+from hearth.formats.terminal_text import clean, short
 
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
@@ -491,7 +491,7 @@ def _recollection(at: Opened) -> Recollection:
     from hearth.memory.answers.answer_spans import WordReader
     from hearth.memory.answers.recollection import Recollection
     from hearth.memory.event_memory import EventMemory
-    from hearth.memory.search.time_mentions import times_named
+    from hearth.memory.search.memory_ranking import times_named
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 
     country = at.settings.owner.country

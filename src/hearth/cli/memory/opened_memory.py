@@ -14,7 +14,7 @@ import click
 
 from hearth.cli.guard.ledger_commands import opened_record
 from hearth.cli.invocation import print_json
-from hearth.terminal import clean, short
+from hearth.formats.terminal_text import clean, short
 
 if TYPE_CHECKING:
     from hearth.config import Settings
@@ -77,7 +77,7 @@ def known_people(at: Opened) -> Known:
 def period(text: str, at: Opened) -> tuple[dt.datetime, dt.datetime]:
     """Return the period that `text` names. Raises: UsageError."""
     from hearth.memory.facts.fact_dates import is_tellable
-    from hearth.memory.search.time_mentions import times_named
+    from hearth.memory.search.memory_ranking import times_named
 
     with contextlib.suppress(ValueError):
         said = dt.datetime.fromisoformat(text)

@@ -14,8 +14,8 @@ import click
 from hearth import errors
 from hearth.cli.invocation import Invocation, known_tools, opened_agent
 from hearth.errors import CancelledError, HearthError
+from hearth.formats.terminal_text import clean, drop_typed_ahead, short
 from hearth.guard.policy.question import ANSWERS, PROMPT, UNFORESEEN
-from hearth.terminal import clean, drop_typed_ahead, short
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -237,7 +237,7 @@ def _why(home: Path, id: str) -> list[str]:
 
 
 def _corrected(home: Teaching, id: str, say: str) -> list[str]:
-    from hearth.formats.plan_text import plan_lines
+    from hearth.formats.terminal_text import plan_lines
 
     _, plan = home.teach(home.episode(id), say or None, None)
     return plan_lines(plan, home.specs) if plan.steps else ["nothing is to be done"]

@@ -8,7 +8,7 @@ import click
 
 from hearth.cli.invocation import Invocation, as_json, print_json
 from hearth.errors import ConfigError
-from hearth.terminal import clean
+from hearth.formats.terminal_text import clean
 
 if TYPE_CHECKING:
     from hearth.serve.door import Keys

@@ -14,7 +14,7 @@ import click
 from hearth.cli.invocation import Invocation, as_json, command_with, print_json, yes_option
 from hearth.cli.serve.asking import link_to
 from hearth.errors import ConfigError, MissingExtraError, NotFound
-from hearth.terminal import clean
+from hearth.formats.terminal_text import clean
 from hearth.tools.foreign.accepted_tools import OfferedTool, accepted
 from hearth.tools.foreign.accepted_tools import accept as accept_tools
 
@@ -230,7 +230,7 @@ def _is_accepted(
 
 
 def _line_of(name: str, server: McpServer, tool: OfferedTool) -> str:
-    from hearth.terminal import short
+    from hearth.formats.terminal_text import short
     from hearth.tools.foreign.mcp_tools import tool_name
 
     try:

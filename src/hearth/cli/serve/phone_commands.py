@@ -10,7 +10,7 @@ import click
 
 from hearth.cli.invocation import Invocation, as_json, print_json
 from hearth.errors import ConfigError, NotFound
-from hearth.terminal import clean
+from hearth.formats.terminal_text import clean
 
 if TYPE_CHECKING:
     from hearth.serve.phones.paired import Phones

@@ -19,7 +19,7 @@ import click
 from hearth.atomic_files import replacing
 from hearth.cli.invocation import Invocation
 from hearth.errors import ConfigError, HearthError, MissingExtraError
-from hearth.terminal import clean
+from hearth.formats.terminal_text import clean
 from hearth.version import __version__
 
 if TYPE_CHECKING:

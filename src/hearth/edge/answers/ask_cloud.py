@@ -40,7 +40,7 @@ from hearth.formats import edge_protocol
 from hearth.formats.edge_protocol import AnswerGiven, Item
 from hearth.formats.tool_signature import FunctionTool, tool
 from hearth.guard.egress.masking_door import MaskingDoor, Part, sending
-from hearth.language.text.normalize import folded, stem
+from hearth.language.text.word_match import folded, stem
 from hearth.memory.facts.fact_store import ME, FactStore
 from hearth.memory.facts.relations import KIN
 from hearth.protocols import CallContext

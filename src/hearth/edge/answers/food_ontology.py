@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from hearth.language.text.normalize import folded, stem
+from hearth.language.text.word_match import folded, stem
 
 
 def _listed(text: str) -> tuple[str, ...]:

@@ -19,10 +19,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from hearth import patterns as re
-from hearth.guard.capability.quantities import SaidTimes, all_numbers
 from hearth.guard.capability.record_extraction import DATE, Atom, Owner, Record, Result, flat
 from hearth.guard.capability.request_words import (
+    SaidTimes,
     addresses,
+    all_numbers,
     amounts,
     content_words,
     days_said,

@@ -24,8 +24,15 @@ from hearth.guard.capability.parameter_roles import (
     is_place,
     is_structured,
 )
-from hearth.guard.capability.quantities import all_numbers
-from hearth.guard.capability.request_words import content_words, folded, has_invisible, identity, stem, words
+from hearth.guard.capability.request_words import (
+    all_numbers,
+    content_words,
+    folded,
+    has_invisible,
+    identity,
+    stem,
+    words,
+)
 from hearth.guard.flow.labels import Value
 from hearth.types import Plain, ToolSpec
 

@@ -17,9 +17,8 @@ from dataclasses import replace
 
 from hearth.guard.capability.evidence import Evidence
 from hearth.guard.capability.parameter_roles import ADDRESS_TYPES, element_type
-from hearth.guard.capability.quantities import all_numbers
 from hearth.guard.capability.record_extraction import Owner
-from hearth.guard.capability.request_words import content_words, folded
+from hearth.guard.capability.request_words import all_numbers, content_words, folded
 from hearth.language.reading import Utterance
 from hearth.types import Argument, Parameter, Plan, Ref, Step, ToolSpec
 

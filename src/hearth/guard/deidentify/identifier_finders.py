@@ -1,7 +1,7 @@
 """Identifiers in a plain text: what a cue announces, numbers and letters by their form, secrets by their words.
 
 `pattern_finders` puts the finders in order; each takes time linear in the text.
-Not covered: names (`names`), telephone numbers (`phones`), postal addresses (`postal_addresses`).
+Not covered: names (`names`), telephone numbers (`contact_ids`), postal addresses.
 """
 
 # ruff: noqa: SIM905 - lists of words read best as words
@@ -14,11 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from hearth import patterns as re
 from hearth.guard.deidentify.names import FUNCTION_WORDS
-from hearth.guard.deidentify.phones import is_phone
-from hearth.language.text.confusables import Words, fold
-from hearth.language.text.span import Found, n_digits
-from hearth.language.values.check_digits import iban_length, is_iban, is_spanish
-from hearth.language.values.online_ids import IPV4, is_address, unpunctuated
+from hearth.language.text.finder_text import Found, Words, fold, n_digits
+from hearth.language.values.contact_ids import IPV4, is_address, is_phone, unpunctuated
+from hearth.language.values.identifiers import iban_length, is_iban, is_spanish
 
 # ── After a cue ────────────────────────────────────────────────────────────────────────────────────────
 # Finds values that a cue word announces (accounts, documents, plates, secrets), and keys without a cue.
@@ -873,7 +871,7 @@ _CODE_WORDS = frozenset(
 
 
 def find_said_secrets(text: str, words: Words) -> Iterator[Found]:
-    """Find secrets by the words around them; spans may overlap. `words`: `confusables.words(text)`."""
+    """Find secrets by the words around them; spans may overlap. `words`: `finder_text.words(text)`."""
     if not _PHRASE_WORDS.isdisjoint(words.folded):
         yield from _phrases(text)
     if not _CODE_WORDS.isdisjoint(words.folded):

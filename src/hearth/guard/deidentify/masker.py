@@ -1,6 +1,6 @@
 """Replaces everything that identifies somebody in texts that leave this device, and puts the values back into replies.
 
-`Masker` finds by form (`pattern_finders`, `postal_addresses`), by the owner's own names and by cues (`names`), and by a
+`Masker` finds by form (`pattern_finders`), by the owner's own names and by cues (`names`), and by a
 trained tagger if there is one; whatever any of them finds is replaced. `Masked` holds the texts
 that may leave and restores what comes back: exactly what was masked, and in a model's answer also stand-ins that were
 slightly changed. A stand-in that was never given out is an error, and no plan is made from it.
@@ -26,11 +26,9 @@ from hearth import patterns as re
 from hearth.config import MASKED_KINDS, Settings
 from hearth.errors import UnknownStandInError
 from hearth.guard.deidentify.names import OwnerNames, OwnName, find_cued_names, gathered, without_harmless
-from hearth.guard.deidentify.pattern_finders import find_identifiers
-from hearth.guard.deidentify.postal_addresses import find_postal
-from hearth.language.text.confusables import fold, plain, words
-from hearth.language.text.span import Found
-from hearth.language.values.check_digits import iban_digits, luhn_digit
+from hearth.guard.deidentify.pattern_finders import find_identifiers, find_postal
+from hearth.language.text.finder_text import Found, fold, plain, words
+from hearth.language.values.identifiers import iban_digits, luhn_digit
 from hearth.language.values.special_categories import KINDS as SPECIAL
 from hearth.language.values.special_categories import find_special
 from hearth.models.ner import TAGGER_FILE, Tagger

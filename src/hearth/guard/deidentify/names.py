@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from hearth import patterns as re
 from hearth.config import Settings
 from hearth.formats.content_lines import Component, parse, read_folder, split_value
-from hearth.language.text.confusables import Words, fold, plain, words
-from hearth.language.text.span import Found
+from hearth.language.text.finder_text import Found, Words, fold, plain, words
 from hearth.language.values.public_names import is_public
 from hearth.protocols import Workspace
 from hearth.tools.pim.cards import relations_in
@@ -468,7 +467,7 @@ class OwnerNames:
         return bool(self._index.starts or self._index.numbers)
 
     def find(self, text: str, said: Words) -> list[Found]:
-        """Find the owner's names in a plain text, in order. `said`: `confusables.words(text)`."""
+        """Find the owner's names in a plain text, in order. `said`: `finder_text.words(text)`."""
         found: list[Found] = []
         seen, folded = self._seen, said.folded
         done = 0
@@ -767,7 +766,7 @@ _PARTICLES = frozenset("von van der den de del della di da dos du la le al bin i
 
 
 def find_cued_names(text: str, said: Words) -> list[Found]:
-    """Find the names with a cue before them in a plain text. `said`: `confusables.words(text)`."""
+    """Find the names with a cue before them in a plain text. `said`: `finder_text.words(text)`."""
     return list(_found(text, said))
 
 

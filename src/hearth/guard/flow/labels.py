@@ -15,7 +15,7 @@ search.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, reduce
 from types import MappingProxyType
@@ -320,19 +320,22 @@ def _best_result(spec: ToolSpec, arguments: Mapping[str, Label]) -> ResultLabels
     return with_vouched(spec, labels, names)
 
 
-def run_order(plan: Plan) -> tuple[int, ...]:
+def run_order(plan: Plan, needs: Sequence[frozenset[int]] | None = None) -> tuple[int, ...]:
     """Order the steps so that each comes after those it needs; otherwise as given.
 
+    Args:
+        needs: `Step.needs` of each step, where the caller has them.
     Raises:
         BadReference: A step needs one that does not exist.
         Cycle: Steps wait for each other.
     """
     order: list[int] = []
-    waiting = {index: set(step.needs()) for index, step in enumerate(plan.steps)}
-    if all(min(needs, default=0) >= 0 and max(needs, default=-1) < index for index, needs in waiting.items()):
-        return tuple(waiting)
-    for index, needs in waiting.items():
-        if absent := [k for k in needs if not 0 <= k < len(plan.steps)]:
+    found = [step.needs() for step in plan.steps] if needs is None else needs
+    if all(not before or (min(before) >= 0 and max(before) < index) for index, before in enumerate(found)):
+        return tuple(range(len(found)))
+    waiting = {index: set(before) for index, before in enumerate(found)}
+    for index, before in waiting.items():
+        if absent := [k for k in before if not 0 <= k < len(plan.steps)]:
             raise BadReference(f"step {index} needs step {absent[0]}, which is not in the plan", step=index)
     while waiting:
         ready = [index for index, rest in waiting.items() if not rest]

@@ -21,14 +21,12 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from hearth.formats.addresses import in_letters
-from hearth.formats.plan_text import moment_text
-from hearth.guard.deidentify.pattern_finders import find_identifiers
+from hearth.formats.terminal_text import drop_typed_ahead, moment_text
 from hearth.guard.flow.labels import PlannedStep, StepLabels, Value, effect_on, origins, refs_in
 from hearth.guard.flow.provenance import KnownAddresses, has_lookalike_letters, standing_for
 from hearth.guard.policy.policy import Judgement
-from hearth.language.text.confusables import plain, words
+from hearth.language.text.finder_text import plain, words
 from hearth.protocols import Reply
-from hearth.terminal import drop_typed_ahead
 from hearth.types import WORDING, Argument, Effect, Label, Plain, Plan, Ref, Referent, Ruling, Step, ToolSpec
 
 MAX_TEXT_CHARS = 2_000
@@ -411,6 +409,8 @@ def _is_lookalike(word: str) -> bool:
 
 def _identifiers(text: str) -> Iterable[str]:
     """Accounts, links, addresses and numbers in a text, as they stand there."""
+    from hearth.guard.deidentify.pattern_finders import find_identifiers  # most requests need no question
+
     read = plain(text)
     found = find_identifiers(read.text, words(read.text), dates=False)
     found.sort(key=lambda one: (_TELLING.get(one.kind, len(_TELLING)), one.start))

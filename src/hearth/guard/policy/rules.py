@@ -26,7 +26,7 @@ from hearth.errors import WrongType
 from hearth.formats.tool_signature import from_plain
 from hearth.guard.flow.labels import VOUCHED_TYPES, Value, item_type
 from hearth.guard.flow.provenance import KnownAddresses, normalised
-from hearth.language.text.confusables import plain
+from hearth.language.text.finder_text import plain
 from hearth.registry import COMPANION_TOOLS
 from hearth.types import (
     OWNER,

@@ -1,8 +1,8 @@
-"""Parses what memory is asked: a question, or a matter, without the words that only lead to it.
+"""Parses what memory is asked: a question, or a matter, without the words that only lead to it; two asked as one.
 
 Covered: "do you remember where I parked", "did I tell you Lotte's shoe size", "where did I say the tent is", "whats the
-code".
-Not covered: two questions in one; languages other than English.
+code"; "when is the MOT and what does it cost".
+Not covered: three questions in one, a second one without a pronoun ("and by when"); languages other than English.
 """
 
 from __future__ import annotations
@@ -273,3 +273,25 @@ _MODAL = re.compile(
 def spaced(text: str) -> str:
     """Return the words in lower case, with a space around each."""
     return f" {' '.join(_WORD.findall(text.casefold()))} "
+
+
+# ── Two questions in one ──────────────────────────────────────────────────────────────────────────────
+
+
+_ASKED_BY = r"(?:by when|what|when|where|who|how|which)"
+_TWO_IN_ONE = re.compile(
+    rf"\s*(?P<first>{_ASKED_BY}\b[^?]*?(?:\b(?:is|are|was|were)|['’]s)\s+(?P<thing>(?:the|my|our|[\w-]+['’]s)\s+[^?,]+?)),?"
+    rf" and (?P<second>{_ASKED_BY}\b[^?]*\b(?:it|they|them)\b[^?]*)[?.\s]*",
+    re.IGNORECASE,
+)
+_PRONOUNS = tuple(re.compile(rf"\b{word}\b", re.IGNORECASE) for word in ("it", "them", "they"))
+"""What stands for the thing, the likeliest first: "when do they take it"."""
+
+
+def two_questions(question: str) -> tuple[str, str] | None:
+    """Split a question into two, each of which stands alone; None where it is one."""
+    found = _TWO_IN_ONE.fullmatch(question)
+    if found is None:
+        return None
+    pronoun = next(form for form in _PRONOUNS if form.search(found["second"]))
+    return found["first"], pronoun.sub(found["thing"], found["second"], count=1)

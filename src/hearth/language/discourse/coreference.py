@@ -19,8 +19,7 @@ from dataclasses import dataclass, replace
 
 from hearth import patterns as re
 from hearth.formats.plan_validation import only_reads
-from hearth.language.discourse.choices import PLACES, chosen
-from hearth.language.discourse.question_answers import answered, begins_like_request, with_mark_first
+from hearth.language.discourse.question_answers import PLACES, answered, begins_like_request, chosen, with_mark_first
 from hearth.language.discourse.relative_anchors import (
     anchored,
     moment_shown,
@@ -31,8 +30,8 @@ from hearth.language.discourse.relative_anchors import (
 )
 from hearth.language.reading import Utterance
 from hearth.language.temporal.time_words import WEEKDAYS
-from hearth.language.text.normalize import BY_ID
 from hearth.language.text.tokens import NUMBER_WORDS, Slot, listed
+from hearth.language.text.word_match import BY_ID
 from hearth.types import Argument, Context, Episode, Plain, Plan, Record, Ref, Refusal, Request, Step, ToolSpec
 
 _OF_MEMORY = frozenset({"search_memory", "remember"})

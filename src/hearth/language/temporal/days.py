@@ -2,7 +2,7 @@
 
 Rules where English is ambiguous: a weekday alone is the next one after today (in the past: the last one before it);
 "next Friday" is Friday of next week. Dates and longer stretches: `language.temporal.dates`,
-`language.temporal.periods`.
+`language.temporal.dates`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from hearth.language.temporal.dates import (
     DATE_CUES,
     ORDINALS,
     Reading,
+    calendar_week,
     dated,
     day_and_month,
     day_number,
@@ -27,10 +28,13 @@ from hearth.language.temporal.dates import (
     number_first,
     numeric_date,
     ordinal_first,
+    period,
+    rolling,
+    season,
+    third_of,
     with_year,
 )
 from hearth.language.temporal.moments import DAY, Clock, Said
-from hearth.language.temporal.periods import calendar_week, period, rolling, season, third_of
 from hearth.language.temporal.time_words import (
     EARLY,
     END_OF_DAY,

@@ -14,7 +14,7 @@ import importlib.resources
 import re
 from collections.abc import Mapping
 
-from hearth.language.text.normalize import folded
+from hearth.language.text.word_match import folded
 
 LARGE_CITIES: Mapping[str, str] = {
     "Africa/Algiers": "oran",

@@ -4,6 +4,11 @@ Slots never overlap, stand in the order of the text, and `text[slot.start:slot.e
 exception, and reading takes time linear in its length. English only: in other languages addresses, numbers, files,
 quoted text, known names and numeric dates are still found.
 
+A name that the owner knows is found in any case, by its full form, its first name or an alias, with or without a
+possessive `'s`. A name that is also an English word ("Will", "Mark", "May") counts only with its capital inside a
+sentence, or right after a word such as "call" or "with". Not covered: unknown names without a capital, and inflected or
+misspelled names.
+
 Views by kind, all plain data:
 
 * `time`: `datetime` (the one moment that stands for it), `date`, `start` and `end` (what was said, bounded: `end` is
@@ -26,17 +31,278 @@ from __future__ import annotations
 import datetime as dt
 import re
 from bisect import bisect_left
+from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from hearth.language.acts.clauses import clauses, without
 from hearth.language.temporal.recurrence import REPEATS
 from hearth.language.temporal.split_expressions import TimeSaid, carried, joined
+from hearth.language.temporal.time_words import HOLIDAY_STARTS, MONTHS, WEEKDAYS
 from hearth.language.temporal.times import find_times
 from hearth.language.text.tokens import Clause, Slot, Token, listed, tokens
-from hearth.language.values.entities import find_names
 from hearth.language.values.identifiers import find_addresses, find_phones, find_quoted
 from hearth.language.values.numbers import find_numbers
-from hearth.types import Context
+from hearth.types import Context, Entity, Plain
+
+# ── People and things known by name ───────────────────────────────────────────────────────────────────
+
+
+WORDS_THAT_ARE_NAMES = frozenset(
+    listed(
+        "will mark may april june august summer dawn joy faith hope grace rose lily daisy iris violet heather "
+        "holly ivy amber ruby pearl jade crystal bill rob nick pat drew frank rich art dean jack earl duke "
+        "guy gene jean don ray skip chase hunter cliff forest glen dale heath reed rusty sandy penny patience "
+        "charity melody harmony robin martin jay bob tip buck chip chuck dick randy rick sally peg dot bea "
+        "angel star sky ocean river rain storm winter autumn spring sunny misty eve noel christian christmas "
+        "love king prince major judge page paige miles lance pierce wade trip ward gay basil ginger olive "
+        "hazel myrtle clay flint stone rock stew max an min long young see can are case bell cook baker smith "
+        "miller day short small brown white black green gray grey west north best price rice fish wolf fox "
+        "bird lamb bush wood woods hill field ford bridge church temple wall gates banks rivers waters "
+        "winters mason carpenter taylor tailor fisher hand"
+    )
+)
+"""Names that are English words too; they need a capital inside the sentence or a cue."""
+
+_BEFORE_A_PERSON = frozenset(
+    listed(
+        "call phone ring email e-mail mail text message tell ask invite with contact meet remind dial ping "
+        "thank congratulate visit cc bcc inform notify answer whatsapp facetime"
+    )
+)
+_BEFORE_AN_UNKNOWN = _BEFORE_A_PERSON | {"to", "from", "for"}
+_WRITING = frozenset(
+    listed(
+        "mail mails email emails e-mail e-mails message messages letter letters text texts send sent forward "
+        "reply write wrote invite invitation note call calls heard hear talk talked speak spoke give gave "
+        "show answer draft drafts introduce pay transfer lend owe respond mention share news reminder contact "
+        "address number birthday said"
+    )
+)
+_NOT_A_NAME = frozenset(
+    listed(
+        "i i'm i'll i'd i've me my mine you your he she it we they his her their our the a an this that these "
+        "those all any some everyone everybody someone somebody anyone work home school mom mum mummy dad "
+        "daddy grandma grandpa mother father wife husband boss sister brother google amazon apple microsoft "
+        "facebook netflix paypal ebay dhl ups fedex english german french spanish italian eur usd pdf tv ok "
+        "please monday english linkedin github twitter youtube spotify"
+    )
+)
+_TITLES = frozenset({"dr", "mr", "mrs", "ms", "miss", "prof", "herr", "frau"})
+_OWN = frozenset(
+    listed(
+        "number numbers phone mobile cell email e-mail mail mails emails message address birthday "
+        "bday reply party house"
+    )
+)
+_KINDS_OF_OWN = frozenset(listed("new old last latest next first phone mobile home work email other"))
+_POSSESSIVES = frozenset({"'s", "'"})
+_AUXILIARIES = frozenset(listed("you i we they he she it the there my this that be not"))
+
+
+@dataclass(slots=True)
+class _Names:
+    """Index of a context's names by their first word: the words of each name and whom it may mean."""
+
+    starts: dict[str, list[tuple[tuple[str, ...], tuple[Entity, ...], bool]]] = field(default_factory=dict)
+    """First word → (all words, entities, is a full name), the longest first."""
+    last: dict[str, list[Entity]] = field(default_factory=dict)
+    """Last name → people; it counts after a title ("Mrs. Okoro")."""
+
+
+_KEPT: OrderedDict[int, tuple[tuple[Entity, ...], _Names]] = OrderedDict()
+_N_KEPT = 8
+
+
+def find_names(text: str, said: Sequence[Token], context: Context) -> list[Slot]:
+    """Find slots of the context's entities (`name`, and `candidates` when ambiguous) and of unknown people (`name`)."""
+    names = _names(context.entities)
+    slots: list[Slot] = []
+    index = 0
+    while index < len(said):
+        token = said[index]
+        if token.kind == "word":
+            is_beside = bool(slots) and slots[-1].kind == "person" and _is_joined(said, index, slots[-1].end)
+            found = _known(text, said, index, names, is_beside=is_beside) or _titled(text, said, index, names)
+            found = found or _unknown(text, said, index)
+            if found is not None:
+                slots.append(found[0])
+                index = found[1]
+                continue
+        index += 1
+    return slots
+
+
+def _names(entities: tuple[Entity, ...]) -> _Names:
+    """Return the index of a context; the last few are kept, because a context rarely changes between requests."""
+    kept = _KEPT.get(id(entities))
+    if kept is not None and kept[0] is entities:
+        return kept[1]
+    names = _indexed(entities)
+    _KEPT[id(entities)] = (entities, names)  # holding the tuple keeps its id from being used again
+    while len(_KEPT) > _N_KEPT:
+        _KEPT.popitem(last=False)
+    return names
+
+
+def _indexed(entities: tuple[Entity, ...]) -> _Names:
+    names = _Names()
+    meant: dict[tuple[str, ...], tuple[dict[Entity, None], bool]] = {}
+    for entity in entities:
+        bare = _without_titles(entity)
+        if entity.kind == "person" and len(bare) > 1:
+            names.last.setdefault(bare[-1], []).append(entity)
+        for words, is_full in _forms(entity, bare).items():
+            if words and (len(words) > 1 or len(words[0]) > 1):
+                people, was_full = meant.setdefault(words, ({}, False))
+                people.setdefault(entity)
+                meant[words] = (people, was_full or is_full)
+    for words, (people, is_full) in list(meant.items()):
+        if _may_own(words[-1], tuple(people)):  # "dexs number", as people type it; see `_counts` for "pats number"
+            meant.setdefault((*words[:-1], f"{words[-1]}s"), (people, is_full))
+    for words, (people, is_full) in meant.items():
+        names.starts.setdefault(words[0], []).append((words, tuple(people), is_full))
+    for options in names.starts.values():
+        options.sort(key=lambda option: -len(option[0]))
+    return names
+
+
+def _without_titles(entity: Entity) -> tuple[str, ...]:
+    full = tuple(token.low for token in tokens(entity.name))
+    while entity.kind == "person" and len(full) > 1 and full[0] in {*_TITLES, "."}:
+        full = full[1:]
+    return full
+
+
+def _forms(entity: Entity, bare: tuple[str, ...]) -> dict[tuple[str, ...], bool]:
+    """Return the ways in which an entity is called, and whether each is a full name; `bare`: without titles."""
+    full = tuple(token.low for token in tokens(entity.name))
+    forms = {full[n:]: True for n in range(len(full) - len(bare) + 1)}
+    for alias in entity.aliases:
+        forms.setdefault(tuple(token.low for token in tokens(alias)), True)
+    if entity.kind == "person" and len(bare) > 1:
+        forms.setdefault(bare[:1], False)
+    return forms
+
+
+def _may_own(name: str, people: Sequence[Entity]) -> bool:
+    """Return whether a name with an "s" and no apostrophe is taken for its possessive."""
+    is_date = name in MONTHS or name in HOLIDAY_STARTS
+    return len(name) > 2 and name.isalpha() and name[-1] != "s" and not is_date and people[0].kind == "person"
+
+
+def _known(
+    text: str, said: Sequence[Token], index: int, names: _Names, *, is_beside: bool = False
+) -> tuple[Slot, int] | None:
+    """Find a known name at a place; `is_beside`: another one stands before it, "clare and mark"."""
+    for words, people, is_full in names.starts.get(said[index].low, ()):
+        after = index + len(words)
+        if tuple(token.low for token in said[index:after]) != words:
+            continue
+        if len(words) == 1 and not (is_beside or _counts(text, said, index, people[0])):
+            continue
+        exact = tuple(p for p in people if p.name.lower() == " ".join(words)) if is_full else ()
+        meant = exact if len(exact) == 1 else people
+        start, end = said[index].start, said[after - 1].end
+        if said[after - 1].low in _POSSESSIVES:
+            end, after = said[after - 2].end, after - 1
+        name: Plain = meant[0].name if len(meant) == 1 else text[start:end]
+        views: dict[str, Plain] = {"name": name}
+        if len(meant) > 1:
+            views["candidates"] = [person.name for person in meant]
+        kind = meant[0].kind
+        return Slot(kind, start, end, text[start:end], views, "", start, is_ambiguous=len(meant) > 1), after
+    return None
+
+
+def _counts(text: str, said: Sequence[Token], index: int, entity: Entity) -> bool:
+    """Return whether one word that may be a name is meant as a name here."""
+    word = said[index].low
+    if word.endswith("s") and word[:-1] in WORDS_THAT_ARE_NAMES and entity.kind == "person":
+        return _owns_something(said, index)
+    if entity.kind != "person" or (
+        word not in WORDS_THAT_ARE_NAMES and word not in MONTHS and word not in WEEKDAYS and word not in HOLIDAY_STARTS
+    ):
+        return True
+    before = said[index - 1].low if index else "."
+    after = said[index + 1].low if index + 1 < len(said) else ""
+    if word in MONTHS and before in ("in", "of", "on", "since", "until", "by", "this", "next", "last"):
+        return False
+    if before in _BEFORE_A_PERSON or after == "'s":
+        return after not in _AUXILIARIES
+    starts_sentence = before in (".", "!", "?", ";", ":", '"') or index == 0
+    return text[said[index].start].isupper() and not starts_sentence and after not in _AUXILIARIES
+
+
+def _is_joined(said: Sequence[Token], index: int, end: int) -> bool:
+    """Return whether only "and" or a comma stands between `end` and a place."""
+    return index > 1 and said[index - 1].low in ("and", "&", ",") and said[index - 2].end >= end > said[index - 2].start
+
+
+def _owns_something(said: Sequence[Token], index: int) -> bool:
+    """Return whether what people have follows a word: "pats new number"."""
+    following = [token.low for token in said[index + 1 : index + 4]]
+    while following and following[0] in _KINDS_OF_OWN:
+        following = following[1:]
+    return bool(following) and following[0] in _OWN
+
+
+def _titled(text: str, said: Sequence[Token], index: int, names: _Names) -> tuple[Slot, int] | None:
+    """Find people by title and last name: "Mrs. Okoro", "dr weber"."""
+    if said[index].low not in _TITLES:
+        return None
+    place = index + 1
+    if place < len(said) and said[place].low == ".":
+        place += 1
+    people = names.last.get(said[place].low, ()) if place < len(said) else ()
+    if not people:
+        return None
+    start, end = said[index].start, said[place].end
+    views: dict[str, Plain] = {"name": people[0].name if len(people) == 1 else text[said[place].start : end]}
+    if len(people) > 1:
+        views["candidates"] = [person.name for person in people]
+    slot = Slot("person", start, end, text[start:end], views, "", start, is_ambiguous=len(people) > 1)
+    return slot, place + 1
+
+
+def _unknown(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | None:
+    """Find capitalised words right after "call", "with", "to" …, that are no name of the context."""
+    if index == 0 or not _is_capital(text, said[index]) or not _is_place_of_person(text, said, index):
+        return None
+    after = index
+    if said[index].low in _TITLES and index + 2 < len(said) and said[index + 1].low == ".":
+        if not _is_capital(text, said[index + 2]):
+            return None
+        after = index + 2
+    while after < len(said) and after - index < 4 and _is_capital(text, said[after]) and said[after].kind == "word":
+        after += 1
+    start, end = said[index].start, said[after - 1].end
+    return Slot("unknown_person", start, end, text[start:end], {"name": text[start:end]}, "", start), after
+
+
+def _is_place_of_person(text: str, said: Sequence[Token], index: int) -> bool:
+    """Return whether a person is likely at a place: right after "call", "with" … or after another one there."""
+    before = said[index - 1].low
+    if before not in _BEFORE_AN_UNKNOWN:
+        if not (before in ("and", "&", ",") and index > 1 and _is_capital(text, said[index - 2])):
+            return False
+        if not any(token.low in _BEFORE_AN_UNKNOWN for token in said[max(0, index - 6) : index - 1]):
+            return False
+    return before not in ("to", "from", "for", "and", ",", "&") or any(
+        token.low in _WRITING or token.low in _BEFORE_A_PERSON for token in said[max(0, index - 12) : index]
+    )
+
+
+def _is_capital(text: str, token: Token) -> bool:
+    """Return whether a word is written like a name: capital first, then at least one small letter."""
+    word = text[token.start : token.end]
+    if token.kind != "word" or token.low in _NOT_A_NAME or token.low in WEEKDAYS or token.low in MONTHS:
+        return False
+    return word[0].isupper() and len(word) > 1 and any(c.islower() for c in word) and token.low not in HOLIDAY_STARTS
+
+
+# ── All values ────────────────────────────────────────────────────────────────────────────────────────
+
 
 __all__ = ["Clause", "Slot", "clauses", "find_slots", "without"]
 

@@ -17,8 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from hearth.language.text.confusables import Words
-from hearth.language.text.span import Found
+from hearth.language.text.finder_text import Found, Words
 
 KINDS = ("health", "religion", "politics", "sexuality", "union", "ethnicity", "finance", "children", "law")
 
@@ -368,7 +367,7 @@ def find_special(text: str, words: Words) -> list[Found]:
     """Find words that tell of a special category; kinds as in `KINDS`.
 
     Args:
-        words: `confusables.words(text)`.
+        words: `finder_text.words(text)`.
     """
     found: list[Found] = []
     unsure: list[Found] = []

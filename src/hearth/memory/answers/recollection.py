@@ -29,10 +29,9 @@ from hearth.memory.answers.question_answering import (
 )
 from hearth.memory.event_memory import EventMemory, Filter, Found
 from hearth.memory.facts.fact_dates import MONTHS
-from hearth.memory.facts.fact_extraction import NEVER_FOUND
+from hearth.memory.facts.fact_extraction import NEVER_FOUND, statements
 from hearth.memory.facts.fact_store import ME, Fact, FactStore
 from hearth.memory.facts.relations import KIN, listed, said_of
-from hearth.memory.facts.statements import statements
 from hearth.memory.inquiry.home_answers import HomeAnswers
 from hearth.memory.inquiry.reading.answer_reading import covered, lacks_kind
 from hearth.memory.retention import SUMMARY

@@ -16,11 +16,10 @@ import re
 from dataclasses import dataclass
 
 from hearth.memory.facts.fact_dates import birthday_said, birthday_text
-from hearth.memory.facts.fact_extraction import MAX_CHARACTERS, MAX_LENGTH, NEVER_READ, Told
+from hearth.memory.facts.fact_extraction import MAX_CHARACTERS, MAX_LENGTH, NEVER_READ, Told, statements
 from hearth.memory.facts.fact_rules import Known, Read
 from hearth.memory.facts.fact_store import ME, SINGLE_VALUED
 from hearth.memory.facts.relations import KIN, PETS, PREFERENCES
-from hearth.memory.facts.statements import statements
 from hearth.types import Label
 
 BY_MODEL = Label(frozenset({"model"}))

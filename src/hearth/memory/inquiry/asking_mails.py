@@ -13,13 +13,13 @@ import datetime as dt
 from dataclasses import dataclass
 
 from hearth import patterns as re
-from hearth.language.text.normalize import stems
+from hearth.language.text.word_match import stems
 from hearth.memory.inquiry.asking_sentences import AskingSentences
 from hearth.memory.inquiry.people_meant import card_meant, cards_of
 from hearth.memory.passages.collecting import is_indexed, said_date, unquoted
 from hearth.memory.passages.passage_cutting import sentences_of
 from hearth.memory.passages.passage_store import PassageStore
-from hearth.memory.search.time_mentions import times_named
+from hearth.memory.search.memory_ranking import times_named
 from hearth.protocols import CallContext, HomeAnswer, Witness
 from hearth.tools.mail.mailbox import INBOX, SENT, Seen, look, places
 

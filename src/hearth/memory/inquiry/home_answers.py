@@ -20,6 +20,7 @@ from typing import Literal, TypeAlias
 
 from hearth import patterns as re
 from hearth.errors import NotFound, StoreError, ToolError
+from hearth.language.acts.questions import two_questions
 from hearth.language.text.tokens import listed
 from hearth.memory.inquiry.amounts.amount_changes import changed_by
 from hearth.memory.inquiry.amounts.joint_amounts import joint_answer, multiple_answer, multiple_asked
@@ -36,11 +37,10 @@ from hearth.memory.inquiry.reading.answer_reading import (
 from hearth.memory.inquiry.reading.value_owners import People, people_of, with_apostrophes
 from hearth.memory.inquiry.record_answers import answer_from_records
 from hearth.memory.inquiry.summaries import asked_for_summary, decision_of, summary_of
-from hearth.memory.inquiry.two_questions import two_questions
 from hearth.memory.passages.collecting import FOLDERS, is_indexed, passages_in
 from hearth.memory.passages.passage_store import Candidate, Passage, PassageStore
+from hearth.memory.search.memory_ranking import times_named
 from hearth.memory.search.terms import STOP_WORDS, telling_words
-from hearth.memory.search.time_mentions import times_named
 from hearth.models.injection_classifier import Detector
 from hearth.protocols import CallContext, Encoder, HomeAnswer, Workspace
 from hearth.storage.database import Store

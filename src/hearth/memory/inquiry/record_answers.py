@@ -22,7 +22,7 @@ from typing import Literal
 
 from hearth import patterns as re
 from hearth.language.temporal.time_words import MONTHS
-from hearth.language.text.normalize import Query, stems
+from hearth.language.text.word_match import Query, stems
 from hearth.language.values.slots import find_slots
 from hearth.memory.inquiry.amounts.table_sums import answer_from_tables, asked_of_table, column_sum, row_day
 from hearth.memory.inquiry.answer_telling import is_of, past_of
@@ -31,8 +31,7 @@ from hearth.memory.inquiry.money import WHOLE, money_in, money_text
 from hearth.memory.passages.collecting import made_here, said_date, where_of
 from hearth.memory.passages.passage_cutting import SENTENCE
 from hearth.memory.passages.passage_store import Passage, PassageStore
-from hearth.memory.search.memory_ranking import Period
-from hearth.memory.search.time_mentions import times_named
+from hearth.memory.search.memory_ranking import Period, times_named
 from hearth.protocols import CallContext, HomeAnswer, Witness
 from hearth.tools.mail.mailbox import SENT
 from hearth.tools.pim.calendar_events import Event, Events, Search

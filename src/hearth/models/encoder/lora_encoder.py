@@ -3,6 +3,7 @@
 The weights come from the same pinned package as the sentence encoder's; an adapter adds a low-rank change to some of
 its matrices and may replace biases and norms. Merging and quantising happen once for each adapter (two seconds); the
 graph is kept in the cache under the adapter's hash and built again when it is missing or damaged. No torch.
+`packed` and `unpacked` make the file of an adapter and the heads on it, of half-precision numbers.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from hearth.models.encoder.onnx_session import onnxruntime, session_options
 
 if TYPE_CHECKING:
     import onnx
+import io
+import zipfile
 
 Array = NDArray[np.float32]
 
@@ -242,3 +245,38 @@ def float_graph(weights: Mapping[str, Array]) -> onnx.ModelProto:
         inner = g.node("Gelu", [linear(x, f"{name}.intermediate.dense")])
         x = norm(g.node("Add", [linear(inner, f"{name}.output.dense"), x]), f"{name}.output.LayerNorm")
     return g.finish(x)
+
+
+# ── The file of an adapter ────────────────────────────────────────────────────────────────────────────
+
+
+def packed(adapter: Mapping[str, Array], heads: Mapping[str, Array]) -> bytes:
+    """Encode the file."""
+    file = io.BytesIO()
+    arrays = {f"adapter:{k}": v.astype(np.float16) for k, v in adapter.items()}
+    arrays |= {f"head:{k}": v.astype(np.float16) for k, v in heads.items()}
+    np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+    return file.getvalue()
+
+
+def unpacked(data: bytes, shapes: Mapping[str, tuple[int, ...]]) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Read the adapter and the heads of a file.
+
+    Args:
+        shapes: Of the heads that must be there.
+    Raises:
+        ValueError: It is damaged, or a head is of another shape.
+    """
+    adapter: dict[str, Array] = {}
+    heads: dict[str, Array] = {}
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            for name in file.files:
+                kind, _, rest = name.partition(":")
+                (adapter if kind == "adapter" else heads)[rest] = file[name].astype(np.float32)
+    except (EOFError, zipfile.BadZipFile, AttributeError) as error:
+        raise ValueError(f"it is no file of arrays: {error}") from None
+    for name, shape in shapes.items():
+        if name not in heads or heads[name].shape != shape:
+            raise ValueError(f"its part {name!r} is missing or not of shape {shape}")
+    return adapter, heads

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from hearth import patterns as re
 from hearth.language.reading import Utterance
-from hearth.language.text.normalize import folded, stem
+from hearth.language.text.word_match import folded, stem
 from hearth.language.values.identifiers import find_quoted
 from hearth.types import Argument, Demonstration, Plan, Ref, Step, ToolSpec
 

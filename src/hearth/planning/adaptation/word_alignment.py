@@ -13,7 +13,7 @@ import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from hearth.language.text.normalize import folded
+from hearth.language.text.word_match import folded
 from hearth.types import Argument
 
 _WORD = re.compile(r"[^\W_]+")

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan, only_reads
-from hearth.language.acts.negation import with_denials
+from hearth.language.acts.clauses import with_denials
 from hearth.language.reading import Utterance
 from hearth.language.text.spelling import words_in_text
 from hearth.planning.adaptation.case_adaptation import rarity_of

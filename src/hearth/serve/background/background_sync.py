@@ -22,13 +22,13 @@ from typing import Literal
 
 from hearth.config import Settings
 from hearth.errors import HearthError
+from hearth.formats.terminal_text import clean
 from hearth.guard.egress.gateway import Egress
 from hearth.guard.flow.provenance import AddressBook, Provenance
 from hearth.protocols import CallContext
 from hearth.storage.database import Store
 from hearth.storage.fault_log import note_fault
 from hearth.storage.workspace import Folder
-from hearth.terminal import clean
 from hearth.tools.mail import imap_smtp
 from hearth.tools.mail.mailbox import INBOX, every_unique_name, look, places
 from hearth.tools.pim.servers import subscriptions

@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from hearth.errors import CancelledError, HearthError
+from hearth.formats.terminal_text import clean
 from hearth.serve.background.background_sync import SyncState
 from hearth.serve.background.learning_process import Waiting, learn_aside
 from hearth.serve.desk import Desk
 from hearth.storage.fault_log import note_fault
-from hearth.terminal import clean
 
 BETWEEN_S = 3600.0
 """Least time between two runs that ended."""

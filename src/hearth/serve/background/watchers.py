@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from hearth.errors import HearthError
+from hearth.formats.terminal_text import clean
 from hearth.registry import WATCHERS, Part, blamed, load_parts
 from hearth.serve.background.background_sync import SyncState
 from hearth.serve.desk import Desk
-from hearth.terminal import clean
 from hearth.types import Label
 
 ENDS_WITHIN_S = 2.0

@@ -36,7 +36,7 @@ from webauthn.helpers.structs import (
 
 from hearth.atomic_files import replacing
 from hearth.errors import ConfigError, DeniedError, NotFound, RequestError
-from hearth.language.text.exact_names import same_name
+from hearth.language.text.word_match import same_name
 
 MEMBERS_FILE = "household.json"
 LEAST_PASSWORD = 8

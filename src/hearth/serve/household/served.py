@@ -25,7 +25,8 @@ from starlette.staticfiles import StaticFiles
 
 from hearth import config
 from hearth.errors import ConfigError, DeniedError, HearthError
-from hearth.language.text.exact_names import same_name
+from hearth.formats.terminal_text import clean
+from hearth.language.text.word_match import same_name
 from hearth.protocols import Encoder
 from hearth.serve import house
 from hearth.serve.door import (
@@ -50,7 +51,6 @@ from hearth.serve.pages.page_parts import Templates, fields
 from hearth.serve.pages.page_parts import field as form_field
 from hearth.serve.phones import phone_server
 from hearth.serve.phones.phone_server import own_addresses
-from hearth.terminal import clean
 
 # ── The entrance ───────────────────────────────────────────────────────────────────────────────────────
 # One entrance for a household: whoever signs in is led to their own home, and sees nothing of another's.

@@ -15,8 +15,7 @@ from urllib.parse import urlsplit
 from hearth.agent import Agent
 from hearth.config import HomeDevice, Settings
 from hearth.errors import HearthError
-from hearth.language.text.exact_names import by_same_name, same_name
-from hearth.language.text.keyword_match import fold
+from hearth.language.text.word_match import by_same_name, fold, same_name
 from hearth.serve.desk import Desk
 from hearth.storage.database import Store
 from hearth.storage.fault_log import note_fault

@@ -29,13 +29,12 @@ from starlette.routing import BaseRoute, Route
 from hearth.agent import Agent
 from hearth.errors import HearthError, NotFound, RequestError, ToolError
 from hearth.execution.speculation import ReadAhead
-from hearth.formats.plan_text import plan_lines
+from hearth.formats.terminal_text import clean, plan_lines
 from hearth.learning import skills
 from hearth.protocols import EnrolledPerson, Footage, Recording, Sighting, Workspace
 from hearth.serve.desk import Desk
 from hearth.serve.door import MOST_ATTACHED_BYTES
 from hearth.serve.pages.page_parts import Home, Templates, caller_of, done_soon, field, fields, number_in
-from hearth.terminal import clean
 from hearth.types import Plan, Step
 
 # ── Files that are attached ────────────────────────────────────────────────────────────────────────────

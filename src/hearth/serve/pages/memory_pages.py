@@ -22,6 +22,7 @@ from starlette.routing import BaseRoute, Route
 
 from hearth.agent import Agent
 from hearth.errors import DeniedError, NotFound, RequestError
+from hearth.formats.terminal_text import clean
 from hearth.learning import unlearning
 from hearth.learning.learned_state import Offer, State
 from hearth.learning.unlearning import Found, Receipt, Sought
@@ -31,7 +32,6 @@ from hearth.memory.facts.fact_store import FactStore
 from hearth.serve.desk import Desk
 from hearth.serve.pages.page_parts import MOST_DIGITS, Home, Templates, done_soon, fields, number_in
 from hearth.storage.database import Store
-from hearth.terminal import clean
 
 # ── Work for the desk's thread ─────────────────────────────────────────────────────────────────────────
 # Work on what was learnt, for the desk's thread to do: roll back, forget.

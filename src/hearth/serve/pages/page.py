@@ -33,7 +33,7 @@ from hearth import config
 from hearth.agent import Agent
 from hearth.doctor import examine
 from hearth.errors import HearthError, NotFound, RequestError
-from hearth.formats.plan_text import plan_lines
+from hearth.formats.terminal_text import clean, plan_lines
 from hearth.guard.egress.ledger import Ledger
 from hearth.learning import skills
 from hearth.learning.skills import Skill
@@ -49,7 +49,6 @@ from hearth.serve.history_view import history_view
 from hearth.serve.pages.page_parts import MOST_DIGITS, Home, Templates, caller_of, done_soon, field, fields, number_in
 from hearth.serve.phones.paired import Phone, Phones
 from hearth.serve.ringing import EndedRing, Ring, end, open_rings, ring_on, snooze
-from hearth.terminal import clean
 from hearth.tools.pim.calendar import find_events
 from hearth.tools.pim.reminders import find_reminders, still_due
 from hearth.tools.pim.servers.subscriptions import FeedState, feeds_of, states

@@ -21,10 +21,10 @@ from starlette.routing import BaseRoute, Route
 from hearth.errors import PlanError, RequestError
 from hearth.formats.plan_json import decode_argument, encode_argument
 from hearth.formats.plan_validation import MAX_DEPTH, MAX_STEPS, canonical, check_plan, fits, renumbered
+from hearth.formats.terminal_text import clean
 from hearth.learning.demonstration_store import Entry
 from hearth.serve.desk import Desk
 from hearth.serve.pages.page_parts import Home, Templates, caller_of, done_soon, fields
-from hearth.terminal import clean
 from hearth.types import Argument, Parameter, Plan, Ref, Step, ToolSpec
 
 # ── A plan as a form ───────────────────────────────────────────────────────────────────────────────────

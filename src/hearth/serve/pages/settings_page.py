@@ -26,9 +26,9 @@ from hearth import config
 from hearth.config import setting_tables, settings_edit
 from hearth.config.settings_edit import Editable
 from hearth.errors import DeniedError, RequestError
+from hearth.formats.terminal_text import clean
 from hearth.serve.desk import Desk
 from hearth.serve.pages.page_parts import Home, Templates, field, fields
-from hearth.terminal import clean
 
 
 @dataclass(frozen=True, slots=True)

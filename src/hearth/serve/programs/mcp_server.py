@@ -37,13 +37,13 @@ from starlette.routing import BaseRoute, Route
 
 from hearth.agent import open_trace
 from hearth.errors import HearthError
+from hearth.formats.terminal_text import clean
 from hearth.guard.egress.ledger import Ledger
 from hearth.protocols import Reply
 from hearth.serve.desk import Caller
 from hearth.serve.door import OWNERS_PROGRAM, Client, Receive, Scope, Send
 from hearth.serve.programs.home_link import HomeLink, Standing
 from hearth.storage.database import Store
-from hearth.terminal import clean
 from hearth.version import __version__
 
 _WAIT_S = 20.0

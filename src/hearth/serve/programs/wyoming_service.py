@@ -23,10 +23,10 @@ from wyoming.intent import Recognize
 from wyoming.ping import Ping, Pong
 
 from hearth.errors import HearthError
+from hearth.formats.terminal_text import clean
 from hearth.serve.desk import Caller
 from hearth.serve.programs.home_api import HomeLine
 from hearth.serve.programs.home_link import Standing
-from hearth.terminal import clean
 from hearth.version import __version__
 
 MOST_EVENT_BYTES = 100_000

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hearth.errors import ConfigError
-from hearth.terminal import clean
+from hearth.formats.terminal_text import clean
 from hearth.types import Parameter
 
 MAX_DESCRIPTION_CHARACTERS = 300

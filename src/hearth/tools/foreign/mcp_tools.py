@@ -17,8 +17,8 @@ from urllib.parse import unquote
 
 from hearth.config import Settings
 from hearth.errors import ConfigError, ToolError
+from hearth.formats.terminal_text import clean
 from hearth.protocols import CallContext, Resolver, Tool
-from hearth.terminal import clean
 from hearth.tools.foreign.accepted_tools import OfferedTool, accepted
 from hearth.tools.foreign.json_schemas import one_line, parameters_of
 from hearth.tools.foreign.mcp_connection import Connection

@@ -17,8 +17,7 @@ from typing import Annotated, NewType
 from hearth.errors import EgressError, HearthError, ToolError
 from hearth.formats.addresses import canonical_address
 from hearth.formats.tool_signature import Names, Sink, tool
-from hearth.language.text.keyword_match import NO_SUCH_WORD, Wanted, excerpt, names, wanted
-from hearth.language.text.normalize import folded
+from hearth.language.text.word_match import NO_SUCH_WORD, Wanted, excerpt, folded, names, wanted
 from hearth.protocols import CallContext
 from hearth.tools.files import ExistingFile, existing_document, size_text
 from hearth.tools.mail.compose import (

@@ -16,7 +16,7 @@ from typing import Annotated
 from hearth.errors import NotFound, ToolError
 from hearth.formats.content_lines import checked_email, checked_text, escape, new_component, new_line
 from hearth.formats.tool_signature import ID_IS_A_KEY, Names, tool
-from hearth.language.text.normalize import Query, id_asked
+from hearth.language.text.word_match import Query, id_asked
 from hearth.protocols import CallContext
 from hearth.tools.pim import ical
 from hearth.tools.pim.calendar_events import (

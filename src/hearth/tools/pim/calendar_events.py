@@ -19,8 +19,7 @@ from hearth.errors import Ambiguous, NotFound, ToolError
 from hearth.formats.addresses import canonical_address
 from hearth.formats.content_lines import Component, Line, escape, new_line, parse, read_folder, unreadable_notice
 from hearth.formats.record_places import RecordPlaces
-from hearth.language.text.keyword_match import NO_SUCH_WORD
-from hearth.language.text.normalize import Query
+from hearth.language.text.word_match import NO_SUCH_WORD, Query
 from hearth.protocols import CallContext
 from hearth.tools.pim import ical
 from hearth.tools.pim.ical import Effort, When, occurrences

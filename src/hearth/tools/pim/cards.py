@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from hearth.formats.content_lines import Component, Line, escape, new_line, parse, read_folder, shown, split_value
 from hearth.language.temporal.time_words import WEEKDAYS
-from hearth.language.text.normalize import folded, stem, stems
+from hearth.language.text.word_match import folded, stem, stems
 from hearth.protocols import Workspace
 from hearth.types import Entity
 

@@ -29,7 +29,7 @@ from hearth.formats.content_lines import (
 )
 from hearth.formats.record_places import RecordPlaces
 from hearth.formats.tool_signature import ID_IS_A_KEY, Names, as_written, tool
-from hearth.language.text.normalize import Query, folded, id_asked
+from hearth.language.text.word_match import Query, folded, id_asked
 from hearth.protocols import CallContext
 from hearth.tools.pim.cards import (
     FOLDER,

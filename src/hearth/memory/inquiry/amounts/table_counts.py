@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hearth import patterns as re
-from hearth.language.text.normalize import folded, stem
+from hearth.language.text.word_match import folded, stem
 
 _ASKS = re.compile(
     r"\b(?:how many|number of|how much (?:more|less|older|younger)|difference|change|combined|total|altogether|sum)\b",

@@ -19,7 +19,15 @@ from dataclasses import dataclass, replace
 from hearth import patterns as re
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan, only_reads
-from hearth.language.acts.questions import asked_of, asks_what, asks_who_is, gives_order, is_of_anyone, spaced
+from hearth.language.acts.questions import (
+    asked_of,
+    asks_what,
+    asks_who_is,
+    gives_order,
+    is_of_anyone,
+    spaced,
+    two_questions,
+)
 from hearth.language.reading import Utterance
 from hearth.language.text.thesaurus import POLITE, QUESTIONS
 from hearth.language.text.tokens import NUMBER_WORDS, listed
@@ -29,7 +37,6 @@ from hearth.memory.inquiry.reading.answer_reading import ON_A_CARD, asks_deed, a
 from hearth.memory.inquiry.reading.answer_subjects import asks_who
 from hearth.memory.inquiry.record_answers import Asked, asked_of_records
 from hearth.memory.inquiry.summaries import asked_for_summary
-from hearth.memory.inquiry.two_questions import two_questions
 from hearth.memory.search.word_forms import key_of, keys_of
 from hearth.planning.dialogue.fallbacks.answer_steps import FIND, with_answer
 from hearth.types import Plan, Refusal, Step, StepResult, ToolSpec

@@ -1,6 +1,6 @@
 """Judges other readings of a request by its words: what a plan leaves out of it, what else its look-up could seek.
 
-Beside `execution.groundedness`, which says whether the things are there. Not covered: which reading is taken (`agent`).
+Beside `execution.speculation`, which says whether the things are there. Not covered: which reading is taken (`agent`).
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import replace
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan
 from hearth.language.acts.clauses import VERBS
-from hearth.language.text.normalize import stem, stems
 from hearth.language.text.thesaurus import KNOWN_WORDS
 from hearth.language.text.tokens import Slot, Token, tokens
+from hearth.language.text.word_match import stem, stems
 from hearth.planning.arguments.alignment import FUNCTION_WORDS
 from hearth.planning.plan_steps import shifted
 from hearth.types import Argument, Plan, Ref, Refusal, Request, Step, ToolSpec

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from hearth.terminal import answer_lines, clean, episode_lines, evidence_lines, wrapped
+from hearth.formats.terminal_text import answer_lines, clean, episode_lines, evidence_lines, wrapped
 from hearth.types import Answer, Episode, Evidence, Request
 
 NOW = dt.datetime(2026, 11, 20, 9, 30, tzinfo=dt.UTC)
