@@ -96,9 +96,9 @@ def test_while_one_cannot_be_opened_nothing_is_forgotten(state: State, offer: Of
     found = find(state.store, Sought(matching="harbour"))
     offer(other, *([broken] if is_loaded else []), faults=() if is_loaded else ("acme 1.0 cannot be loaded",))
     said = "part1' of acme1 1.0 failed: ZeroDivisionError" if is_loaded else "acme 1.0 cannot be loaded"
-    for forgetting in (lambda: find(state.store, Sought(matching="harbour")), lambda: forget(state, found)):
+    for attempt in (lambda: find(state.store, Sought(matching="harbour")), lambda: forget(state, found)):
         with pytest.raises(RegistryError, match=f"nothing was forgotten, as some of it would stay: .*{said}"):
-            forgetting()
+            attempt()
     assert other.texts == {"e1": "harbour"}
     assert len(state.store.query("SELECT 1 FROM event")) == 3
 
