@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -222,9 +222,11 @@ class Student:
         if self._n_since_fit > _STALE_SHARE * len(self._taught):
             self._joining = None
 
-    def learn_from(self, other: Student, ids: Collection[str]) -> None:
-        """Learn what another student with the same features was taught, without rereading it; known ids are ignored."""
-        fresh = {id: other._taught[id] for id in sorted(ids) if id not in self._taught}
+    def know(self, taught: Mapping[str, Taught]) -> None:
+        """Learn what was read before, by id, over the same features; known ids are ignored."""
+        fresh = {id: taught[id] for id in sorted(taught.keys() - self._taught.keys())}
+        if not fresh:
+            return
         self._learn_anew()
         self._taught.update(fresh)
         self._change(fresh, 1)
@@ -539,6 +541,10 @@ class Student:
     def taught(self, id: str) -> Taught:
         """Return what was learned from one demonstration. Raises: KeyError."""
         return self._taught[id]
+
+    def taught_of(self, ids: Iterable[str]) -> dict[str, Taught]:
+        """Return what was learned from some demonstrations, to be known elsewhere. Raises: KeyError."""
+        return {id: self._taught[id] for id in ids}
 
     @property
     def _is_trusting(self) -> bool:
