@@ -81,12 +81,9 @@ class Ranking:
     rests_on: tuple[str, ...]
     """Ids of the demonstrations nearest to the request."""
 
-    def expected_f1(self, place: int = 0) -> float:
-        """Return the expected share of right tools in a candidate, under the probabilities of all; 0 without any."""
-        if not self.candidates:
-            return 0.0
-        mine = self.candidates[place].tools
-        return sum(one.probability * overlap(mine, one.tools) for one in self.candidates)
+    def expected_f1(self) -> float:
+        """Return the expected share of right tools in the first, under the probabilities of all; 0 without any."""
+        return sum(one.probability * overlap(self.candidates[0].tools, one.tools) for one in self.candidates)
 
 
 class Student:
