@@ -227,11 +227,12 @@ class Proposal:
         most_for_nothing = _together([o for o in options if not o.is_nothing]) + math.log(_UNRECOGNISED)
         nothing = [replace(o, score=min(o.score, most_for_nothing)) for o in options if o.is_nothing]
         found = [*nothing, *(o for o in options if not o.is_nothing and not self._sequences.has_any(o.tools))]
-        for one in self._sequences.likely:
+        chances = sorted((one.probability for one in self._sequences.likely), reverse=True)
+        for one, chance in zip(self._sequences.likely, chances, strict=True):  # the first is that of least risk
             same = next((option for option in of_own if _tools_of(option.bound) == one.tools), None)
             option = same or self._option(self._ballot.of_sequence(0, one.tools, one.links), 0, ())
             if option is not None:
-                found.append(replace(option, score=in_all + math.log(max(one.probability, _LEAST_CHANCE))))
+                found.append(replace(option, score=in_all + math.log(max(chance, _LEAST_CHANCE))))
         return found
 
     def _option(self, candidate: Candidate, unit: int, earlier: Sequence[Step]) -> Option | None:
