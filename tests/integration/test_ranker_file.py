@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hearth.errors import StoreCorruptError, StoreError, StoreFullError, StoreVersionError
+from hearth.errors import StatisticsError, StoreCorruptError, StoreError, StoreFullError, StoreVersionError
 from hearth.models.llm.scripted import HashEncoder
-from hearth.planning.ranking.ranker import Adopted, Student
+from hearth.planning.ranking.ranker import Student
 from hearth.planning.ranking.ranker_file import FILE_NAME
 from hearth.protocols import Proposal
 from hearth.types import Demonstration, Plan, Step
@@ -122,20 +122,17 @@ def test_texts_of_tools_are_encoded_once(taught: Student, tmp_path: Path) -> Non
     assert asked == ["other: Quite another tool.", "other"]
 
 
-def test_an_adopted_model_is_remembered_by_its_fingerprint(tmp_path: Path) -> None:
-    student = Student(HashEncoder(48), TOOLS, OPTIONS)
+def test_an_adopted_model_is_let_go_of_again_and_never_saved(tmp_path: Path) -> None:
+    student, plain = Student(HashEncoder(48), TOOLS, OPTIONS), Student(HashEncoder(48), TOOLS, OPTIONS)
     student.learn(lessons())
+    plain.learn(lessons())
     proposer = FixedProposer("order_pizza", "check_weather")
     right = {d.id: FixedProposer(*(step.tool for step in d.plan.steps)).proposal for d in lessons()}
     student.adopt(proposer, {**right, "unknown": proposer.proposal})
-    trusted = student.rank("mumble")
-    assert trusted.candidates[0].tools == ("order_pizza", "check_weather")
-    student.save(tmp_path)
-    assert Student.load(tmp_path, HashEncoder(48), TOOLS, adopted=Adopted(proposer)).rank("mumble") == trusted
-    without = Student.load(tmp_path, HashEncoder(48), TOOLS)
-    plain = Student(HashEncoder(48), TOOLS, OPTIONS)
-    plain.learn(lessons())
-    assert without.rank("mumble").candidates[0].tools == plain.rank("mumble").candidates[0].tools
+    assert student.rank("mumble").candidates[0].tools == ("order_pizza", "check_weather")
+    with pytest.raises(StatisticsError, match="save it before it takes them"):
+        student.save(tmp_path)
+    assert not (tmp_path / FILE_NAME).exists()
     student.adopt(None, {})
     assert student.rank("mumble") == plain.rank("mumble")
 
@@ -161,67 +158,13 @@ def test_one_demonstration_counts_against_a_model_that_never_saw_it() -> None:
     assert student.rank(request).candidates[0].tools == ("order_pizza",)
 
 
-def test_a_forgotten_demonstration_takes_its_proposal_along(tmp_path: Path) -> None:
+def test_a_forgotten_demonstration_takes_its_proposal_along() -> None:
     student = Student(HashEncoder(48), TOOLS, OPTIONS)
     student.learn(lessons())
     proposer = FixedProposer("order_pizza")
     student.adopt(proposer, {d.id: proposer.proposal for d in lessons()})
     student.remove("d7")
-    student.save(tmp_path)
-    with np.load(tmp_path / FILE_NAME) as file:
-        assert b'"d7"' not in file["header"].tobytes()
-
-
-# ── On the same base ──────────────────────────────────────────────────────────────────────────────────────
-
-
-def on_a_base(folder: Path) -> Student:
-    """A student of its own, saved on the one that all share."""
-    base = Student(HashEncoder(48), TOOLS, OPTIONS)
-    base.learn(lessons())
-    base.save(folder / "base")
-    mine = Student.load(folder / "base", HashEncoder(48), TOOLS)
-    mine.remove("d7")
-    mine.learn([demonstration("own", "order_pizza", "cancel_train"), demonstration("d9", "set_alarm")])
-    new = replace(TOOLS["set_alarm"], name="other", description="Quite another tool.")
-    mine.set_tools({**TOOLS, "other": new})
-    mine.save(folder / "owners" / "anna", folder / "base")
-    return mine
-
-
-def test_on_a_base_it_plans_the_same_and_its_file_holds_its_own_alone(tmp_path: Path) -> None:
-    mine = on_a_base(tmp_path)
-    loaded = Student.load(tmp_path / "owners" / "anna", HashEncoder(48), mine.tools)
-    assert loaded.ids == mine.ids
-    for text in REQUESTS:
-        assert loaded.rank(text) == mine.rank(text)
-    assert loaded.difference(mine) < 1e-6
-    with np.load(tmp_path / "owners" / "anna" / FILE_NAME) as file:
-        header = json.loads(file["header"].tobytes())
-    assert header["ids"] == ["d9", "own"]
-    assert header["gone"] == ["d7"]
-    assert header["fresh_texts"] == ["other: Quite another tool.", "other"]
-
-
-def test_base_and_owner_may_move_together(tmp_path: Path) -> None:
-    mine = on_a_base(tmp_path / "here")
-    (tmp_path / "here").rename(tmp_path / "there")
-    loaded = Student.load(tmp_path / "there" / "owners" / "anna", HashEncoder(48), mine.tools)
-    assert loaded.rank(REQUESTS[0]) == mine.rank(REQUESTS[0])
-    loaded.save(tmp_path / "alone")
-    assert Student.load(tmp_path / "alone", HashEncoder(48), mine.tools).rank(REQUESTS[0]) == mine.rank(REQUESTS[0])
-
-
-def test_a_base_that_changed_or_is_gone_is_noticed(tmp_path: Path) -> None:
-    on_a_base(tmp_path)
-    other = Student(HashEncoder(48), TOOLS, OPTIONS)
-    other.learn(lessons()[:30])
-    other.save(tmp_path / "base")
-    with pytest.raises(StoreCorruptError, match="which has changed"):
-        Student.load(tmp_path / "owners" / "anna", HashEncoder(48), TOOLS)
-    (tmp_path / "base" / FILE_NAME).unlink()
-    with pytest.raises(StoreError, match=r"cannot read a student from .*base"):
-        Student.load(tmp_path / "owners" / "anna", HashEncoder(48), TOOLS)
+    assert "d7" not in student._held
 
 
 # ── Bad files ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -240,6 +183,17 @@ def test_a_damaged_file_is_noticed(taught: Student, tmp_path: Path, place: int) 
         raw[place + k] ^= 0xFF
     (tmp_path / FILE_NAME).write_bytes(raw)
     with pytest.raises((StoreCorruptError, StoreError)):
+        Student.load(tmp_path, HashEncoder(48), TOOLS)
+
+
+def test_a_file_that_rests_on_another_is_not_read(taught: Student, tmp_path: Path) -> None:
+    taught.save(tmp_path)
+    with np.load(tmp_path / FILE_NAME) as file:
+        parts = {name: file[name] for name in file.files}
+    header = json.loads(parts["header"].tobytes()) | {"base": {"path": "../base", "sha256": "0" * 64}}
+    parts["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    np.savez(tmp_path / FILE_NAME, **parts)
+    with pytest.raises(StoreVersionError, match="rests on something else"):
         Student.load(tmp_path, HashEncoder(48), TOOLS)
 
 

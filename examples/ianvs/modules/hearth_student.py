@@ -16,12 +16,12 @@ from hearth.formats.plan_json import plan_to_json, read_demonstrations
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.models.llm.openai_endpoint import Endpoint, RemoteModel
 from hearth.planning.arguments.schema_filler import Filler
+from hearth.planning.plan_drafting import Drafter
 from hearth.planning.ranking.ranker import Student
 from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.protocols import LanguageModel, Planner
-from hearth.types import Context, Demonstration, Effect, Plan, Refusal
-from hearth_bench.baselines.student_planner import LearnedPlanner
+from hearth.types import Context, Demonstration, Plan, Refusal, Request, ToolSpec
 from hearth_bench.measure.learning.few_shot import repeated
 from hearth_bench.scoring.system_metrics import Usage
 from hearth_bench.suites.q2a.few_shot_suite import CHOICES, Choosing, Example, FewShotPlanner
@@ -36,8 +36,8 @@ def taught_planner(kind: str, learnt: Sequence[Demonstration]) -> Planner:
     """A planner that knows these demonstrations and nothing else.
 
     Args:
-        kind: `recall` does as in the nearest demonstration, or refuses; `student` ranks combinations of tools, and
-            plans here as well as it can, however unsure; `few-shot-none`, `few-shot-random` and `few-shot-nearest` ask
+        kind: `recall` plans as at home, or refuses; `student` drafts as `hearth plan --batch` does: the likeliest
+            combination of tools, however unsure; `few-shot-none`, `few-shot-random` and `few-shot-nearest` ask
             the chat model at $FEW_SHOT_URL, or a scripted one that repeats the last example it is shown.
     """
     if kind.startswith("few-shot-"):
@@ -48,11 +48,29 @@ def taught_planner(kind: str, learnt: Sequence[Demonstration]) -> Planner:
         return recall
     if kind != "student":
         raise ValueError(f"planner is {kind!r}; expected recall, student or few-shot-none, -random, -nearest")
-    student = Student(encoder(), tools(), StudentOptions(hides_tools=False))
-    student.learn(learnt)
-    student.settle()
-    always: dict[Effect, float] = {"none": 0.0, "change": 0.0, "send": 0.0}
-    return LearnedPlanner(student, filler(), least_confidence=always, knows_scope=False)
+    return DraftingPlanner(learnt)
+
+
+class DraftingPlanner:
+    """The likeliest plan, however unsure; satisfies `protocols.Planner`."""
+
+    name = Student.name
+
+    def __init__(self, learnt: Sequence[Demonstration]) -> None:
+        student = Student(encoder(), tools(), StudentOptions(hides_tools=False))
+        student.learn(learnt)
+        student.settle()
+        self._drafter = Drafter(student, filler())
+
+    def plan(self, request: Request, context: Context, tools: Mapping[str, ToolSpec]) -> Plan | Refusal:
+        """Return a plan; a refusal where no tool is likely, or a required value was not found."""
+        (ranking,) = self._drafter.rank([request.text], [()], tools)
+        draft = self._drafter.draft(ranking, request.text, request.now, tools)
+        if not draft.plan.steps:
+            return Refusal("out_of_scope", "no tool is likely", planner=self.name)
+        if draft.missing:
+            return Refusal("needs", f"not found: {', '.join(draft.missing)}", draft.missing, planner=self.name)
+        return draft.plan
 
 
 class Repeating:

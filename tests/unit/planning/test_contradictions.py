@@ -292,24 +292,6 @@ def test_the_sentence_is_kept_without_its_frame(text: str, planned: str, kept: s
 
 
 @pytest.mark.parametrize(
-    ("text", "left", "written"),
-    [
-        ("tell Karin I'm late, start tea without me", "start tea without me", "I'm late, start tea without me"),
-        ("tell Karin I'm late, and then start tea", "and then start tea", "I'm late"),
-        ("tell Karin I'm late, remind me at 6", "remind me at 6", "I'm late"),
-        ("tell Karin I'm late. start tea", "start tea", "I'm late"),
-        ("order tea, tell Karin I'm late", "order tea", "I'm late"),
-    ],
-)
-def test_a_message_goes_on_past_a_comma(text: str, left: str, written: str) -> None:
-    draft = Step("draft_mail", {"to": [Ref(0, ("email",))], "text": "I'm late"})
-    found = held(text, MAIL[0], draft, unserved=(left,))
-    assert isinstance(found, Plan)
-    assert found.steps[1].arguments["text"] == written
-    assert found.unserved == (() if left in written else (left,))
-
-
-@pytest.mark.parametrize(
     ("text", "planned", "meant"),
     [
         ("unlock all doors", "lock_door", "unlock_door"),

@@ -428,5 +428,4 @@ def test_expected_f1_weighs_candidates_by_what_they_share() -> None:
     ab, ac, d = (Candidate(tools, (), p) for tools, p in ((("a", "b"), 0.5), (("c", "a"), 0.3), (("d",), 0.2)))
     ranking = Ranking((ab, ac, d), 0.4, ())
     assert ranking.expected_f1() == pytest.approx(0.5 + 0.3 * 0.5)
-    assert ranking.expected_f1(2) == pytest.approx(0.2)
     assert Ranking((), 0.0, ()).expected_f1() == 0.0

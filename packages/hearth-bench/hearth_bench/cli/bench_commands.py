@@ -322,7 +322,6 @@ def recall(data: Path | None, prefeval: Path | None, out: Path) -> None:
     "--split", type=click.Choice(["dev", "test"]), default="dev", show_default=True, help="Tune on dev, report test."
 )
 @click.option("--owner", "owners", multiple=True, help="Only this owner (may be given again).")
-@click.option("--recall-only", is_flag=True, help="Without the student: a tenth of the time.")
 @click.option("--limit", "n_each", type=click.IntRange(min=1), metavar="N", help="Only the first N of each owner.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Owners side by side.")
 @click.option(
@@ -333,7 +332,6 @@ def recall(data: Path | None, prefeval: Path | None, out: Path) -> None:
 def q2a(
     split: str,
     owners: tuple[str, ...],
-    recall_only: bool,
     n_each: int | None,
     jobs: int,
     engine: str,
@@ -363,7 +361,7 @@ def q2a(
     which: Literal["dev", "test"] = "test" if split == "test" else "dev"
     conditions = Conditions(program=PROGRAM)
     side_by_side = ray_engine(jobs, conditions) if engine == "ray" else LocalEngine(jobs, conditions)
-    part = Part(which, chosen, not recall_only, n_each or 0)
+    part = Part(which, chosen, n_each or 0)
     with tempfile.TemporaryDirectory(prefix="hearth-q2a-") as made:
         found = users_side_by_side(side_by_side, users or Path(made), part, Progress(sys.stderr))
     document = q2a_document(found, which)

@@ -161,7 +161,7 @@ def write_likely(
             if is_private and prior is not None:
                 prior = _published(prior, shown, fresh)
             student = shown.blank()
-            student.learn_from(shown, shown.ids)
+            student.know(shown.taught_of(shown.ids))
             student.take_prior(prior)
             student.settle()
             likely: dict[str, object] = {}

@@ -65,7 +65,7 @@ QUICK = (
 )
 """Quick parts, shortest first, so that a slow machine leaves out as few as possible."""
 SLOW = (
-    _bench("q2a, dev", "bench_q2a_quick", "q2a", "--split", "dev", "--recall-only", "--limit", "10", "--jobs", "2"),
+    _bench("q2a, dev", "bench_q2a_quick", "q2a", "--split", "dev", "--limit", "10", "--jobs", "2"),
     _bench("q2a", "bench_q2a", "q2a", "--split", "test"),
     _module("natural_requests", "planning.natural_requests"),
     _module("conversations", "planning.conversations"),

@@ -316,9 +316,9 @@ TABLES: tuple[Table, ...] = (
     ),
     Table(
         "Planning",
-        "Q2A: ten instructions of each owner, recall alone",
+        "Q2A: ten instructions of each owner",
         "bench_q2a_quick",
-        "hearth bench q2a --split dev --recall-only --limit 10 --jobs 2",
+        "hearth bench q2a --split dev --limit 10 --jobs 2",
         _Q2A_MEASURES,
         (
             Row("floor: the nearest of the owner's own copied", "floor_nearest."),

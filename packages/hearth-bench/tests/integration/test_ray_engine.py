@@ -105,7 +105,7 @@ def test_users_of_a_stream_come_to_the_same_numbers_there(tmp_path: Path, addres
     documents: list[dict[str, object]] = []
     for more, where in (([], ""), (["--jobs", "2"], ""), (["--jobs", "2", "--engine", "ray"], address)):
         out = tmp_path / f"{len(documents)}.json"
-        command = [sys.executable, "-m", "hearth", "bench", "q2a", "--owner", "mara", "--owner", "jun", "--recall-only"]
+        command = [sys.executable, "-m", "hearth", "bench", "q2a", "--owner", "mara", "--owner", "jun"]
         command += ["--limit", "2", "--users", str(tmp_path / f"users-{len(documents)}"), "--json", str(out), *more]
         done = subprocess.run(
             command, env={**os.environ, "RAY_ADDRESS": where}, capture_output=True, text=True, timeout=600

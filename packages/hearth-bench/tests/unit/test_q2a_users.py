@@ -66,7 +66,7 @@ def test_owners_come_back_in_the_order_asked(tmp_path: Path) -> None:
     found = users_side_by_side(ScriptedEngine(), tmp_path, Part("dev", ["tomas", "aisha"], n_each=3), SILENT)
     assert found == [result_of("tomas"), result_of("aisha")]
     assert json.loads((tmp_path / "aisha" / "user.json").read_text()) == {
-        "owner": "aisha", "owners": ["tomas", "aisha"], "split": "dev", "has_student": True, "n_each": 3,
+        "owner": "aisha", "owners": ["tomas", "aisha"], "split": "dev", "n_each": 3,
     }  # fmt: skip
     document = q2a_document(found, "dev")
     assert (document["n"], document["personal.right"], document["tomas.personal.right"]) == (6, 1.0, 1.0)
@@ -101,7 +101,7 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
 
 
 def test_the_program_writes_what_came_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = {"owner": "jun", "owners": ["jun"], "split": "dev", "has_student": False, "n_each": 3}
+    asked = {"owner": "jun", "owners": ["jun"], "split": "dev", "n_each": 3}
     (tmp_path / "user.json").write_text(json.dumps(asked))
     monkeypatch.setattr(q2a_users, "measure_user", lambda _encoder, owner, part, _report: result_of(owner, part.n_each))
     run_user(tmp_path, lambda _doing, _share: None)

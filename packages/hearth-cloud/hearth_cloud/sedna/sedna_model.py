@@ -278,7 +278,7 @@ def _check_arrays(path: Path, student: bytes) -> None:
                 raise _damaged(path, f"{STUDENT_FILE} is packed; Hearth packs nothing")
         with np.load(io.BytesIO(student), allow_pickle=False) as arrays:
             header = json.loads(arrays["header"].tobytes().decode("utf-8", "surrogatepass"))
-        if header["base"]:
+        if header.get("base"):
             raise _damaged(path, "its student rests on a file elsewhere")
     except (zipfile.BadZipFile, ValueError, KeyError, TypeError, EOFError, OSError, RecursionError) as error:
         raise _damaged(path, f"{STUDENT_FILE}: {error}") from None

@@ -124,10 +124,6 @@ class Template:
         left = [one for one in value if isinstance(one, Ref) or not _is_said(one, said, ())]
         return left or value
 
-    def value_words(self) -> frozenset[str]:
-        """Return the words of all values that are constant."""
-        return frozenset(word for _, _, value in self.constants() for word in words_of(value))
-
     def added_words(self) -> frozenset[str]:
         """Return the words of what the request adds to a list."""
         lists = (value for step in self.plan.steps for value in step.arguments.values() if isinstance(value, list))

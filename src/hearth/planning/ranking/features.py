@@ -114,9 +114,18 @@ class Reader:
         tokens = [tokens_of(text, said.slots, *span) for span in [(0, len(text)), *(acts if len(acts) > 1 else ())]]
         # Each request by itself: rounding in a batch would leave a trace of one in the vectors of others.
         vectors = self.encoder.encode([form_of(text, mine) for mine in tokens])
-        sketches = np.stack([sketch_of(tuple(token.word for token in mine)) for mine in tokens])
-        words = np.rint(sketches * HALF).astype(np.int16).reshape(len(tokens), -1, self.options.n_words).sum(axis=1)
-        return Reading(np.rint(vectors * INPUT_GRAIN).astype(np.int16), words.astype(np.int16), text)
+        return self.reading_of(vectors, [[token.word for token in mine] for mine in tokens], text)
+
+    def reading_of(self, vectors: FloatRows, words: Sequence[Sequence[str]], text: str = "") -> Reading:
+        """Return the reading of a request whose vectors are known: of the whole, then of each act if several.
+
+        Args:
+            vectors: Sentence vectors of the forms, shape [n, dim].
+            words: Per form its words, values as `<kind>`.
+        """
+        sketches = np.stack([sketch_of(tuple(one)) for one in words])
+        rounded = np.rint(sketches * HALF).astype(np.int16).reshape(len(words), -1, self.options.n_words).sum(axis=1)
+        return Reading(np.rint(vectors * INPUT_GRAIN).astype(np.int16), rounded.astype(np.int16), text)
 
     def features(self, readings: Sequence[Reading]) -> FloatRows:
         """Return whole numbers for all rows of all readings, one after the other, shape [n_rows, n_features]."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -81,22 +81,9 @@ class Ranking:
     rests_on: tuple[str, ...]
     """Ids of the demonstrations nearest to the request."""
 
-    def expected_f1(self, place: int = 0) -> float:
-        """Return the expected share of right tools in a candidate, under the probabilities of all; 0 without any."""
-        if not self.candidates:
-            return 0.0
-        mine = self.candidates[place].tools
-        return sum(one.probability * overlap(mine, one.tools) for one in self.candidates)
-
-
-@dataclass(frozen=True, slots=True)
-class Adopted:
-    """What a student had taken over from others when it was saved."""
-
-    proposer: Proposer | None = None
-    """The model it had adopted; without it, or with another, the rest is weighed anew without it."""
-    prior: Statistics | None = None
-    """The prior it began with; without it, or with another, the weights are solved anew."""
+    def expected_f1(self) -> float:
+        """Return the expected share of right tools in the first, under the probabilities of all; 0 without any."""
+        return sum(one.probability * overlap(self.candidates[0].tools, one.tools) for one in self.candidates)
 
 
 class Student:
@@ -222,9 +209,11 @@ class Student:
         if self._n_since_fit > _STALE_SHARE * len(self._taught):
             self._joining = None
 
-    def learn_from(self, other: Student, ids: Collection[str]) -> None:
-        """Learn what another student with the same features was taught, without rereading it; known ids are ignored."""
-        fresh = {id: other._taught[id] for id in sorted(ids) if id not in self._taught}
+    def know(self, taught: Mapping[str, Taught]) -> None:
+        """Learn what was read before, by id, over the same features; known ids are ignored."""
+        fresh = {id: taught[id] for id in sorted(taught.keys() - self._taught.keys())}
+        if not fresh:
+            return
         self._learn_anew()
         self._taught.update(fresh)
         self._change(fresh, 1)
@@ -428,16 +417,16 @@ class Student:
 
     # ── Files ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def save(self, folder: Path, base: Path | None = None) -> None:
+    def save(self, folder: Path) -> None:
         """Write everything to `folder`, at once or not at all; the loaded student plans the same to the last bit.
 
-        Args:
-            base: Folder of a saved student to build on: only what differs is written, and the base must stay.
-
         Raises:
+            StatisticsError: It rests on a prior or a trained model, which are kept elsewhere; nothing was written.
             StoreFullError: No space left; the folder is as before.
             StoreError: It cannot be written; the folder is as before.
         """
+        if self._prior is not None or self._proposer is not None:
+            raise StatisticsError("this student rests on a prior or a trained model; save it before it takes them")
         self.fit()
         ranker_file.write(
             folder,
@@ -449,11 +438,7 @@ class Student:
                 self._text_vectors,
                 (self._joining.weigher, self._joining.sureness, self._joining.strangers) if self._joining else None,
                 self._n_since_fit,
-                self._proposer.fingerprint if self._proposer else "",
-                self._held,
-                self._prior.digest if self._prior else "",
             ),
-            base,
         )
 
     @classmethod
@@ -463,7 +448,6 @@ class Student:
         encoder: Encoder,
         tools: Mapping[str, ToolSpec],
         graph: frozenset[tuple[str, str]] | None = None,
-        adopted: Adopted = Adopted(),
     ) -> Student:
         """Load the student that `save` wrote, with its options.
 
@@ -471,33 +455,21 @@ class Student:
             StoreError: Nothing was saved there, or it cannot be read.
             StoreCorruptError: Damaged.
             StoreVersionError: Of another version of Hearth, or learned with another encoder.
-            StatisticsError: The prior is over other features.
         """
-        kept, prior, proposer = ranker_file.read(folder), adopted.prior, adopted.proposer
+        kept = ranker_file.read(folder)
         student = cls(encoder, {}, kept.options, graph)
         ranker_file.check_fingerprint(folder, kept.fingerprint, student._reader.fingerprint)
         student._text_vectors = dict(kept.text_vectors)
         student._taught = dict(kept.taught)
         for one in student._taught.values():
             student._count(one, 1)
-        is_solved = kept.prior == (prior.digest if prior else "")
-        student.check_prior(prior)
-        student._prior = prior
-        student._count_prior(prior, 1)
-        if not is_solved and kept.options.use_heads:
-            student._start_heads()
-            student._move_heads(list(student._taught.values()), 1)
-        elif kept.options.use_heads and (student._taught or prior):
+        if kept.options.use_heads and student._taught:
             outputs, weights = kept.heads
             student.heads = Heads.of_solved(outputs, weights, ridge=kept.options.ridge, fingerprint=kept.fingerprint)
         student.set_tools(tools)
         student._n_since_fit = kept.n_since_fit
-        if kept.proposer == (proposer.fingerprint if proposer else ""):
-            student._proposer, student._held = proposer, dict(kept.held)
-            joining = Joining(*kept.joining) if kept.joining and len(kept.joining) == 3 and is_solved else None
-            student._joining = joining if joining is not None and joining.fits() else None  # else fitted at first need
-        elif proposer:
-            student._proposer = proposer
+        joining = Joining(*kept.joining) if kept.joining and len(kept.joining) == 3 else None
+        student._joining = joining if joining is not None and joining.fits() else None  # else fitted at first need
         return student
 
     # ── Planning ──────────────────────────────────────────────────────────────────────────────────────────
@@ -539,6 +511,10 @@ class Student:
     def taught(self, id: str) -> Taught:
         """Return what was learned from one demonstration. Raises: KeyError."""
         return self._taught[id]
+
+    def taught_of(self, ids: Iterable[str]) -> dict[str, Taught]:
+        """Return what was learned from some demonstrations, to be known elsewhere. Raises: KeyError."""
+        return {id: self._taught[id] for id in ids}
 
     @property
     def _is_trusting(self) -> bool:

@@ -34,7 +34,7 @@ from hearth.planning.arguments.alignment import (
     lesson_to_json,
 )
 from hearth.planning.ranking.heads.taken_heads import prior_in, read_taken
-from hearth.planning.ranking.heads.tool_heads import HeadPrior, ToolHeads, shipped_prior
+from hearth.planning.ranking.heads.tool_heads import HeadPrior, ToolHeads, shipped_prior, shipped_tools
 from hearth.planning.retrieval.similarity import Likeness
 from hearth.protocols import Encoder
 from hearth.storage.database import Store
@@ -103,6 +103,8 @@ class Remembered:
         """Per row, whether it uses the result of another clause."""
         self._left_out = ""
         """Id of the demonstration that is left out just now."""
+        self._own: tuple[int, dict[str, Row]] | None = None
+        """Number of changes, and the requests for tools that do not ship."""
         self.n_changes = 0
         """Counter that grows with every change, so that derived data can be rebuilt."""
         self._version = 0
@@ -390,6 +392,24 @@ class Remembered:
         """Return the sentence vector of a demonstration's request. Raises: KeyError: It is not remembered."""
         return np.asarray(self._plain[self.place_of(id)], dtype=np.float64)
 
+    def of_own_tools(self) -> Mapping[str, Row]:
+        """Return by id the whole requests with a tool that does not ship: all that is known of it was taught here."""
+        if self._own is None or self._own[0] != self.n_changes:
+            own = {row.id: row for row in self.rows if not row.number and not shipped_tools().issuperset(row.tools)}
+            self._own = self.n_changes, own
+        return self._own[1]
+
+    def vectors(self, id: str) -> NDArray[np.float32]:
+        """Return the sentence vectors of a demonstration's lessons, shape [n_lessons, dim]. Raises: KeyError."""
+        first = self.place_of(id)
+        rows = itertools.takewhile(lambda row: row.id == id, self.rows[first:])
+        return self._plain[first : first + sum(1 for _ in rows)].astype(np.float32)
+
+    @property
+    def left_out(self) -> str:
+        """Return the id of the demonstration that is left out just now; empty when none is."""
+        return self._left_out
+
     def tools_of(self, id: str) -> tuple[str, ...]:
         """Return the tools of a demonstration's plan, in order. Raises: KeyError: It is not remembered."""
         return self.rows[self.place_of(id)].tools
@@ -481,7 +501,7 @@ class Remembered:
         same = sorted(place_of[id] for id in self._in_words().get(said_as(text), {}) if id in place_of)
         corrected = [k for k in same if self.is_owners(k)]
         chosen = sorted({*places[np.argsort(-likeness, kind="stable")[:n]].tolist(), *same[-1:], *corrected[-1:]})
-        known = {one.id: one for one in self._demonstrations([self.rows[k].id for k in chosen])}
+        known = {one.id: one for one in self.demonstrations([self.rows[k].id for k in chosen])}
         return [(known[self.rows[k].id], self._matrix[k]) for k in chosen if self.rows[k].id in known]
 
     def _in_words(self) -> dict[int, dict[str, None]]:
@@ -499,21 +519,21 @@ class Remembered:
     def _hear(self, ids: Sequence[str]) -> None:
         """Add the words of what another process taught, if words are indexed."""
         if self._by_text is not None:
-            for one in self._demonstrations(ids):
+            for one in self.demonstrations(ids):
                 self._by_text.setdefault(said_as(one.request), {})[one.id] = None
 
     def taught(self, sources: Collection[str]) -> list[Demonstration]:
         """Return the demonstrations from some sources, oldest first."""
         chosen = (id for id, source in self._sources.items() if source in sources and id != self._left_out)
-        return self._demonstrations(list(chosen))
+        return self.demonstrations(list(chosen))
 
     def demonstration(self, id: str) -> Demonstration:
         """Return one demonstration. Raises: KeyError: It is not remembered."""
-        for found in self._demonstrations([id]):
+        for found in self.demonstrations([id]):
             return found
         raise KeyError(id)
 
-    def _demonstrations(self, ids: Sequence[str]) -> list[Demonstration]:
+    def demonstrations(self, ids: Sequence[str]) -> list[Demonstration]:
         """Return demonstrations as stored, in the order of `ids`, without those that another process forgot."""
         found = {id: self._texts[id] for id in ids if id in self._texts}
         if self._store is not None:

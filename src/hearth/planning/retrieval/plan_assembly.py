@@ -9,8 +9,9 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from hearth.formats.plan_validation import canonical
 from hearth.language.temporal.time_words import WEEKDAYS
@@ -26,6 +27,9 @@ from hearth.planning.retrieval.tool_index import Offered
 from hearth.planning.retrieval.voting import Ballot, Candidate
 from hearth.types import Argument, Parameter, Plan, Ref, Step, ToolSpec
 
+if TYPE_CHECKING:
+    from hearth.planning.ranking.ranker import Candidate as RankedSequence
+
 MOST_FOR_NOTHING = 0.35
 """Probability that nothing is asked for, above which a part is refused; the tools may share the rest."""
 _SURE = 1.0
@@ -37,6 +41,9 @@ _PERSON_PRONOUNS = frozenset(listed("him her them he she they"))
 _NAME, _ADDRESS = "<name>", "EmailAddress"
 _HOPELESS = 4.0
 """A candidate with so much less support than the best is not filled."""
+_LEAST_CHANCE = 1e-6
+_UNRECOGNISED = 0.1
+"""Most odds that nothing is asked for, of a request that reads like those that were taught in sequences."""
 _NEAR = 0.1
 """Least probability of a way to serve a request with which its tool is offered when nothing is done."""
 
@@ -98,11 +105,36 @@ class Part:
         return not self.steps
 
 
+@dataclass(frozen=True, slots=True)
+class OwnSequences:
+    """What the home alone was taught in sequences, for a request of their kind (`taught_sequences`)."""
+
+    likely: Sequence[RankedSequence]
+    """Sequences for the whole request, with how likely each is."""
+    tools: frozenset[str]
+    """All tools that were taught so."""
+
+    def has_any(self, tools: Iterable[str]) -> bool:
+        """Return whether some of these tools were taught so."""
+        return not self.tools.isdisjoint(tools)
+
+
+NO_SEQUENCES = OwnSequences((), frozenset())
+
+
 class Proposal:
     """The proposal for one request."""
 
-    def __init__(self, ballot: Ballot, units: Sequence[Unit], offered: Offered, manners: Manners) -> None:
+    def __init__(
+        self,
+        ballot: Ballot,
+        units: Sequence[Unit],
+        offered: Offered,
+        manners: Manners,
+        sequences: OwnSequences = NO_SEQUENCES,
+    ) -> None:
         """Keep the parts; `units`: the whole request first, then its clauses when there are several."""
+        self._sequences = sequences
         self._ballot = ballot
         self._units = units
         self._tools = offered.tools
@@ -122,6 +154,8 @@ class Proposal:
             steps += shifted(part.steps, len(steps))
             gain += _gain(ranked) / (len(self._units) - 1)
         whole = self.ranked(0, is_long=True)
+        if self._sequences.has_any(whole[0].tools) and self._outweighs(one := self._part(0, whole), by_clause):
+            return [one]
         return [self._part(0, whole)] if not whole[0].is_nothing and _gain(whole) > gain else by_clause
 
     def _part(self, unit: int, ranked: Sequence[Option]) -> Part:
@@ -173,7 +207,33 @@ class Proposal:
         ]
         if not any(option.is_nothing for option in options):
             options.append(_option(Candidate((), 0.0), Bound([]), {"nothing": 1.0}))
-        return sorted(options, key=lambda o: -o.score)
+        return sorted(options if unit else self._with_sequences(options), key=lambda o: -o.score)
+
+    def _outweighs(self, whole: Part, by_clause: Sequence[Part]) -> bool:
+        """Return whether a sequence taught here stands against what single clauses ask for: no surer one of them asks
+        for something else."""
+        others = (part for part in by_clause if part.steps and not self._sequences.has_any(_tools_of(part)))
+        return bool(whole.steps) and all(part.confidence < whole.confidence for part in others)
+
+    def _with_sequences(self, options: list[Option]) -> list[Option]:
+        """Share among the sequences that were taught here what speaks for any of them, by how likely each is.
+
+        The request is of a kind that was taught, so nothing is unlikely; what was taught for these very words stands.
+        """
+        of_own = [option for option in options if self._sequences.has_any(option.tools)]
+        if not of_own or not self._sequences.likely or any(option.readings.get("alike") for option in options):
+            return options
+        in_all = _together(of_own)
+        most_for_nothing = _together([o for o in options if not o.is_nothing]) + math.log(_UNRECOGNISED)
+        nothing = [replace(o, score=min(o.score, most_for_nothing)) for o in options if o.is_nothing]
+        found = [*nothing, *(o for o in options if not o.is_nothing and not self._sequences.has_any(o.tools))]
+        chances = sorted((one.probability for one in self._sequences.likely), reverse=True)
+        for one, chance in zip(self._sequences.likely, chances, strict=True):  # the first is that of least risk
+            same = next((option for option in of_own if _tools_of(option.bound) == one.tools), None)
+            option = same or self._option(self._ballot.of_sequence(0, one.tools, one.links), 0, ())
+            if option is not None:
+                found.append(replace(option, score=in_all + math.log(max(chance, _LEAST_CHANCE))))
+        return found
 
     def _option(self, candidate: Candidate, unit: int, earlier: Sequence[Step]) -> Option | None:
         for_it = _support(candidate)
@@ -415,6 +475,16 @@ def swallows_a_time(plan: Plan, slots: Sequence[Slot], tools: Mapping[str, ToolS
         if isinstance(value, str) and (parameter := tools[step.tool].parameter(name)) and parameter.names_a_thing
     )
     return any(text in value for value in named for text in later)
+
+
+def _tools_of(part: Part | Bound) -> tuple[str, ...]:
+    return tuple(step.tool for step in part.steps)
+
+
+def _together(options: Sequence[Option]) -> float:
+    """Return the score that options have together."""
+    highest = max(option.score for option in options)
+    return highest + math.log(sum(math.exp(option.score - highest) for option in options))
 
 
 def _chances(ranked: Sequence[Option]) -> list[float]:

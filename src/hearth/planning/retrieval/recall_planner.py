@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +43,9 @@ from hearth.planning.plan_steps import shifted
 from hearth.planning.ranking.heads.tool_heads import NOTHING, TALK, HeadPrior
 from hearth.planning.retrieval.episodic_index import Remembered
 from hearth.planning.retrieval.plan_assembly import (
+    NO_SEQUENCES,
     Option,
+    OwnSequences,
     Part,
     Proposal,
     is_later,
@@ -69,6 +72,9 @@ from hearth.types import (
     ToolSpec,
 )
 
+if TYPE_CHECKING:
+    from hearth.planning.retrieval.taught_sequences import TaughtSequences
+
 _LEAST_CONFIDENCE: dict[Effect, float] = {"none": 0.3, "change": 0.5, "send": 0.6}
 """A plan less sure than this is not proposed; the more a step does, the surer it must be."""
 
@@ -90,6 +96,8 @@ _SURE_BESIDE = 0.6
 
 _LEAST_READING, _LEAST_CHANGING, _MOST_READINGS = 0.02, 0.03, 6
 """Of other readings of a request: least share of what is not refusing, for reading and for changing ones; how many."""
+_LEAST_SEQUENCES = 20
+"""Least demonstrations of several steps, with a tool that does not ship, for sequences to be ranked."""
 _AT_ANY_TIME = dt.datetime(2026, 1, 5, 9, tzinfo=dt.UTC)
 """When a demonstration that names no time is judged: a Monday, at nine."""
 _LEAST_ASKING, _LEAST_SOMETHING = 0.2, 0.25
@@ -117,6 +125,8 @@ class RecallPlanner:
             prior: What the heads know before anything is taught; None for what ships.
         """
         self.remembered = Remembered(encoder, store, prior)
+        self._encoder = encoder
+        self._sequences: TaughtSequences | None = None
         self._cache = cache
         self._offered: Offered | None = None
         self._manners = Manners(self.remembered)
@@ -282,7 +292,21 @@ class RecallPlanner:
     def _proposal(self, units: Sequence[Unit], forms: NDArray[np.float32], offered: Offered) -> Proposal:
         words = [unit.words for unit in units]
         ballot = Ballot(self.remembered, offered, self._usable_rows(offered), forms, words)
-        return Proposal(ballot, units, offered, self._manners)
+        return Proposal(ballot, units, offered, self._manners, self._own_sequences(words, forms, offered))
+
+    def _own_sequences(
+        self, words: Sequence[Sequence[str]], forms: NDArray[np.float32], offered: Offered
+    ) -> OwnSequences:
+        """Return the likely sequences of tools that this home alone was taught, where enough of that are sequences."""
+        own = self.remembered.of_own_tools()
+        if sum(len(row.tools) > 1 for row in own.values()) < _LEAST_SEQUENCES:
+            self._sequences = None
+            return NO_SEQUENCES
+        if self._sequences is None:
+            from hearth.planning.retrieval.taught_sequences import TaughtSequences  # the ranker; most homes need none
+
+            self._sequences = TaughtSequences(self.remembered, self._encoder)
+        return self._sequences.ranked(self.remembered.likeness.vectors_in(forms), words, offered.tools)
 
     def _near(self, said: Utterance, form: NDArray[np.float32]) -> list[tuple[Demonstration, NDArray[np.float32]]]:
         """Return the owner's demonstrations near a request; none for one about a record of the last answer."""

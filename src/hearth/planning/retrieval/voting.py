@@ -205,6 +205,18 @@ class Ballot:
         is_own = row >= 0 and likeness >= _LEAST_OWN and self._remembered.is_owners(row)
         return _OWNERS_VOTES if is_own else 1.0
 
+    def of_sequence(self, unit: int, tools: Sequence[str], links: Sequence[tuple[int, int]]) -> Candidate:
+        """Return what is to be done where these tools are called in this order: as the most similar demonstration does,
+        else one after another as linked."""
+        likeness = self._demonstrations[:, unit]
+        rows = [k for k, row in enumerate(self._remembered.rows) if row.tools == tuple(tools) and likeness[k] > 0]
+        if rows:
+            row = max(rows, key=lambda k: (float(likeness[k]), -k))
+            return self._with_heads(unit, self._of_row(row, float(likeness[row])))
+        after = [tuple(a for a, b in links if b == place) for place in range(len(tools))]
+        steps = tuple(LessonStep(tool, {}, mine) for tool, mine in zip(tools, after, strict=True))
+        return self._with_heads(unit, Candidate(steps, 0.0))
+
     # ── Parts ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def _words(self, tools: Sequence[str]) -> tuple[str, ...]:

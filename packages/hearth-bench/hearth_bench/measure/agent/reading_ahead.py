@@ -62,13 +62,13 @@ def main(arguments: Sequence[str]) -> int:
     for owner in OWNERS:
         run = OwnerRun.of(owner)
         tools = dict(run.world.specs)
-        pupil = Pupil(encoder, tools, None)
+        pupil = Pupil(encoder)
         pupil.learn([demonstration_of(sample) for sample in run.asked("stream")])
         for sample in run.asked(split):
             if sample.plan is None:
                 continue
             request = run.request_of(sample)
-            cascade = Cascade([pupil.recall], confident=ASK_BELOW, teacher=ScriptedPlanner({}))
+            cascade = Cascade([pupil.planner], confident=ASK_BELOW, teacher=ScriptedPlanner({}))
             draft = cascade.draft(request, run.world.known(request.now), tools)
             if not draft.asks_teacher:
                 continue

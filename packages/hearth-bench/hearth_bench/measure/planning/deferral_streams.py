@@ -1,11 +1,10 @@
-"""Measure on streams when to ask the teacher and when to refuse.
+"""Measure on streams when to ask the teacher.
 
-    python -m hearth_bench.measure.planning.deferral_streams --data FOLDER [--clinc FILE]
-        [--only stream,mature,bound,clinc,home]
+    python -m hearth_bench.measure.planning.deferral_streams --data FOLDER [--only stream,mature,bound]
 
 Writes `packages/hearth-bench/results/cascade.json` and `cascade.png`. FOLDER holds `train.jsonl`, `dev.jsonl` and
-`tool_desc.json` of UltraTool in the plan format, FILE is CLINC150. With `--only`, the other sections of an earlier
-result are kept; rows of `stream` that are there are not run again.
+`tool_desc.json` of UltraTool in the plan format. With `--only`, the other sections of an earlier result are kept; rows
+of `stream` that are there are not run again.
 
 * `stream`: learn train as a stream from nothing, test then learn: request → student → the teacher (gold) if it is not
   sure enough → learn the teacher's plan, and nothing else. The answer is the teacher's plan where it was asked.
@@ -14,15 +13,11 @@ result are kept; rows of `stream` that are there are not run again.
   on the way.
 * `mature`: the same on dev, by a student that was taught train before.
 * `bound`: how often the bound on wrong plans among those unasked is broken, on simulated and on held-out outcomes.
-* `clinc`: intents as tools; which requests belong to none of them. Out-of-scope examples in train are used only in
-  `with_refused`.
-* `home`: recall, the student and both on the held-out requests of the home (nothing was tuned on them here).
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import json
 import os
 import time
@@ -34,26 +29,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.agent import shipped_demonstrations
-from hearth.formats.plan_json import read_demonstrations
 from hearth.formats.run_record import commit
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
-from hearth.planning.arguments.schema_filler import Filler
 from hearth.planning.deferral.thresholds import ALWAYS_ASK, Costs, Outcome, is_drawn, learn_threshold, safe_thresholds
 from hearth.planning.ranking.ranker import Ranking, Student
-from hearth.planning.retrieval.recall_planner import RecallPlanner
-from hearth.registry import load_tools
-from hearth.types import Context, Demonstration, Plan, Refusal, Request, Step, ToolSpec
-from hearth_bench.baselines.student_planner import LearnedPlanner
-from hearth_bench.baselines.task_scope import Scope
 from hearth_bench.data.datasets import PlanData, graph_of, read_plans, read_tool_file
-from hearth_bench.measure.planning.requests import judge as judge_request
-from hearth_bench.measure.planning.requests import summary
-from hearth_bench.measure.result_file import OWN_DATA, RESULTS, write_result
+from hearth_bench.measure.result_file import RESULTS, write_result
 from hearth_bench.metrics.plan_metrics import f1, is_accurate
 from hearth_bench.suites.planning_suite import graph_of_ranking, read_all
 
-SECTIONS = ("stream", "mature", "bound", "clinc", "home")
+SECTIONS = ("stream", "mature", "bound")
 SEED = 0
 CHUNK = 25
 """Number of requests planned before the teacher's answers to them are learnt."""
@@ -286,106 +271,6 @@ def _violations(what: str, risk: float, n: int, broken: int, coverage: Sequence[
     }
 
 
-# ── Out of scope ──────────────────────────────────────────────────────────────────────────────────────────
-
-
-def clinc(path: Path) -> dict[str, object]:
-    data: dict[str, list[tuple[str, str]]] = json.loads(path.read_text())
-    tools = {name: ToolSpec(name, name.replace("_", " ")) for name in sorted({intent for _, intent in data["train"]})}
-    student = Student(MiniLMEncoder.open(), tools)
-    shown = [Demonstration(f"t{k}", text, Plan((Step(intent),))) for k, (text, intent) in enumerate(data["train"])]
-    for start in range(0, len(shown), 500):
-        student.learn(shown[start : start + 500])
-    student.settle()
-    known, strange = student.read([t for t, _ in data["val"]]), student.read([t for t, _ in data["oos_val"]])
-    planned: list[Ranking] = []
-    for start in range(0, len(known), 100):
-        planned += student.rank_readings(known[start : start + 100])
-    refused = {f"o{k}": one for k, one in enumerate(student.read([t for t, _ in data["oos_train"]]))}
-    right = [r.candidates[0].tools == (intent,) for r, (_, intent) in zip(planned, data["val"])]
-    return {
-        "n_train": len(shown),
-        "n_val": len(known),
-        "n_oos_val": len(strange),
-        "accuracy_in_scope": _share(right),
-        "without_refused": _separation(Scope(student), known, strange),
-        "with_refused": _separation(Scope(student, refused), known, strange),
-    }
-
-
-def _separation(scope: Scope, known: Sequence[Any], strange: Sequence[Any]) -> dict[str, float]:
-    inside, outside = scope.familiarity(known), scope.familiarity(strange)
-    both = np.concatenate([inside, outside])
-    ranks = np.argsort(np.argsort(both, kind="stable"), kind="stable") + 1
-    n, m = len(inside), len(outside)
-    auroc = (ranks[:n].sum() - n * (n + 1) / 2) / (n * m)
-    kept, let_in = [scope.is_known(one) for one in known], [scope.is_known(one) for one in strange]
-    return {
-        "auroc": round(float(auroc), 4),
-        "fpr_at_95_kept": _share(outside >= np.quantile(inside, 0.05)),
-        "in_scope_kept": _share(kept),
-        "out_of_scope_refused": _share([not one for one in let_in]),
-        "accuracy": _share([*kept, *(not one for one in let_in)]),
-    }
-
-
-# ── The home ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def home() -> dict[str, object]:
-    specs, encoder = load_tools(None).specs, MiniLMEncoder.open()
-    recall = RecallPlanner(encoder)
-    recall.add(shipped_demonstrations())
-    student = Student(encoder, specs)
-    student.learn([d for d in shipped_demonstrations() if d.plan.steps])
-    student.settle()
-    refused = {d.id: d.request for d in shipped_demonstrations() if not d.plan.steps}
-    filler = Filler.open()
-    learned = LearnedPlanner(student, filler, refused)
-    path = OWN_DATA / "held_out_requests.jsonl"
-    gold, raw = list(read_demonstrations(path)), [json.loads(line) for line in path.open()]
-    first, second = [], []
-    times_ms = []
-    for line in gold:
-        request = Request(line.request, line.now or dt.datetime.fromisoformat("2026-11-20T09:30:00+01:00"))
-        first.append(recall.plan(request, Context(country="DE"), specs))
-        started = time.perf_counter()
-        second.append(learned.plan(request, Context(country="DE"), specs))
-        times_ms.append((time.perf_counter() - started) * 1000)
-
-    def judged(answers: Sequence[Plan | Refusal]) -> dict[str, object]:
-        plans = [answer if isinstance(answer, Plan) else None for answer in answers]
-        return summary([judge_request(g, r, p, specs) for g, r, p in zip(gold, raw, plans)])
-
-    found: dict[str, object] = {
-        "n_taught": len(student),
-        "reader": filler.is_trained,
-        "student_p50_ms": round(float(np.median(times_ms)), 1),
-        "recall": judged(first),
-        "student": judged(second),
-        "recall_else_student": judged([_else(a, b, 0.0) for a, b in zip(first, second)]),
-    }
-    for least in (0.6, 0.7, 0.8):
-        found[f"recall_else_student_from_{least}"] = judged([_else(a, b, least) for a, b in zip(first, second)])
-    found["student_where_surer"] = judged([_surer(a, b) for a, b in zip(first, second)])
-    inside = student.read([g.request for g in gold if g.plan.steps])
-    outside = student.read([g.request for g in gold if not g.plan.steps])
-    found["scope"] = {"n_in": len(inside), "n_out": len(outside), **_separation(learned.scope, inside, outside)}
-    return found
-
-
-def _else(a: Plan | Refusal, b: Plan | Refusal, least: float) -> Plan | Refusal:
-    """Return the student's plan if recall calls the request out of scope, else recall's answer."""
-    is_free = isinstance(a, Refusal) and a.kind == "out_of_scope"
-    return b if is_free and isinstance(b, Plan) and b.confidence >= least else a
-
-
-def _surer(a: Plan | Refusal, b: Plan | Refusal) -> Plan | Refusal:
-    if isinstance(a, Plan) and a.confidence < 0.7 and isinstance(b, Plan) and b.confidence > a.confidence:
-        return b
-    return _else(a, b, 0.0)
-
-
 # ── The picture ───────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -418,28 +303,23 @@ def draw(results: Mapping[str, Any], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--clinc", type=Path)
     parser.add_argument("--only", default=",".join(SECTIONS))
     chosen = parser.parse_args()
     started, cpu = time.perf_counter(), time.process_time()
     earlier = RESULTS / "cascade.json"
-    results: dict[str, Any] = json.loads(earlier.read_text())["results"] if earlier.exists() else {}
+    kept = json.loads(earlier.read_text())["results"] if earlier.exists() else {}
+    results: dict[str, Any] = {name: kept[name] for name in (*SECTIONS, "commits") if name in kept}
     only = chosen.only.split(",")
     if unknown := set(only) - set(SECTIONS):
         parser.error(f"unknown sections {sorted(unknown)}; known are {', '.join(SECTIONS)}")
-    if {"stream", "mature", "bound"} & set(only):
-        data = UltraTool(chosen.data)
-        if "mature" in only:
-            results["mature"] = mature(data)
-        if "bound" in only:
-            results["bound"] = bound(data)
-        for row in stream(data, results.setdefault("stream", [])) if "stream" in only else ():
-            results["stream"].append(row)  # written at once: running all rows takes a quarter of an hour
-            write_result("cascade", results, seed=SEED, cpu_s=time.process_time() - cpu, wall_s=0.0)
-    if "clinc" in only and chosen.clinc is not None:
-        results["clinc"] = clinc(chosen.clinc)
-    if "home" in only:
-        results["home"] = home()
+    data = UltraTool(chosen.data)
+    if "mature" in only:
+        results["mature"] = mature(data)
+    if "bound" in only:
+        results["bound"] = bound(data)
+    for row in stream(data, results.setdefault("stream", [])) if "stream" in only else ():
+        results["stream"].append(row)  # written at once: running all rows takes a quarter of an hour
+        write_result("cascade", results, seed=SEED, cpu_s=time.process_time() - cpu, wall_s=0.0)
     results["commits"] = results.get("commits", {}) | {name: commit() for name in only if name != "stream"}
     write_result("cascade", results, seed=SEED, cpu_s=time.process_time() - cpu, wall_s=time.perf_counter() - started)
     draw(results, RESULTS / "cascade.png")

@@ -33,14 +33,9 @@ from hearth.errors import HearthError, PlanError
 from hearth.formats.plan_validation import check_plan
 from hearth.language.discourse.coreference import read_after, with_records
 from hearth.language.reading import Utterance
-from hearth.planning.arguments.schema_filler import Filler
-from hearth.planning.deferral.cascade import Cascade
-from hearth.planning.ranking.ranker import Student
 from hearth.planning.retrieval.recall_planner import RecallPlanner
 from hearth.protocols import Encoder
-from hearth.types import Answer, Demonstration, Episode, Plan, Refusal, Request, Step, ToolSpec
-from hearth_bench.baselines.student_planner import LearnedPlanner
-from hearth_bench.data.datasets import PlanData
+from hearth.types import Answer, Demonstration, Episode, Plan, Refusal, Request, Step
 from hearth_bench.data.q2a_homes import Outcome, World, effect_of, execute, read_world
 from hearth_bench.data.q2a_instructions import Sample, Split, read_owner
 from hearth_bench.ianvs.case_outcome import Report
@@ -56,7 +51,7 @@ from hearth_bench.metrics.plan_metrics import (
 )
 from hearth_bench.metrics.step_metrics import rouge_l
 from hearth_bench.scoring.system_metrics import Usage, latency_ms
-from hearth_bench.suites.planning_suite import Read, links_of_steps, read_all
+from hearth_bench.suites.planning_suite import links_of_steps
 
 Scores: TypeAlias = NDArray[np.float64]
 """R of one owner, shape [n_rounds, n_rounds]."""
@@ -64,7 +59,7 @@ Way = Literal["personal", "shared", "untaught"]
 WAYS: tuple[Way, ...] = ("untaught", "shared", "personal")
 N_ROUNDS, DAYS_A_ROUND = 4, 14
 ASK_BELOW = 0.7
-"""Sureness of recall from which its plan is taken without asking the student; as in the settings."""
+"""Sureness from which a plan is taken without asking a teacher; as in the settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,40 +191,17 @@ def is_same(steps: Sequence[Step], gold: Sequence[Step]) -> bool:
 
 
 class Pupil:
-    """The planner that is taught: recall alone, or recall backed by the student with its heads."""
+    """The home's planner, with what ships, and what it is taught."""
 
-    def __init__(self, encoder: Encoder, tools: Mapping[str, ToolSpec], shipped: Read | None) -> None:
-        """Create the planner and teach it the shipped demonstrations.
-
-        Args:
-            shipped: Shipped demonstrations as a student reads them; None: recall alone.
-        """
-        self.recall = RecallPlanner(encoder)
-        self.recall.add(shipped_demonstrations())
-        self._planner: Cascade | RecallPlanner = self.recall
-        self._student: Student | None = None
-        self._refused: dict[str, str] = {}
-        if shipped is not None:
-            self._student = Student(encoder, tools)
-            self._student.learn(shipped.demonstrations, shipped.readings, shipped.step_vectors)
-            self._filler = Filler.open()
-            self._settle()
+    def __init__(self, encoder: Encoder) -> None:
+        self.planner = RecallPlanner(encoder)
+        self.planner.add(shipped_demonstrations())
 
     def learn(self, demonstrations: Sequence[Demonstration]) -> None:
-        self.recall.add(demonstrations)
-        if self._student is not None:
-            self._student.learn(demonstrations)
-            self._refused |= {one.id: one.request for one in demonstrations if not one.plan.steps}
-            self._settle()
-
-    def _settle(self) -> None:
-        assert self._student is not None
-        self._student.settle()
-        learned = LearnedPlanner(self._student, self._filler, self._refused)
-        self._planner = Cascade([self.recall, learned], confident=ASK_BELOW)
+        self.planner.add(demonstrations)
 
     def plan(self, request: Request, run: OwnerRun) -> Plan | Refusal:
-        answer = self._planner.plan(request, run.world.known(request.now), run.world.specs)
+        answer = self.planner.plan(request, run.world.known(request.now), run.world.specs)
         return with_records(answer, request.records, run.world.specs) if isinstance(answer, Plan) else answer
 
 
@@ -254,8 +226,6 @@ class Part:
     split: Split
     owners: Sequence[str]
     """Their streams are learnt in the way `shared`."""
-    has_student: bool = True
-    """False lets recall plan alone."""
     n_each: int = 0
     """Number of instructions of the split, from its start; 0 for all."""
 
@@ -265,9 +235,6 @@ def measure_user(encoder: Encoder, owner: str, part: Part, report: Report = lamb
     report(f"{owner}: home", 0)
     split = part.split
     run = OwnerRun.of(owner, part.n_each)
-    tools = run.world.specs
-    data = PlanData(tuple(d for d in shipped_demonstrations() if d.plan.steps), tools, "")
-    shipped = read_all(data, encoder) if part.has_student else None
     streams: Mapping[Way, Mapping[str, Sequence[Sample]]] = {
         "personal": {owner: run.samples},
         "shared": {one: read_owner(one) for one in part.owners},
@@ -276,7 +243,7 @@ def measure_user(encoder: Encoder, owner: str, part: Part, report: Report = lamb
     rows: dict[Way, list[list[float]]] = {}
     for number, way in enumerate(streams):
         report(f"{owner}: {way}", (1 + number * (N_ROUNDS + 1)) / (2 * N_ROUNDS + 3))
-        pupil = Pupil(encoder, tools, shipped)
+        pupil = Pupil(encoder)
         if "untaught" not in judged:
             judged["untaught"] = _plan_all(run, pupil, split)
         rows[way] = []

@@ -49,7 +49,6 @@ def users_side_by_side(engine: Engine, folder: Path, part: Part, progress: Progr
             "owner": owner,
             "owners": list(owners),
             "split": part.split,
-            "has_student": part.has_student,
             "n_each": part.n_each,
         }
         try:
@@ -142,7 +141,7 @@ def run_user(folder: Path, report: Report) -> None:
     try:
         asked = json.loads((folder / "user.json").read_text())
         outcome.stage = "run"
-        part = Part(asked["split"], asked["owners"], asked["has_student"], asked["n_each"])
+        part = Part(asked["split"], asked["owners"], asked["n_each"])
         result = measure_user(MiniLMEncoder.open(), asked["owner"], part, report)
         write_json(folder / "result.json", result_to_json(result))
         outcome.status, outcome.stage = "done", ""

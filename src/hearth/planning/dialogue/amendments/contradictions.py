@@ -5,8 +5,8 @@ What the words settle is put right; what no tool can do in this way is refused, 
 deed. Each rule below is a class of such faults; plans that the owner taught are never refused.
 
 Covered: directions, stretches without a length, questions about past deeds, parts of contact cards, people of an event,
-alarms of a house, look-ups of mail without a word, dates asked of the clock, other people's time, what is to be kept,
-texts that end at a comma. Not covered: which thing is meant where both fit; plans made again after a failed step.
+alarms of a house, look-ups of mail without a word, dates asked of the clock, other people's time, what is to be kept.
+Not covered: which thing is meant where both fit; plans made again after a failed step.
 """
 
 from __future__ import annotations
@@ -434,46 +434,11 @@ def _without_frame(plan: Plan, said: _Said) -> Plan:
     return replace(_with_steps(plan, [replace(plan.steps[0], arguments={"text": text})]), unserved=())
 
 
-_TOLD_BY = frozenset({"draft_mail", "draft_reply"})
-_OWN_ORDER = re.compile(r"(?:and\s+)?(?:then|also|remind\s+me|and|please|pls)\b", re.IGNORECASE)
-
-
-def _whole_message(plan: Plan, said: _Said) -> Plan:
-    """Mend a message that ends at a comma where what follows it is part of it: "tell Joel I'm late, start tea"."""
-    steps, unserved = list(plan.steps), list(plan.unserved)
-    for k, step in enumerate(steps):
-        text = step.arguments.get("text")
-        start = said.text.find(text) if step.tool in _TOLD_BY and isinstance(text, str) and text else -1
-        if start < 0 or not unserved:
-            continue
-        end = start + len(str(text))
-        for left in plan.unserved:
-            comma = re.compile(rf"\s*,\s*{re.escape(left.strip())}").match(said.text, end)
-            if left in unserved and comma is not None and not _OWN_ORDER.match(left.strip()):
-                end = comma.end()
-                unserved.remove(left)
-        steps[k] = replace(step, arguments={**step.arguments, "text": said.text[start:end]})
-    return replace(_with_steps(plan, steps), unserved=tuple(unserved)) if len(unserved) < len(plan.unserved) else plan
-
-
 def _with_steps(plan: Plan, steps: Sequence[Step]) -> Plan:
     return plan if tuple(steps) == plan.steps else replace(plan, steps=tuple(steps))
 
 
 _Mend = Callable[[Plan, _Said], Plan | Refusal]
-_CLOCK = "current_time"
-_WITH_TIMES = frozenset({"next_event", "find_events"})
-
-
-def _time_of_the_event(plan: Plan, said: _Said) -> Plan:
-    """Leave the clock out where it is asked when something is that another step tells: "when is it and what time"."""
-    tools = [step.tool for step in plan.steps]
-    clocks = [k for k, tool in enumerate(tools) if tool == _CLOCK]
-    if len(tools) != 2 or len(clocks) != 1 or _WITH_TIMES.isdisjoint(tools) or re.search(r"\bis\s+it\b", said.text):
-        return plan
-    kept = [step for step in plan.steps if step.tool != _CLOCK]
-    return replace(plan, steps=tuple(kept)) if not any(step.refs() for step in kept) else plan
-
 
 _MENDS: tuple[_Mend, ...] = (
     _not_the_opposite,
@@ -484,6 +449,4 @@ _MENDS: tuple[_Mend, ...] = (
     _of_said_date,
     _named_mail,
     _without_frame,
-    _whole_message,
-    _time_of_the_event,
 )

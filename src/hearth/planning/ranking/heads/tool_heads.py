@@ -142,6 +142,13 @@ def shipped_prior() -> HeadPrior | None:
         return read_prior(path)
 
 
+@functools.cache
+def shipped_tools() -> frozenset[str]:
+    """Return the tools that the shipped heads know from what people said."""
+    prior = shipped_prior()
+    return frozenset(prior.outputs) if prior is not None else frozenset()
+
+
 class ToolHeads:
     """Heads over one prior, or none, and what is taught here. Not thread-safe."""
 
