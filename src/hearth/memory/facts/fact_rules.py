@@ -220,6 +220,8 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?:study|studies|am studying|is studying) (?P<v>[a-zA-Z ]+?)(?: at (?P<org>[A-Z].+))?", "studies", 0),
         (r"(?:study|studies) at (?P<v>[A-Z].+)", "studies at", 0),
         (rf"(?:am|is|are|got|have been|has been) married to (?P<v>{NAME})", "spouse", 0),
+        (rf"(?:am|is) engaged to (?P<v>{NAME})", "partner", 0),
+        (rf"go(?:es)? by (?P<v>{NAME})", "called", 0),
         (rf"(?:am|is|are) called (?P<v>{NAME})|am (?P<v2>[A-Z]\w+ [A-Z]\w+)", "name", 0),
         (
             r"(?:(?:am|is|are) (?:\w+ly )?allergic|(?:have|has|suffer from|suffers from) (?:an? )?(?:\w+ )?"
@@ -237,7 +239,8 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (
             r"(?:like|likes|love|loves|enjoy|enjoys|adore|adores|have always loved|cherish|value|values|appreciate"
             rf"|appreciates|(?:am|is|are) {ADVERBS}(?:fond of|into|keen on|crazy about|passionate about|(?:a "
-            r"|an )?(?:\w+ )?(?:fan|lover|admirer|enthusiast) of)) (?P<v>.+)",
+            r"|an )?(?:\w+ )?(?:fan|lover|admirer|enthusiast) of)|have (?:a|an) (?:\w+ )?(?:passion|love|soft spot"
+            r"|weakness) for) (?P<v>.+)",
             "likes",
             re.I,
         ),
@@ -245,14 +248,14 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             r"(?:dislike|dislikes|hate|hates|detest|detests|loathe|loathes|despise|despises|can not (?:stand|bear"
             rf"|abide)|(?:am|is|are) not {ADVERBS}(?:fond of|into|keen on|(?:a |an )?(?:\w+ )?fan of|interested in)"
             r"|(?:have|has) (?:a|an) (?:\w+ )?(?:aversion to|dislike of|dislike for|hatred of|distaste for|fear of"
-            r"|phobia of)|have no interest in|(?:do|does) not (?:\w+ly )?(?:like|enjoy|care for|love|appreciate)"
+            r"|phobia of)|(?:am|is) (?:afraid|scared|terrified|tired) of|have no interest in|(?:do|does) not (?:\w+ly )?(?:like|enjoy|care for|love|appreciate)"
             r") (?P<v>.+)",
             "dislikes",
             re.I,
         ),
         (
             r"(?:avoid|avoids|try to avoid|tries to avoid|am trying to avoid|stay away from|steer clear of"
-            rf"|abstain from|shun|(?:never|(?:do|does|will|can) not(?: ever)?|refuse to|refuses to) {_CONSUME}"
+            rf"|abstain from|shun|tends? to avoid|boycotts?|(?:never|(?:do|does|will|can) not(?: ever)?|refuse to|refuses to) {_CONSUME}"
             r") (?P<v>.+)",
             "avoids",
             re.I,
@@ -591,6 +594,7 @@ _FORMS: Mapping[str, Callable[[_Match], Iterator[Read]]] = {
 
 _KINDS_OF_VALUE: tuple[tuple[re.Pattern[str], re.Pattern[str], str], ...] = (
     (re.compile(r"(?:full |first |last |real |middle )?name"), re.compile(rf"(?P<v>{NAME})"), "name"),
+    (re.compile(r"nickname"), re.compile(rf"(?P<v>{NAME})"), "called"),
     (
         re.compile(r"(?:private |work |home |new )?(?:e-?mail|e-?mail address)"),
         re.compile(r"(?P<v>[^\s@]+@[^\s@]+\.\w+)"),
