@@ -48,7 +48,7 @@ from hearth.serve.ringing import Ring
 # Encrypts notifications so that only the phone's browser can read them, and signs for whom they are.
 # The push service of a browser's maker sees that this home sends something, to whom, and when; not what: every
 # notification has the same size.
-# Covered: message encryption, the sender's signature. Not covered: sending (`pushing`); what the service notes down.
+# Covered: message encryption, the sender's signature. Not covered: what the service notes down.
 # Source:
 #     RFC 8291 (encryption), RFC 8188 (its content encoding), RFC 8292 (VAPID, the signature).
 
