@@ -849,7 +849,8 @@ class Tool(Protocol):
             arguments: By parameter name, already decoded to the Python type of the parameter (`datetime`, `date`,
                 `timedelta`, `str`, …); absent optional ones are left out.
         Returns:
-            Data that `formats.tool_signature.to_plain` can encode: JSON types, dates, durations, frozen dataclasses, lists of them.
+            Data that `formats.tool_signature.to_plain` can encode: JSON types, dates, durations, frozen dataclasses,
+            lists of them.
         Raises:
             ToolError: It could not be done; the owner's data are as before.
         """

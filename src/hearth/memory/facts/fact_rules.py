@@ -248,14 +248,16 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             r"(?:dislike|dislikes|hate|hates|detest|detests|loathe|loathes|despise|despises|can not (?:stand|bear"
             rf"|abide)|(?:am|is|are) not {ADVERBS}(?:fond of|into|keen on|(?:a |an )?(?:\w+ )?fan of|interested in)"
             r"|(?:have|has) (?:a|an) (?:\w+ )?(?:aversion to|dislike of|dislike for|hatred of|distaste for|fear of"
-            r"|phobia of)|(?:am|is) (?:afraid|scared|terrified|tired) of|have no interest in|(?:do|does) not (?:\w+ly )?(?:like|enjoy|care for|love|appreciate)"
+            r"|phobia of)|(?:am|is) (?:afraid|scared|terrified|tired) of|have no interest in"
+            r"|(?:do|does) not (?:\w+ly )?(?:like|enjoy|care for|love|appreciate)"
             r") (?P<v>.+)",
             "dislikes",
             re.I,
         ),
         (
             r"(?:avoid|avoids|try to avoid|tries to avoid|am trying to avoid|stay away from|steer clear of"
-            rf"|abstain from|shun|tends? to avoid|boycotts?|(?:never|(?:do|does|will|can) not(?: ever)?|refuse to|refuses to) {_CONSUME}"
+            rf"|abstain from|shun|tends? to avoid|boycotts?"
+            rf"|(?:never|(?:do|does|will|can) not(?: ever)?|refuse to|refuses to) {_CONSUME}"
             r") (?P<v>.+)",
             "avoids",
             re.I,
