@@ -119,7 +119,7 @@ MAX_REPAIR_ROUNDS = 2
 _WORLDLY = 0.8
 """Score of "nothing" in the heads from which on a question is one about the world: 3 % of 300 questions about homes do
 so, and 65 % of those that people asked of the world and that their form would have put to the owner's things."""
-_LIKELY_OWN = 0.7
+_LIKELY_OWN = 0.65
 """Least chance of an answer in the owner's things at which a question that only names one of them is put to them; from
 there on an answer is told without doubt."""
 _MAYBE_OWN = 0.3

@@ -184,7 +184,7 @@ def _dated(one: Witness) -> str:
 
 
 NOT_SURE = "I am not sure, perhaps:"
-LEAST_SURE = 0.7
+LEAST_SURE = 0.65
 """Least probability of an answer that is told without doubt."""
 _MADE_HERE = {"event": "calendar", "reminder": "reminders"}
 """Domain of the tools that make records of a kind."""

@@ -26,7 +26,7 @@ from hearth.tools.pim.cards import Card, read_cards
 _N_DESCRIBING = 4
 """Most words of a clause that says what somebody is, and of a person as a question names them."""
 _LEAST_NAME = 3
-_JOINED = 0.65
+_JOINED = 0.6
 """The chance of a value of somebody whom another record names: it is told with doubt, and both are shown."""
 _MOST_READ = 40
 _ANYBODY = frozenset(map(key_of, listed("man woman guy lady chap bloke person people company firm shop place")))
