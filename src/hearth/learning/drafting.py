@@ -28,10 +28,10 @@ from hearth.planning.ranking.statistics import prior_file
 from hearth.planning.ranking.statistics.device_profiles import PROFILES
 from hearth.planning.ranking.statistics.sufficient_statistics import Statistics
 from hearth.planning.ranking.statistics.vector_layout import public_tools
+from hearth.planning.retrieval.episodic_index import Remembered
+from hearth.planning.retrieval.taught_sequences import taught_in
 from hearth.planning.warm_start import beside
 
-_N_READ = 32
-"""Requests read at once: few enough that progress moves."""
 _N_JUDGED = 150
 
 
@@ -55,29 +55,23 @@ class Drafts:
         return [self._student.nearest(self._student.taught(id).reading, n, id) for id in ids]
 
 
-def solved(state: State, options: StudentOptions | None = None, progress: Progress = silent) -> Student:
-    """Solve a student from the demonstrations that count, with the prior and the tier two of the current version.
-
-    Args:
-        options: By default those of the home's profile.
-    """
-    student = Student(state.encoder, state.tools, options or options_of(state), state.graph)
+def solved(state: State) -> Student:
+    """Solve a student of the home's profile from what is remembered of the demonstrations that count, which is not
+    read again; with the prior and the tier two of the current version."""
+    student = Student(state.encoder, state.tools, options_of(state), state.graph)
     student.take_prior(prior_of(state, student.options))
-    shown = [entry.demonstration for entry in state.buffer.all() if entry.demonstration.plan.steps]
-    for start in range(0, len(shown), _N_READ):
-        student.learn(shown[start : start + _N_READ])
-        progress("solving", min(start + _N_READ, len(shown)), len(shown))
+    remembered = Remembered(state.encoder, state.store)
+    student.know(taught_in(remembered, student.reader, remembered.ids()))
     current = state.lineage.current()
     adopt(state, student, current.adapter if current is not None else "")
     student.renew()
     return student
 
 
-def options_of(state: State) -> StudentOptions | None:
-    """Return what a home's profile says of the student's size; None where nothing is said."""
+def options_of(state: State) -> StudentOptions:
+    """Return the size of student that a home's profile says; the largest for a folder that is no home."""
     path = state.folder / "hearth.toml"
-    profile = read_settings(path).learning.profile if path.exists() else "large"
-    return PROFILES[profile] if profile != "large" else None
+    return PROFILES[read_settings(path).learning.profile if path.exists() else "large"]
 
 
 def prior_of(state: State, options: StudentOptions) -> Statistics | None:
@@ -111,7 +105,6 @@ def take_prior(
     prior: Statistics | None,
     progress: Progress = silent,
     *,
-    options: StudentOptions | None = None,
     must_pass: bool = True,
 ) -> Report:
     """Make a version that plans and drafts with a prior of others' learning, or (None) without one, if the gate lets
@@ -124,7 +117,7 @@ def take_prior(
         StatisticsError: It is over other features; nothing was changed. StoreError: Nothing was changed.
     """
     started_s = time.process_time()
-    student = Student(state.encoder, state.tools, options or options_of(state), state.graph)
+    student = Student(state.encoder, state.tools, options_of(state), state.graph)
     if prior is not None:
         student.check_prior(prior)
         prior = beside(prior, _shipped(state, student))

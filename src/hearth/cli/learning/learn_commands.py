@@ -534,13 +534,11 @@ def prior(
         raise errors.RequestError("give a file to take, or --remove, and not both")
     folder = folder_within(ctx, state_folder)
     from hearth.learning import drafting
-    from hearth.planning.ranking.ranker_options import StudentOptions
 
     bars = Bars()
     with opened_state(folder) as (state, _):
-        options = drafting.options_of(state)
-        wanted = None if remove else _wanted(state, folder, file).seen_by((options or StudentOptions()).reading)
-        report = drafting.take_prior(state, wanted, bars, options=options, must_pass=not force)
+        wanted = None if remove else _wanted(state, folder, file).seen_by(drafting.options_of(state).reading)
+        report = drafting.take_prior(state, wanted, bars, must_pass=not force)
         bars.close()
     verdict = report.verdict.to_json() if report.verdict is not None else None
     if as_json:

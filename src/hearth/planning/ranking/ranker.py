@@ -57,6 +57,8 @@ __all__ = ["Candidate", "Proposal", "Proposer", "Ranking", "Student"]
 _STALE_SHARE = 0.1
 _MANY = 64
 """Number of changed demonstrations above which the neighbourhood is rebuilt."""
+_N_AT_ONCE = 1024
+"""Demonstrations summed at once, so that the rows of ten thousand take no more memory than these."""
 _LEAST_OWN = 40
 """With fewer own demonstrations, a prior's weights combine the evidence, if it has any."""
 _N_NAMED = 3
@@ -264,11 +266,10 @@ class Student:
             del self._pair_links[link]
 
     def _move_heads(self, taught: Sequence[Taught], sign: int) -> None:
-        if not taught:
-            return
-        rows = self._reader.features([one.reading for one in taught])
         change = self.heads.learn if sign > 0 else self.heads.remove
-        change(rows, [row for one in taught for row in rows_of(one)])
+        for start in range(0, len(taught), _N_AT_ONCE):
+            part = taught[start : start + _N_AT_ONCE]
+            change(self._reader.features([one.reading for one in part]), [row for one in part for row in rows_of(one)])
 
     def _learn_anew(self) -> None:
         """Restore the statistics of a loaded student, which has only solved weights, from its demonstrations."""
