@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hearth.memory.inquiry.home_answers import HomeAnswers
+from hearth.memory.inquiry.home_answers import LEAST_NEAR, HomeAnswers
 from hearth.memory.inquiry.reading.answer_reading import AnswerReader
 from hearth.memory.passages.collecting import unquoted
 from hearth.memory.passages.text_tables import tables_in
@@ -144,6 +144,14 @@ def test_nobody_is_guessed(ask: Ask, question: str) -> None:
 )
 def test_what_several_lines_rows_or_records_say_is_told_together(ask: Ask, question: str, value: str) -> None:
     assert ask(question).value == value
+
+
+def test_where_nothing_answers_the_place_that_comes_nearest_is_named_if_it_is_near(ask: Ask) -> None:
+    near, far = ask("what is the gardener's phone number"), ask("who won the cup in 1998")
+    assert (near.kind, far.kind) == ("unknown", "unknown")
+    assert near.chance >= LEAST_NEAR > far.chance
+    assert near.nearest.startswith("card “")
+    assert far.nearest == ""
 
 
 def test_a_price_for_a_night_is_not_multiplied_by_months(ask: Ask) -> None:

@@ -46,7 +46,7 @@ from hearth.protocols import CallContext, Encoder, HomeAnswer, Workspace
 from hearth.storage.database import Store
 
 Naming: TypeAlias = Literal["not", "partly", "wholly"]
-_LEAST_NEAR = 0.1
+LEAST_NEAR = 0.1
 """Below this chance of what a passage says, its place is not worth a look."""
 _LEAST_ALONE = 0.5
 """Below this chance of what one passage says, two are joined."""
@@ -238,7 +238,7 @@ class HomeAnswers:
     def _nearest(self, readings: list[Reading]) -> str:
         """Return the likeliest place of an answer that is too unlikely to be told, where it is worth a look."""
         best = readings[0] if readings else None
-        if best is None or best.chance < _LEAST_NEAR or self._is_instruction(best.candidate.passage.text):
+        if best is None or best.chance < LEAST_NEAR or self._is_instruction(best.candidate.passage.text):
             return ""
         return witness_of(best.candidate.passage, "").where
 

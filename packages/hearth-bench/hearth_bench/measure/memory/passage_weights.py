@@ -31,7 +31,7 @@ from hearth_bench.suites.reading.reading_suite import document_store, own_candid
 
 WEIGHTS = ROOT / "src/hearth/data/passage_weights.json"
 HOMES = ROOT / "training/home_passages.jsonl"
-MOST_REFUSED = 0.2
+MOST_REFUSED = 0.25
 """Share of the answerable questions that are refused. Below `tools.memory.LEAST_SURE` an answer is told with doubt."""
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.3)
 RETRIEVAL = {"words": 1.0, "cosine": 1.0, "covered": 1.5}
