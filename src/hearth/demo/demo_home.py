@@ -184,13 +184,19 @@ _DEVICES = "\n".join(
 # ── When ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+_NOON = 12
+
+
 def _day(on: str, now: dt.datetime) -> dt.date:
-    """Return a date: `+3` days from now, `1 wed` the Wednesday of next week, `first -2` the first of the month two
-    months ago."""
+    """Return a date: `+3` days from now, `1 wed` the Wednesday of next week, `next fri` the coming Friday (today until
+    noon), `first -2` the first of the month two months ago."""
     today = now.date()
     if on.startswith("first"):
         months = today.year * 12 + today.month - 1 + int(on.split()[1])
         return dt.date(months // 12, months % 12 + 1, 1)
+    if on.startswith("next"):
+        ahead = (_WEEKDAYS.index(on.split()[1]) - today.weekday()) % 7
+        return today + dt.timedelta(days=ahead or (0 if now.hour < _NOON else 7))
     if " " in on:
         week, weekday = on.split()
         monday = today - dt.timedelta(days=today.weekday()) + dt.timedelta(weeks=int(week))
