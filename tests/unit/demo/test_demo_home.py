@@ -162,3 +162,14 @@ def test_the_requests_say_what_to_expect() -> None:
     for r in requests:
         assert isinstance(r["expect"]["files"], list)
         assert r["expect"]["status"] == "done" or r["expect"]["files"] == []
+
+
+@pytest.mark.parametrize("days", range(7))
+@pytest.mark.parametrize("hour", [9, 20])
+def test_what_the_demo_cancels_lies_ahead_on_every_day_of_the_week(tmp_path: Path, days: int, hour: int) -> None:
+    now = dt.datetime(2026, 11, 23, hour, tzinfo=ZoneInfo("Europe/Berlin")) + dt.timedelta(days=days)
+    build_demo_home(tmp_path / "home", now)
+    calendars = (path.read_text() for path in (tmp_path / "home").rglob("*.ics"))
+    events = (event for text in calendars for event in icalendar.Calendar.from_ical(text).walk("VEVENT"))
+    (lesson,) = (event for event in events if event["SUMMARY"] == "Swimming with Lina")
+    assert now < lesson.decoded("DTSTART") < now + dt.timedelta(days=8)
