@@ -337,6 +337,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     record = train(given.data, options, given.out, given.start_from.read_bytes())
     named = [Path(one).name for one in arguments or sys.argv[1:]]  # a folder of the machine says nothing
     record["command"] = " ".join(["python -m training.answer_reader_train", *named])
+    if (before := given.start_from.with_suffix(".json")).exists():
+        record["started_from"] = json.loads(before.read_text())  # it may have been carried on from another itself
     record["sha256"] = hashlib.sha256(given.out.read_bytes()).hexdigest()
     given.out.with_suffix(".json").write_text(json.dumps(record, indent=2) + "\n")
 

@@ -54,8 +54,8 @@ from hearth.memory.inquiry.home_answers import HomeAnswers
 from hearth.memory.inquiry.reading.answer_reading import AnswerReader, asks_yes_or_no
 from hearth.memory.maintenance import retention_of, tend_a_little
 from hearth.memory.passages.passage_store import EMBED_BATCH
-from hearth.memory.search.memory_ranking import times_named
 from hearth.memory.search.terms import telling_words
+from hearth.memory.search.time_mentions import times_named
 from hearth.memory.search.word_forms import keys_of
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.permissions import make_private
@@ -95,6 +95,7 @@ from hearth.storage.open_home import Home
 from hearth.storage.trace import CallRecord, Trace, UnfinishedEpisode
 from hearth.storage.workspace import Folder
 from hearth.tools import abilities
+from hearth.tools.memory import LEAST_SURE
 from hearth.tools.notes import list_names
 from hearth.types import (
     OWNER,
@@ -119,7 +120,7 @@ MAX_REPAIR_ROUNDS = 2
 _WORLDLY = 0.8
 """Score of "nothing" in the heads from which on a question is one about the world: 3 % of 300 questions about homes do
 so, and 65 % of those that people asked of the world and that their form would have put to the owner's things."""
-_LIKELY_OWN = 0.65
+_LIKELY_OWN = LEAST_SURE
 """Least chance of an answer in the owner's things at which a question that only names one of them is put to them; from
 there on an answer is told without doubt."""
 _MAYBE_OWN = 0.3

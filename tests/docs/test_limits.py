@@ -166,8 +166,8 @@ def recalled(text: str, request: pytest.FixtureRequest) -> None:
 
 @check
 def share_right(text: str, request: pytest.FixtureRequest) -> None:
-    blind = tenths(measured("requests.json", "results", "blind_requests", "recall", "right"))
-    assert number(text, "demonstrations, N in 10 came out right") == blind
+    blind = measured("requests.json", "results", "blind_requests", "recall", "right")
+    assert number(text, "demonstrations, N in 100 came out right") == round(100 * blind)
     assert number(text, "of these instructions N in 10 came out right") == tenths(
         measured("bench_q2a.json", "personal.right")
     )

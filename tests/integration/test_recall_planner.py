@@ -101,11 +101,6 @@ def steps(answer: Plan | Refusal) -> list[tuple[str, dict[str, Argument]]]:
             [("set_timer", {"length": "PT5M"}), ("add_to_list", {"list": "shopping", "items": ["flour"]})],
         ),
         ("rename draft.md to final.md", [("move_file", {"path": "draft.md", "to": "final.md"})]),
-        ("outline.md should be called thesis.md from now on", [("move_file", {"path": "outline.md", "to": "thesis.md"})]),
-        (
-            "I'd like march.md duplicated to april.md",
-            [("copy_file", {"path": "march.md", "to": "april.md"})],
-        ),
         ("turn on the light in the kitchen", [("turn_on", {"device": "light in the kitchen"})]),
         ("turn the heating on", [("turn_on", {"device": "heating"})]),
         ("how many kilometres is 12 miles?", [("convert_units", {"amount": 12, "from_unit": "mile", "to_unit": "kilometer"})]),
@@ -492,3 +487,18 @@ def test_what_is_typed_short_is_read_whole(
     found = next(arguments for step, arguments in steps(plan(shipped, text)) if step == tool)
     assert found[name] == value
     assert tool != "add_contact" or "address" not in found
+
+
+@pytest.mark.companions
+@pytest.mark.parametrize("n", [2, 3, 7])
+def test_the_same_deed_several_times_is_done_each_time(shipped: RecallPlanner, n: int) -> None:
+    things = ("milk", "eggs", "bread", "soap", "rice", "tea", "jam")[:n]
+    text = " and ".join(f"add {thing} to the shopping list" for thing in things)
+    assert steps(plan(shipped, text)) == [("add_to_list", {"list": "shopping", "items": [one]}) for one in things]
+
+
+@pytest.mark.companions
+def test_of_a_hundred_deeds_none_is_done_alone(shipped: RecallPlanner) -> None:
+    text = " and ".join(f"add item{k} to the shopping list" for k in range(100))
+    found = plan(shipped, text)
+    assert isinstance(found, Refusal) or len(found.steps) == 100

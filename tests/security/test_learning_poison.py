@@ -24,15 +24,15 @@ THINGS = ("train", "hotel", "pizza", "alarm", "song")
 WORLD = {f"{v}_{t}": ToolSpec(f"{v}_{t}", f"{v} a {t}.") for t in THINGS for v in VERBS}
 
 
-def asked(n: int, seed: int) -> list[Demonstration]:
-    """Requests with their plans; hardly two read alike word for word, as what does is a correction and is followed."""
+def asked(n: int, seed: int, n_letters: int = 3) -> list[Demonstration]:
+    """Requests with their plans; with three letters hardly two read alike word for word, with one many do."""
     draw = random.Random(seed)
     found = []
     for k in range(n):
         thing = draw.choice(THINGS)
         verbs = draw.choice([("find", "book"), ("cancel",), ("find",), ("find", "rate")])
         wish = " and then ".join(f"{verb} me a {thing}" for verb in verbs)
-        words = f"please {wish} {''.join(draw.choices('abcdefgh', k=3))} {k}"
+        words = f"please {wish} {''.join(draw.choices('abcdefgh', k=n_letters))} {k}"
         steps = tuple(Step(f"{verb}_{thing}", after=(j - 1,) if j else ()) for j, verb in enumerate(verbs))
         found.append(Demonstration(f"s{seed}-{k}", words, Plan(steps), source="teacher"))
     return found
@@ -47,20 +47,23 @@ def with_random_plans(given: Sequence[Demonstration], share: float) -> list[Demo
     ]
 
 
-def score(folder: Path, taught: Sequence[Demonstration]) -> float:
+def score(folder: Path, taught: Sequence[Demonstration], n_letters: int) -> float:
     with State.open(folder, ENCODER, Offer(WORLD)) as state:
         state.learn(taught)
-        planner, test = recall(state), asked(120, 9)
+        planner, test = recall(state), asked(120, 9, n_letters)
         found = [planner.plan(Request(d.request, FIXED_NOW), Context(), state.tools) for d in test]
         planned = [tuple(step.tool for step in one.steps) if isinstance(one, Plan) else () for one in found]
         return sum(node_f1(got, [s.tool for s in d.plan.steps]) for got, d in zip(planned, test)) / len(test)
 
 
-def test_ten_percent_random_labels_cost_at_most_two_points(tmp_path: Path) -> None:
-    clean = score(tmp_path / "clean", asked(200, 1))
-    bad = score(tmp_path / "bad", with_random_plans(asked(200, 1), 0.1))
+@pytest.mark.parametrize(("n_letters", "most"), [(3, 0.02), (1, 0.05)])
+def test_ten_percent_random_labels_cost_little(tmp_path: Path, n_letters: int, most: float) -> None:
+    """What reads like a demonstration word for word is planned like it, as after a correction: so a random plan of such
+    a request costs more."""
+    clean = score(tmp_path / "clean", asked(200, 1, n_letters), n_letters)
+    bad = score(tmp_path / "bad", with_random_plans(asked(200, 1, n_letters), 0.1), n_letters)
     assert clean > 0.9
-    assert clean - bad <= 0.02
+    assert clean - bad <= most
 
 
 @pytest.fixture

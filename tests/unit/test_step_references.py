@@ -1,8 +1,14 @@
-"""References of a step, and labels of a plan that follow them."""
+"""References of a step, labels of a plan that follow them, copies that lose nothing."""
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any, cast
+
+import pytest
+
 from hearth.guard.flow.labels import predict
+from hearth.protocols import CallContext, Egress, Memory
 from hearth.types import FieldOrigin, Parameter, Plan, Ref, Step, ToolSpec
 
 
@@ -26,3 +32,21 @@ def test_what_no_record_can_turn_is_sure_and_what_one_can_is_not() -> None:
     )
     assert not open_[1].arguments["text"].is_trusted
     assert not open_[2].arguments["text"].is_trusted
+
+
+@pytest.mark.parametrize("field", [one.name for one in dataclasses.fields(Step)])
+def test_given_other_arguments_a_step_is_else_the_same(field: str) -> None:
+    step = Step("t", {"a": 1}, (2,), "say it", 0, {"b": "c"})
+    given = step.given({"a": 2})
+    assert getattr(given, field) == ({"a": 2} if field == "arguments" else getattr(step, field))
+    assert all(getattr(step, one.name) not in (one.default, {}) for one in dataclasses.fields(Step))
+
+
+@pytest.mark.parametrize("field", [one.name for one in dataclasses.fields(CallContext)])
+def test_a_context_as_a_tool_gets_it_is_else_the_same(field: str) -> None:
+    marks = {one.name: object() for one in dataclasses.fields(CallContext)}
+    context, egress, memory, ids = CallContext(**cast(Any, marks)), cast(Egress, "e"), cast(Memory, "m"), frozenset("x")
+    guarded, serving = context.guarded(egress, memory, ids), context.serving("words")
+    changed = {"egress": egress, "memory": memory, "unconfirmed": ids}
+    assert getattr(guarded, field) == changed.get(field, marks[field])
+    assert getattr(serving, field) == ("words" if field == "words" else marks[field])

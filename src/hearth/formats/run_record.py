@@ -18,9 +18,6 @@ from hearth.errors import RequestError
 from hearth.formats.energy_counter import EnergyCounter
 from hearth.version import __version__
 
-_FULL_DISK = (28, 122)
-"""ENOSPC, EDQUOT."""
-
 
 def _cpu_s() -> float:
     """Return CPU seconds of this process and of those it waited for."""

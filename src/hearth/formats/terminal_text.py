@@ -1,4 +1,5 @@
-"""Plans and episodes as a few lines of text for a person at a terminal: functions from values to lines.
+"""Plans and episodes as a few lines of text for a person at a terminal, and what such a terminal asks for: texts
+without control characters, questions that nothing typed before answers, the command's own name.
 
     ●      1 find_files    query="roof report"
     │ ●    2 find_contact  name="Ben"

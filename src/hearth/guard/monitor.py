@@ -568,16 +568,20 @@ class Monitor:
             labelled = self._reader.looked_through(tool.spec, labelled, context.notices)
         return self._observed(allowed, tool.spec, arguments, labelled, resolved.values)
 
-    @staticmethod
     def _observed(
+        self,
         allowed: _Allowed,
         spec: ToolSpec,
         arguments: Mapping[str, Value],
         result: Value,
         things: Mapping[str, Value] | None = None,
     ) -> Value:
-        """Note the result in the request's warrant and return it; what was admitted without it is judged again."""
+        """Note the result in the request's warrant and return it; what any plan of the request was admitted for without
+        it is judged again."""
         allowed.admitted.clear()
+        for other in self._allowed.values():
+            if other.occasion is allowed.occasion:
+                other.admitted.clear()
         if allowed.occasion is not None and allowed.occasion.warrant is not None:
             allowed.occasion.warrant.observe(spec.name, arguments, result, things)
         return result

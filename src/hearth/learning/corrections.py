@@ -28,7 +28,7 @@ from hearth.formats.plan_validation import check_plan, only_reads
 from hearth.guard.capability.unsaid import source_of
 from hearth.guard.flow.injection import INJECTION
 from hearth.guard.flow.labels import PlannedStep, origins, predict
-from hearth.language.values.identifiers import is_iban, is_luhn
+from hearth.language.values.check_digits import is_iban, is_luhn
 from hearth.learning import demonstration_store as rows
 from hearth.learning.demonstration_store import Entry, entry_of, hold, why_not
 from hearth.learning.learned_state import State

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from hearth.errors import NotFound
 from hearth.memory.search.memory_index import NEIGHBOUR_S, EventIndex, Row, packed
 from hearth.memory.search.memory_ranking import (
-    Period,
     Question,
     Ranked,
     advice_vector,
@@ -31,6 +30,7 @@ from hearth.memory.search.memory_ranking import (
 from hearth.memory.search.reranking import N_CLOSE, Closeness, TokenEncoder
 from hearth.memory.search.supersession import Statement, statement_of
 from hearth.memory.search.terms import weighed
+from hearth.memory.search.time_mentions import Period
 from hearth.protocols import Encoder, MemoryHit
 from hearth.storage.database import Store
 from hearth.storage.trace import label_from_text, moment_text, parse_moment, short_label_text

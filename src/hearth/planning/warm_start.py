@@ -46,7 +46,7 @@ def begun(prior: Statistics, shown: Student, public: Collection[str], *, is_in_p
         student.take_prior(replace(rest, joining=()))
         done = 0
         for n_own in _N_OWN:
-            student.know(shown.taught_of(own[done:n_own]))
+            student.know(shown.taught_in(own[done:n_own]))
             done = n_own
             outcomes += student.outcomes(cases)
     return replace(prior, joining=_numbers(fit_outcomes(outcomes)))

@@ -18,7 +18,6 @@ from hearth.memory.event_memory import EventMemory, Filter, NewEvent
 from hearth.memory.search.memory_index import EventIndex, packed
 from hearth.memory.search.memory_ranking import (
     SCORES,
-    Period,
     Question,
     _among_others,
     advice_vector,
@@ -29,6 +28,7 @@ from hearth.memory.search.memory_ranking import (
 )
 from hearth.memory.search.reranking import Closeness
 from hearth.memory.search.terms import ASKS, HAS_NUMBER, HAS_TIME, Stemmer, signs_of, telling_words
+from hearth.memory.search.time_mentions import Period
 from hearth.models.encoder.sentence_encoder import TokenVectors
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW

@@ -23,7 +23,7 @@ from hearth.memory.answers.question_answering import (
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory, Found, NewEvent
 from hearth.memory.facts.fact_store import FactStore
-from hearth.memory.search.memory_ranking import Period, times_named
+from hearth.memory.search.time_mentions import Period, times_named
 from hearth.models.llm.scripted import HashEncoder
 from hearth.storage.database import Store
 

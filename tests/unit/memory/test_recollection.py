@@ -15,7 +15,7 @@ from hearth.memory.event_memory import EventMemory, Filter, NewEvent
 from hearth.memory.facts.fact_extraction import Told, learn_from
 from hearth.memory.facts.fact_store import ME, FactStore, NewFact
 from hearth.memory.routines import Happened, propose_routines, routines
-from hearth.memory.search.memory_ranking import Period
+from hearth.memory.search.time_mentions import Period
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW
 from hearth.types import OWNER, Label

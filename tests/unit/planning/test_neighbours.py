@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hearth.models.llm.scripted import HashEncoder
-from hearth.planning.ranking.examples import Taught, taught_of
+from hearth.planning.ranking.examples import Taught, asked_by_acts, taught_of
 from hearth.planning.ranking.features import Reader
 from hearth.planning.ranking.neighbours import Neighbourhood
 from tests.unit.planning.test_ranker import OPTIONS, TOOLS, lessons
@@ -21,7 +21,10 @@ def taught(n: int = 40) -> dict[str, Taught]:
     rows = lessons(n)
     readings = READER.read([row.request for row in rows])
     vectors = [READER.vectors(list(row.task_steps)) for row in rows]
-    return {row.id: taught_of(row, reading, mine) for row, reading, mine in zip(rows, readings, vectors)}
+    return {
+        row.id: taught_of(row, reading, asked_by_acts(row, reading, mine))
+        for row, reading, mine in zip(rows, readings, vectors)
+    }
 
 
 def same(one: Neighbourhood, other: Neighbourhood) -> None:

@@ -138,6 +138,7 @@ def test_recall_plans_a_convention_and_lets_go_of_it(tmp_path: Path) -> None:
         assert plan.rests_on == (NIGHT[2].id,)
         planner.remove(*(one.id for one in NIGHT))
         assert planner.plan(request, Context(), specs) == before
+        assert not {one.id for one in NIGHT}.intersection(before.rests_on if isinstance(before, Plan) else ())
 
 
 def test_what_others_taught_is_no_convention(tmp_path: Path) -> None:

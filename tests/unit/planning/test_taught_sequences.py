@@ -63,7 +63,9 @@ def test_a_taught_sequence_is_planned_with_its_links(taught: RecallPlanner) -> N
         ("find_train", frozenset()),
         ("book_seat", frozenset({0})),
     ]
-    assert all(id.startswith("d") for id in answer.rests_on)
+    alike = {demonstration(k).id for k in range(60) if PLANS[k % len(PLANS)] == ("find_train", "book_seat")}
+    assert answer.rests_on
+    assert alike.issuperset(answer.rests_on)
     assert answer.confidence > 0.5
 
 

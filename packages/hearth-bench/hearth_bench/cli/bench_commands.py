@@ -286,7 +286,7 @@ def recall(data: Path | None, prefeval: Path | None, out: Path) -> None:
     from hearth import config
     from hearth.formats.run_record import Stopwatch, check_writable, origin, write_json
     from hearth.memory.answers.answer_spans import WordReader
-    from hearth.memory.search.memory_ranking import times_named
+    from hearth.memory.search.time_mentions import times_named
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
     from hearth_bench.suites.preferences_suite import (
         measure_changes,

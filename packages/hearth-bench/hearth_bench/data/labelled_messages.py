@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hearth.errors import RequestError
 from hearth.formats.plan_json import read_jsonl
-from hearth.language.values.identifiers import is_iban, is_luhn
+from hearth.language.values.check_digits import is_iban, is_luhn
 
 SpanType = Literal[
     "PERSON",

@@ -31,7 +31,6 @@ HUB_FOLDERS: Mapping[str, str] = {
     "huggingface": "data_huggingface", "multimedia": "data_multimedia", "dailylife": "data_dailylifeapis",
 }  # fmt: skip
 _NESTFUL_REF = re.compile(r"\$\{?(\w+?)(?:\.([\w.]+?))?\}?\$")
-_NESTOOLS_REF = re.compile(r"API_call_\d+")
 _Line = tuple[str, dict[str, Any]]
 
 

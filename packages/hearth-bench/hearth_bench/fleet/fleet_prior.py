@@ -29,8 +29,8 @@ from hearth.language.reading import Utterance
 from hearth.planning.arguments.alignment import Lesson, LessonStep, Result, Several, Source, explain, tokens_of
 from hearth.planning.arguments.binding import Unit, bind
 from hearth.planning.arguments.context_counts import Manners
-from hearth.planning.ranking.examples import Taught, step_texts, taught_of
-from hearth.planning.ranking.features import FloatRows, Reading
+from hearth.planning.ranking.examples import Taught, asked_by_acts, step_texts, taught_of
+from hearth.planning.ranking.features import Reading
 from hearth.planning.ranking.ranker import Ranking, Student
 from hearth.planning.ranking.statistics.device_profiles import PROFILES
 from hearth.planning.ranking.statistics.statistics_codec import encode
@@ -108,10 +108,11 @@ class Founders:
         texts = sorted({text for mine in said.values() for text in mine})
         vectors = dict(zip(texts, student.reader.vectors(texts), strict=True)) if texts else {}
 
-        def rows(pair: tuple[str, str]) -> FloatRows:
-            return np.array([vectors[text] for text in said[pair]])
+        def taught(pair: tuple[str, str]) -> Taught:
+            shown, reading = shaped(*pair), readings[pair[0]]
+            return taught_of(shown, reading, asked_by_acts(shown, reading, np.array([vectors[t] for t in said[pair]])))
 
-        return {pair: taught_of(shaped(*pair), readings[pair[0]], rows(pair)) for pair in pairs}
+        return {pair: taught(pair) for pair in pairs}
 
 
 def read_all(student: Student, texts: Sequence[str]) -> dict[str, Reading]:
@@ -161,7 +162,7 @@ def write_likely(
             if is_private and prior is not None:
                 prior = _published(prior, shown, fresh)
             student = shown.blank()
-            student.know(shown.taught_of(shown.ids))
+            student.know(shown.taught_in(shown.ids))
             student.take_prior(prior)
             student.settle()
             likely: dict[str, object] = {}

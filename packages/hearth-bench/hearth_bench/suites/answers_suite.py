@@ -24,8 +24,8 @@ from hearth.memory.answers.answer_spans import WordReader
 from hearth.memory.answers.question_answering import MemoryAnswer, answer_from
 from hearth.memory.event_memory import EventMemory, Found
 from hearth.memory.facts.fact_dates import MONTHS
-from hearth.memory.search.memory_ranking import Period
 from hearth.memory.search.terms import Stemmer, telling_words
+from hearth.memory.search.time_mentions import Period
 from hearth.storage.database import Store
 
 ADVERSARIAL, FOREIGN = 5, 0

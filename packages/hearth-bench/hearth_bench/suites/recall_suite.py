@@ -26,7 +26,7 @@ from hearth.errors import RequestError
 from hearth.memory.answers.answer_spans import WordReader
 from hearth.memory.event_memory import EventMemory, NewEvent
 from hearth.memory.search.memory_index import top
-from hearth.memory.search.memory_ranking import Period
+from hearth.memory.search.time_mentions import Period
 from hearth.protocols import Encoder
 from hearth.storage.database import Store
 from hearth.types import Label

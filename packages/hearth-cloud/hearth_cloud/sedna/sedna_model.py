@@ -48,7 +48,6 @@ _MEMBERS = (_INDEX, _TOOLS, STUDENT_FILE)
 _ARCHIVE, _PICKLES = b"PK\x03\x04", (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _N_NEAREST = 15
-_NO_SPACE = (28, 122)
 
 
 class _Loose(BaseModel):

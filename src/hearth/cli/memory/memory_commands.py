@@ -491,7 +491,7 @@ def _recollection(at: Opened) -> Recollection:
     from hearth.memory.answers.answer_spans import WordReader
     from hearth.memory.answers.recollection import Recollection
     from hearth.memory.event_memory import EventMemory
-    from hearth.memory.search.memory_ranking import times_named
+    from hearth.memory.search.time_mentions import times_named
     from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 
     country = at.settings.owner.country

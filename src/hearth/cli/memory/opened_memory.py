@@ -77,7 +77,7 @@ def known_people(at: Opened) -> Known:
 def period(text: str, at: Opened) -> tuple[dt.datetime, dt.datetime]:
     """Return the period that `text` names. Raises: UsageError."""
     from hearth.memory.facts.fact_dates import is_tellable
-    from hearth.memory.search.memory_ranking import times_named
+    from hearth.memory.search.time_mentions import times_named
 
     with contextlib.suppress(ValueError):
         said = dt.datetime.fromisoformat(text)

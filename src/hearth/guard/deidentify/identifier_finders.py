@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from hearth import patterns as re
 from hearth.guard.deidentify.names import FUNCTION_WORDS
 from hearth.language.text.finder_text import Found, Words, fold, n_digits
+from hearth.language.values.check_digits import iban_length, is_iban, is_spanish
 from hearth.language.values.contact_ids import IPV4, is_address, is_phone, unpunctuated
-from hearth.language.values.identifiers import iban_length, is_iban, is_spanish
 
 # ── After a cue ────────────────────────────────────────────────────────────────────────────────────────
 # Finds values that a cue word announces (accounts, documents, plates, secrets), and keys without a cue.

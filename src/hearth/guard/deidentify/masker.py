@@ -28,7 +28,7 @@ from hearth.errors import UnknownStandInError
 from hearth.guard.deidentify.names import OwnerNames, OwnName, find_cued_names, gathered, without_harmless
 from hearth.guard.deidentify.pattern_finders import find_identifiers, find_postal
 from hearth.language.text.finder_text import Found, fold, plain, words
-from hearth.language.values.identifiers import iban_digits, luhn_digit
+from hearth.language.values.check_digits import iban_digits, luhn_digit
 from hearth.language.values.special_categories import KINDS as SPECIAL
 from hearth.language.values.special_categories import find_special
 from hearth.models.ner import TAGGER_FILE, Tagger

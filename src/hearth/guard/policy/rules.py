@@ -480,7 +480,6 @@ _PERIODS = {
 }
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _TEXT_TYPES = VOUCHED_TYPES | {"text", "Url", "PersonName", "FilePath", "any"}
-_UNSET = Condition()
 
 
 @dataclass(frozen=True, slots=True)

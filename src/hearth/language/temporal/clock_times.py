@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from hearth.language.temporal.moments import Clock, Said
 from hearth.language.temporal.time_words import COUNTING, MONTHS, MOVED, MOVING, SHORT_UNITS, UNITS, WEEKDAYS
-from hearth.language.text.tokens import NUMBER_WORDS, ONES, Token, is_unit_word, listed, spoken_number
+from hearth.language.text.tokens import NUMBER_WORDS, ONES, Token, listed, spoken_number
+from hearth.language.text.unit_words import is_unit_word
 
 
 @dataclass(slots=True)

@@ -1,4 +1,5 @@
-"""Finds by form what somebody is reached by: addresses of mail, pages and machines, also dictated ones; names of files.
+"""Finds by form what somebody is reached by: addresses of mail, pages and machines, also dictated ones, and file names;
+tells whether a run of digits is a phone number. For requests `identifiers` finds such values typed and ready to use.
 
 Whether a run of digits is a phone number is told by its form, by numbering plans, by the word before it. Covered:
 international form with `+` or `00` for every country; national and local forms of the owner's country and its

@@ -30,8 +30,8 @@ from typing import Any
 from hearth import patterns as re
 from hearth.memory.answers.answer_spans import WordReader, is_asked_for, spans_for, to_owner, told
 from hearth.memory.event_memory import EventMemory, Found
-from hearth.memory.search.memory_ranking import Period
 from hearth.memory.search.terms import telling_words
+from hearth.memory.search.time_mentions import Period
 from hearth.protocols import RecalledKind
 
 N_EVIDENCE = 3

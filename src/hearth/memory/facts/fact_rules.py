@@ -2,9 +2,8 @@
 
 A clause of a subject is tried against the verbs (`predicates`), one of the form "my … is …" against the nouns
 (`attributes`): the first row that matches, and whose value has the form of its kind, gives the facts. A trained reader
-in their place finds a sixth of the facts that they find and invents most of its own (`facts_reader.json`). One trained
-on what they read in 451 preferences and in conversations (words in context, what is liked, avoided or preferred alone)
-finds two of five, one in six of what it finds being right: too little is written that says what a fact is.
+in their place finds a sixth of the facts that they find and invents most of its own (`facts_reader.json`); one that
+was trained on what they read did no better.
 """
 
 from __future__ import annotations
@@ -248,7 +247,8 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             r"(?:dislike|dislikes|hate|hates|detest|detests|loathe|loathes|despise|despises|can not (?:stand|bear"
             rf"|abide)|(?:am|is|are) not {ADVERBS}(?:fond of|into|keen on|(?:a |an )?(?:\w+ )?fan of|interested in)"
             r"|(?:have|has) (?:a|an) (?:\w+ )?(?:aversion to|dislike of|dislike for|hatred of|distaste for|fear of"
-            r"|phobia of)|(?:am|is) (?:afraid|scared|terrified|tired) of|have no interest in"
+            r"|phobia of)|(?:am|is|are) (?:(?:not comfortable|uncomfortable) with|averse to|bored by"
+            r"|(?:afraid|scared|terrified|tired) of)|have no interest in"
             r"|(?:do|does) not (?:\w+ly )?(?:like|enjoy|care for|love|appreciate)"
             r") (?P<v>.+)",
             "dislikes",
@@ -612,11 +612,10 @@ _KINDS_OF_VALUE: tuple[tuple[re.Pattern[str], re.Pattern[str], str], ...] = (
     (re.compile(r"(?:home |postal |new )?address"), re.compile(r"(?P<v>[^?]*\d[^?]*)"), "address"),
     (re.compile(r"(?P<w>favou?rite [a-z][a-z -]*)"), re.compile(r"(?!not )(?P<v>.+)"), "favourite"),
     (re.compile(r"(?P<w>[a-z -]*size)"), re.compile(r"(?:an? )?(?P<v>\d[\d.,½/]*|X{0,3}[SML]|small|medium|large)"), ""),
+    (re.compile(r"(?P<w>height|weight|waist|inseam|chest)"), re.compile(r"(?P<v>(?:about |around )?\d.*)"), ""),
     (
-        re.compile(
-            r"(?P<w>[a-z -]*(?:number|code|pin|passphrase|iban|plate|combination)|height|weight|waist|inseam|chest)"
-        ),
-        re.compile(r"(?P<v>(?=.*\d)[\w .:/'-]{1,40})"),
+        re.compile(r"(?P<w>[a-z -]*(?:number|code|pin|passphrase|iban|plate|combination))"),
+        re.compile(r"(?P<v>(?=.*\d)[\w .:/-]{1,40})"),
         "",
     ),
     (
@@ -633,7 +632,8 @@ _KINDS_OF_VALUE: tuple[tuple[re.Pattern[str], re.Pattern[str], str], ...] = (
     (re.compile(r"(?:mother tongue|native language|first language)"), re.compile(r"(?P<v>[A-Z]\w+)"), "speaks"),
     (re.compile(r"car"), re.compile(r"(?:a|an|the) (?P<v>.*[A-Z].*)"), "car"),
     (re.compile(r"home ?town"), re.compile(r"(?P<v>[A-Z].+)"), "from"),
-    (re.compile(r"(?P<w>nationality|time zone)"), re.compile(r"(?P<v>[A-Z].+)"), ""),
+    (re.compile(r"nationality"), re.compile(r"(?P<v>(?!No\b|None\b|Not\b)[A-Z][\w'’]+(?: [A-Z]\w+)?)"), "nationality"),
+    (re.compile(r"time ?zone"), re.compile(r"(?P<v>[A-Z].+)"), "time zone"),
 )
 """Rules for attributes: noun, the form of its value, relation ("": the noun itself)."""
 

@@ -18,7 +18,7 @@ from hearth.memory.inquiry.reading.answer_reading import Reading, asks_yes_or_no
 from hearth.memory.passages.collecting import made_here, where_of
 from hearth.memory.passages.passage_cutting import sentence_at, sentences_of
 from hearth.memory.passages.passage_store import Passage
-from hearth.memory.search.memory_ranking import Period, times_named
+from hearth.memory.search.time_mentions import Period, times_named
 from hearth.memory.search.word_forms import keys_of
 from hearth.protocols import HomeAnswer, ValueKind, Witness
 

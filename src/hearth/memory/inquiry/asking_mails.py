@@ -19,7 +19,7 @@ from hearth.memory.inquiry.people_meant import card_meant, cards_of
 from hearth.memory.passages.collecting import is_indexed, said_date, unquoted
 from hearth.memory.passages.passage_cutting import sentences_of
 from hearth.memory.passages.passage_store import PassageStore
-from hearth.memory.search.memory_ranking import times_named
+from hearth.memory.search.time_mentions import times_named
 from hearth.protocols import CallContext, HomeAnswer, Witness
 from hearth.tools.mail.mailbox import INBOX, SENT, Seen, look, places
 

@@ -17,7 +17,7 @@ from hearth.language.text.word_match import stems
 from hearth.memory.inquiry.people_meant import card_meant, cards_of
 from hearth.memory.inquiry.record_answers import birthdays_in, events_in, matter_of, witness_of_event
 from hearth.memory.passages.collecting import said_date
-from hearth.memory.search.memory_ranking import Period, times_named
+from hearth.memory.search.time_mentions import Period, times_named
 from hearth.protocols import CallContext, HomeAnswer, Witness
 from hearth.tools.pim.calendar_events import Event
 

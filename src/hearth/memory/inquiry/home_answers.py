@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
@@ -37,10 +37,10 @@ from hearth.memory.inquiry.reading.answer_reading import (
 from hearth.memory.inquiry.reading.value_owners import People, people_of, with_apostrophes
 from hearth.memory.inquiry.record_answers import answer_from_records
 from hearth.memory.inquiry.summaries import asked_for_summary, decision_of, summary_of
-from hearth.memory.passages.collecting import FOLDERS, is_indexed, passages_in
+from hearth.memory.passages.collecting import FOLDERS, is_indexed, passages_in, unquoted_place_of
 from hearth.memory.passages.passage_store import Candidate, Passage, PassageStore
-from hearth.memory.search.memory_ranking import times_named
 from hearth.memory.search.terms import STOP_WORDS, telling_words
+from hearth.memory.search.time_mentions import times_named
 from hearth.models.injection_classifier import Detector
 from hearth.protocols import CallContext, Encoder, HomeAnswer, Workspace
 from hearth.storage.database import Store
@@ -235,12 +235,11 @@ class HomeAnswers:
             found = [one for one in found if one.passage.kind != "event"]
         return self._telling(read_passages(question, found, self._reader, people))
 
-    def _nearest(self, readings: list[Reading]) -> str:
+    @staticmethod
+    def _nearest(readings: Sequence[Reading]) -> str:
         """Return the likeliest place of an answer that is too unlikely to be told, where it is worth a look."""
         best = readings[0] if readings else None
-        if best is None or best.chance < LEAST_NEAR or self._is_instruction(best.candidate.passage.text):
-            return ""
-        return witness_of(best.candidate.passage, "").where
+        return unquoted_place_of(best.candidate.passage) if best is not None and best.chance >= LEAST_NEAR else ""
 
     def words_in(self, question: str, text: str) -> str:
         """Return the words of a text that answer a question; empty if it hardly does."""

@@ -21,12 +21,13 @@ from hearth.memory.passages.passage_store import PassageStore
 from hearth.memory.search.terms import STOP_WORDS
 from hearth.memory.search.word_forms import key_of, keys_of
 from hearth.protocols import CallContext, HomeAnswer, Witness
+from hearth.tools.memory import LEAST_SURE
 from hearth.tools.pim.cards import Card, read_cards
 
 _N_DESCRIBING = 4
 """Most words of a clause that says what somebody is, and of a person as a question names them."""
 _LEAST_NAME = 3
-_JOINED = 0.6
+_JOINED = LEAST_SURE - 0.05
 """The chance of a value of somebody whom another record names: it is told with doubt, and both are shown."""
 _MOST_READ = 40
 _ANYBODY = frozenset(map(key_of, listed("man woman guy lady chap bloke person people company firm shop place")))

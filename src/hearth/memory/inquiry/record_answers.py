@@ -31,7 +31,7 @@ from hearth.memory.inquiry.money import WHOLE, money_in, money_text
 from hearth.memory.passages.collecting import made_here, said_date, where_of
 from hearth.memory.passages.passage_cutting import SENTENCE
 from hearth.memory.passages.passage_store import Passage, PassageStore
-from hearth.memory.search.memory_ranking import Period, times_named
+from hearth.memory.search.time_mentions import Period, times_named
 from hearth.protocols import CallContext, HomeAnswer, Witness
 from hearth.tools.mail.mailbox import SENT
 from hearth.tools.pim.calendar_events import Event, Events, Search

@@ -23,7 +23,7 @@ from hearth.memory.inquiry.record_answers import birthdays_in, events_in, hours_
 from hearth.memory.passages.collecting import made_here, said_date, where_of
 from hearth.memory.passages.passage_cutting import sentences_of
 from hearth.memory.passages.passage_store import Passage, PassageStore
-from hearth.memory.search.memory_ranking import Period, times_named
+from hearth.memory.search.time_mentions import Period, times_named
 from hearth.protocols import CallContext, Encoder, HomeAnswer, Witness
 from hearth.tools.mail.mailbox import SENT
 

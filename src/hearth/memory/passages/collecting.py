@@ -272,6 +272,15 @@ def where_of(passage: Passage) -> str:
     return f"{name} “{passage.title}”{by}{when}"
 
 
+def unquoted_place_of(passage: Passage) -> str:
+    """Say where a passage stands in words that no stranger wrote: a mail by its day and not by its subject."""
+    when = f" of {said_date(passage.at)}" if passage.at is not None else ""
+    if passage.kind in ("mail", "event", "document"):
+        name = {"mail": "a mail", "event": "an entry in your calendar", "document": "a document"}[passage.kind]
+        return f"{name}{when}"
+    return where_of(passage)
+
+
 def made_here(passage: Passage) -> str:
     """Return the kind of record that a passage is of, where Hearth may have made it; empty for any other.
 

@@ -12,7 +12,6 @@ several events: each is ranked by itself.
 
 from __future__ import annotations
 
-import datetime as dt
 import functools
 import json
 import math
@@ -24,10 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth import patterns as re
-from hearth.language.reading import Utterance
 from hearth.memory.search.memory_index import N_RESCORED, EventIndex, FloatArray, Postings, Slots, top
 from hearth.memory.search.terms import ASKS, HAS_NUMBER, HAS_TIME, STOP_WORDS, telling_words
-from hearth.types import Context
+from hearth.memory.search.time_mentions import Period
 
 SCORES = ("window", "conversation", "words", "meaning", "person", "time", "when", "number", "asks", "length")
 N_BY_WORDS, N_BY_MEANING = 256, N_RESCORED
@@ -46,14 +44,6 @@ _ADVICE = re.compile(
     re.IGNORECASE,
 )
 _OF_THE_PAST = re.compile(r"\b(?:did|has|had|was|were|gave|given)\b", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class Period:
-    """A stretch of time that a question names."""
-
-    start: dt.datetime
-    end: dt.datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,33 +304,3 @@ def _nearness(at_unix_s: NDArray[np.float64], periods: Sequence[Period]) -> NDAr
         gap = np.where(at_unix_s < start, (start - at_unix_s) / _BEFORE_S, np.maximum(0, at_unix_s - end) / after_s)
         best = np.maximum(best, np.exp(-gap))
     return best
-
-
-# ── The periods that a question names ─────────────────────────────────────────────────────────────────
-
-
-_EARLIEST = dt.timedelta(days=36500)
-
-
-def times_named(text: str, now: dt.datetime, country: str = "") -> tuple[Period, ...]:
-    """Find the bounded times in `text`, relative to `now`; "before June" and "since Monday" are open on one side and
-    cut at a hundred years before and at `now`."""
-    periods = []
-    for slot in Utterance(text, now, context=Context(country=country)).times:
-        if not {"date", "start", "end"} & slot.views.keys():
-            continue
-        start, end = (_moment(slot.views.get(name), now) for name in ("start", "end"))
-        if start is None and end is None:
-            start = _moment(slot.views.get("date"), now)
-            end = start and start + dt.timedelta(days=1)
-        start, end = start or now - _EARLIEST, end or now
-        if start < end:
-            periods.append(Period(start, end))
-    return tuple(periods)
-
-
-def _moment(value: object, now: dt.datetime) -> dt.datetime | None:
-    if not isinstance(value, str):
-        return None
-    moment = dt.datetime.fromisoformat(value)
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=now.tzinfo)

@@ -7,7 +7,6 @@ guessed.
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -69,7 +68,7 @@ _VIEWS = {
 _END_NAMES = frozenset({"end", "until", "to", "before", "due", "finish"})
 _START_NAMES = frozenset({"start", "from", "since", "after", "begin"})
 
-_W_EDGE, _W_USED, _W_ORDER = 0.8, 2.0, 1.0
+_W_EDGE, _W_USED = 0.8, 2.0
 _SLOT_BAR = -3.0
 """Least log-odds of an optional value; a less likely one is left out."""
 _SHARED_SLOT = 4.0
@@ -160,8 +159,6 @@ class _Filling:
     taken: dict[int, set[int]] = field(default_factory=dict)
     """Token → steps that use it."""
     views_taken: set[tuple[int, str]] = field(default_factory=set)
-    places: dict[tuple[int, str], int] = field(default_factory=dict)
-    """Token that each single slot's value was read from."""
     missing: list[tuple[str, str]] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
     runs: dict[int, list[Argument]] = field(default_factory=dict)
@@ -219,7 +216,6 @@ def bind(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, ToolSpec])
                 filling.missing.append((step.tool, parameter.name))
     for index, parameter in sorted(slots, key=lambda s: not s[1].is_required):
         _fill_slot(index, steps[index].tool, parameter, filling, manners)
-    _exchange(steps, slots, filling, manners)
     _fill_texts(steps, texts, filling, manners)
     _fill_writers(steps, filling, tools)
     _fill_unread(steps, filling, tools)
@@ -481,47 +477,13 @@ def _best_slot(
             continue  # "30 minutes before" is how far from something, and no length
         if filling.changed_by.get(index, frozenset()) & filling.taken.get(place, set()):
             continue  # "move the class to Friday": Friday is where it goes, not where it is
-        score = _slot_odds(place, manner, levels, filling)
+        score = _W_EDGE * left_odds(levels, filling.words, place)
+        score += _W_USED * content_odds(levels[-1:], token.word) if manner else 0.0
         is_usual = manner is not None and bool(manner.views.get(token.word))
         cost = filling.sharing_cost(place, view, index, is_usual=is_usual)
         if cost is not None and (best is None or score - cost > best[0]):
             best = (score - cost, place, view)
     return best
-
-
-def _slot_odds(place: int, manner: Manner | None, levels: Sequence[Manner], filling: _Filling) -> float:
-    """Return the log-odds that the slot at `place` is the value, by what stands before it and what it is."""
-    score = _W_EDGE * left_odds(levels, filling.words, place)
-    return score + (_W_USED * content_odds(levels[-1:], filling.words[place]) if manner else 0.0)
-
-
-def _exchange(
-    steps: Sequence[LessonStep], slots: Sequence[tuple[int, Parameter]], filling: _Filling, manners: Manners
-) -> None:
-    """Exchange the values of two required parameters of a step where both fit better so.
-
-    Each took its best slot, the first before the second: "a.md should be called b.md" says "called" of one of them.
-    """
-    for (index, one), (other_index, other) in itertools.combinations([s for s in slots if s[1].is_required], 2):
-        a, b = filling.places.get((index, one.name)), filling.places.get((other_index, other.name))
-        if index != other_index or canonical(one.type) != canonical(other.type) or a is None or b is None:
-            continue
-        odds = [
-            [_slot_odds(place, manners.of(tool, p.name), manners.levels(tool, p.name), filling) for place in (a, b)]
-            for tool, p in ((steps[index].tool, one), (steps[index].tool, other))
-        ]
-        first, second = (_first_token(steps[index].sources.get(p.name)) for p in (one, other))
-        as_told = 0.0
-        if first is not None and second is not None:
-            as_told = _W_ORDER if (first < second) == (a < b) else -_W_ORDER
-        if odds[0][1] + odds[1][0] > odds[0][0] + odds[1][1] + as_told:
-            keys = (index, one.name), (index, other.name)
-            filling.values[keys[0]], filling.values[keys[1]] = filling.values[keys[1]], filling.values[keys[0]]
-
-
-def _first_token(source: Source | None) -> int | None:
-    """Return where a lesson said a value; None where it did not."""
-    return source.token if isinstance(source, Slotted) else source.first if isinstance(source, Said) else None
 
 
 def _fill_slot(index: int, tool: str, parameter: Parameter, filling: _Filling, manners: Manners) -> None:
@@ -547,8 +509,6 @@ def _fill_slot(index: int, tool: str, parameter: Parameter, filling: _Filling, m
         if (value := _converted(filling.unit.tokens[p], view, parameter)) is not None
     ]
     filling.values[index, parameter.name] = values if is_list else values[0]
-    if not is_list:
-        filling.places[index, parameter.name] = place
     filling.take(index, places)
     filling.views_taken.add((place, view))
 

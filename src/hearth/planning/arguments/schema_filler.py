@@ -52,8 +52,6 @@ _MANY_PLANS = 20
 _SAID_GAIN = 1.5
 """Log-probability that an option gains when the text says its very words."""
 _UNSAID_PRICE = 1.0
-_PIECE_PRICE = 0.7
-_LIST_ASKED = re.compile(r"\bcomma[- ]separated|\blist of\b|\bseparated by\b", re.IGNORECASE)
 _STEM = 5
 _LEAST_KIND = 1e-9
 _MATCH_SCALE = 20.0

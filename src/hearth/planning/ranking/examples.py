@@ -6,7 +6,7 @@ Nothing here depends on the order of teaching.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hearth.planning.ranking.candidates import Sequence_, steps_of
@@ -29,24 +29,25 @@ class Taught:
     """Tools whose results no other step uses: what is asked for."""
 
 
-def taught_of(demonstration: Demonstration, reading: Reading, vectors: FloatRows) -> Taught:
-    """Credit each step to its most similar act; the request itself is not kept."""
+def taught_of(demonstration: Demonstration, reading: Reading, act_tools: Sequence[Sequence[str]]) -> Taught:
+    """Keep a plan with its reading and what each act asked for; the request itself is not kept."""
     steps = demonstration.plan.steps
-    acts = reading.acts
-    act_tools: list[list[str]] = [[] for _ in acts]
-    for step, vector in zip(steps, vectors):
-        mine = act_tools[int((acts @ vector).argmax())]
-        if step.tool not in mine:
-            mine.append(step.tool)
-    links = frozenset((source, target) for target, step in enumerate(steps) for source in step.needs())
     used = {ref.step for step in steps for ref in step.refs()}
     return Taught(
         tuple(step.tool for step in steps),
-        links,
+        frozenset((source, target) for target, step in enumerate(steps) for source in step.needs()),
         Reading(reading.vectors, reading.words),
-        tuple(tuple(tools) for tools in act_tools),
+        tuple(tuple(dict.fromkeys(tools)) for tools in act_tools),
         frozenset(step.tool for index, step in enumerate(steps) if index not in used),
     )
+
+
+def asked_by_acts(demonstration: Demonstration, reading: Reading, vectors: FloatRows) -> list[list[str]]:
+    """Credit each step to the act whose vector is most like its own."""
+    asked: list[list[str]] = [[] for _ in reading.acts]
+    for step, vector in zip(demonstration.plan.steps, vectors):
+        asked[int((reading.acts @ vector).argmax())].append(step.tool)
+    return asked
 
 
 def targets_of(sequence: Sequence_) -> dict[str, float]:

@@ -41,7 +41,7 @@ from hearth.planning.ranking.calibration.weight_fitting import (
 )
 from hearth.planning.ranking.candidates import Counts, Evidence, Grounds, Sequence_, candidates, possible
 from hearth.planning.ranking.evidence_features import features
-from hearth.planning.ranking.examples import Taught, rows_of, step_texts, taught_of
+from hearth.planning.ranking.examples import Taught, asked_by_acts, rows_of, step_texts, taught_of
 from hearth.planning.ranking.features import FloatRows, Reader, Reading
 from hearth.planning.ranking.leave_out import Case, View, ViewOptions
 from hearth.planning.ranking.logistic import chance
@@ -202,7 +202,7 @@ class Student:
         fresh: dict[str, Taught] = {}
         for demonstration, reading, mine in zip(demonstrations, readings, vectors):
             if demonstration.plan.steps:
-                fresh[demonstration.id] = taught_of(demonstration, reading, mine)
+                fresh[demonstration.id] = taught_of(demonstration, reading, asked_by_acts(demonstration, reading, mine))
         self._take_back([id for id in fresh if id in self._taught])
         self._learn_anew()
         self._taught.update(fresh)
@@ -513,7 +513,7 @@ class Student:
         """Return what was learned from one demonstration. Raises: KeyError."""
         return self._taught[id]
 
-    def taught_of(self, ids: Iterable[str]) -> dict[str, Taught]:
+    def taught_in(self, ids: Iterable[str]) -> dict[str, Taught]:
         """Return what was learned from some demonstrations, to be known elsewhere. Raises: KeyError."""
         return {id: self._taught[id] for id in ids}
 

@@ -28,7 +28,7 @@ from hearth.planning.ranking.ranker_options import StudentOptions
 from hearth.storage.connections import opened_bytes, sealed_bytes
 
 FILE_NAME = "student.npz"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 _NOTHING = np.zeros((0, 0), dtype=np.int16)
 Solved = tuple[Sequence[str], FloatRows]
 """Names of outputs, and weights as `Heads.solved` gives them."""
@@ -67,10 +67,10 @@ def read(folder: Path) -> Kept:
         raw = opened_bytes(path)
         with np.load(io.BytesIO(raw), allow_pickle=False) as file:
             header = json.loads(file["header"].tobytes().decode("utf-8", "surrogatepass"))
-            if header["version"] != FORMAT_VERSION or any(header.get(name) for name in _FORMER):
+            if header["version"] != FORMAT_VERSION:
                 raise StoreVersionError(
-                    f"{str(path)!r} has version {header['version']!r} or rests on something else, this Hearth reads "
-                    f"{FORMAT_VERSION} alone; learn again from the demonstrations"
+                    f"{str(path)!r} has version {header['version']!r}, this Hearth reads {FORMAT_VERSION} "
+                    "alone; learn again from the demonstrations"
                 )
             return _kept(header, {name: _loosened(file[name], header["shapes"][name]) for name in _PARTS})
     except OSError as error:
@@ -91,8 +91,6 @@ def check_fingerprint(folder: Path, found: str, wanted: str) -> None:
 
 
 _PARTS = ("vectors", "words", "tools", "weights")
-_FORMER = ("base", "proposer", "prior")
-"""What an older Hearth's students could rest on."""
 
 
 def _parts(kept: Kept) -> tuple[dict[str, NDArray[np.uint8]], dict[str, object]]:

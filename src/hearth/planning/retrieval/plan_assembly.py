@@ -99,6 +99,8 @@ class Part:
     """Likeness of the request to the tool's own words."""
     unread_times: tuple[str, ...] = ()
     """Times that no argument took, as they were said."""
+    read: frozenset[int] = frozenset()
+    """Where in the request the words begin that went into arguments."""
 
     @property
     def is_nothing(self) -> bool:
@@ -112,10 +114,10 @@ class OwnSequences:
     likely: Sequence[RankedSequence]
     """Sequences for the whole request, with how likely each is."""
     tools: frozenset[str]
-    """All tools that were taught so."""
+    """All tools that this home alone was taught."""
 
     def has_any(self, tools: Iterable[str]) -> bool:
-        """Return whether some of these tools were taught so."""
+        """Return whether some of these tools are known from this home alone."""
         return not self.tools.isdisjoint(tools)
 
 
@@ -153,10 +155,13 @@ class Proposal:
             by_clause.append(part)
             steps += shifted(part.steps, len(steps))
             gain += _gain(ranked) / (len(self._units) - 1)
-        whole = self.ranked(0, is_long=True)
-        if self._sequences.has_any(whole[0].tools) and self._outweighs(one := self._part(0, whole), by_clause):
-            return [one]
-        return [self._part(0, whole)] if not whole[0].is_nothing and _gain(whole) > gain else by_clause
+        ranked = self.ranked(0, is_long=True)
+        whole = self._part(0, ranked)
+        if self._sequences.has_any(ranked[0].tools) and self._outweighs(whole, by_clause):
+            return [whole]
+        if ranked[0].is_nothing or _gain(ranked) <= gain:
+            return by_clause
+        return by_clause if not ranked[0].readings.get("alike") and _leaves_out(whole, by_clause) else [whole]
 
     def _part(self, unit: int, ranked: Sequence[Option]) -> Part:
         chances = _chances(ranked)
@@ -179,6 +184,7 @@ class Proposal:
             nearest=something.candidate.leaves[-1] if something and is_near else "",
             described=best.candidate.text,
             unread_times=best.unread_times,
+            read=frozenset(self._units[unit].tokens[place].start for place in best.bound.used),
         )
 
     def _worth_asking(self, unit: int, ranked: Sequence[Option]) -> Option:
@@ -227,13 +233,14 @@ class Proposal:
         most_for_nothing = _together([o for o in options if not o.is_nothing]) + math.log(_UNRECOGNISED)
         nothing = [replace(o, score=min(o.score, most_for_nothing)) for o in options if o.is_nothing]
         found = [*nothing, *(o for o in options if not o.is_nothing and not self._sequences.has_any(o.tools))]
+        n_found = len(found)
         chances = sorted((one.probability for one in self._sequences.likely), reverse=True)
         for one, chance in zip(self._sequences.likely, chances, strict=True):  # the first is that of least risk
             same = next((option for option in of_own if _tools_of(option.bound) == one.tools), None)
             option = same or self._option(self._ballot.of_sequence(0, one.tools, one.links), 0, ())
             if option is not None:
                 found.append(replace(option, score=in_all + math.log(max(chance, _LEAST_CHANCE))))
-        return found
+        return found if len(found) > n_found else options
 
     def _option(self, candidate: Candidate, unit: int, earlier: Sequence[Step]) -> Option | None:
         for_it = _support(candidate)
@@ -420,6 +427,13 @@ class Proposal:
         if path and files and isinstance(about, str):
             return {name: about, files: [Ref(-1, (path,))]}
         return {name: Ref(-1)}
+
+
+def _leaves_out(whole: Part, by_clause: Sequence[Part]) -> bool:
+    """Return whether a plan for the whole request leaves out what its clauses say, each of which can be done: "add milk
+    to the list and add eggs to the list" is not done with the milk."""
+    is_served = all(part.steps and not part.missing for part in by_clause)
+    return is_served and not frozenset().union(*(part.read for part in by_clause)) <= whole.read
 
 
 def _unread_times(unit: Unit, bound: Bound) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hearth.planning.ranking.calibration.weight_fitting import digest
-from hearth.planning.ranking.examples import Taught
+from hearth.planning.ranking.examples import Taught, taught_of
 from hearth.planning.ranking.features import Reader, Reading
 from hearth.planning.ranking.heads.tool_heads import shipped_tools
 from hearth.planning.ranking.neighbours import Neighbourhood
@@ -125,14 +125,8 @@ def taught_in(remembered: Remembered, reader: Reader, ids: Iterable[str]) -> dic
 
 def _taught(remembered: Remembered, reader: Reader, shown: Demonstration) -> Taught:
     lessons, steps = remembered.lessons(shown.id), shown.plan.steps
-    used = {ref.step for step in steps for ref in step.refs()}
     asked_by = [[step.tool for step in lesson.steps] for lesson in lessons[1:]]
     if not asked_by:  # which of several acts asked for what is not known
         asked_by = [[step.tool for step in steps] if lessons[0].n_clauses == 1 else []]
-    return Taught(
-        tuple(step.tool for step in steps),
-        frozenset((source, target) for target, step in enumerate(steps) for source in step.needs()),
-        reader.reading_of(remembered.vectors(shown.id), [lesson.words for lesson in lessons]),
-        tuple(tuple(dict.fromkeys(tools)) for tools in asked_by),
-        frozenset(step.tool for index, step in enumerate(steps) if index not in used),
-    )
+    reading = reader.reading_of(remembered.vectors(shown.id), [lesson.words for lesson in lessons])
+    return taught_of(shown, reading, asked_by)

@@ -134,7 +134,7 @@ def curves(world: World, split: Split) -> dict[str, object]:
             done = 0
             for n in N_OWN:
                 ids = world.own(owner, n)
-                student.know(world.shown[owner].taught_of(ids[done:]))
+                student.know(world.shown[owner].taught_in(ids[done:]))
                 done = len(ids)
                 student.settle()
                 scores.setdefault(f"{name}.{n}", []).extend(score(student, samples, readings))
@@ -158,10 +158,10 @@ def devices(world: World, split: Split) -> dict[str, object]:
         alone, both = (world.others(owner, with_shipped=is_with) for is_with in (False, True))
         for name, prior in (("shipped_here", None), ("others_and_shipped_here", alone), ("shipped_twice", both)):
             student = world.blank()
-            student.know(world.shipped.taught_of(world.shipped.ids))
+            student.know(world.shipped.taught_in(world.shipped.ids))
             student.take_prior(prior)
             for n in (0, 20):
-                student.know(world.shown[owner].taught_of(world.own(owner, n)))
+                student.know(world.shown[owner].taught_in(world.own(owner, n)))
                 student.settle()
                 scores.setdefault(f"{name}.{n}", []).extend(score(student, samples, readings))
         print(owner, {name: mean(found) for name, found in scores.items()}, flush=True)
@@ -300,9 +300,9 @@ def private(world: World, split: Split) -> dict[str, object]:
                 shares.setdefault(name, []).append(share)
         for name, prior in priors.items():
             student = world.blank()
-            student.know(world.shipped.taught_of(world.shipped.ids))
+            student.know(world.shipped.taught_in(world.shipped.ids))
             student.take_prior(prior)
-            student.know(world.shown[owner].taught_of(world.own(owner, 20)))
+            student.know(world.shown[owner].taught_in(world.own(owner, 20)))
             student.settle()
             scores.setdefault(name, []).extend(score(student, samples, readings))
         print(owner, {name: mean(found) for name, found in scores.items()}, flush=True)

@@ -32,7 +32,7 @@ from hearth.memory.answers.question_answering import (
     signs_of_evidence,
 )
 from hearth.memory.event_memory import EventMemory, Found
-from hearth.memory.search.memory_ranking import times_named
+from hearth.memory.search.time_mentions import times_named
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.storage.database import Store
 from hearth_bench.measure.result_file import ROOT

@@ -24,7 +24,7 @@ from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory, NewEvent
 from hearth.memory.facts.fact_extraction import Told, known_from, learn_from
 from hearth.memory.facts.fact_store import FactStore
-from hearth.memory.search.memory_ranking import times_named
+from hearth.memory.search.time_mentions import times_named
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.storage.database import Store
 from hearth.types import OWNER, Label

@@ -25,7 +25,7 @@ from hearth.memory.inquiry.money import money_in, money_text
 from hearth.memory.passages.collecting import where_of
 from hearth.memory.passages.passage_store import Passage, PassageStore
 from hearth.memory.passages.text_tables import tables_in
-from hearth.memory.search.memory_ranking import Period, times_named
+from hearth.memory.search.time_mentions import Period, times_named
 from hearth.memory.search.word_forms import key_of, keys_of
 from hearth.protocols import CallContext, HomeAnswer, Witness
 
