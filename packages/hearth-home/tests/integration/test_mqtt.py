@@ -45,7 +45,7 @@ def port(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture(autouse=True)
 def _shorter_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connected_module, "QUIET_S", 0.25)
+    monkeypatch.setattr(connected_module, "QUIET_S", 0.5)
     monkeypatch.setattr(connected_module, "ALREADY_S", 2.0)
 
 

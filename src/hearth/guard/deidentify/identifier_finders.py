@@ -1,7 +1,7 @@
 """Identifiers in a plain text: what a cue announces, numbers and letters by their form, secrets by their words.
 
 `pattern_finders` puts the finders in order; each takes time linear in the text.
-Not covered: names (`names`), telephone numbers (`contact_ids`), postal addresses.
+Not covered: names (`names`), postal addresses.
 """
 
 # ruff: noqa: SIM905 - lists of words read best as words
