@@ -7,6 +7,7 @@ A clock time without a day takes the day its clause names; the day then stands f
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -34,25 +35,63 @@ def joined(text: str, found: Sequence[TimeSaid], now: dt.datetime, before: Said 
     Args:
         before: A day that the sentence named before the clause; used for clock times when the clause names no day.
     """
-    changed = _clocks_with_days(found, now, before) | _days_with_clocks(text, found, now)
+    begun = _repeats_with_starts(text, found, now)
+    found = [item._replace(said=begun.get(place, item.said)) for place, item in enumerate(found)]
+    changed = begun | _clocks_with_days(found, now, before) | _days_with_clocks(text, found, now)
     return [_rebuilt(item, changed.get(place), now) for place, item in enumerate(found)]
+
+
+_BEGINNING = re.compile(
+    r"\b(?:begin(?:s|ning)?|start(?:s|ing)?|first (?:one|time))(?:'s| is)?(?: on| from)?\s*$", re.IGNORECASE
+)
+_NEAR_BEGINNING = 24
+"""So many characters before a day the word that makes it the first is looked for."""
+
+
+def _repeats_with_starts(text: str, found: Sequence[TimeSaid], now: dt.datetime) -> dict[int, Said]:
+    """Let a repeat begin on the day that is said for it: "every Monday at 6, starting on the 11th", by its place."""
+    changed: dict[int, Said] = {}
+    for place, (_, said, _) in enumerate(found):
+        if said is None or not said.repeat or said.first is not None:
+            continue
+        for other, (slot, start, clues) in enumerate(found):
+            if start is None or start.first is None or start.repeat or not _is_beginning(text, slot, start):
+                continue
+            first = max(start.first, now.date())
+            while said.weekdays and first.weekday() not in said.weekdays:
+                first += moments.DAY
+            changed[place] = replace(said, first=first)
+            if said.clock is not None and start.after is None:
+                changed[other] = replace(start, stands_at=_moment(changed[place], clues, now))
+            break
+    return changed
+
+
+def _is_beginning(text: str, slot: Slot, said: Said) -> bool:
+    """Return whether a day beside a repeat is its first: "from Saturday", "first one on the 11th"."""
+    if said.bound == "onward" or slot.cue == "from":
+        return True
+    return _BEGINNING.search(text, max(0, slot.start - _NEAR_BEGINNING), slot.start) is not None
 
 
 def _clocks_with_days(found: Sequence[TimeSaid], now: dt.datetime, before: Said | None) -> dict[int, Said]:
     """Give each clock time without a day the last day named before it, else the one after it, by its place."""
     day: Said | None = None
+    day_place = 0
     changed: dict[int, Said] = {}
     for place, (slot, said, _) in enumerate(found):
         if said is None:
             continue
-        if _is_clock_only(said):
+        if _is_clock_only(said) or _is_of_that_day(slot, said):
             donor = day or _coming_day(found, place) or before
             if donor is not None:
                 changed[place] = _with_day(said, donor)
+            if donor is not None and donor is day and donor.repeat and donor.clock is None and not said.bound:
+                changed.setdefault(day_place, changed[place])  # "every week … at 7": the rhythm is that of the hour
         is_to_come = said.first is not None and (said.after is None or said.first > now.date())
         names_day = is_to_come and not said.bound and slot.cue not in _TARGETS
-        if names_day or (said.repeat and said.clock is not None):
-            day = said
+        if names_day or said.repeat:
+            day, day_place = said, place
     return changed
 
 
@@ -83,7 +122,12 @@ def carried(found: Sequence[TimeSaid], now: dt.datetime) -> Said | None:
 
 def _is_clock_only(said: Said) -> bool:
     is_dated = said.first is not None or said.moment is not None or said.stretch is not None
-    return said.clock is not None and not is_dated and said.part is None and not said.repeat
+    return said.clock is not None and not is_dated and not said.repeat
+
+
+def _is_of_that_day(slot: Slot, said: Said) -> bool:
+    """Return whether only a part of a day was said that is named elsewhere: "that morning"."""
+    return said.first is None and slot.text.lower().startswith("that ")
 
 
 def _coming_day(found: Sequence[TimeSaid], place: int) -> Said | None:
@@ -99,7 +143,7 @@ def _with_day(said: Said, donor: Said) -> Said:
     return replace(
         said,
         first=None if is_repeated and donor.weekdays else donor.first,
-        part=donor.part if donor.clock is None else None,
+        part=said.part or (donor.part if donor.clock is None else None),
         is_within_day=True,
         repeat=donor.repeat,
         every=donor.every,
@@ -123,7 +167,7 @@ def _hours_of_list(text: str, found: Sequence[TimeSaid], place: int) -> Said | N
     """Return the clock time at the end of a list of days: "on Monday and Wednesday at 6pm"."""
     for (slot, _, _), (following, said, _) in pairwise(found[place:]):
         between = text[slot.end : following.cue_start if following.cue else following.start].strip().lower()
-        if said is None or following.cue in _TARGETS or between not in ("and", "or", "&", ",", ", and", ", or"):
+        if said is None or following.cue in _TARGETS or between not in ("", "and", "or", "&", ",", ", and", ", or"):
             return None
         if said.clock is not None:
             return said

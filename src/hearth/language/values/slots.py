@@ -322,7 +322,7 @@ _CUE_WORDS = frozenset(
 
 
 _ENDS_SENTENCE = re.compile(r"[.!?;\n]")
-_THERE = re.compile(r"\b(?:there|that day)\b", re.IGNORECASE)
+_THERE = re.compile(r"\b(?:there|that (?:day|morning|afternoon|evening|night))\b", re.IGNORECASE)
 _MOST_TIMES = 8
 """Most times of a clause that are read together; more are a list, and each is read alone."""
 
