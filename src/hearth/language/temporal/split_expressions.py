@@ -29,49 +29,58 @@ class TimeSaid(NamedTuple):
 _TARGETS = frozenset({"to", "until", "till", "til"})
 
 
+_BEGINNING = re.compile(
+    r"\b(?:begin(?:s|ning)?|start(?:s|ing)?|first (?:one|time))(?:'s| is)?(?: on| from)?\s*$", re.IGNORECASE
+)
+_NEAR_BEGINNING = 24
+"""So many characters before a day the word that makes it the first is looked for."""
+_NEAR_REPEAT = 3
+"""So many times before and after a repeat its first day is looked for."""
+
+
+def begun(text: str, found: Sequence[TimeSaid], now: dt.datetime) -> list[TimeSaid]:
+    """Let each repeat begin on the day that is said for it: "every Monday at 6, starting on the 11th"."""
+    result = list(found)
+    for place, (_, said, _) in enumerate(found):
+        if said is None or not said.repeat or said.first is not None:
+            continue
+        for other in range(max(0, place - _NEAR_REPEAT), min(place + _NEAR_REPEAT + 1, len(found))):
+            slot, start, clues = found[other]
+            if start is None or start.first is None or start.repeat or not _is_beginning(text, slot, start, now):
+                continue
+            first = max(start.first, now.date())
+            while said.weekdays and first.weekday() not in said.weekdays:
+                first += moments.DAY
+            hours = said if said.clock is not None or said.part is not None else start
+            said = replace(said, first=first, clock=hours.clock, to_clock=hours.to_clock, part=hours.part)
+            result[place] = _changed(found[place], said, now)
+            if start.clock is None and said.clock is not None and start.after is None:
+                result[other] = _changed(found[other], replace(start, stands_at=_moment(said, clues, now)), now)
+            break
+    return result
+
+
+def _is_beginning(text: str, slot: Slot, said: Said, now: dt.datetime) -> bool:
+    """Return whether a day beside a repeat is its first: "from Saturday", "first one on the 11th"."""
+    if said.first is None or (said.after or said.first + moments.DAY) <= now.date():
+        return False
+    if said.bound == "onward" or slot.cue == "from":
+        return True
+    return _BEGINNING.search(text, max(0, slot.start - _NEAR_BEGINNING), slot.start) is not None
+
+
+def _changed(item: TimeSaid, said: Said, now: dt.datetime) -> TimeSaid:
+    return item._replace(said=said, slot=_rebuilt(item, said, now))
+
+
 def joined(text: str, found: Sequence[TimeSaid], now: dt.datetime, before: Said | None = None) -> list[Slot]:
     """Return the slots of one clause, each completed with the day and hour that the others name.
 
     Args:
         before: A day that the sentence named before the clause; used for clock times when the clause names no day.
     """
-    begun = _repeats_with_starts(text, found, now)
-    found = [item._replace(said=begun.get(place, item.said)) for place, item in enumerate(found)]
-    changed = begun | _clocks_with_days(found, now, before) | _days_with_clocks(text, found, now)
+    changed = _clocks_with_days(found, now, before) | _days_with_clocks(text, found, now)
     return [_rebuilt(item, changed.get(place), now) for place, item in enumerate(found)]
-
-
-_BEGINNING = re.compile(
-    r"\b(?:begin(?:s|ning)?|start(?:s|ing)?|first (?:one|time))(?:'s| is)?(?: on| from)?\s*$", re.IGNORECASE
-)
-_NEAR_BEGINNING = 24
-"""So many characters before a day the word that makes it the first is looked for."""
-
-
-def _repeats_with_starts(text: str, found: Sequence[TimeSaid], now: dt.datetime) -> dict[int, Said]:
-    """Let a repeat begin on the day that is said for it: "every Monday at 6, starting on the 11th", by its place."""
-    changed: dict[int, Said] = {}
-    for place, (_, said, _) in enumerate(found):
-        if said is None or not said.repeat or said.first is not None:
-            continue
-        for other, (slot, start, clues) in enumerate(found):
-            if start is None or start.first is None or start.repeat or not _is_beginning(text, slot, start):
-                continue
-            first = max(start.first, now.date())
-            while said.weekdays and first.weekday() not in said.weekdays:
-                first += moments.DAY
-            changed[place] = replace(said, first=first)
-            if said.clock is not None and start.after is None:
-                changed[other] = replace(start, stands_at=_moment(changed[place], clues, now))
-            break
-    return changed
-
-
-def _is_beginning(text: str, slot: Slot, said: Said) -> bool:
-    """Return whether a day beside a repeat is its first: "from Saturday", "first one on the 11th"."""
-    if said.bound == "onward" or slot.cue == "from":
-        return True
-    return _BEGINNING.search(text, max(0, slot.start - _NEAR_BEGINNING), slot.start) is not None
 
 
 def _clocks_with_days(found: Sequence[TimeSaid], now: dt.datetime, before: Said | None) -> dict[int, Said]:
@@ -139,10 +148,9 @@ def _coming_day(found: Sequence[TimeSaid], place: int) -> Said | None:
 
 
 def _with_day(said: Said, donor: Said) -> Said:
-    is_repeated = bool(donor.repeat)
     return replace(
         said,
-        first=None if is_repeated and donor.weekdays else donor.first,
+        first=donor.first,
         part=said.part or (donor.part if donor.clock is None else None),
         is_within_day=True,
         repeat=donor.repeat,
