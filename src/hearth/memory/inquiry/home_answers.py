@@ -35,6 +35,7 @@ from hearth.memory.inquiry.reading.answer_reading import (
     read_passages,
 )
 from hearth.memory.inquiry.reading.value_owners import People, people_of, with_apostrophes
+from hearth.memory.inquiry.reckoning.reckoned_answers import reckoned_answer
 from hearth.memory.inquiry.record_answers import answer_from_records
 from hearth.memory.inquiry.summaries import asked_for_summary, decision_of, summary_of
 from hearth.memory.passages.collecting import FOLDERS, is_indexed, passages_in, unquoted_place_of
@@ -163,7 +164,8 @@ class HomeAnswers:
             return summed or HomeAnswer("unknown", "", self.looked_at(), chance=0.0)
         if (both := self._answer_both(question, call)) is not None:
             return both
-        computed = answer_from_dates(question, call) or answer_from_records(question, self.passages, call)
+        computed = reckoned_answer(question, self.passages, call) or answer_from_dates(question, call)
+        computed = computed or answer_from_records(question, self.passages, call)
         computed = computed or changed_by(question, self.passages) or card_answer(question, call)
         found = computed or self._days_until(question, call) or self._read_answer(question, call)
         joined = joined_answer(question, self.passages, call) if found.chance < _LEAST_ALONE else None

@@ -1,0 +1,33 @@
+"""Tries the operations over the owner's records in turn; the first that knows all it needs answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hearth.memory.inquiry.reckoning.dated_things import DatedThings
+from hearth.memory.inquiry.reckoning.moments import Moments
+from hearth.memory.inquiry.reckoning.record_lists import lists_answer
+from hearth.memory.inquiry.reckoning.repeated_times import length_answer, next_answer, times_answer
+from hearth.memory.inquiry.reckoning.time_spans import age_answer, end_answer, span_answer
+from hearth.memory.passages.passage_store import PassageStore
+from hearth.protocols import CallContext, HomeAnswer
+
+LONGEST_QUESTION = 300
+"""Most characters of a question that is reckoned."""
+_OPERATIONS: tuple[Callable[[str, Moments], HomeAnswer | None], ...] = (
+    age_answer,
+    span_answer,
+    end_answer,
+    lists_answer,
+    next_answer,
+    times_answer,
+    length_answer,
+)
+
+
+def reckoned_answer(question: str, passages: PassageStore, call: CallContext) -> HomeAnswer | None:
+    """Reckon the answer to a question; None where no operation is asked for, or not all that it needs is known."""
+    if len(question) > LONGEST_QUESTION:
+        return None
+    moments = Moments(DatedThings(passages, call))
+    return next((told for operation in _OPERATIONS if (told := operation(question, moments)) is not None), None)

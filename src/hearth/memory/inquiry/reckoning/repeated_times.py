@@ -1,0 +1,138 @@
+"""Reckons over the times of things that come again: the next one, how many there are, how long they last together.
+
+Covered: bounds by other things ("before the autumn concert"), by periods and by today ("so far"); things of several
+titles that words mean alike ("both tablets"), together.
+Not covered: what was skipped and still stands in the calendar.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+
+from hearth import patterns as re
+from hearth.memory.inquiry.reckoning.dated_things import Meant, Time, in_order, moment_said, naming_keys
+from hearth.memory.inquiry.reckoning.moments import Moments, periods_meant
+from hearth.memory.inquiry.reckoning.time_spans import DOUBTED, hours_said
+from hearth.memory.search.time_mentions import times_named, without_times
+from hearth.protocols import HomeAnswer, Witness
+
+N_SHOWN = 12
+_AUX = "did|does|do|was|were|is|are|will|would|has|have|had|shall|should|must|can|could|am|'s"
+_ASKS_NEXT = re.compile(r".*\b(?:when|what (?:day|date|time)|which (?:day|date))\b.*", re.I)
+_AGAIN = re.compile(r"\b(?:next|again|come(?:s)? around|come(?:s)? round)\b", re.I)
+_HOW_MANY = re.compile(
+    rf".*?\bhow (?:(?:many|much)(?: (?:more|times))*|often)\b(?P<what>.*?)"
+    r"(?P<bounds>,?\s*\b(?:before|until|till|up to|so far|since|after|this|last|in|between|from|by)\b.*)?",
+    re.I,
+)
+_BEFORE = re.compile(r"\b(?:before|until|till|up to|by) (?P<what>(?!now\b|today\b)[^,]+)", re.I)
+_SINCE = re.compile(r"\b(?:since|after) (?P<what>[^,]+)", re.I)
+_SO_FAR = re.compile(r"\b(?:so far|up to (?:now|today)|until now|till now|by now|already|to date)\b", re.I)
+_TODAY_TOO = re.compile(
+    r"\b(?:today|tonight|this (?:morning|evening)|now)(?:['’]s)?\b.*\b(?:include|count)|\b(?:includ|count)\w*.*\b(?:today|tonight)",
+    re.I,
+)
+_TOTAL = re.compile(
+    r".*?\bhow (?P<long>long|many (?P<unit>hours|minutes))\b(?P<what>.*)", re.I
+)
+_ALL = re.compile(r"\b(?:all|altogether|together|total|added up|in sum|combined|overall|each|every)\b", re.I)
+_OTHER_COUNT = re.compile(
+    r"\bhow many (?:more )?(?:minutes|hours|days|nights|weeks|months|years|people|words|mails?|e-?mails?|messages?"
+    r"|guests?|kilos?|contacts?|cards?|numbers?|birthdays?|notes?|documents?|files?)\b",
+    re.I,
+)
+
+
+def next_answer(question: str, moments: Moments) -> HomeAnswer | None:
+    """Return when a thing comes again; None where it does not, or no such thing is asked."""
+    if not _ASKS_NEXT.fullmatch(question) or not _AGAIN.search(question):
+        return None
+    if re.search(r"\bnext (?:week|month|year|weekend)\b|birthday|bday", question, re.I):
+        return None
+    meant = moments.things.meant(question, ("event", "reminder"))
+    if meant is None or meant.thing.repeat == "none":
+        return None
+    ahead = [one for one in meant.thing.times if one.start > moments.call.now]
+    if not ahead:
+        return None
+    return HomeAnswer("date", moment_said(ahead[0].start), "", (ahead[0].witness,), _chance([meant]))
+
+
+def times_answer(question: str, moments: Moments) -> HomeAnswer | None:
+    """Count the times of things within bounds; None where no such thing is asked or the bounds are not known."""
+    found = _HOW_MANY.fullmatch(question.strip(" ?.!"))
+    if found is None or _OTHER_COUNT.search(question) or not (found["bounds"] or "").strip(" ,"):
+        return None
+    meant = _all_meant(found["what"], question, moments)
+    bounds = _bounds(found["bounds"], moments)
+    if not meant or bounds is None:
+        return None
+    start, end, is_known = bounds
+    times = in_order(one for thing in meant for one in thing.thing.times if start <= one.start < end)
+    if not times:
+        return None
+    return HomeAnswer(
+        "number", f"{len(times)} {_counted(found['what'])}", "", _shown(times), _chance(meant) if is_known else DOUBTED
+    )
+
+
+def length_answer(question: str, moments: Moments) -> HomeAnswer | None:
+    """Add up how long the times of a thing last in a period; of one time, how long it lasts."""
+    found = _TOTAL.fullmatch(question.strip(" ?.!"))
+    if found is None:
+        return None
+    named = times_named(found["what"], moments.call.now)
+    meant = moments.things.meant(without_times(found["what"], moments.call.now), ("event",))
+    if meant is None or not named or not (_ALL.search(found["what"]) or meant.is_sure):
+        return None
+    times = [one for one in meant.thing.times if named[0].start <= one.start < named[0].end]
+    minutes = sum((one.end - one.start).total_seconds() for one in times) / 60
+    if not minutes:
+        return None
+    return HomeAnswer("number", hours_said(minutes, found["unit"] or ""), "", _shown(times), _chance([meant]))
+
+
+def _counted(what: str) -> str:
+    """Return the noun of what is counted, as it was said: the last one before a verb."""
+    words = re.findall(r"[\w'’-]+", re.split(rf"\b(?:{_AUX})\b", what, flags=re.I)[0])
+    return words[-1] if words else "times"
+
+
+def _all_meant(what: str, question: str, moments: Moments) -> list[Meant]:
+    """Return the repeated things that words mean; several only where the question takes them together."""
+    found = moments.things.all_meant(what, ("event", "reminder"))
+    if not found and (like := moments.things.meant(what, ("event", "reminder"))) is not None:
+        found = [like]
+    found = [one for one in found if one.thing.kind == found[0].thing.kind]
+    return found if len(found) == 1 or _ALL.search(question) or re.search(r"\b(?:two|both)\b", question, re.I) else []
+
+
+def _bounds(said: str, moments: Moments) -> tuple[dt.datetime, dt.datetime, bool] | None:
+    """Return from when until when times are counted, and whether the bounds are sure."""
+    now = moments.call.now
+    begin = now.replace(hour=0, minute=0, second=0, microsecond=0) if _TODAY_TOO.search(said) else now
+    named = periods_meant(said, now)
+    if (since := _SINCE.search(said)) is not None and naming_keys(without_times(since["what"], now)):
+        first = moments.of(since["what"])
+        return (first.end, now, first.is_sure) if first is not None and first.start < now else None
+    if (before := _BEFORE.search(said)) is not None and naming_keys(without_times(before["what"], now)):
+        last = moments.of(_without_today(before["what"]))
+        return (begin, last.start, last.is_sure) if last is not None and last.start > now else None
+    if _SO_FAR.search(said):
+        return (named[0].start if named and named[0].start < now else now - dt.timedelta(days=366)), now, True
+    if named:
+        return named[0].start, named[0].end, True
+    return None
+
+
+def _without_today(said: str) -> str:
+    return re.sub(r"\b(?:today|tonight)(?:['’]s)?\b.*", "", said, flags=re.I)
+
+
+def _shown(times: Sequence[Time]) -> tuple[Witness, ...]:
+    return tuple(one.witness for one in times[:N_SHOWN])
+
+
+def _chance(meant: Sequence[Meant]) -> float:
+    return 1.0 if all(one.is_sure for one in meant) else DOUBTED

@@ -1,0 +1,243 @@
+"""Reckons how far apart two moments are, how old somebody is at one, how long a thing lasts and when it ends.
+
+A question is cut into the words of two moments by what stands between them ("between … and …", "after … did …", "how
+old … when …"); `moments` finds what they mean. Of days the calendar's are counted, of hours and minutes those from the
+end of the first thing to the start of the second, unless the words say otherwise.
+
+Covered: the same in any unit; a moment that is meant without all its words is told with doubt.
+Not covered: working days, spans within spans ("half the time between …").
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from hearth import patterns as re
+from hearth.language.text.tokens import ONES, TENS
+from hearth.memory.inquiry.people_meant import card_meant
+from hearth.memory.inquiry.reckoning.dated_things import moment_said, naming_keys
+from hearth.memory.inquiry.reckoning.moments import BIRTHDAY, Moment, Moments, periods_meant
+from hearth.memory.passages.collecting import said_birth, said_date
+from hearth.memory.search.time_mentions import times_named, without_times
+from hearth.protocols import HomeAnswer, Witness
+
+DOUBTED = 0.6
+"""The chance of an answer from records that do not say all of the question's words."""
+UNITS = "minutes|hours|days|nights|weeks|months|years"
+_AUX = "did|does|do|was|were|is|are|will|would|has|have|had|shall|should|must|can|could|am|'s"
+_ASK = re.compile(
+    rf"(?P<lead>.*?)\b(?:by )?(?:how (?:many|much) (?:more |full |whole )?(?P<unit>{UNITS})['’]?|how (?P<long>long)"
+    rf"|(?:the )?(?:number of )?(?P<bare>{UNITS})(?= (?:since|between|from|until|till)\b))(?P<rest>\b.*|(?<=['’]).*)",
+    re.I,
+)
+_BETWEEN = tuple(
+    re.compile(form, re.I)
+    for form in (
+        r".*?\b(?:between|separates?) (?P<first>.+?) (?:and|from) (?P<second>.+)",
+        r".*?\bfrom (?P<first>.+?) (?:to|till|until) (?P<second>.+)",
+        rf"\W*(?:(?:it )?(?:was it|were there|passed|went by) )?after (?P<first>.+?) (?:{_AUX}) (?P<second>.+)",
+        rf"\W*(?:(?:it )?(?:was it|were there) )?before (?P<second>.+?) (?:{_AUX}) (?P<first>.+)",
+        r"(?P<second>.+?) after (?P<first>.+)",
+        r"(?P<first>.+?) (?:before|ahead of|prior to) (?P<second>.+)",
+    )
+)
+_SINCE = tuple(
+    re.compile(form, re.I)
+    for form in (
+        r".*?\b(?:since|past|ago (?:was|is|did)) (?P<first>.+)",
+        r"\W*(?:has|have) (?P<first>.+?) been (?:on|off|running|going|open|closed|gone|out|in)\b.*",
+    )
+)
+_LEFT = re.compile(
+    r"\W*(?:.*?\b)?(?:(?:have|has|is|do|got|left|still|there) )+(?:left |got |to go |still )*(?:for|until|till|before|to) "
+    r"(?P<second>.+)",
+    re.I,
+)
+_AGE = re.compile(
+    rf".*?\bhow old (?:{_AUX}) (?P<who>.+?)(?: (?:be|turn(?:ing)?))? (?:when|on|at|by the time|the day) (?P<when>.+)",
+    re.I,
+)
+_OWNER = re.compile(r"(?:that |the day (?:that )?)?(?:i|we|my|he|she|they)\b", re.I)
+_TURNS = re.compile(r"\bturn(?:s|ing)?\b|\b(?:what|which) age\b|\bhow old\b", re.I)
+_OF_AGE = re.compile(
+    r"\s*(?:in )?(?:when|what year|which year)\b(?P<who>.+?)\b(?:turns?|comes? of age|be(?:come)?s?|reach(?:es)?|is|are)\b"
+    r"(?P<rest>.*)",
+    re.I,
+)
+_ENDS = re.compile(
+    rf".*?\b(?:when|what time|(?:at|until|till|by) (?:what|which) (?:time|hour)|until when|how late)\b.*?\b(?:{_AUX}) "
+    r"(?P<what>.+?)(?: (?:be|is|are|get|gets|thing|will))* (?:over|ends?|ended|finish(?:ed|es)?|done|out|stops?)\b"
+    r"(?P<rest>.*)",
+    re.I,
+)
+_PAST = re.compile(r"\bpast\b", re.I)
+_MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
+
+
+def span_answer(question: str, moments: Moments) -> HomeAnswer | None:
+    """Reckon the time between two moments; None where nothing of the kind is asked, or a moment is not known."""
+    found = _ASK.fullmatch(question.strip(" ?.!"))
+    if found is None:
+        return None
+    unit = (found["unit"] or found["bare"] or "").casefold()
+    rest = (f"{found['bare']} " if found["bare"] else "") + found["rest"].strip()
+    if found["bare"]:
+        rest = found["rest"].strip()
+    lead = found["lead"]
+    if named := periods_meant(lead, moments.call.now, question):
+        moments = Moments(moments.things, named[0])
+    pair = _pair(rest, lead, unit, moments)
+    return _told(*pair, unit) if pair is not None else None
+
+
+def _pair(rest: str, lead: str, unit: str, moments: Moments) -> tuple[Moment, Moment] | None:
+    """Return the two moments that a question is about, as it names them."""
+    in_years = unit in ("", "years")
+    for form in _BETWEEN:
+        if (said := form.fullmatch(rest)) is not None:
+            around = f"{lead} {rest[: said.start('first')]}" if said.start("first") < said.start("second") else lead
+            first = moments.of(said["first"], f"{around} {said['second']}", in_years=in_years)
+            second = moments.of(said["second"], f"{around} {said['first']}", in_years=in_years)
+            if first is None or second is None or first.start == second.start:
+                return None
+            return first, second
+    now = _now(moments)
+    for form in _SINCE:
+        if (said := form.fullmatch(rest)) is not None:
+            first = moments.of(said["first"])
+            is_past = first is not None and first.start <= now.start
+            return (first, now) if first is not None and is_past else None
+    if (said := _LEFT.fullmatch(rest)) is not None:
+        # What there is time for has a deadline, where somebody states one.
+        second = moments.due(said["second"]) or moments.of(said["second"])
+        is_ahead = second is not None and second.start > now.start
+        return (now, second) if second is not None and is_ahead else None
+    return None
+
+
+def _now(moments: Moments) -> Moment:
+    now = moments.call.now
+    return Moment(now, now, "minute", None, is_sure=True)
+
+
+def _told(first: Moment, second: Moment, unit: str) -> HomeAnswer | None:
+    """Say how far two moments are apart."""
+    witnesses = tuple(one.witness for one in (first, second) if one.witness is not None and one.witness.record)
+    is_exact = first.exactness == second.exactness == "minute"
+    if (unit in ("minutes", "hours") and not is_exact) or not witnesses:
+        return None
+    days = abs((second.at.date() - first.at.date()).days)
+    if unit in ("minutes", "hours") or (not unit and is_exact and days == 0):
+        value = _hours(first, second, unit)
+    elif "year" in (first.exactness, second.exactness) or unit == "years":
+        if unit not in ("years", ""):
+            return None
+        value = _n(_years(first, second), "year")
+    elif unit == "weeks":
+        value = _n(days / 7, "week") + (f" ({_n(days, 'day')})" if days % 7 else "")
+    elif unit == "months":
+        value = f"{_n(days / 30.44, 'month')} ({_n(days, 'day')})"
+    else:
+        value = _n(days, "night" if unit == "nights" else "day")
+    return HomeAnswer("number", value, "", witnesses, 1.0 if first.is_sure and second.is_sure else DOUBTED)
+
+
+def _years(first: Moment, second: Moment) -> int:
+    early, late = sorted((first.at, second.at))
+    if "year" in (first.exactness, second.exactness):
+        return late.year - early.year
+    return late.year - early.year - ((late.month, late.day) < (early.month, early.day))
+
+
+def _hours(first: Moment, second: Moment, unit: str) -> str:
+    """Say the hours and minutes from the end of what is first to the start of what follows it."""
+    early, late = sorted((first, second), key=lambda one: one.start)
+    is_gap = early.end <= late.start and not early.is_start
+    begin = early.end if is_gap or early.is_end else early.start
+    minutes = round(abs((late.at - begin).total_seconds()) / _MINUTE)
+    return hours_said(minutes, unit)
+
+
+def hours_said(minutes: float, unit: str = "") -> str:
+    """Write a length: `5 hours 45 minutes`, or in the unit that is asked for."""
+    if unit == "minutes" or (not unit and minutes < 60):
+        return _n(minutes, "minute")
+    hours, left = divmod(minutes, 60)
+    return _n(hours, "hour") + (f" {left:g} minutes" if left else "")
+
+
+def _n(number: float, noun: str) -> str:
+    return f"{round(number, 1):g} {noun}{'' if number == 1 else 's'}"
+
+
+# ── Ages ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def age_answer(question: str, moments: Moments) -> HomeAnswer | None:
+    """Reckon how old somebody is at a moment, how old they turn, or when they reach an age."""
+    asked = question.strip(" ?.!")
+    if (found := _AGE.fullmatch(asked)) is not None:
+        return _age_at(found["who"], found["when"], moments)
+    if re.search(BIRTHDAY, asked, re.I) and _TURNS.search(asked):
+        return _age_turned(asked, moments)
+    if (found := _OF_AGE.fullmatch(asked)) is not None:
+        return _year_of_age(found["who"], asked[found.end("who") :], moments)
+    return None
+
+
+def _age_at(who: str, when: str, moments: Moments) -> HomeAnswer | None:
+    born = moments.of(f"{who} born")
+    card = card_meant(who, moments.things.cards)
+    if born is None or card is None or born.witness is None:
+        return None
+    at = moments.of(when, of_person=True)
+    if at is None or at.witness is None or (times_named(when, moments.call.now) and not naming_keys(when)):
+        return None
+    if at.start < born.start:
+        return None
+    years = _years(born, at)
+    witnesses = (born.witness, at.witness)
+    return HomeAnswer("number", str(years), "", witnesses, 1.0 if at.is_sure else DOUBTED)
+
+
+def _age_turned(asked: str, moments: Moments) -> HomeAnswer | None:
+    moment = moments.of(asked)
+    named = [card for card in moments.things.cards if moment is not None and moment.witness is not None
+             and moment.witness.record == (card.uid or card.name)]  # fmt: skip
+    if moment is None or moment.witness is None or not named or named[0].birth is None or named[0].birth.year is None:
+        return None
+    return HomeAnswer("number", str(moment.at.year - named[0].birth.year), "", (moment.witness,))
+
+
+def _year_of_age(who: str, rest: str, moments: Moments) -> HomeAnswer | None:
+    """Return when somebody reaches an age."""
+    numbers = [number for word in re.findall(r"\w+", rest.casefold()) if (number := _number(word)) is not None]
+    who = re.sub(rf"\b(?:{_AUX})\b", "", who, flags=re.I)
+    card = card_meant(who, moments.things.cards)
+    if len(numbers) != 1 or card is None or card.birth is None or card.birth.year is None:
+        return None
+    day = card.birth.in_year(card.birth.year + numbers[0])
+    at = dt.datetime.combine(day, dt.time(), moments.call.now.tzinfo)
+    witness = Witness(card.uid or card.name, f"card “{card.name}”", f"{card.name}: {said_birth(card.birth)}", "file")
+    return HomeAnswer("date", said_date(at), "", (witness,))
+
+
+def _number(word: str) -> int | None:
+    return int(word) if word.isdecimal() and len(word) < 4 else ONES.get(word) or TENS.get(word)
+
+
+# ── Ends ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def end_answer(question: str, moments: Moments) -> HomeAnswer | None:
+    """Return when an event ends."""
+    found = _ENDS.fullmatch(question.strip(" ?.!"))
+    if found is None or re.search(r"\b(?:run|sold|old|move|moving)\b", found["what"], re.I):
+        return None
+    named = times_named(question, moments.call.now)
+    what = without_times(found["what"], moments.call.now)
+    meant = moments.things.meant(what, ("event",))
+    time = moments.time_of(meant.thing, question, named[0] if named else None) if meant is not None else None
+    if meant is None or time is None or time.end <= time.start:
+        return None
+    return HomeAnswer("date", moment_said(time.end), "", (time.witness,), 1.0 if meant.is_sure else DOUBTED)
