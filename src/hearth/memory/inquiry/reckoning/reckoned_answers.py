@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hearth.memory.inquiry.reckoning.amount_steps import amounts_answer
 from hearth.memory.inquiry.reckoning.dated_things import DatedThings
 from hearth.memory.inquiry.reckoning.moments import Moments
 from hearth.memory.inquiry.reckoning.record_lists import lists_answer
@@ -22,6 +23,7 @@ _OPERATIONS: tuple[Callable[[str, Moments], HomeAnswer | None], ...] = (
     next_answer,
     times_answer,
     length_answer,
+    amounts_answer,
 )
 
 

@@ -1,0 +1,218 @@
+"""Amounts as the owner's records state them: a number with the clause it stands in, and which of them words mean.
+
+A clause with one number states it: "Bun 42", "deposit of 2 000", "Royalty 10 percent", "about 800 words". Numbers of days
+and times are none. Words mean the amount whose clause holds most of their weight; those of its title, its person and its
+file's place count less. Records that state the same number are one.
+
+Not covered: amounts in words, clauses with two numbers, cells of tables (`table_sums`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from hearth import patterns as re
+from hearth.language.temporal.time_words import MONTHS
+from hearth.language.text.tokens import listed
+from hearth.memory.inquiry.answer_telling import witness_of
+from hearth.memory.inquiry.money import money_in
+from hearth.memory.inquiry.reckoning.dated_things import DatedThings, names_of, naming_keys
+from hearth.memory.passages.passage_cutting import unwrapped
+from hearth.memory.passages.passage_store import Passage
+from hearth.memory.search.time_mentions import Period
+from hearth.memory.search.word_forms import key_of, keys_of
+from hearth.protocols import Witness
+
+_KINDS = ("note", "mail", "document")
+_CLAUSE = re.compile(r"(?:(?!,\s|;|\s(?:and|but|plus)\s|\.\s|\n).)+")
+_MONTH = "|".join(f"{month[:3]}(?:{month[3:]})?" for month in MONTHS)
+_TIMES = re.compile(
+    rf"\b\d{{1,2}}(?:st|nd|rd|th)?(?: of)? (?:{_MONTH})\b|\b(?:{_MONTH})\.? \d{{1,2}}(?:st|nd|rd|th)?(?!\d)"
+    r"|\b\d{4}-\d\d(?:-\d\d)?\b|\b\d{1,2}[:.]\d\d ?(?:am|pm)\b|\b\d{1,2}:\d\d\b|\b\d{1,2} ?(?:am|pm)\b"
+    r"|\b\d+(?:st|nd|rd|th)\b|\b(?:19|20)\d\d\b(?! ?(?:kr|€|£|words?|a month|for))|\b\d+[-/]\d+(?:[-/]\d+)?\b"
+    r"|\b(?:number|no\.?|stand|week|plot|room|chapter|question|minute) \d+\b",
+    re.I,
+)
+"""Numbers that say when or which."""
+_PERCENT = re.compile(r"(\d+(?:[.,]\d+)?) ?(?:%|per ?cent\b)", re.I)
+_PLAIN = re.compile(r"(?<![\w.,:/-])\d{1,3}(?:[ ,\u00a0\u2009\u202f]\d{3})+(?![\w/:-])|(?<![\w.,:/-])\d+(?:\.\d{1,2})?(?![\w/:-])")
+_UNIT = re.compile(r"\s*(?:of )?(?P<unit>[^\W\d_]+)", re.I)
+_RATE = re.compile(
+    r"(?:\b(?:per|a|an|each|every)|/) ?(?P<unit>day|night|week|month|hour|year|person|kilo|kg|lesson)\b"
+    r"|\b(?P<by>daily|nightly|weekly|monthly|hourly|yearly)\b",
+    re.I,
+)
+_BY = {"daily": "day", "nightly": "night", "weekly": "week", "monthly": "month", "hourly": "hour", "yearly": "year"}
+_OF_PRICES = re.compile(r"\b(?:price|prices|tariff|rates?|quotes?|menu|fees?|costs?|invoices?|deposits?|rent|bills?)\b", re.I)
+_LIGHT = frozenset(
+    key_of(word)
+    for word in listed(
+        "cost costs price prices pay paid pays worth come comes amount total much many per cent percent percentage "
+        "proportion share part difference dearer cheaper expensive less want wants ask asks charge charges spend spent "
+        "buy bought new old need needs kilo kilos kg piece pieces make made set bill altogether whole euro euros pound "
+        "pounds kroner dollar dollars average typical receipt receipts largest biggest smallest highest lowest most under "
+        "money owe owes sum lose lost cut getting"
+    )
+)
+"""Words of questions that amounts need not say."""
+_LEAST_SAID = 0.5
+_BESIDE = 0.6
+_ALIKE = 0.97
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """An amount where it stands."""
+
+    value: float
+    currency: str
+    is_percent: bool
+    unit: str
+    """What stands behind a number without currency: `words`, `g`."""
+    rate: str
+    """What it is for each of: `day`; empty: not said."""
+    named: frozenset[str]
+    beside: frozenset[str]
+    passage: Passage
+    quote: str
+    is_price: bool
+    """Whether it may be a price: of money, or of a list of prices."""
+    at: dt.datetime | None
+
+    @property
+    def witness(self) -> Witness:
+        return witness_of(self.passage, self.quote)
+
+
+class StatedAmounts:
+    """All amounts that the owner's records state, for one question."""
+
+    def __init__(self, things: DatedThings) -> None:
+        self._things = things
+
+    @cached_property
+    def all(self) -> tuple[Stated, ...]:
+        """All amounts, read when they are first asked for."""
+        return tuple(
+            one
+            for passage in self._things.passages.all(_KINDS)
+            if "|" not in passage.text
+            for clause in _CLAUSE.finditer(unwrapped(passage.text))
+            if (one := self._stated(clause.group(), passage)) is not None
+        )
+
+    @cached_property
+    def _weights(self) -> dict[str, float]:
+        n = Counter(key for one in self.all for key in one.named | one.beside)
+        return {key: math.log(1 + len(self.all) / count) for key, count in n.items()}
+
+    def _stated(self, clause: str, passage: Passage) -> Stated | None:
+        said = _TIMES.sub(" ", clause)
+        percents, money = _PERCENT.findall(said), money_in(said)
+        plain = list(_PLAIN.finditer(_PERCENT.sub(" ", said))) if not money else []
+        if len(percents) + len(money) + len(plain) != 1:
+            return None
+        currency, unit = "", ""
+        if percents:
+            value = float(percents[0].replace(",", "."))
+        elif money:
+            value, currency, _ = money[0]
+        else:
+            value = float(re.sub(r"[^\d.]", "", plain[0].group()))
+            behind = _UNIT.match(_PERCENT.sub(" ", said), plain[0].end())
+            unit = behind["unit"].casefold() if behind and keys_of(behind["unit"]) - _SMALL_UNITS else ""
+        rate = _RATE.search(clause)
+        person = " ".join(names_of(card) for card in self._things.cards if card.name == passage.person)
+        beside = frozenset(keys_of(re.sub(r"[/_.-]", " ", f"{passage.title} {passage.person} {person} {passage.path}")))
+        is_listed = _OF_PRICES.search(f"{passage.title} {clause} {passage.path}".replace("-", " ")) is not None
+        rated = (rate["unit"] or _BY[rate["by"].casefold()]).casefold() if rate else ""
+        return Stated(
+            value,
+            currency,
+            bool(percents),
+            unit,
+            "kilo" if rated == "kg" else rated,
+            frozenset(keys_of(said)),
+            beside,
+            passage,
+            " ".join(clause.split()),
+            bool(currency) or (not percents and not unit and (is_listed or bool(rate))),
+            _month_of(passage),
+        )
+
+    def meant(
+        self,
+        phrase: str,
+        context: str = "",
+        *,
+        within: Period | None = None,
+        but: Collection[float] = (),
+        is_meant: Callable[[Stated], bool] = lambda _: True,
+    ) -> tuple[Stated, bool] | None:
+        """Return the amount that words mean, and whether it says all of them; None where that is none, or amounts differ.
+
+        Args:
+            context: Other words of the question, which decide between amounts that the words mean alike.
+            but: Values that are not meant.
+        """
+        wanted = amount_keys(phrase)
+        if not wanted:
+            return None
+        rows = [
+            (self._weight(wanted, one), self._weight(amount_keys(context), one), one)
+            for one in self.all
+            if one.value not in but
+            and is_meant(one)
+            and (within is None or (one.at is not None and within.start <= one.at < within.end))
+        ]
+        most = max((score for score, *_ in rows), default=0.0)
+        rarest = math.log(1 + len(self.all))
+        if not rows or most < _LEAST_SAID * sum(self._weights.get(key, rarest) for key in wanted) or not most:
+            return None
+        best = [row for row in rows if row[0] >= _ALIKE * most]
+        beside = max(row[1] for row in best)
+        best = [row for row in best if row[1] >= _ALIKE * beside]
+        if len({(one.value, one.is_percent) for *_, one in best}) != 1:
+            return None
+        one = max((row[2] for row in best), key=lambda row: row.currency != "")
+        return one, wanted <= one.named | one.beside
+
+    def _weight(self, wanted: Collection[str], one: Stated) -> float:
+        return sum(
+            self._weights.get(key, 0.0) * (1.0 if key in one.named else _BESIDE)
+            for key in wanted
+            if key in one.named | one.beside
+        )
+
+    def series(self, phrase: str, place: str) -> list[Stated]:
+        """Return the amounts of money of all records whose file or title says `place`, and that say a phrase."""
+        wanted, key = amount_keys(phrase) - {key_of(place)}, key_of(place)
+        return [one for one in self.all if one.currency and key in one.beside and wanted <= one.named | one.beside]
+
+
+def amount_keys(phrase: str) -> set[str]:
+    """Return the keys of the words that name an amount."""
+    return naming_keys(phrase) - _LIGHT - _OF_MONTHS
+
+
+def _month_of(passage: Passage) -> dt.datetime | None:
+    """Return the day or month that a file is named by; else the time of its record."""
+    named = re.search(r"\b(20\d\d)-(\d\d)\b", passage.path.rpartition("/")[2]) if passage.kind != "mail" else None
+    if named is not None and 1 <= int(named[2]) <= 12 and passage.at is not None:
+        return dt.datetime(int(named[1]), int(named[2]), 1, tzinfo=passage.at.tzinfo)
+    return passage.at
+
+
+def same_currency(rows: Sequence[Stated]) -> str | None:
+    """Return the only currency of amounts, where one says none it is that of the others; None where they differ."""
+    currencies = {one.currency for one in rows} - {""}
+    return next(iter(currencies), "") if len(currencies) <= 1 else None
+
+
+_OF_MONTHS = frozenset(map(key_of, MONTHS))
+_SMALL_UNITS = frozenset(map(key_of, listed("is in a for the but on at to per each every with if and or after before by from")))
