@@ -50,6 +50,10 @@ _ASKS_AMOUNT = re.compile(
 _BOTH = re.compile(r"(?:.*[,:]\s*|.*?\b(?:for|from|of|are|is|do|does)\s+)?(?P<one>[\w'’ -]+?) (?:and|plus|&) (?P<other>[\w'’ -]+)", re.I)
 _UNITS = "days|nights|weeks|months|hours|years|lessons|persons|people"
 _PLUS = re.compile(r"\b(?:add(?:ing)?|plus|with|including|and|on top of) (?:the |a |an |my |in )*(?P<what>[^\W\d_]+)", re.I)
+_NO_PRODUCT = re.compile(
+    r"\bhow (?:many|long|old|often)\b|\b(?:each|every|only|without|except|but not|no) [^\W\d_]+", re.I
+)
+"""Asks for no product, or for more than one."""
 _EACH = re.compile(r"\b(?:per|each|a) (?P<who>guest|person|head|people|child|member|each|of us)\b|\beach\b", re.I)
 
 
@@ -112,9 +116,9 @@ def _apart(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer | 
     when = [periods_meant(side, now) for side in sides]
     if all(when) and not amount_keys(without_times(sides[1], now)):
         what = without_times(sides[0], now)
-        pair = [stated.meant(what, within=period[0]) for period in when]
+        pair = [stated.meant(what, within=period[0], is_meant=_is_price) for period in when]
     else:
-        pair = [stated.meant(side, other) for side, other in (sides, sides[::-1])]
+        pair = [stated.meant(side, other, is_meant=_is_price) for side, other in (sides, sides[::-1])]
     one, other = pair
     if one is None or other is None or one[0].value == other[0].value:
         return None
@@ -133,7 +137,7 @@ def _of_series(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswe
     if place is None or not how:
         return None
     rows = stated.series(re.sub(r"\b(?:month|going|i|have|got)\b", "", asked, flags=re.I), place["place"])
-    if named := periods_meant(asked, moments.call.now):
+    if (named := periods_meant(asked, moments.call.now)) and named[0].start < moments.call.now:
         rows = [one for one in rows if one.at is not None and named[0].start <= one.at < named[0].end]
     if not rows or (currency := same_currency(rows)) is None:
         return None
@@ -150,8 +154,8 @@ def _for_each(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer
     numbers = _numbers(asked[each.end() :]) if each else []
     if each is None or len(numbers) != 1 or numbers[0][0] < 2 or not _ASKS_AMOUNT.search(asked[: each.start()]):
         return None
-    what = stated.meant(asked[: each.start()], is_meant=lambda one: not one.unit and not one.is_percent and not one.rate)
-    if what is None or not what[0].is_price:
+    what = stated.meant(asked[: each.start()], is_meant=lambda one: one.is_price and not one.rate)
+    if what is None:
         return None
     value, currency = what[0].value, what[0].currency
     told = f"{money_text(value / numbers[0][0], currency)} ({money_text(value, currency)} ÷ {numbers[0][0]:g})"
@@ -162,18 +166,16 @@ def _product(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer 
     """Return numbers times the prices of what they count, and what is added to it."""
     plain = " ".join(without_times(part, moments.call.now) if times_named(part, moments.call.now) else part for part in [asked])
     counts = _numbers(plain if _numbers(plain) else asked)
-    if not counts or not _ASKS_AMOUNT.search(asked) or re.search(r"\bhow (?:many|long|old|often)\b", asked, re.I):
+    if not counts or not _ASKS_AMOUNT.search(asked) or _NO_PRODUCT.search(asked):
         return None
     priced: list[tuple[float, tuple[Stated, bool]]] = []
     for n, what in counts:
         unit = re.match(rf"(?:{_UNITS})\b", what, re.I)
         if unit is not None:
             rated = {"people": "person", "persons": "person"}.get(unit.group().casefold(), unit.group().casefold()[:-1])
-            price = stated.meant(_without_numbers(asked), is_meant=lambda one, rated=rated: one.rate == rated and one.is_price)
+            price = _rated(rated, asked, stated)
         else:
-            price = stated.meant(
-                what, _without_numbers(asked), but=(n,), is_meant=lambda one: one.is_price and one.rate in ("", "kilo")
-            )
+            price = _price_of(what, n, asked, stated)
         if price is None:
             return None
         priced.append((n, price))
@@ -184,6 +186,27 @@ def _product(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer 
     total = sum(n * price[0].value for n, price in priced) + sum(one.value for one, _ in added)
     parts = [f"{n:g} × {price[0].value:,g}" for n, price in priced] + [f"{one.value:,g}" for one, _ in added]
     return _answer("amount", f"{money_text(total, currency)} ({' + '.join(parts)})", rows)
+
+
+def _rated(unit: str, asked: str, stated: StatedAmounts) -> tuple[Stated, bool] | None:
+    """Return the price for a day, a person or the like that a question speaks of."""
+    found = stated.meant(_without_numbers(asked), least=0.0, is_meant=lambda one: one.is_price and one.rate == unit)
+    return (found[0], amount_keys(_without_numbers(asked)) <= found[0].named | found[0].beside) if found else None
+
+
+def _price_of(what: str, n: float, asked: str, stated: StatedAmounts) -> tuple[Stated, bool] | None:
+    """Return the price of what is counted: of all its words, else of the last, with doubt."""
+    for said in dict.fromkeys((what, *what.split()[-1:])):
+        found = stated.meant(
+            said, _without_numbers(asked), but=(n,), is_meant=lambda one: one.is_price and one.rate in ("", "kilo")
+        )
+        if found is not None:
+            return found[0], found[1] and said == what
+    return None
+
+
+def _is_price(one: Stated) -> bool:
+    return one.is_price and not one.is_percent
 
 
 def _added(asked: str, stated: StatedAmounts, price: Stated) -> list[tuple[Stated, bool]]:

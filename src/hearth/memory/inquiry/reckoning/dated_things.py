@@ -45,7 +45,7 @@ _OF_TEXT = 0.7
 """Weight of a word that stands in a thing's text and not in its title or people."""
 _UNKNOWN = 0.5
 """Weight of a word that no thing says, as a share of the rarest one's: it may only say how a thing takes place."""
-_LEAST_LIKE, _LEAST_LIKER = 0.36, 0.08
+_LEAST_LIKE, _LEAST_LIKER = 0.36, 0.07
 """Least likeness of meaning by which a thing is meant, and least difference from the next one."""
 _ALIKE = 0.97
 _HAPPENS = frozenset(
@@ -109,7 +109,11 @@ class DatedThings:
     def __init__(self, passages: PassageStore, call: CallContext) -> None:
         self.call = call
         self.passages = passages
-        self.cards = cards_of(call)
+
+    @cached_property
+    def cards(self) -> list[Card]:
+        """All cards of the owner."""
+        return cards_of(self.call)
 
     @cached_property
     def all(self) -> tuple[Thing, ...]:

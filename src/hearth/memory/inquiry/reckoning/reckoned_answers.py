@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from hearth.memory.inquiry.reckoning.amount_steps import amounts_answer
 from hearth.memory.inquiry.reckoning.dated_things import DatedThings
@@ -32,4 +33,5 @@ def reckoned_answer(question: str, passages: PassageStore, call: CallContext) ->
     if len(question) > LONGEST_QUESTION:
         return None
     moments = Moments(DatedThings(passages, call))
-    return next((told for operation in _OPERATIONS if (told := operation(question, moments)) is not None), None)
+    told = next((told for operation in _OPERATIONS if (told := operation(question, moments)) is not None), None)
+    return replace(told, is_reckoned=True) if told is not None else None

@@ -60,7 +60,7 @@ _LIGHT = frozenset(
     )
 )
 """Words of questions that amounts need not say."""
-_LEAST_SAID = 0.5
+LEAST_SAID = 0.5
 _BESIDE = 0.6
 _ALIKE = 0.97
 
@@ -152,6 +152,7 @@ class StatedAmounts:
         *,
         within: Period | None = None,
         but: Collection[float] = (),
+        least: float = LEAST_SAID,
         is_meant: Callable[[Stated], bool] = lambda _: True,
     ) -> tuple[Stated, bool] | None:
         """Return the amount that words mean, and whether it says all of them; None where that is none, or amounts differ.
@@ -159,6 +160,7 @@ class StatedAmounts:
         Args:
             context: Other words of the question, which decide between amounts that the words mean alike.
             but: Values that are not meant.
+            least: Least share of the weight of the words that it must hold.
         """
         wanted = amount_keys(phrase)
         if not wanted:
@@ -172,15 +174,20 @@ class StatedAmounts:
         ]
         most = max((score for score, *_ in rows), default=0.0)
         rarest = math.log(1 + len(self.all))
-        if not rows or most < _LEAST_SAID * sum(self._weights.get(key, rarest) for key in wanted) or not most:
+        if not rows or most < least * sum(self._weights.get(key, rarest) for key in wanted) or not most:
             return None
         best = [row for row in rows if row[0] >= _ALIKE * most]
         beside = max(row[1] for row in best)
         best = [row for row in best if row[1] >= _ALIKE * beside]
+        is_only = len({(one.value, one.is_percent) for *_, one in best}) == 1
+        if not is_only:
+            # "Flour 2 140 kr" says less of other things than "From 1 October wheat flour costs …".
+            spoken = {id(one): len(wanted & one.named) / len(one.named) for *_, one in best}
+            best = [row for row in best if spoken[id(row[2])] >= max(spoken.values())]
         if len({(one.value, one.is_percent) for *_, one in best}) != 1:
             return None
         one = max((row[2] for row in best), key=lambda row: row.currency != "")
-        return one, wanted <= one.named | one.beside
+        return one, is_only and wanted <= one.named | one.beside
 
     def _weight(self, wanted: Collection[str], one: Stated) -> float:
         return sum(
