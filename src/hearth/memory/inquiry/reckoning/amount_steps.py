@@ -45,7 +45,7 @@ _MEAN = re.compile(r"\b(?:on average|average|mean)\b", re.I)
 _WHOLE = re.compile(r"\b(?:altogether|in all|in total|total|together|combined|all told|both)\b", re.I)
 _SERIES = re.compile(r"\b(?P<place>receipt|invoice|bill|quote|order|statement|payslip)s?\b", re.I)
 _ASKS_AMOUNT = re.compile(
-    r"\b(?:how much|what(?:['’]?s)?|worth|costs?|owe|pay|price|damage|come to|set me back|value)\b", re.I
+    r"\b(?:how much(?= (?:is|are|was|were|do|does|did|will|would|has|have|had|for|money)\b|\Z)|what(?:['’]?s)?|worth|costs?|owe|pay|price|damage|come to|set me back|value)\b", re.I
 )
 _BOTH = re.compile(r"(?:.*[,:]\s*|.*?\b(?:for|from|of|are|is|do|does)\s+)?(?P<one>[\w'’ -]+?) (?:and|plus|&) (?P<other>[\w'’ -]+)", re.I)
 _UNITS = "days|nights|weeks|months|hours|years|lessons|persons|people"
@@ -118,7 +118,7 @@ def _apart(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer | 
         what = without_times(sides[0], now)
         pair = [stated.meant(what, within=period[0], is_meant=_is_price) for period in when]
     else:
-        pair = [stated.meant(side, other, is_meant=_is_price) for side, other in (sides, sides[::-1])]
+        pair = _pair(*sides, "", stated)
     one, other = pair
     if one is None or other is None or one[0].value == other[0].value:
         return None
@@ -221,15 +221,25 @@ def _together(asked: str, stated: StatedAmounts, _moments: Moments) -> HomeAnswe
     found = _BOTH.fullmatch(re.sub(rf"(?:,? ?{_WHOLE.pattern})+\Z", "", asked, flags=re.I))
     if found is None or not _WHOLE.search(asked) or not _ASKS_AMOUNT.search(asked):
         return None
-    around = asked[: found.start("one")]
-    pair = [stated.meant(found[side], around, is_meant=lambda one: one.is_price) for side in ("one", "other")]
-    one, other = pair
+    one, other = _pair(found["one"], found["other"], asked[: found.start("one")], stated)
     if one is None or other is None or one[0].value == other[0].value or one[0].rate != other[0].rate:
         return None
     if (currency := same_currency((one[0], other[0]))) is None:
         return None
     told = " + ".join(money_text(each.value, currency) for each in (one[0], other[0]))
     return _answer("amount", f"{money_text(one[0].value + other[0].value, currency)} ({told})", (one, other))
+
+
+def _pair(one: str, other: str, around: str, stated: StatedAmounts) -> list[tuple[Stated, bool] | None]:
+    """Return the prices of two things: of the record that states both, where one does."""
+    for record in dict.fromkeys(row.passage.record for row in stated.all):
+        pair = [
+            stated.meant(side, least=1.0, is_meant=lambda row: _is_price(row) and row.passage.record == record)  # noqa: B023 - used in the loop
+            for side in (one, other)
+        ]
+        if None not in pair and pair[0] != pair[1]:
+            return pair
+    return [stated.meant(side, f"{around} {beside}", is_meant=_is_price) for side, beside in ((one, other), (other, one))]
 
 
 def _numbers(text: str) -> list[tuple[float, str]]:

@@ -11,21 +11,26 @@ import datetime as dt
 from collections.abc import Sequence
 
 from hearth import patterns as re
+from hearth.memory.inquiry.answer_telling import witness_of
 from hearth.memory.inquiry.reckoning.dated_things import Meant, Time, in_order, moment_said, naming_keys
 from hearth.memory.inquiry.reckoning.moments import Moments, periods_meant
 from hearth.memory.inquiry.reckoning.time_spans import DOUBTED, hours_said
+from hearth.memory.passages.passage_cutting import sentences_of
 from hearth.memory.search.time_mentions import times_named, without_times
 from hearth.protocols import HomeAnswer, Witness
 
 N_SHOWN = 12
 _AUX = "did|does|do|was|were|is|are|will|would|has|have|had|shall|should|must|can|could|am|'s"
 _ASKS_NEXT = re.compile(r".*\b(?:when|what (?:day|date|time)|which (?:day|date))\b.*", re.I)
-_AGAIN = re.compile(r"\b(?:next|again|come(?:s)? around|come(?:s)? round)\b", re.I)
+_AGAIN = re.compile(r"\b(?:next|again|due|comes? (?:a)?round)\b", re.I)
+_NOW = re.compile(r"\s*when (?:is|am|are|do|does|must|should|will|shall|have|has|can)\b", re.I)
+"""Asks when something is that comes again, and so for its next time."""
 _HOW_MANY = re.compile(
     rf".*?\bhow (?:(?:many|much)(?: (?:more|times))*|often)\b(?P<what>.*?)"
     r"(?P<bounds>,?\s*\b(?:before|until|till|up to|so far|since|after|this|last|in|between|from|by)\b.*)?",
     re.I,
 )
+_HOW_MANY_OF = re.compile(r"\s*how many (?:[^\W\d_]+ )??(?P<noun>[^\W\d_]+s)\b", re.I)
 _BEFORE = re.compile(r"\b(?:before|until|till|up to|by) (?P<what>(?!now\b|today\b)[^,]+)", re.I)
 _SINCE = re.compile(r"\b(?:since|after) (?P<what>[^,]+)", re.I)
 _SO_FAR = re.compile(r"\b(?:so far|up to (?:now|today)|until now|till now|by now|already|to date)\b", re.I)
@@ -46,11 +51,12 @@ _OTHER_COUNT = re.compile(
 
 def next_answer(question: str, moments: Moments) -> HomeAnswer | None:
     """Return when a thing comes again; None where it does not, or no such thing is asked."""
-    if not _ASKS_NEXT.fullmatch(question) or not _AGAIN.search(question):
+    is_next, is_now = _AGAIN.search(question) is not None, _NOW.match(question) is not None
+    if not _ASKS_NEXT.fullmatch(question) or not (is_next or is_now):
         return None
     if re.search(r"\bnext (?:week|month|year|weekend)\b|birthday|bday", question, re.I):
         return None
-    meant = moments.things.meant(question, ("event", "reminder"))
+    meant = moments.things.meant(question, ("event", "reminder"), least_sure=not is_next)
     if meant is None or meant.thing.repeat == "none":
         return None
     ahead = [one for one in meant.thing.times if one.start > moments.call.now]
@@ -62,6 +68,8 @@ def next_answer(question: str, moments: Moments) -> HomeAnswer | None:
 def times_answer(question: str, moments: Moments) -> HomeAnswer | None:
     """Count the times of things within bounds; None where no such thing is asked or the bounds are not known."""
     found = _HOW_MANY.fullmatch(question.strip(" ?.!"))
+    if (quantity := _quantity(question, moments)) is not None:
+        return quantity
     if found is None or _OTHER_COUNT.search(question) or not (found["bounds"] or "").strip(" ,"):
         return None
     meant = _all_meant(found["what"], question, moments)
@@ -75,6 +83,31 @@ def times_answer(question: str, moments: Moments) -> HomeAnswer | None:
     return HomeAnswer(
         "number", f"{len(times)} {_counted(found['what'])}", "", _shown(times), _chance(meant) if is_known else DOUBTED
     )
+
+
+def _quantity(question: str, moments: Moments) -> HomeAnswer | None:
+    """Multiply a number that a record states for each time ("120 rolls every Wednesday") by the times of a period."""
+    found = _HOW_MANY_OF.match(question)
+    named = periods_meant(question, moments.call.now)
+    if found is None or not named:
+        return None
+    noun = re.escape(found["noun"])
+    said = re.compile(rf"\b(?P<n>\d+)(?: [^\W\d_]+)? {noun}\b.*\b(?:each|every|daily|weekly|per|a (?:day|week|month))\b", re.I)
+    rows = {
+        int(stated["n"]): witness_of(one, sentence)
+        for one in moments.things.passages.all(("mail", "note", "document"), found["noun"])
+        for sentence in sentences_of(one.text)
+        if (stated := said.search(sentence)) is not None
+    }
+    meant = moments.things.meant(without_times(question, moments.call.now), ("event",))
+    if len(rows) != 1 or meant is None or meant.thing.repeat == "none":
+        return None
+    ((n, witness),) = rows.items()
+    times = [one for one in meant.thing.times if named[0].start <= one.start < named[0].end]
+    if not times:
+        return None
+    value = f"{n * len(times)} {found['noun']} ({len(times)} × {n})"
+    return HomeAnswer("number", value, "", (witness, *_shown(times)), DOUBTED)
 
 
 def length_answer(question: str, moments: Moments) -> HomeAnswer | None:

@@ -14,10 +14,12 @@ import datetime as dt
 
 from hearth import patterns as re
 from hearth.language.text.tokens import ONES, TENS
+from hearth.memory.inquiry.answer_telling import witness_of
 from hearth.memory.inquiry.people_meant import card_meant
 from hearth.memory.inquiry.reckoning.dated_things import moment_said, naming_keys
 from hearth.memory.inquiry.reckoning.moments import BIRTHDAY, Moment, Moments, periods_meant
 from hearth.memory.passages.collecting import said_birth, said_date
+from hearth.memory.passages.passage_cutting import sentences_of
 from hearth.memory.search.time_mentions import times_named, without_times
 from hearth.protocols import HomeAnswer, Witness
 
@@ -57,7 +59,6 @@ _AGE = re.compile(
     rf".*?\bhow old (?:{_AUX}) (?P<who>.+?)(?: (?:be|turn(?:ing)?))? (?:when|on|at|by the time|the day) (?P<when>.+)",
     re.I,
 )
-_OWNER = re.compile(r"(?:that |the day (?:that )?)?(?:i|we|my|he|she|they)\b", re.I)
 _TURNS = re.compile(r"\bturn(?:s|ing)?\b|\b(?:what|which) age\b|\bhow old\b", re.I)
 _OF_AGE = re.compile(
     r"\s*(?:in )?(?:when|what year|which year)\b(?P<who>.+?)\b(?:turns?|comes? of age|be(?:come)?s?|reach(?:es)?|is|are)\b"
@@ -70,8 +71,9 @@ _ENDS = re.compile(
     r"(?P<rest>.*)",
     re.I,
 )
-_PAST = re.compile(r"\bpast\b", re.I)
-_MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
+_ELSEWHEN = re.compile(r"\b(?:before|after|since|until|till|between|ago)\b", re.I)
+_STRETCH = re.compile(r"\d\w* ?(?:[^\W\d_]+ )?(?:to|till|until|through|[-–])", re.I)
+_MINUTE_S = 60.0
 
 
 def span_answer(question: str, moments: Moments) -> HomeAnswer | None:
@@ -87,7 +89,29 @@ def span_answer(question: str, moments: Moments) -> HomeAnswer | None:
     if named := periods_meant(lead, moments.call.now, question):
         moments = Moments(moments.things, named[0])
     pair = _pair(rest, lead, unit, moments)
+    if pair is None and unit in ("days", "nights"):
+        return _range(f"{lead} {rest}", unit, moments)
     return _told(*pair, unit) if pair is not None else None
+
+
+def _range(asked: str, unit: str, moments: Moments) -> HomeAnswer | None:
+    """Return how many days or nights the only stretch of days lasts that a mail states: "from 26 to 30 October"."""
+    meant = moments.things.meant(asked, ("mail",))
+    if meant is None or meant.thing.passage is None or _ELSEWHEN.search(asked):
+        return None
+    passage, sent = meant.thing.passage, meant.thing.times[0].start
+    stretches = [
+        (one, said)
+        for said in sentences_of(passage.text)
+        for one in times_named(said, sent)
+        if one.start > sent and one.end - one.start > dt.timedelta(days=1) and _STRETCH.search(said)
+    ]
+    if len(stretches) != 1:
+        return None
+    ((period, said),) = stretches
+    days = (period.end.date() - period.start.date()).days
+    value = _n(days - 1, "night") if unit == "nights" else _n(days, "day")
+    return HomeAnswer("number", value, "", (witness_of(passage, said),), DOUBTED)
 
 
 def _pair(rest: str, lead: str, unit: str, moments: Moments) -> tuple[Moment, Moment] | None:
@@ -154,7 +178,7 @@ def _hours(first: Moment, second: Moment, unit: str) -> str:
     early, late = sorted((first, second), key=lambda one: one.start)
     is_gap = early.end <= late.start and not early.is_start
     begin = early.end if is_gap or early.is_end else early.start
-    minutes = round(abs((late.at - begin).total_seconds()) / _MINUTE)
+    minutes = round(abs((late.at - begin).total_seconds()) / _MINUTE_S)
     return hours_said(minutes, unit)
 
 
