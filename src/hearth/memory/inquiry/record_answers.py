@@ -59,7 +59,7 @@ N_ROWS = 12
 LOOKED_AHEAD = dt.timedelta(days=14)
 _CLASH = re.compile(r"\b(?:clash(?:es|ing)?|overlaps?|overlapping|conflicts?|conflicting|double[- ]?booked)\b", re.I)
 _WAITING = re.compile(
-    r"\b(?:who|whom|anyone|anybody|which (?:mails?|people)|what)\b.*\b(?:wait\w*|owe|owing|unanswered|repl(?:y|ied)"
+    r"\b(?:who|whom|whose|anyone|anybody|which (?:mails?|people)|what)\b.*\b(?:wait\w*|(?:leave|left) (?:hanging|open|lying)|owe|owing|unanswered|repl(?:y|ied)"
     r"|answer(?:ed)?|respon\w+|get(?:ting)? back|heard back|wr(?:ite|iting|itten|ote) back|(?:got|gotten) back)\b",
     re.I,
 )
@@ -266,7 +266,7 @@ def answer_from_records(question: str, passages: PassageStore, call: CallContext
         born = birthdays_in(period or Period(call.now, call.now + _SOON), call)
         return HomeAnswer("list", "; ".join(one.quote for one in born), "", tuple(born)) if born else None
     if asked.operation == "waiting":
-        return waiting_answer(call, passages)
+        return waiting_answer(call, passages, period)
     if asked.operation == "wanted":
         return wanted_answer(asked.matter, call, passages)
     if asked.operation == "due":

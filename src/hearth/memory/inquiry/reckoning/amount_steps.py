@@ -43,6 +43,7 @@ _LARGEST = re.compile(r"\b(?:largest|biggest|highest|dearest|most expensive)\b",
 _SMALLEST = re.compile(r"\b(?:smallest|lowest|cheapest|least expensive)\b", re.I)
 _MEAN = re.compile(r"\b(?:on average|average|mean)\b", re.I)
 _WHOLE = re.compile(r"\b(?:altogether|in all|in total|total|together|combined|all told|both)\b", re.I)
+_SUM = re.compile(r"\b(?:total|sum|altogether|in all|together|combined|(?:did|have) i (?:spen[dt]|pay|paid)|come to)\b", re.I)
 _SERIES = re.compile(r"\b(?P<place>receipt|invoice|bill|quote|order|statement|payslip)s?\b", re.I)
 _ASKS_AMOUNT = re.compile(
     r"\b(?:how much(?= (?:is|are|was|were|do|does|did|will|would|has|have|had|for|money)\b|\Z)|what(?:['’]?s)?|worth|costs?|owe|pay|price|damage|come to|set me back|value)\b", re.I
@@ -60,7 +61,7 @@ _EACH = re.compile(r"\b(?:per|each|a) (?P<who>guest|person|head|people|child|mem
 def amounts_answer(question: str, moments: Moments) -> HomeAnswer | None:
     """Reckon the amount that a question asks for; None where no step is asked for, or an amount is not known."""
     asked, stated = question.strip(" ?.!"), StatedAmounts(moments.things)
-    for step in (_share, _more_in_cent, _of_cent, _apart, _of_series, _for_each, _product, _together):
+    for step in (_share, _more_in_cent, _of_cent, _apart, _of_series, _for_each, _product, _over_months, _together):
         if (told := step(asked, stated, moments)) is not None:
             return told
     return None
@@ -132,15 +133,23 @@ def _apart(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer | 
 def _of_series(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer | None:
     """Return the mean, the largest or the smallest amount of records of one kind: receipts, invoices."""
     place = _SERIES.search(asked)
-    forms = {"largest": _LARGEST, "smallest": _SMALLEST, "mean": _MEAN}
+    forms = {"largest": _LARGEST, "smallest": _SMALLEST, "mean": _MEAN, "sum": _SUM}
     how = next((name for name, form in forms.items() if form.search(asked)), "")
     if place is None or not how:
         return None
     rows = stated.series(re.sub(r"\b(?:month|going|i|have|got)\b", "", asked, flags=re.I), place["place"])
     if (named := periods_meant(asked, moments.call.now)) and named[0].start < moments.call.now:
         rows = [one for one in rows if one.at is not None and named[0].start <= one.at < named[0].end]
+    rows = list({(one.value, one.at): one for one in rows}.values())
     if not rows or (currency := same_currency(rows)) is None:
         return None
+    if how == "sum":
+        # "The two quotes" are all of them where there are two.
+        counts = [n for n, _ in _numbers(asked)]
+        if len(rows) < 2 or (counts and counts[0] != len(rows)):
+            return None
+        value = money_text(sum(one.value for one in rows), currency)
+        return _answer("amount", f"{value} ({len(rows)} amounts)", [(one, True) for one in rows])
     if how == "mean":
         value = money_text(sum(one.value for one in rows) / len(rows), currency)
         return _answer("amount", f"{value} ({len(rows)} amounts)", [(one, True) for one in rows])
@@ -207,6 +216,22 @@ def _price_of(what: str, n: float, asked: str, stated: StatedAmounts) -> tuple[S
 
 def _is_price(one: Stated) -> bool:
     return one.is_price and not one.is_percent
+
+
+def _over_months(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer | None:
+    """Return a monthly amount for all months of a period."""
+    named = periods_meant(asked, moments.call.now)
+    if not named or not (_ASKS_AMOUNT.search(asked) or _WHOLE.search(asked)):
+        return None
+    start, end = named[0].start, named[0].end
+    n = 12 * (end.year - start.year) + end.month - start.month
+    if n < 2 or (start.day, end.day) != (1, 1):
+        return None
+    what = stated.meant(without_times(asked, moments.call.now), is_meant=_is_price)
+    if what is None or not any(one.rate == "month" and one.value == what[0].value for one in stated.all):
+        return None
+    value, currency = what[0].value, what[0].currency
+    return _answer("amount", f"{money_text(n * value, currency)} ({n} × {value:,g})", (what,))
 
 
 def _added(asked: str, stated: StatedAmounts, price: Stated) -> list[tuple[Stated, bool]]:

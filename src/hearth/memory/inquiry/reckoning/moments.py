@@ -39,7 +39,7 @@ _HAD = re.compile(r"\b(?:had|have|gave birth to|got)\s+(?P<who>.+)", re.I)
 _BIRTHDAY = re.compile(rf"(?P<who>(?:[\w'’-]+ ){{0,2}}[\w-]+?)(?:['’]?s?)? (?:(?:next|last|\d+\w\w) )?{BIRTHDAY}", re.I)
 _WROTE = re.compile(
     r"\b(?:mail(?:ed|s)?|e-?mail(?:ed)?|message[ds]?|letter|wr(?:ite|ote|itten|iting)|said|say|told|notice|warning"
-    r"|announced?|sent)\b",
+    r"|announced?|sent|complain(?:ts?|ed)|quotes?|quoted|orders?|ordered|requests?|offers?|invoiced?|bill)\b",
     re.I,
 )
 _DUE = re.compile(r"\b(?:deadline|due(?: date)?|cut-?off|closing date|(?:last )?(?:date|day) (?:for|to))\b", re.I)

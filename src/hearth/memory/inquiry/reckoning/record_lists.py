@@ -90,7 +90,7 @@ _OF_EVENTS = frozenset(
     )
 )
 _SAME_DAY = re.compile(
-    r".*\b(?:what|anything|which) (?:else|other)\b.*?\b(?:(?:the )?(?:same )?day (?:of|as|that|when|with|i)|day)\b(?P<what>.+)",
+    r".*\b(?:(?:what|anything|which) (?:else|other)|what (?:do|did) i have)\b.*?\b(?:(?:the )?(?:same )?day (?:of|as|that|when|with|i)|day)\b(?P<what>.+)",
     re.I,
 )
 _SAME_TIME = re.compile(

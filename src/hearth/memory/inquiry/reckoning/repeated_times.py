@@ -17,6 +17,7 @@ from hearth.memory.inquiry.reckoning.moments import Moments, periods_meant
 from hearth.memory.inquiry.reckoning.time_spans import DOUBTED, hours_said
 from hearth.memory.passages.passage_cutting import sentences_of
 from hearth.memory.search.time_mentions import times_named, without_times
+from hearth.memory.search.word_forms import keys_of
 from hearth.protocols import HomeAnswer, Witness
 
 N_SHOWN = 12
@@ -31,6 +32,7 @@ _HOW_MANY = re.compile(
     re.I,
 )
 _HOW_MANY_OF = re.compile(r"\s*how many (?:[^\W\d_]+ )??(?P<noun>[^\W\d_]+s)\b", re.I)
+_LEFT = re.compile(r"\b(?:still|left|remaining|to come|more)\b", re.I)
 _BEFORE = re.compile(r"\b(?:before|until|till|up to|by) (?P<what>(?!now\b|today\b)[^,]+)", re.I)
 _SINCE = re.compile(r"\b(?:since|after) (?P<what>[^,]+)", re.I)
 _SO_FAR = re.compile(r"\b(?:so far|up to (?:now|today)|until now|till now|by now|already|to date)\b", re.I)
@@ -72,8 +74,10 @@ def times_answer(question: str, moments: Moments) -> HomeAnswer | None:
         return quantity
     if found is None or _OTHER_COUNT.search(question) or not (found["bounds"] or "").strip(" ,"):
         return None
+    if _is_quantity(_counted(found["what"]), moments):
+        return None
     meant = _all_meant(found["what"], question, moments)
-    bounds = _bounds(found["bounds"], moments)
+    bounds = _bounds(f"{_left_in(found['what'])} {found['bounds']}", moments)
     if not meant or bounds is None:
         return None
     start, end, is_known = bounds
@@ -85,6 +89,17 @@ def times_answer(question: str, moments: Moments) -> HomeAnswer | None:
     )
 
 
+def _is_quantity(noun: str, moments: Moments) -> bool:
+    """Return whether records state numbers of a thing, and not only its times: "120 rolls"."""
+    stated = re.compile(rf"\b\d+(?: [^\W\d_]+)? {re.escape(noun)}\b", re.I)
+    return any(stated.search(one.text) for one in moments.things.passages.all(("mail", "note", "document"), noun))
+
+
+def _left_in(what: str) -> str:
+    found = _LEFT.search(what)
+    return found.group() if found else ""
+
+
 def _quantity(question: str, moments: Moments) -> HomeAnswer | None:
     """Multiply a number that a record states for each time ("120 rolls every Wednesday") by the times of a period."""
     found = _HOW_MANY_OF.match(question)
@@ -93,12 +108,15 @@ def _quantity(question: str, moments: Moments) -> HomeAnswer | None:
         return None
     noun = re.escape(found["noun"])
     said = re.compile(rf"\b(?P<n>\d+)(?: [^\W\d_]+)? {noun}\b.*\b(?:each|every|daily|weekly|per|a (?:day|week|month))\b", re.I)
-    rows = {
-        int(stated["n"]): witness_of(one, sentence)
+    wanted = naming_keys(question)
+    stated = [
+        (len(wanted & keys_of(f"{one.path} {one.person} {one.read}")), int(fit["n"]), witness_of(one, sentence))
         for one in moments.things.passages.all(("mail", "note", "document"), found["noun"])
         for sentence in sentences_of(one.text)
-        if (stated := said.search(sentence)) is not None
-    }
+        if (fit := said.search(sentence)) is not None
+    ]
+    most = max((n for n, *_ in stated), default=0)
+    rows = {number: witness for n, number, witness in stated if n == most}
     meant = moments.things.meant(without_times(question, moments.call.now), ("event",))
     if len(rows) != 1 or meant is None or meant.thing.repeat == "none":
         return None
@@ -115,11 +133,13 @@ def length_answer(question: str, moments: Moments) -> HomeAnswer | None:
     found = _TOTAL.fullmatch(question.strip(" ?.!"))
     if found is None:
         return None
-    named = times_named(found["what"], moments.call.now)
+    named = periods_meant(found["what"], moments.call.now)
     meant = moments.things.meant(without_times(found["what"], moments.call.now), ("event",))
-    if meant is None or not named or not (_ALL.search(found["what"]) or meant.is_sure):
+    if meant is None or not ((named and _ALL.search(found["what"])) or meant.is_sure):
         return None
-    times = [one for one in meant.thing.times if named[0].start <= one.start < named[0].end]
+    times = [one for one in meant.thing.times if named and named[0].start <= one.start < named[0].end]
+    if not named and len({one.end - one.start for one in meant.thing.times}) == 1:
+        times = list(meant.thing.times[:1])
     minutes = sum((one.end - one.start).total_seconds() for one in times) / 60
     if not minutes:
         return None
@@ -128,7 +148,7 @@ def length_answer(question: str, moments: Moments) -> HomeAnswer | None:
 
 def _counted(what: str) -> str:
     """Return the noun of what is counted, as it was said: the last one before a verb."""
-    words = re.findall(r"[\w'’-]+", re.split(rf"\b(?:{_AUX})\b", what, flags=re.I)[0])
+    words = re.findall(r"[\w'’-]+", re.split(rf"\b(?:{_AUX}|to|of|with|at|in|left)\b", what, flags=re.I)[0])
     return words[-1] if words else "times"
 
 
@@ -155,7 +175,8 @@ def _bounds(said: str, moments: Moments) -> tuple[dt.datetime, dt.datetime, bool
     if _SO_FAR.search(said):
         return (named[0].start if named and named[0].start < now else now - dt.timedelta(days=366)), now, True
     if named:
-        return named[0].start, named[0].end, True
+        is_left = _LEFT.search(said) is not None and named[0].start < now < named[0].end
+        return (begin if is_left else named[0].start), named[0].end, True
     return None
 
 

@@ -56,7 +56,7 @@ _LIGHT = frozenset(
         "proportion share part difference dearer cheaper expensive less want wants ask asks charge charges spend spent "
         "buy bought new old need needs kilo kilos kg piece pieces make made set bill altogether whole euro euros pound "
         "pounds kroner dollar dollars average typical receipt receipts largest biggest smallest highest lowest most under "
-        "money owe owes sum lose lost cut getting"
+        "money owe owes sum lose lost cut getting combined thru through"
     )
 )
 """Words of questions that amounts need not say."""
@@ -197,9 +197,9 @@ class StatedAmounts:
         )
 
     def series(self, phrase: str, place: str) -> list[Stated]:
-        """Return the amounts of money of all records whose file or title says `place`, and that say a phrase."""
+        """Return the prices of all records whose file or title says `place`, and that say a phrase."""
         wanted, key = amount_keys(phrase) - {key_of(place)}, key_of(place)
-        return [one for one in self.all if one.currency and key in one.beside and wanted <= one.named | one.beside]
+        return [one for one in self.all if one.is_price and key in one.beside and wanted <= one.named | one.beside]
 
 
 def amount_keys(phrase: str) -> set[str]:

@@ -20,7 +20,7 @@ from hearth.memory.inquiry.reckoning.dated_things import moment_said, naming_key
 from hearth.memory.inquiry.reckoning.moments import BIRTHDAY, Moment, Moments, periods_meant
 from hearth.memory.passages.collecting import said_birth, said_date
 from hearth.memory.passages.passage_cutting import sentences_of
-from hearth.memory.search.time_mentions import times_named, without_times
+from hearth.memory.search.time_mentions import Period, times_named, without_times
 from hearth.protocols import HomeAnswer, Witness
 
 DOUBTED = 0.6
@@ -59,6 +59,14 @@ _AGE = re.compile(
     rf".*?\bhow old (?:{_AUX}) (?P<who>.+?)(?: (?:be|turn(?:ing)?))? (?:when|on|at|by the time|the day) (?P<when>.+)",
     re.I,
 )
+_OLDER = re.compile(
+    r"\s*(?:who|which)(?: of (?:them|the two))?(?: is|['’]s) (?:the )?(?P<how>older|younger)\W+(?P<one>.+?) or (?P<other>.+)", re.I
+)
+_AGES_APART = re.compile(
+    rf"\s*(?:how (?:much|many years) (?:older|younger) (?:{_AUX}) (?P<one>.+?) than (?P<other>.+)"
+    r"|.*\bage (?:difference|gap) between (?P<this>.+?) and (?P<that>.+))",
+    re.I,
+)
 _TURNS = re.compile(r"\bturn(?:s|ing)?\b|\b(?:what|which) age\b|\bhow old\b", re.I)
 _OF_AGE = re.compile(
     r"\s*(?:in )?(?:when|what year|which year)\b(?P<who>.+?)\b(?:turns?|comes? of age|be(?:come)?s?|reach(?:es)?|is|are)\b"
@@ -71,6 +79,7 @@ _ENDS = re.compile(
     r"(?P<rest>.*)",
     re.I,
 )
+_THAT_DAY = re.compile(r"\b(?:(?:on|of) )?(?:that|the same) (?:day|morning|afternoon|evening|night)\b", re.I)
 _ELSEWHEN = re.compile(r"\b(?:before|after|since|until|till|between|ago)\b", re.I)
 _STRETCH = re.compile(r"\d\w* ?(?:[^\W\d_]+ )?(?:to|till|until|through|[-–])", re.I)
 _MINUTE_S = 60.0
@@ -121,7 +130,11 @@ def _pair(rest: str, lead: str, unit: str, moments: Moments) -> tuple[Moment, Mo
         if (said := form.fullmatch(rest)) is not None:
             around = f"{lead} {rest[: said.start('first')]}" if said.start("first") < said.start("second") else lead
             first = moments.of(said["first"], f"{around} {said['second']}", in_years=in_years)
-            second = moments.of(said["second"], f"{around} {said['first']}", in_years=in_years)
+            if first is not None and _THAT_DAY.search(said["second"]):
+                midnight = first.start.replace(hour=0, minute=0)
+                moments = Moments(moments.things, Period(midnight, midnight + dt.timedelta(days=1)))
+            told = _THAT_DAY.sub("", said["second"])
+            second = moments.of(told, f"{around} {said['first']}", in_years=in_years)
             if first is None or second is None or first.start == second.start:
                 return None
             return first, second
@@ -200,6 +213,8 @@ def _n(number: float, noun: str) -> str:
 def age_answer(question: str, moments: Moments) -> HomeAnswer | None:
     """Reckon how old somebody is at a moment, how old they turn, or when they reach an age."""
     asked = question.strip(" ?.!")
+    if (apart := _ages_apart(asked, moments)) is not None:
+        return apart
     if (found := _AGE.fullmatch(asked)) is not None:
         return _age_at(found["who"], found["when"], moments)
     if re.search(BIRTHDAY, asked, re.I) and _TURNS.search(asked):
@@ -217,11 +232,32 @@ def _age_at(who: str, when: str, moments: Moments) -> HomeAnswer | None:
     at = moments.of(when, of_person=True)
     if at is None or at.witness is None or (times_named(when, moments.call.now) and not naming_keys(when)):
         return None
-    if at.start < born.start:
+    if at.start < born.start or not at.is_sure:
         return None
     years = _years(born, at)
     witnesses = (born.witness, at.witness)
-    return HomeAnswer("number", str(years), "", witnesses, 1.0 if at.is_sure else DOUBTED)
+    return HomeAnswer("number", str(years), "", witnesses)
+
+
+def _ages_apart(asked: str, moments: Moments) -> HomeAnswer | None:
+    """Return how many years two people are apart, or who of them is older."""
+    who = _OLDER.fullmatch(asked)
+    found = who or _AGES_APART.fullmatch(asked)
+    sides = [side for name, side in found.groupdict().items() if side and name != "how"] if found else []
+    pair = [card_meant(side, moments.things.cards) for side in sides]
+    born = [(card, day) for card in pair if card is not None and card.birth and (day := card.birth.date()) is not None]
+    if found is None or len(born) != 2 or born[0][1] == born[1][1]:
+        return None
+    (elder, early), (younger, late) = sorted(born, key=lambda row: row[1])
+    witnesses = tuple(
+        Witness(card.uid or card.name, f"card “{card.name}”", f"{card.name}: born {day.day} {day:%B} {day.year}", "file")
+        for card, day in born
+    )
+    if who is not None:
+        chosen = younger if who["how"].casefold() == "younger" else elder
+        return HomeAnswer("text", chosen.name, "", witnesses)
+    years = late.year - early.year - ((late.month, late.day) < (early.month, early.day))
+    return HomeAnswer("number", _n(years, "year"), "", witnesses)
 
 
 def _age_turned(asked: str, moments: Moments) -> HomeAnswer | None:
