@@ -59,8 +59,9 @@ N_ROWS = 12
 LOOKED_AHEAD = dt.timedelta(days=14)
 _CLASH = re.compile(r"\b(?:clash(?:es|ing)?|overlaps?|overlapping|conflicts?|conflicting|double[- ]?booked)\b", re.I)
 _WAITING = re.compile(
-    r"\b(?:who|whom|whose|anyone|anybody|which (?:mails?|people)|what)\b.*\b(?:wait\w*|(?:leave|left) (?:hanging|open|lying)|owe|owing|unanswered|repl(?:y|ied)"
-    r"|answer(?:ed)?|respon\w+|get(?:ting)? back|heard back|wr(?:ite|iting|itten|ote) back|(?:got|gotten) back)\b",
+    r"\b(?:who|whom|whose|anyone|anybody|which (?:mails?|people)|what)\b.*\b(?:wait\w*|owe|owing|unanswered"
+    r"|repl(?:y|ied)|answer(?:ed)?|respon\w+|(?:leave|left) (?:hanging|open|lying)"
+    r"|get(?:ting)? back|heard back|wr(?:ite|iting|itten|ote) back|(?:got|gotten) back)\b",
     re.I,
 )
 _DUE = re.compile(

@@ -46,7 +46,7 @@ def _moment(value: object, now: dt.datetime) -> dt.datetime | None:
 
 
 def without_times(text: str, now: dt.datetime) -> str:
-    """Return a text without the words that name a time, and what leads to them: "the pool on the 27th" is "the pool"."""
+    """Return a text without the words that name a time, and what leads to them ("on the 27th")."""
     left = text
     for slot in sorted(Utterance(text, now, context=Context()).times, key=lambda one: one.start, reverse=True):
         before = _LEAD.sub("", left[: slot.start])

@@ -1,5 +1,5 @@
-"""Reckons with amounts that records state: numbers times prices, sums, differences, shares in per cent, an amount for each
-of several, and the mean, the largest and the smallest of a series.
+"""Reckons with amounts that records state: numbers times prices, sums, differences, shares in per cent, an amount for
+each of several, and the mean, the largest and the smallest of a series.
 
 How an amount was reckoned is told with it. Two amounts of different currencies are never reckoned together.
 
@@ -18,19 +18,19 @@ from hearth.memory.inquiry.reckoning.moments import Moments, periods_meant
 from hearth.memory.inquiry.reckoning.stated_amounts import Stated, StatedAmounts, amount_keys, same_currency
 from hearth.memory.inquiry.reckoning.time_spans import DOUBTED
 from hearth.memory.search.time_mentions import times_named, without_times
-from hearth.memory.search.word_forms import keys_of
 from hearth.protocols import HomeAnswer, Witness
 
 N_SHOWN = 12
 _AUX = "did|does|do|was|were|is|are|will|would|has|have|had|should|must|can|could|am|to"
 _CENT = r"per ?cent(?:age)?|percentage|%"
 _SHARE = re.compile(
-    rf"\s*(?:in )?(?:what|which|how many) (?:{_CENT}|proportion|share|part|fraction) of (?P<whole>.+?) (?:{_AUX}) (?P<part>.+)",
+    rf"\s*(?:in )?(?:what|which|how many) (?:{_CENT}|proportion|share|part|fraction) of (?P<whole>.+?)"
+    rf" (?:{_AUX}) (?P<part>.+)",
     re.I,
 )
 _MORE_CENT = re.compile(
-    rf"\s*(?:by )?(?:how many|what) (?:{_CENT})(?: \w+)? (?:{_AUX}) (?P<one>.+?) (?:dearer|more|higher|more expensive|cheaper|less|lower)"
-    r"(?: expensive)? than (?P<other>.+)",
+    rf"\s*(?:by )?(?:how many|what) (?:{_CENT})(?: \w+)? (?:{_AUX}) (?P<one>.+?)"
+    r" (?:dearer|more|higher|cheaper|less|lower)(?: expensive)? than (?P<other>.+)",
     re.I,
 )
 _APART = re.compile(
@@ -43,14 +43,23 @@ _LARGEST = re.compile(r"\b(?:largest|biggest|highest|dearest|most expensive)\b",
 _SMALLEST = re.compile(r"\b(?:smallest|lowest|cheapest|least expensive)\b", re.I)
 _MEAN = re.compile(r"\b(?:on average|average|mean)\b", re.I)
 _WHOLE = re.compile(r"\b(?:altogether|in all|in total|total|together|combined|all told|both)\b", re.I)
-_SUM = re.compile(r"\b(?:total|sum|altogether|in all|together|combined|(?:did|have) i (?:spen[dt]|pay|paid)|come to)\b", re.I)
+_SUM = re.compile(
+    r"\b(?:total|sum|altogether|in all|together|combined|(?:did|have) i (?:spen[dt]|pay|paid)|come to)\b", re.I
+)
 _SERIES = re.compile(r"\b(?P<place>receipt|invoice|bill|quote|order|statement|payslip)s?\b", re.I)
 _ASKS_AMOUNT = re.compile(
-    r"\b(?:how much(?= (?:is|are|was|were|do|does|did|will|would|has|have|had|for|money)\b|\Z)|what(?:['’]?s)?|worth|costs?|owe|pay|price|damage|come to|set me back|value)\b", re.I
+    r"\b(?:how much(?= (?:is|are|was|were|do|does|did|will|would|has|have|had|for|money)\b|\Z)"
+    r"|what(?:['’]?s)?|worth|costs?|owe|pay|price|damage|come to|set me back|value)\b",
+    re.I,
 )
-_BOTH = re.compile(r"(?:.*[,:]\s*|.*?\b(?:for|from|of|are|is|do|does)\s+)?(?P<one>[\w'’ -]+?) (?:and|plus|&) (?P<other>[\w'’ -]+)", re.I)
+_BOTH = re.compile(
+    r"(?:.*[,:]\s*|.*?\b(?:for|from|of|are|is|do|does)\s+)?(?P<one>[\w'’ -]+?) (?:and|plus|&) (?P<other>[\w'’ -]+)",
+    re.I,
+)
 _UNITS = "days|nights|weeks|months|hours|years|lessons|persons|people"
-_PLUS = re.compile(r"\b(?:add(?:ing)?|plus|with|including|and|on top of) (?:the |a |an |my |in )*(?P<what>[^\W\d_]+)", re.I)
+_PLUS = re.compile(
+    r"\b(?:add(?:ing)?|plus|with|including|and|on top of) (?:the |a |an |my |in )*(?P<what>[^\W\d_]+)", re.I
+)
 _NO_PRODUCT = re.compile(
     r"\bhow (?:many|long|old|often)\b|\b(?:each|every|only|without|except|but not|no) [^\W\d_]+", re.I
 )
@@ -104,7 +113,9 @@ def _of_cent(asked: str, stated: StatedAmounts, _moments: Moments) -> HomeAnswer
     if share is None:
         return None
     value, currency, _ = amounts[0]
-    told = f"{money_text(value * share[0].value / 100, currency)} ({share[0].value:g}% of {money_text(value, currency)})"
+    told = (
+        f"{money_text(value * share[0].value / 100, currency)} ({share[0].value:g}% of {money_text(value, currency)})"
+    )
     return _answer("amount", told, (share,))
 
 
@@ -131,33 +142,29 @@ def _apart(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer | 
 
 
 def _of_series(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer | None:
-    """Return the mean, the largest or the smallest amount of records of one kind: receipts, invoices."""
+    """Return the sum, the mean, the largest or the smallest amount of records of one kind: receipts, invoices."""
     place = _SERIES.search(asked)
-    forms = {"largest": _LARGEST, "smallest": _SMALLEST, "mean": _MEAN, "sum": _SUM}
-    how = next((name for name, form in forms.items() if form.search(asked)), "")
-    if place is None or not how:
+    how = next((form for form in (_LARGEST, _SMALLEST, _MEAN, _SUM) if form.search(asked)), None)
+    if place is None or how is None:
         return None
-    rows = stated.series(re.sub(r"\b(?:month|going|i|have|got)\b", "", asked, flags=re.I), place["place"])
+    found = stated.series(re.sub(r"\b(?:month|going|i|have|got)\b", "", asked, flags=re.I), place["place"])
     if (named := periods_meant(asked, moments.call.now)) and named[0].start < moments.call.now:
-        rows = [one for one in rows if one.at is not None and named[0].start <= one.at < named[0].end]
-    rows = list({(one.value, one.at): one for one in rows}.values())
+        found = [one for one in found if one.at is not None and named[0].start <= one.at < named[0].end]
+    rows = list({(one.value, one.at): one for one in found}.values())
     if not rows or (currency := same_currency(rows)) is None:
         return None
-    if how == "sum":
-        # "The two quotes" are all of them where there are two.
-        counts = [n for n, _ in _numbers(asked)]
-        if len(rows) < 2 or (counts and counts[0] != len(rows)):
-            return None
-        value = money_text(sum(one.value for one in rows), currency)
-        return _answer("amount", f"{value} ({len(rows)} amounts)", [(one, True) for one in rows])
-    if how == "mean":
-        value = money_text(sum(one.value for one in rows) / len(rows), currency)
-        return _answer("amount", f"{value} ({len(rows)} amounts)", [(one, True) for one in rows])
-    chosen = (max if how == "largest" else min)(rows, key=lambda one: one.value)
-    return _answer("amount", f"{chosen.quote} ({money_text(chosen.value, currency)})", [(chosen, True)])
+    if how in (_LARGEST, _SMALLEST):
+        chosen = (max if how is _LARGEST else min)(rows, key=lambda one: one.value)
+        return _answer("amount", f"{chosen.quote} ({money_text(chosen.value, currency)})", [(chosen, True)])
+    # "The two quotes" are all of them only where there are two.
+    counts = [n for n, _ in _numbers(asked)]
+    if how is _SUM and (len(rows) < 2 or (counts and counts[0] != len(rows))):
+        return None
+    total = sum(one.value for one in rows) / (len(rows) if how is _MEAN else 1)
+    return _answer("amount", f"{money_text(total, currency)} ({len(rows)} amounts)", [(one, True) for one in rows])
 
 
-def _for_each(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer | None:
+def _for_each(asked: str, stated: StatedAmounts, _moments: Moments) -> HomeAnswer | None:
     """Return an amount for each of the number of people that the question says."""
     each = _EACH.search(asked)
     numbers = _numbers(asked[each.end() :]) if each else []
@@ -173,7 +180,9 @@ def _for_each(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer
 
 def _product(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer | None:
     """Return numbers times the prices of what they count, and what is added to it."""
-    plain = " ".join(without_times(part, moments.call.now) if times_named(part, moments.call.now) else part for part in [asked])
+    plain = " ".join(
+        without_times(part, moments.call.now) if times_named(part, moments.call.now) else part for part in [asked]
+    )
     counts = _numbers(plain if _numbers(plain) else asked)
     if not counts or not _ASKS_AMOUNT.search(asked) or _NO_PRODUCT.search(asked):
         return None
@@ -193,7 +202,8 @@ def _product(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer 
     if (currency := same_currency([one for one, _ in rows])) is None:
         return None
     total = sum(n * price[0].value for n, price in priced) + sum(one.value for one, _ in added)
-    parts = [f"{n:g} × {price[0].value:,g}" for n, price in priced] + [f"{one.value:,g}" for one, _ in added]
+    parts = [f"{money_text(price[0].value, currency)} × {n:g}" for n, price in priced]
+    parts += [money_text(one.value, currency) for one, _ in added]
     return _answer("amount", f"{money_text(total, currency)} ({' + '.join(parts)})", rows)
 
 
@@ -231,7 +241,7 @@ def _over_months(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAns
     if what is None or not any(one.rate == "month" and one.value == what[0].value for one in stated.all):
         return None
     value, currency = what[0].value, what[0].currency
-    return _answer("amount", f"{money_text(n * value, currency)} ({n} × {value:,g})", (what,))
+    return _answer("amount", f"{money_text(n * value, currency)} ({money_text(value, currency)} × {n})", (what,))
 
 
 def _added(asked: str, stated: StatedAmounts, price: Stated) -> list[tuple[Stated, bool]]:
@@ -264,7 +274,9 @@ def _pair(one: str, other: str, around: str, stated: StatedAmounts) -> list[tupl
         ]
         if None not in pair and pair[0] != pair[1]:
             return pair
-    return [stated.meant(side, f"{around} {beside}", is_meant=_is_price) for side, beside in ((one, other), (other, one))]
+    return [
+        stated.meant(side, f"{around} {beside}", is_meant=_is_price) for side, beside in ((one, other), (other, one))
+    ]
 
 
 def _numbers(text: str) -> list[tuple[float, str]]:
@@ -279,8 +291,12 @@ def _numbers(text: str) -> list[tuple[float, str]]:
         value, index = number
         behind = text[said[index].start :] if index < len(said) else ""
         words = re.match(r"(?:kilos?|kg|pieces?|cups?|loaves|boxes|bags)?(?: ?of )?(?:[\w'’-]+ ?){0,3}", behind, re.I)
-        what = re.split(r"\b(?:and|at|for|if|on|in|with|of|from|every|each|worth|cost|to)\b", words.group() if words else "")
-        found.append((value, next((part.strip() for part in what if amount_keys(part) or re.match(_UNITS, part.strip())), "")))
+        what = re.split(
+            r"\b(?:and|at|for|if|on|in|with|of|from|every|each|worth|cost|to)\b", words.group() if words else ""
+        )
+        found.append(
+            (value, next((part.strip() for part in what if amount_keys(part) or re.match(_UNITS, part.strip())), ""))
+        )
     return found
 
 

@@ -37,6 +37,9 @@ from hearth.tools.pim.reminders import times_between
 Kind = Literal["event", "reminder", "mail"]
 KINDS: tuple[Kind, ...] = ("event", "reminder", "mail")
 """What words mean first, where several things are meant alike."""
+EVENTS: tuple[Kind, ...] = ("event",)
+MAILS: tuple[Kind, ...] = ("mail",)
+PLANNED: tuple[Kind, ...] = ("event", "reminder")
 LOOKED_BACK, LOOKED_AHEAD = dt.timedelta(days=366), dt.timedelta(days=250)
 """How far back and ahead the times of things are looked for."""
 _LEAST_SAID = 0.45
@@ -127,7 +130,9 @@ class DatedThings:
 
     def _events(self) -> Iterable[Thing]:
         call = self.call
-        found = Events(call).read(refresh=False).find(Search(Query(""), call.now - LOOKED_BACK, call.now + LOOKED_AHEAD))
+        found = (
+            Events(call).read(refresh=False).find(Search(Query(""), call.now - LOOKED_BACK, call.now + LOOKED_AHEAD))
+        )
         by_title = defaultdict(list)
         for entry, event in found:
             by_title[event.title.casefold()].append((entry, event))
@@ -232,7 +237,9 @@ def naming_keys(phrase: str) -> set[str]:
 
 def _naming_part(phrase: str) -> str:
     """Return a phrase from the words that lead to what names a thing to the last that does: "in the water"."""
-    naming = [one for one in re.finditer(r"(?:\b(?:in|at|on|to|the|my|our|a) )*\b([\w'’-]+)", phrase) if naming_keys(one[1])]
+    naming = [
+        one for one in re.finditer(r"(?:\b(?:in|at|on|to|the|my|our|a) )*\b([\w'’-]+)", phrase) if naming_keys(one[1])
+    ]
     return phrase[naming[0].start() : naming[-1].end()]
 
 
@@ -254,5 +261,3 @@ def in_order(times: Iterable[Time]) -> Sequence[Time]:
 def _place_of(thing: Thing) -> list[str]:
     _, at, place = thing.times[-1].witness.quote.partition(", at ")
     return [place] if at else []
-
-

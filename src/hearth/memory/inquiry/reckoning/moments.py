@@ -1,9 +1,9 @@
 """The moment that words mean: a birth, a birthday, a day they name, when a mail came, what a record states, or the time
 of an event or reminder.
 
-"From the end of aqua", "when Signe was born", "her deadline", "the mill fire". Of a thing with several times that one is
-meant that lies in the time the words name, else the last or next as they say, else the one nearest to today. Words that
-only point back ("they came") mean what the rest of the question names.
+"From the end of aqua", "when Signe was born", "her deadline", "the mill fire". Of a thing with several times that one
+is meant that lies in the time the words name, else the last or next as they say, else the one nearest to today. Words
+that only point back ("they came") mean what the rest of the question names.
 
 Not covered: several moments that one mail states (no moment is meant), moments that must be reckoned themselves.
 """
@@ -19,6 +19,7 @@ from hearth.memory.inquiry.answer_telling import past_of, witness_of
 from hearth.memory.inquiry.people_meant import card_meant
 from hearth.memory.inquiry.reckoning.dated_things import (
     KINDS,
+    MAILS,
     DatedThings,
     Meant,
     Thing,
@@ -86,9 +87,7 @@ class Moments:
         self.call = things.call
         self.within = within
 
-    def of(
-        self, phrase: str, context: str = "", *, in_years: bool = False, of_person: bool = False
-    ) -> Moment | None:
+    def of(self, phrase: str, context: str = "", *, in_years: bool = False, of_person: bool = False) -> Moment | None:
         """Return the moment that a phrase means; None where that is none for sure enough.
 
         Args:
@@ -110,7 +109,7 @@ class Moments:
             return stated
         if _DUE.search(phrase):
             return self.due(left)
-        kinds = ("mail",) if _WROTE.search(phrase) else KINDS
+        kinds = MAILS if _WROTE.search(phrase) else KINDS
         meant = self.things.meant(left, kinds)
         if meant is None and len(kinds) == 1:
             meant = self._newest_of_sender(left)
@@ -130,7 +129,7 @@ class Moments:
 
     def _newest_of_sender(self, phrase: str) -> Meant | None:
         """Return the newest of several mails that words mean alike, where one person wrote them all."""
-        found = self.things.all_meant(phrase, ("mail",))
+        found = self.things.all_meant(phrase, MAILS)
         people = {one.thing.passage.person for one in found if one.thing.passage is not None}
         if len(people) != 1:
             return None
@@ -160,7 +159,9 @@ class Moments:
         if card is None or card.birth is None or (born := card.birth.date()) is None:
             return None
         at = dt.datetime.combine(born, dt.time(), self.call.now.tzinfo)
-        witness = Witness(card.uid or card.name, f"card “{card.name}”", f"{card.name}: {said_birth(card.birth)}", "file")
+        witness = Witness(
+            card.uid or card.name, f"card “{card.name}”", f"{card.name}: {said_birth(card.birth)}", "file"
+        )
         return Moment(at, at, "day", witness, is_sure=True)
 
     def _birthday(self, phrase: str) -> Moment | None:
@@ -247,4 +248,4 @@ def periods_meant(text: str, now: dt.datetime, question: str = "") -> tuple[Peri
 def _of_period(period: Period) -> Moment:
     is_day = period.end - period.start >= _ONE_DAY
     at = Witness("", "the question", moment_said(period.start), "device", period.start)
-    return Moment(period.start, period.start if is_day else period.start, "day" if is_day else "minute", at, is_sure=True)
+    return Moment(period.start, period.start, "day" if is_day else "minute", at, is_sure=True)

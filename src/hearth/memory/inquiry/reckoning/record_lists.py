@@ -1,8 +1,8 @@
 """Filters, orders, counts and groups the owner's records: mails, people, events and files.
 
-What is asked is a kind of record, what it must have (unread, without a phone number, in a time, since something), and an
-operation (count, list, first, last, longest, most). Other words of the question must stand in the rows; where they stand
-in none, nothing is answered.
+What is asked is a kind of record, what it must have (unread, without a phone number, in a time, since something), and
+an operation (count, list, first, last, longest, most). Other words of the question must stand in the rows; where they
+stand in none, nothing is answered.
 
 Covered: one kind of record in a question; the day or the time of one thing as the bound of others.
 Not covered: sums (`stated_amounts`), orders by what a text says.
@@ -19,7 +19,7 @@ from hearth.language.temporal.time_words import MONTHS
 from hearth.language.text.tokens import listed
 from hearth.memory.inquiry.people_meant import card_meant
 from hearth.memory.inquiry.reckoning.dated_things import Thing, Time, in_order, moment_said, naming_keys
-from hearth.memory.inquiry.reckoning.moments import BIRTHDAY, Moments, periods_meant
+from hearth.memory.inquiry.reckoning.moments import BIRTHDAY, Moment, Moments, periods_meant
 from hearth.memory.inquiry.reckoning.time_spans import DOUBTED, hours_said
 from hearth.memory.inquiry.record_answers import birthdays_in
 from hearth.memory.passages.collecting import said_birth, said_date
@@ -41,21 +41,25 @@ _MAILS = re.compile(
     r"\b(?:e-?mail(?:s|ed)?|mail(?:s|ed)?|messages?|messaged|correspondents?|wr(?:ote|itten|ites?|iting)|inbox)\b", re.I
 )
 _UNREAD = re.compile(r"\b(?:unread|unopened|(?:not|n['’]t|never)(?: yet)? (?:read|opened?|looked at))\b", re.I)
-_OFTEN = re.compile(r"\b(?:most often|more often|(?:the )?most (?:mails?|e-?mails?|messages?)|most frequent\w*|the most)\b", re.I)
+_OFTEN = re.compile(
+    r"\b(?:most often|more often|(?:the )?most (?:mails?|e-?mails?|messages?)|most frequent\w*|the most)\b", re.I
+)
 _TWICE = re.compile(r"\b(?:more than once|twice|several times|repeatedly|again and again)\b", re.I)
 _WHO = re.compile(r"\b(?:who|whom|whose|which (?:people|persons?|correspondents?|senders?))\b", re.I)
+_OF_ANOTHER_KIND = re.compile(r"\s*(?:when|what did)\b", re.I)
 _OF_MAILS = frozenset(
     map(
         key_of,
         listed(
-            "correspondent correspondents unread unopened read opened inbox received receive oldest newest longest more "
-            "often rest than once twice several most frequently others anyone else person people sender senders box "
-            "arrived remain remains lying yet never look looked among waiting wait"
+            "correspondent correspondents unread unopened read opened inbox received receive oldest newest longest "
+            "more often rest than once twice several most frequently others anyone else person people sender senders "
+            "box arrived remain remains lying yet never look looked among waiting wait"
         ),
     )
 )
 _PEOPLE = re.compile(r"\b(?:people|persons?|contacts?|address ?book|cards?|who|whom|everyone|anybody|places)\b", re.I)
 _NO = r"(?:\b(?:no|without|lack\w*|missing|(?:not|n['’]t) (?:have|got)|never (?:got|had)))\b(?: (?:an?|any|the|own))?"
+_GOT = r"\b(?:have|has|got|with|by|only)\b"
 _HAS: dict[str, tuple[str, Callable[[Card], bool]]] = {
     "phone": (r"(?:(?:tele)?phone|mobile|cell)(?: numbers?)?|numbers?", lambda card: bool(card.phone)),
     "mail": (r"e-?mail(?: address(?:es)?)?|mail address(?:es)?", lambda card: bool(card.email)),
@@ -74,7 +78,9 @@ _OF_PEOPLE = frozenset(
 )
 _OLDEST, _YOUNGEST = re.compile(r"\boldest\b", re.I), re.compile(r"\byoungest\b", re.I)
 _AFTER_BIRTHDAY = re.compile(r"\b(?:next|after|then|follow\w*)\b", re.I)
-_BUSIEST = re.compile(r"\b(?:busiest|busier|fullest|fuller|most (?:events|appointments|things|entries|on)|more (?:events|on))\b", re.I)
+_BUSIEST = re.compile(
+    r"\b(?:busiest|busier|fullest|fuller|most (?:events|appointments|things|entries|on)|more (?:events|on))\b", re.I
+)
 _UNIT = re.compile(r"\b(?:day|week|month|weekday)\b", re.I)
 _SHORTEST, _LONGEST = re.compile(r"\bshortest\b", re.I), re.compile(r"\blongest\b", re.I)
 _EVENTS = re.compile(r"\b(?:calendar|diary|events?|appointments?|meetings?|things?|stuff|entries|engagements?)\b", re.I)
@@ -90,13 +96,15 @@ _OF_EVENTS = frozenset(
     )
 )
 _SAME_DAY = re.compile(
-    r".*\b(?:(?:what|anything|which) (?:else|other)|what (?:do|did) i have)\b.*?\b(?:(?:the )?(?:same )?day (?:of|as|that|when|with|i)|day)\b(?P<what>.+)",
+    r".*\b(?:(?:what|anything|which) (?:else|other)|what (?:do|did) i have)\b.*?"
+    r"\b(?:(?:the )?(?:same )?day (?:of|as|that|when|with|i)|day)\b(?P<what>.+)",
     re.I,
 )
 _SAME_TIME = re.compile(
-    r".*\b(?:which|what) (?:of my )?(?P<kind>(?:\w+ ){0,2}?(?:reminders?|events?|appointments?|engagements?|things?|classes|class))\b"
-    r".*?\b(?:when|while|during|into|at the (?:same )?(?:time|moment|start|beginning) (?:of|as|when|that)|as|over|on top of|with) "
-    r"(?P<what>.+)",
+    r".*\b(?:which|what) (?:of my )?"
+    r"(?P<kind>(?:\w+ ){0,2}?(?:reminders?|events?|appointments?|engagements?|things?|classes|class))\b"
+    r".*?\b(?:when|while|during|into|at the (?:same )?(?:time|moment|start|beginning) (?:of|as|when|that)|as|over"
+    r"|on top of|with) (?P<what>.+)",
     re.I,
 )
 _FILES = re.compile(r"\b(?:folder|directory)\b.*\bmost\b|\bmost\b.*\bin (?:which|what) folder\b", re.I)
@@ -117,16 +125,11 @@ def _people(question: str, moments: Moments) -> HomeAnswer | None:
     """Count or list the people who have something, or have it not."""
     if not _PEOPLE.search(question) or naming_keys(question) - _OF_PEOPLE:
         return None
-    lacking = [name for name, (form, _) in _HAS.items() if re.search(rf"{_NO} (?:\w+ )?(?:{form})\b", question, re.I)]
-    having = [
-        name
-        for name, (form, _) in _HAS.items()
-        if name not in lacking and re.search(rf"\b(?:have|has|got|with|by|only)\b.*\b(?:{form})\b", question, re.I)
-    ]
-    is_count = _HOW_MANY.search(question) is not None
-    if not (lacking or having) or not (is_count or lacking):
+    lacking = {name for name, (form, _) in _HAS.items() if re.search(rf"{_NO} (?:\w+ )?(?:{form})\b", question, re.I)}
+    said = {name for name, (form, _) in _HAS.items() if re.search(rf"{_GOT}.*\b(?:{form})\b", question, re.I)}
+    having, is_count = said - lacking, _HOW_MANY.search(question) is not None
+    if not lacking and not (having and is_count):
         return None
-    # "A mail address" is none of a street, and "no mail address" no phone number.
     cards = [
         card
         for card in moments.things.cards
@@ -169,7 +172,9 @@ def _next_birthday(question: str, moments: Moments) -> HomeAnswer | None:
 
 def _of_cards(cards: Iterable[Card]) -> tuple[Witness, ...]:
     rows = (
-        Witness(card.uid or card.name, f"card “{card.name}”", " ".join((card.name, card.phone, card.email)).strip(), "file")
+        Witness(
+            card.uid or card.name, f"card “{card.name}”", " ".join((card.name, card.phone, card.email)).strip(), "file"
+        )
         for card in cards
     )
     return tuple(rows)[:N_SHOWN]
@@ -181,39 +186,45 @@ def _of_cards(cards: Iterable[Card]) -> tuple[Witness, ...]:
 def _mails(question: str, moments: Moments) -> HomeAnswer | None:
     """Count mails, or tell the first, the last, or who wrote most."""
     is_count, is_who = _HOW_MANY.search(question) is not None, _WHO.search(question) is not None
-    since = _SINCE.search(question)
-    operations = (_OFTEN, _TWICE, _LAST, _FIRST)
-    is_ordered = next((form for form in operations if form.search(question)), None)
-    if not _MAILS.search(question) or not (is_count or is_ordered) or re.match(r"\s*(?:when|what did)\b", question, re.I):
+    order = next((form for form in (_OFTEN, _TWICE, _LAST, _FIRST) if form.search(question)), None)
+    if not _MAILS.search(question) or not (is_count or order) or _OF_ANOTHER_KIND.match(question):
         return None
-    rows = [one for one in moments.things.all if one.kind == "mail"]
-    named = periods_meant(question, moments.call.now)
-    asked = question
-    if since is not None and not named:
+    found = _mails_of(question, moments)
+    rows, wanted = found or ((), set())
+    if not rows:
+        return None
+    is_unread = _UNREAD.search(question) is not None
+    if is_count:
+        # Those of a time are counted by `record_answers`.
+        is_own = is_unread or _SINCE.search(question) is not None
+        told = f"{len(rows)} mail{'s' if len(rows) != 1 else ''}"
+        return HomeAnswer("number", told, "", _of_mails(rows)) if is_own else None
+    if order in (_OFTEN, _TWICE):
+        return _often(rows, is_most=order is _OFTEN) if is_who and not wanted else None
+    if wanted and not is_unread:
+        return None  # a mail that words mean is found by reading
+    chosen = (max if order is _LAST else min)(rows, key=lambda one: one.times[0].start)
+    person = chosen.passage.person if chosen.passage is not None else ""
+    return HomeAnswer("text", person if is_who else f"“{chosen.title}” from {person}", "", _of_mails([chosen]))
+
+
+def _mails_of(question: str, moments: Moments) -> tuple[list[Thing], set[str]] | None:
+    """Return the mails that a question is about, and the words that they were chosen by; None where it bounds them by
+    what is not known."""
+    rows, asked = [one for one in moments.things.all if one.kind == "mail"], question
+    named, since = periods_meant(question, moments.call.now), _SINCE.search(question)
+    if named:
+        rows = [one for one in rows if named[0].start <= one.times[0].start < named[0].end]
+    elif since is not None:
         first = moments.of(since["what"])
         if first is None or first.thing is None or first.thing.kind == "mail" or first.start > moments.call.now:
             return None
         rows, asked = [one for one in rows if one.times[0].start >= first.end], question[: since.start()]
-    elif named:
-        rows = [one for one in rows if named[0].start <= one.times[0].start < named[0].end]
     if _UNREAD.search(question):
         unread = {str(place.id) for place in places(moments.call.workspace) if place.is_unread}
         rows = [one for one in rows if one.passage is not None and one.passage.record in unread]
-    elif is_count and since is None:
-        return None  # `record_answers` counts mails
     wanted = naming_keys(without_times(asked, moments.call.now)) - _OF_MAILS
-    rows = [one for one in rows if wanted <= one.named | one.said]
-    if not rows:
-        return None
-    if is_count:
-        return HomeAnswer("number", f"{len(rows)} mail{'s' if len(rows) != 1 else ''}", "", _of_mails(rows))
-    if is_ordered in (_OFTEN, _TWICE):
-        return _often(rows, is_most=is_ordered is _OFTEN) if is_who and not wanted else None
-    if wanted and not _UNREAD.search(question):
-        return None  # a mail that words mean is found by reading
-    chosen = (max if is_ordered is _LAST else min)(rows, key=lambda one: one.times[0].start)
-    person = chosen.passage.person if chosen.passage is not None else ""
-    return HomeAnswer("text", person if is_who else f"“{chosen.title}” from {person}", "", _of_mails([chosen]))
+    return [one for one in rows if wanted <= one.named | one.said], wanted
 
 
 def _often(rows: Sequence[Thing], *, is_most: bool) -> HomeAnswer | None:
@@ -298,33 +309,38 @@ def _events(question: str, moments: Moments) -> HomeAnswer | None:
 
 def _same_time(question: str, moments: Moments) -> HomeAnswer | None:
     """Tell what else stands on the day of a thing, or at its time."""
-    day = _SAME_DAY.fullmatch(question.strip(" ?.!"))
-    at = None if day else _SAME_TIME.fullmatch(question.strip(" ?.!"))
+    asked = question.strip(" ?.!")
+    day = _SAME_DAY.fullmatch(asked)
+    at = None if day else _SAME_TIME.fullmatch(asked)
     found = day or at
-    moment = moments.of(found["what"]) if found is not None and naming_keys(found["what"]) else None
+    if found is None or not naming_keys(found["what"]):
+        return None
+    moment = moments.of(found["what"])
     if moment is None or moment.thing is None or moment.thing.kind != "event":
         return None
-    if day is not None:
+    if at is None:
         start = moment.start.replace(hour=0, minute=0)
         rows = _rows(moments, Period(start, start + dt.timedelta(days=1)))
     else:
-        assert at is not None
-        kind = "reminder" if re.search("reminder", at["kind"], re.I) else "event"
-        if naming_keys(at["kind"]) - _OF_EVENTS - {key_of("reminders")}:
-            return None
-        around = Period(moment.start - dt.timedelta(days=1), moment.end)
-        rows = [row for row in _rows(moments, around, kind) if row[1].start == moment.start or _meet(row[1], moment.start, moment.end)]
-        if moment.is_start:
-            rows = [row for row in rows if row[1].start == moment.start or row[1].end > moment.start >= row[1].start]
+        rows = _beside(at["kind"], moment, moments)
     rows = [row for row in rows if row[0] != moment.thing]
-    if not rows:
-        return None
     value = "; ".join(f"{thing.title} ({time.start:%H:%M})" for thing, time in rows[:N_SHOWN])
-    return HomeAnswer("list", value, "", _shown([time for _, time in rows]), 1.0 if moment.is_sure else DOUBTED)
+    chance = 1.0 if moment.is_sure else DOUBTED
+    return HomeAnswer("list", value, "", _shown([time for _, time in rows]), chance) if rows else None
+
+
+def _beside(kind: str, moment: Moment, moments: Moments) -> list[tuple[Thing, Time]]:
+    """Return the events or reminders that meet a moment; of a start, those that are going on then."""
+    if naming_keys(kind) - _OF_EVENTS - {key_of("reminders")}:
+        return []
+    around = Period(moment.start - dt.timedelta(days=1), moment.end)
+    end = moment.start if moment.is_start else moment.end
+    rows = _rows(moments, around, "reminder" if "reminder" in kind.casefold() else "event")
+    return [row for row in rows if row[1].start == moment.start or _meet(row[1], moment.start, end)]
 
 
 def _meet(time: Time, start: dt.datetime, end: dt.datetime) -> bool:
-    return time.start < end and start < max(time.end, time.start + dt.timedelta(minutes=1))
+    return time.start <= end and start < time.end and time.start != end
 
 
 def _weekday(question: str, moments: Moments) -> HomeAnswer | None:

@@ -12,11 +12,19 @@ from collections.abc import Sequence
 
 from hearth import patterns as re
 from hearth.memory.inquiry.answer_telling import witness_of
-from hearth.memory.inquiry.reckoning.dated_things import Meant, Time, in_order, moment_said, naming_keys
+from hearth.memory.inquiry.reckoning.dated_things import (
+    EVENTS,
+    PLANNED,
+    Meant,
+    Time,
+    in_order,
+    moment_said,
+    naming_keys,
+)
 from hearth.memory.inquiry.reckoning.moments import Moments, periods_meant
 from hearth.memory.inquiry.reckoning.time_spans import DOUBTED, hours_said
 from hearth.memory.passages.passage_cutting import sentences_of
-from hearth.memory.search.time_mentions import times_named, without_times
+from hearth.memory.search.time_mentions import without_times
 from hearth.memory.search.word_forms import keys_of
 from hearth.protocols import HomeAnswer, Witness
 
@@ -27,7 +35,7 @@ _AGAIN = re.compile(r"\b(?:next|again|due|comes? (?:a)?round)\b", re.I)
 _NOW = re.compile(r"\s*when (?:is|am|are|do|does|must|should|will|shall|have|has|can)\b", re.I)
 """Asks when something is that comes again, and so for its next time."""
 _HOW_MANY = re.compile(
-    rf".*?\bhow (?:(?:many|much)(?: (?:more|times))*|often)\b(?P<what>.*?)"
+    r".*?\bhow (?:(?:many|much)(?: (?:more|times))*|often)\b(?P<what>.*?)"
     r"(?P<bounds>,?\s*\b(?:before|until|till|up to|so far|since|after|this|last|in|between|from|by)\b.*)?",
     re.I,
 )
@@ -37,12 +45,11 @@ _BEFORE = re.compile(r"\b(?:before|until|till|up to|by) (?P<what>(?!now\b|today\
 _SINCE = re.compile(r"\b(?:since|after) (?P<what>[^,]+)", re.I)
 _SO_FAR = re.compile(r"\b(?:so far|up to (?:now|today)|until now|till now|by now|already|to date)\b", re.I)
 _TODAY_TOO = re.compile(
-    r"\b(?:today|tonight|this (?:morning|evening)|now)(?:['’]s)?\b.*\b(?:include|count)|\b(?:includ|count)\w*.*\b(?:today|tonight)",
+    r"\b(?:today|tonight|this (?:morning|evening)|now)(?:['’]s)?\b.*\b(?:include|count)"
+    r"|\b(?:includ|count)\w*.*\b(?:today|tonight)",
     re.I,
 )
-_TOTAL = re.compile(
-    r".*?\bhow (?P<long>long|many (?P<unit>hours|minutes))\b(?P<what>.*)", re.I
-)
+_TOTAL = re.compile(r".*?\bhow (?P<long>long|many (?P<unit>hours|minutes))\b(?P<what>.*)", re.I)
 _ALL = re.compile(r"\b(?:all|altogether|together|total|added up|in sum|combined|overall|each|every)\b", re.I)
 _OTHER_COUNT = re.compile(
     r"\bhow many (?:more )?(?:minutes|hours|days|nights|weeks|months|years|people|words|mails?|e-?mails?|messages?"
@@ -58,7 +65,7 @@ def next_answer(question: str, moments: Moments) -> HomeAnswer | None:
         return None
     if re.search(r"\bnext (?:week|month|year|weekend)\b|birthday|bday", question, re.I):
         return None
-    meant = moments.things.meant(question, ("event", "reminder"), least_sure=not is_next)
+    meant = moments.things.meant(question, PLANNED, least_sure=not is_next)
     if meant is None or meant.thing.repeat == "none":
         return None
     ahead = [one for one in meant.thing.times if one.start > moments.call.now]
@@ -74,7 +81,7 @@ def times_answer(question: str, moments: Moments) -> HomeAnswer | None:
         return quantity
     if found is None or _OTHER_COUNT.search(question) or not (found["bounds"] or "").strip(" ,"):
         return None
-    if _is_quantity(_counted(found["what"]), moments):
+    if _is_quantity(_counted(found["what"]).rpartition(" ")[2], moments):
         return None
     meant = _all_meant(found["what"], question, moments)
     bounds = _bounds(f"{_left_in(found['what'])} {found['bounds']}", moments)
@@ -85,14 +92,20 @@ def times_answer(question: str, moments: Moments) -> HomeAnswer | None:
     if not times:
         return None
     return HomeAnswer(
-        "number", f"{len(times)} {_counted(found['what'])}", "", _shown(times), _chance(meant) if is_known else DOUBTED
+        "number",
+        f"{len(times)} {_noun(found['what'], meant)}",
+        "",
+        _shown(times),
+        _chance(meant) if is_known else DOUBTED,
     )
 
 
 def _is_quantity(noun: str, moments: Moments) -> bool:
     """Return whether records state numbers of a thing, and not only its times: "120 rolls"."""
     stated = re.compile(rf"\b\d+(?: [^\W\d_]+)? {re.escape(noun)}\b", re.I)
-    return any(stated.search(one.text) for one in moments.things.passages.all(("mail", "note", "document"), noun))
+    return noun != "" and any(
+        stated.search(one.text) for one in moments.things.passages.all(("mail", "note", "document"), noun)
+    )
 
 
 def _left_in(what: str) -> str:
@@ -107,7 +120,9 @@ def _quantity(question: str, moments: Moments) -> HomeAnswer | None:
     if found is None or not named:
         return None
     noun = re.escape(found["noun"])
-    said = re.compile(rf"\b(?P<n>\d+)(?: [^\W\d_]+)? {noun}\b.*\b(?:each|every|daily|weekly|per|a (?:day|week|month))\b", re.I)
+    said = re.compile(
+        rf"\b(?P<n>\d+)(?: [^\W\d_]+)? {noun}\b.*\b(?:each|every|daily|weekly|per|a (?:day|week|month))\b", re.I
+    )
     wanted = naming_keys(question)
     stated = [
         (len(wanted & keys_of(f"{one.path} {one.person} {one.read}")), int(fit["n"]), witness_of(one, sentence))
@@ -117,7 +132,7 @@ def _quantity(question: str, moments: Moments) -> HomeAnswer | None:
     ]
     most = max((n for n, *_ in stated), default=0)
     rows = {number: witness for n, number, witness in stated if n == most}
-    meant = moments.things.meant(without_times(question, moments.call.now), ("event",))
+    meant = moments.things.meant(without_times(question, moments.call.now), EVENTS)
     if len(rows) != 1 or meant is None or meant.thing.repeat == "none":
         return None
     ((n, witness),) = rows.items()
@@ -134,7 +149,7 @@ def length_answer(question: str, moments: Moments) -> HomeAnswer | None:
     if found is None:
         return None
     named = periods_meant(found["what"], moments.call.now)
-    meant = moments.things.meant(without_times(found["what"], moments.call.now), ("event",))
+    meant = moments.things.meant(without_times(found["what"], moments.call.now), EVENTS)
     if meant is None or not ((named and _ALL.search(found["what"])) or meant.is_sure):
         return None
     times = [one for one in meant.thing.times if named and named[0].start <= one.start < named[0].end]
@@ -147,15 +162,22 @@ def length_answer(question: str, moments: Moments) -> HomeAnswer | None:
 
 
 def _counted(what: str) -> str:
-    """Return the noun of what is counted, as it was said: the last one before a verb."""
+    """Return the words of what is counted, as they were said: at most two before the first verb or preposition."""
     words = re.findall(r"[\w'’-]+", re.split(rf"\b(?:{_AUX}|to|of|with|at|in|left)\b", what, flags=re.I)[0])
-    return words[-1] if words else "times"
+    return " ".join(words[-2:])
+
+
+def _noun(what: str, meant: Sequence[Meant]) -> str:
+    """Return what is counted by the question's words, where a thing says one of them."""
+    named = {key for one in meant for key in one.thing.named}
+    counted = _counted(what)
+    return counted if keys_of(counted) & named else "times" if not counted or counted == "times" else "events"
 
 
 def _all_meant(what: str, question: str, moments: Moments) -> list[Meant]:
     """Return the repeated things that words mean; several only where the question takes them together."""
-    found = moments.things.all_meant(what, ("event", "reminder"))
-    if not found and (like := moments.things.meant(what, ("event", "reminder"))) is not None:
+    found = moments.things.all_meant(what, PLANNED)
+    if not found and (like := moments.things.meant(what, PLANNED)) is not None:
         found = [like]
     found = [one for one in found if one.thing.kind == found[0].thing.kind]
     return found if len(found) == 1 or _ALL.search(question) or re.search(r"\b(?:two|both)\b", question, re.I) else []

@@ -1,8 +1,8 @@
 """Amounts as the owner's records state them: a number with the clause it stands in, and which of them words mean.
 
-A clause with one number states it: "Bun 42", "deposit of 2 000", "Royalty 10 percent", "about 800 words". Numbers of days
-and times are none. Words mean the amount whose clause holds most of their weight; those of its title, its person and its
-file's place count less. Records that state the same number are one.
+A clause with one number states it: "Bun 42", "deposit of 2 000", "Royalty 10 percent", "about 800 words". Numbers of
+days and times are none. Words mean the amount whose clause holds most of their weight; those of its title, its person
+and its file's place count less. Records that state the same number are one.
 
 Not covered: amounts in words, clauses with two numbers, cells of tables (`table_sums`).
 """
@@ -40,7 +40,9 @@ _TIMES = re.compile(
 )
 """Numbers that say when or which."""
 _PERCENT = re.compile(r"(\d+(?:[.,]\d+)?) ?(?:%|per ?cent\b)", re.I)
-_PLAIN = re.compile(r"(?<![\w.,:/-])\d{1,3}(?:[ ,\u00a0\u2009\u202f]\d{3})+(?![\w/:-])|(?<![\w.,:/-])\d+(?:\.\d{1,2})?(?![\w/:-])")
+_PLAIN = re.compile(
+    r"(?<![\w.,:/-])\d{1,3}(?:[ ,\u00a0\u2009\u202f]\d{3})+(?![\w/:-])|(?<![\w.,:/-])\d+(?:\.\d{1,2})?(?![\w/:-])"
+)
 _UNIT = re.compile(r"\s*(?:of )?(?P<unit>[^\W\d_]+)", re.I)
 _RATE = re.compile(
     r"(?:\b(?:per|a|an|each|every)|/) ?(?P<unit>day|night|week|month|hour|year|person|kilo|kg|lesson)\b"
@@ -48,15 +50,17 @@ _RATE = re.compile(
     re.I,
 )
 _BY = {"daily": "day", "nightly": "night", "weekly": "week", "monthly": "month", "hourly": "hour", "yearly": "year"}
-_OF_PRICES = re.compile(r"\b(?:price|prices|tariff|rates?|quotes?|menu|fees?|costs?|invoices?|deposits?|rent|bills?)\b", re.I)
+_OF_PRICES = re.compile(
+    r"\b(?:price|prices|tariff|rates?|quotes?|menu|fees?|costs?|invoices?|deposits?|rent|bills?)\b", re.I
+)
 _LIGHT = frozenset(
     key_of(word)
     for word in listed(
         "cost costs price prices pay paid pays worth come comes amount total much many per cent percent percentage "
         "proportion share part difference dearer cheaper expensive less want wants ask asks charge charges spend spent "
         "buy bought new old need needs kilo kilos kg piece pieces make made set bill altogether whole euro euros pound "
-        "pounds kroner dollar dollars average typical receipt receipts largest biggest smallest highest lowest most under "
-        "money owe owes sum lose lost cut getting combined thru through"
+        "pounds kroner dollar dollars average typical receipt receipts largest biggest smallest highest lowest "
+        "most under money owe owes sum lose lost cut getting combined thru through"
     )
 )
 """Words of questions that amounts need not say."""
@@ -155,38 +159,28 @@ class StatedAmounts:
         least: float = LEAST_SAID,
         is_meant: Callable[[Stated], bool] = lambda _: True,
     ) -> tuple[Stated, bool] | None:
-        """Return the amount that words mean, and whether it says all of them; None where that is none, or amounts differ.
+        """Return the amount that words mean, and whether it says all of them; None where that is none, or several.
 
         Args:
             context: Other words of the question, which decide between amounts that the words mean alike.
             but: Values that are not meant.
             least: Least share of the weight of the words that it must hold.
         """
-        wanted = amount_keys(phrase)
-        if not wanted:
+        wanted, rarest = amount_keys(phrase), math.log(1 + len(self.all))
+        rows = [one for one in self.all if one.value not in but and is_meant(one) and _is_within(one, within)]
+        scores = [self._weight(wanted, one) for one in rows]
+        most = max(scores, default=0.0)
+        if not most or most < least * sum(self._weights.get(key, rarest) for key in wanted):
             return None
-        rows = [
-            (self._weight(wanted, one), self._weight(amount_keys(context), one), one)
-            for one in self.all
-            if one.value not in but
-            and is_meant(one)
-            and (within is None or (one.at is not None and within.start <= one.at < within.end))
-        ]
-        most = max((score for score, *_ in rows), default=0.0)
-        rarest = math.log(1 + len(self.all))
-        if not rows or most < least * sum(self._weights.get(key, rarest) for key in wanted) or not most:
-            return None
-        best = [row for row in rows if row[0] >= _ALIKE * most]
-        beside = max(row[1] for row in best)
-        best = [row for row in best if row[1] >= _ALIKE * beside]
-        is_only = len({(one.value, one.is_percent) for *_, one in best}) == 1
+        best = [one for one, score in zip(rows, scores, strict=True) if score >= _ALIKE * most]
+        best = _highest(best, lambda one: self._weight(amount_keys(context), one))
+        is_only = _n_values(best) == 1
         if not is_only:
             # "Flour 2 140 kr" says less of other things than "From 1 October wheat flour costs …".
-            spoken = {id(one): len(wanted & one.named) / len(one.named) for *_, one in best}
-            best = [row for row in best if spoken[id(row[2])] >= max(spoken.values())]
-        if len({(one.value, one.is_percent) for *_, one in best}) != 1:
+            best = _highest(best, lambda one: len(wanted & one.named) / len(one.named))
+        if _n_values(best) != 1:
             return None
-        one = max((row[2] for row in best), key=lambda row: row.currency != "")
+        one = max(best, key=lambda row: row.currency != "")
         return one, is_only and wanted <= one.named | one.beside
 
     def _weight(self, wanted: Collection[str], one: Stated) -> float:
@@ -200,6 +194,20 @@ class StatedAmounts:
         """Return the prices of all records whose file or title says `place`, and that say a phrase."""
         wanted, key = amount_keys(phrase) - {key_of(place)}, key_of(place)
         return [one for one in self.all if one.is_price and key in one.beside and wanted <= one.named | one.beside]
+
+
+def _is_within(one: Stated, within: Period | None) -> bool:
+    return within is None or (one.at is not None and within.start <= one.at < within.end)
+
+
+def _highest(rows: Sequence[Stated], score: Callable[[Stated], float]) -> list[Stated]:
+    """Return the amounts that score as high as the best."""
+    most = max(map(score, rows))
+    return [one for one in rows if score(one) >= _ALIKE * most]
+
+
+def _n_values(rows: Sequence[Stated]) -> int:
+    return len({(one.value, one.is_percent) for one in rows})
 
 
 def amount_keys(phrase: str) -> set[str]:
@@ -222,4 +230,6 @@ def same_currency(rows: Sequence[Stated]) -> str | None:
 
 
 _OF_MONTHS = frozenset(map(key_of, MONTHS))
-_SMALL_UNITS = frozenset(map(key_of, listed("is in a for the but on at to per each every with if and or after before by from")))
+_SMALL_UNITS = frozenset(
+    map(key_of, listed("is in a for the but on at to per each every with if and or after before by from"))
+)

@@ -16,7 +16,7 @@ from hearth import patterns as re
 from hearth.language.text.tokens import ONES, TENS
 from hearth.memory.inquiry.answer_telling import witness_of
 from hearth.memory.inquiry.people_meant import card_meant
-from hearth.memory.inquiry.reckoning.dated_things import moment_said, naming_keys
+from hearth.memory.inquiry.reckoning.dated_things import EVENTS, MAILS, moment_said, naming_keys
 from hearth.memory.inquiry.reckoning.moments import BIRTHDAY, Moment, Moments, periods_meant
 from hearth.memory.passages.collecting import said_birth, said_date
 from hearth.memory.passages.passage_cutting import sentences_of
@@ -51,8 +51,8 @@ _SINCE = tuple(
     )
 )
 _LEFT = re.compile(
-    r"\W*(?:.*?\b)?(?:(?:have|has|is|do|got|left|still|there) )+(?:left |got |to go |still )*(?:for|until|till|before|to) "
-    r"(?P<second>.+)",
+    r"\W*(?:.*?\b)?(?:(?:have|has|is|do|got|left|still|there) )+(?:left |got |to go |still )*"
+    r"(?:for|until|till|before|to) (?P<second>.+)",
     re.I,
 )
 _AGE = re.compile(
@@ -60,7 +60,9 @@ _AGE = re.compile(
     re.I,
 )
 _OLDER = re.compile(
-    r"\s*(?:who|which)(?: of (?:them|the two))?(?: is|['’]s) (?:the )?(?P<how>older|younger)\W+(?P<one>.+?) or (?P<other>.+)", re.I
+    r"\s*(?:who|which)(?: of (?:them|the two))?(?: is|['’]s) (?:the )?(?P<how>older|younger)\W+(?P<one>.+?) or "
+    r"(?P<other>.+)",
+    re.I,
 )
 _AGES_APART = re.compile(
     rf"\s*(?:how (?:much|many years) (?:older|younger) (?:{_AUX}) (?P<one>.+?) than (?P<other>.+)"
@@ -69,8 +71,8 @@ _AGES_APART = re.compile(
 )
 _TURNS = re.compile(r"\bturn(?:s|ing)?\b|\b(?:what|which) age\b|\bhow old\b", re.I)
 _OF_AGE = re.compile(
-    r"\s*(?:in )?(?:when|what year|which year)\b(?P<who>.+?)\b(?:turns?|comes? of age|be(?:come)?s?|reach(?:es)?|is|are)\b"
-    r"(?P<rest>.*)",
+    r"\s*(?:in )?(?:when|what year|which year)\b(?P<who>.+?)"
+    r"\b(?:turns?|comes? of age|be(?:come)?s?|reach(?:es)?|is|are)\b(?P<rest>.*)",
     re.I,
 )
 _ENDS = re.compile(
@@ -105,7 +107,7 @@ def span_answer(question: str, moments: Moments) -> HomeAnswer | None:
 
 def _range(asked: str, unit: str, moments: Moments) -> HomeAnswer | None:
     """Return how many days or nights the only stretch of days lasts that a mail states: "from 26 to 30 October"."""
-    meant = moments.things.meant(asked, ("mail",))
+    meant = moments.things.meant(asked, MAILS)
     if meant is None or meant.thing.passage is None or _ELSEWHEN.search(asked):
         return None
     passage, sent = meant.thing.passage, meant.thing.times[0].start
@@ -250,7 +252,9 @@ def _ages_apart(asked: str, moments: Moments) -> HomeAnswer | None:
         return None
     (elder, early), (younger, late) = sorted(born, key=lambda row: row[1])
     witnesses = tuple(
-        Witness(card.uid or card.name, f"card “{card.name}”", f"{card.name}: born {day.day} {day:%B} {day.year}", "file")
+        Witness(
+            card.uid or card.name, f"card “{card.name}”", f"{card.name}: born {day.day} {day:%B} {day.year}", "file"
+        )
         for card, day in born
     )
     if who is not None:
@@ -296,7 +300,7 @@ def end_answer(question: str, moments: Moments) -> HomeAnswer | None:
         return None
     named = times_named(question, moments.call.now)
     what = without_times(found["what"], moments.call.now)
-    meant = moments.things.meant(what, ("event",))
+    meant = moments.things.meant(what, EVENTS)
     time = moments.time_of(meant.thing, question, named[0] if named else None) if meant is not None else None
     if meant is None or time is None or time.end <= time.start:
         return None
