@@ -36,6 +36,7 @@ _FORMS: Mapping[DateOperation, str] = {
     "last": r".*\bwhen (?:was|were|did) (?P<matter>.*\b(?:last|latest|most recent(?:ly)?|previous)\b.*)",
     "first": r".*\bwhen (?:was|were|did) (?P<matter>.*\b(?:first|earliest)\b.*)",
 }
+_AGE_OF = re.compile(r"\A\s*what(?:['’]s| is) (?:the )?(?:current )?(.+?)['’]s (?:current )?age\b.*", re.IGNORECASE)
 _TO_COME = re.compile(r"\b(?:will|next birthday|turn(?:s|ing)?|(?:going to|gonna) be)\b", re.IGNORECASE)
 
 
@@ -61,6 +62,7 @@ class DateAsked:
 
 def asked_of_dates(question: str) -> DateAsked | None:
     """Parse a question that is worked out from dates; None for any other."""
+    question = _AGE_OF.sub(r"how old is \1", question)
     for operation, form in _FORMS.items():
         found = re.fullmatch(form, question.rstrip(" ?.!"), re.IGNORECASE)
         if found is None or (operation == "next birthday" and "next" not in question.casefold()):

@@ -142,7 +142,7 @@ _SMALL = frozenset(
     december monday tuesday wednesday thursday friday saturday sunday today yesterday tomorrow ago mail mails
     email emails message messages event events meeting meetings appointment appointments birthday birthdays note
     notes contact contacts card cards document documents reminder reminders about with any come coming up
-    received receive put taken together combined plus charge charged charges
+    received receive write wrote written writes send sent put taken together combined plus charge charged charges
     me us you it's his her their him them already all still""".split()  # noqa: SIM905 - a list of words
 )
 _TOTAL = re.compile(r"\b(?:total|due|amount|to pay|payable|is|was|for|costs?|price|over)\b", re.I)

@@ -46,9 +46,13 @@ _WHOLE = re.compile(r"\b(?:altogether|in all|in total|total|together|combined|al
 _SUM = re.compile(
     r"\b(?:total|sum|altogether|in all|together|combined|(?:did|have) i (?:spen[dt]|pay|paid)|come to)\b", re.I
 )
+_DIFFERENCE = re.compile(r"\bdifference between (?:the|my) two\b", re.I)
+_IN_A_YEAR = re.compile(
+    r"\b(?P<half>half )?(?:a|per|whole|full|one) year(?:['’]s)?\b|\b(?:yearly|annual(?:ly)?)\b", re.I
+)
 _SERIES = re.compile(r"\b(?P<place>receipt|invoice|bill|quote|order|statement|payslip)s?\b", re.I)
 _ASKS_AMOUNT = re.compile(
-    r"\b(?:how much(?= (?:is|are|was|were|do|does|did|will|would|has|have|had|for|money)\b|\Z)"
+    r"\b(?:how much(?= (?:is|are|was|were|do|does|did|will|would|has|have|had|for|money|rent)\b|\Z)"
     r"|what(?:['’]?s)?|worth|costs?|owe|pay|price|damage|come to|set me back|value)\b",
     re.I,
 )
@@ -70,7 +74,18 @@ _EACH = re.compile(r"\b(?:per|each|a) (?P<who>guest|person|head|people|child|mem
 def amounts_answer(question: str, moments: Moments) -> HomeAnswer | None:
     """Reckon the amount that a question asks for; None where no step is asked for, or an amount is not known."""
     asked, stated = question.strip(" ?.!"), StatedAmounts(moments.things)
-    for step in (_share, _more_in_cent, _of_cent, _apart, _of_series, _for_each, _product, _over_months, _together):
+    for step in (
+        _share,
+        _more_in_cent,
+        _of_cent,
+        _apart,
+        _of_series,
+        _for_each,
+        _product,
+        _over_months,
+        _in_a_year,
+        _together,
+    ):
         if (told := step(asked, stated, moments)) is not None:
             return told
     return None
@@ -144,7 +159,7 @@ def _apart(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer | 
 def _of_series(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer | None:
     """Return the sum, the mean, the largest or the smallest amount of records of one kind: receipts, invoices."""
     place = _SERIES.search(asked)
-    how = next((form for form in (_LARGEST, _SMALLEST, _MEAN, _SUM) if form.search(asked)), None)
+    how = next((form for form in (_LARGEST, _SMALLEST, _MEAN, _SUM, _DIFFERENCE) if form.search(asked)), None)
     if place is None or how is None:
         return None
     found = stated.series(re.sub(r"\b(?:month|going|i|have|got)\b", "", asked, flags=re.I), place["place"])
@@ -158,10 +173,21 @@ def _of_series(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswe
         return _answer("amount", f"{chosen.quote} ({money_text(chosen.value, currency)})", [(chosen, True)])
     # "The two quotes" are all of them only where there are two.
     counts = [n for n, _ in _numbers(asked)]
+    if how is _DIFFERENCE:
+        return _answer_apart(rows, currency)
     if how is _SUM and (len(rows) < 2 or (counts and counts[0] != len(rows))):
         return None
     total = sum(one.value for one in rows) / (len(rows) if how is _MEAN else 1)
     return _answer("amount", f"{money_text(total, currency)} ({len(rows)} amounts)", [(one, True) for one in rows])
+
+
+def _answer_apart(rows: Sequence[Stated], currency: str) -> HomeAnswer | None:
+    """Return how far two amounts are apart, where there are two."""
+    if len(rows) != 2:
+        return None
+    told = " and ".join(money_text(one.value, currency) for one in rows)
+    value = f"{money_text(abs(rows[0].value - rows[1].value), currency)} ({told})"
+    return _answer("amount", value, [(one, True) for one in rows])
 
 
 def _for_each(asked: str, stated: StatedAmounts, _moments: Moments) -> HomeAnswer | None:
@@ -237,7 +263,20 @@ def _over_months(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAns
     n = 12 * (end.year - start.year) + end.month - start.month
     if n < 2 or (start.day, end.day) != (1, 1):
         return None
-    what = stated.meant(without_times(asked, moments.call.now), is_meant=_is_price)
+    return _monthly(asked, n, stated, moments)
+
+
+def _in_a_year(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer | None:
+    """Return a monthly amount for a year, or half of it."""
+    found = _IN_A_YEAR.search(asked)
+    if found is None or not _ASKS_AMOUNT.search(asked):
+        return None
+    return _monthly(asked, 6 if found["half"] else 12, stated, moments)
+
+
+def _monthly(asked: str, n: int, stated: StatedAmounts, moments: Moments) -> HomeAnswer | None:
+    """Return what a question's words mean for a number of months, where it is an amount for each month."""
+    what = stated.meant(_IN_A_YEAR.sub(" ", without_times(asked, moments.call.now)), is_meant=_is_price)
     if what is None or not any(one.rate == "month" and one.value == what[0].value for one in stated.all):
         return None
     value, currency = what[0].value, what[0].currency
@@ -253,8 +292,9 @@ def _added(asked: str, stated: StatedAmounts, price: Stated) -> list[tuple[State
 
 def _together(asked: str, stated: StatedAmounts, _moments: Moments) -> HomeAnswer | None:
     """Return the sum of two amounts that the question names."""
-    found = _BOTH.fullmatch(re.sub(rf"(?:,? ?{_WHOLE.pattern})+\Z", "", asked, flags=re.I))
-    if found is None or not _WHOLE.search(asked) or not _ASKS_AMOUNT.search(asked):
+    found = _BOTH.fullmatch(re.sub(rf"(?:,? ?{_WHOLE.pattern}| cost)+\Z", "", asked, flags=re.I))
+    is_sum = _WHOLE.search(asked) is not None and _ASKS_AMOUNT.search(asked) is not None
+    if found is None or not (is_sum or " plus " in asked.casefold()):
         return None
     one, other = _pair(found["one"], found["other"], asked[: found.start("one")], stated)
     if one is None or other is None or one[0].value == other[0].value or one[0].rate != other[0].rate:

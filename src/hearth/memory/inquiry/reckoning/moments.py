@@ -18,6 +18,7 @@ from hearth import patterns as re
 from hearth.memory.inquiry.answer_telling import past_of, witness_of
 from hearth.memory.inquiry.people_meant import card_meant
 from hearth.memory.inquiry.reckoning.dated_things import (
+    EVENTS,
     KINDS,
     MAILS,
     DatedThings,
@@ -126,6 +127,17 @@ class Moments:
             is_end=has_ends and _END.search(phrase) is not None,
             is_start=_START.search(phrase) is not None,
         )
+
+    def both(self, phrase: str) -> tuple[Moment, Moment] | None:
+        """Return the two moments of the thing that took place twice, or will."""
+        meant = self.things.meant(phrase, EVENTS, least_sure=True)
+        if meant is None or len(meant.thing.times) != 2:
+            return None
+        first, second = (
+            Moment(one.start, one.end, "minute", one.witness, is_sure=True, thing=meant.thing)
+            for one in meant.thing.times
+        )
+        return first, second
 
     def _newest_of_sender(self, phrase: str) -> Meant | None:
         """Return the newest of several mails that words mean alike, where one person wrote them all."""

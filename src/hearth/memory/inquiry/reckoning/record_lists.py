@@ -41,9 +41,7 @@ _MAILS = re.compile(
     r"\b(?:e-?mail(?:s|ed)?|mail(?:s|ed)?|messages?|messaged|correspondents?|wr(?:ote|itten|ites?|iting)|inbox)\b", re.I
 )
 _UNREAD = re.compile(r"\b(?:unread|unopened|(?:not|n['’]t|never)(?: yet)? (?:read|opened?|looked at))\b", re.I)
-_OFTEN = re.compile(
-    r"\b(?:most often|more often|(?:the )?most (?:mails?|e-?mails?|messages?)|most frequent\w*|the most)\b", re.I
-)
+_OFTEN = re.compile(r"\b(?:most often|more often|most frequent\w*|most)\b", re.I)
 _TWICE = re.compile(r"\b(?:more than once|twice|several times|repeatedly|again and again)\b", re.I)
 _WHO = re.compile(r"\b(?:who|whom|whose|which (?:people|persons?|correspondents?|senders?))\b", re.I)
 _OF_ANOTHER_KIND = re.compile(r"\s*(?:when|what did)\b", re.I)
@@ -57,8 +55,11 @@ _OF_MAILS = frozenset(
         ),
     )
 )
+_PERSONS = re.compile(r"\bhow many (?:different )?(?:people|persons|senders)\b", re.I)
 _PEOPLE = re.compile(r"\b(?:people|persons?|contacts?|address ?book|cards?|who|whom|everyone|anybody|places)\b", re.I)
-_NO = r"(?:\b(?:no|without|lack\w*|missing|(?:not|n['’]t) (?:have|got)|never (?:got|had)))\b(?: (?:an?|any|the|own))?"
+_NO = (
+    r"(?:\b(?:no|without|lack\w*|missing|(?:\w*n['’]?t|not) (?:have|got)|never (?:got|had)))\b(?: (?:an?|any|the|own))?"
+)
 _GOT = r"\b(?:have|has|got|with|by|only)\b"
 _HAS: dict[str, tuple[str, Callable[[Card], bool]]] = {
     "phone": (r"(?:(?:tele)?phone|mobile|cell)(?: numbers?)?|numbers?", lambda card: bool(card.phone)),
@@ -96,7 +97,7 @@ _OF_EVENTS = frozenset(
     )
 )
 _SAME_DAY = re.compile(
-    r".*\b(?:(?:what|anything|which) (?:else|other)|what (?:do|did) i have)\b.*?"
+    r".*\b(?:(?:what|anything|which) (?:else|other)|what (?:do|did) i have|what(?:['’]?s| is| happens)|anything)\b.*?"
     r"\b(?:(?:the )?(?:same )?day (?:of|as|that|when|with|i)|day)\b(?P<what>.+)",
     re.I,
 )
@@ -137,7 +138,9 @@ def _people(question: str, moments: Moments) -> HomeAnswer | None:
     ]
     if is_count:
         return HomeAnswer("number", f"{len(cards)} contact{'s' if len(cards) != 1 else ''}", "", _of_cards(cards))
-    return HomeAnswer("list", ", ".join(card.name for card in cards), "", _of_cards(cards)) if cards else None
+    if not cards and moments.things.cards:
+        return HomeAnswer("text", f"Nobody: none of {len(moments.things.cards)} cards", "", ())
+    return HomeAnswer("list", ", ".join(card.name for card in cards), "", _of_cards(cards))
 
 
 def _oldest(question: str, moments: Moments) -> HomeAnswer | None:
@@ -187,7 +190,8 @@ def _mails(question: str, moments: Moments) -> HomeAnswer | None:
     """Count mails, or tell the first, the last, or who wrote most."""
     is_count, is_who = _HOW_MANY.search(question) is not None, _WHO.search(question) is not None
     order = next((form for form in (_OFTEN, _TWICE, _LAST, _FIRST) if form.search(question)), None)
-    if not _MAILS.search(question) or not (is_count or order) or _OF_ANOTHER_KIND.match(question):
+    is_asked = is_count or order or (_UNREAD.search(question) and re.match(r"\s*(?:which|what)\b", question, re.I))
+    if not _MAILS.search(question) or not is_asked or _OF_ANOTHER_KIND.match(question):
         return None
     found = _mails_of(question, moments)
     rows, wanted = found or ((), set())
@@ -195,14 +199,23 @@ def _mails(question: str, moments: Moments) -> HomeAnswer | None:
         return None
     is_unread = _UNREAD.search(question) is not None
     if is_count:
+        if _PERSONS.search(question):
+            people = {one.passage.person for one in rows if one.passage is not None}
+            return HomeAnswer("number", f"{len(people)} people", "", _of_mails(rows))
         # Those of a time are counted by `record_answers`.
         is_own = is_unread or _SINCE.search(question) is not None
         told = f"{len(rows)} mail{'s' if len(rows) != 1 else ''}"
         return HomeAnswer("number", told, "", _of_mails(rows)) if is_own else None
     if order in (_OFTEN, _TWICE):
         return _often(rows, is_most=order is _OFTEN) if is_who and not wanted else None
-    if wanted and not is_unread:
-        return None  # a mail that words mean is found by reading
+    if order is None:
+        told = "; ".join(
+            f"“{one.title}” from {one.passage.person}" for one in rows[:N_SHOWN] if one.passage is not None
+        )
+        return HomeAnswer("list", told, "", _of_mails(rows))
+    rows = [one for one in rows if wanted <= one.named]
+    if not rows or (wanted and not re.match(r"\s*(?:which|who)\b", question, re.I)):
+        return None  # what a mail says is read
     chosen = (max if order is _LAST else min)(rows, key=lambda one: one.times[0].start)
     person = chosen.passage.person if chosen.passage is not None else ""
     return HomeAnswer("text", person if is_who else f"“{chosen.title}” from {person}", "", _of_mails([chosen]))
@@ -261,13 +274,14 @@ def _busiest(question: str, moments: Moments) -> HomeAnswer | None:
     """Tell on which day, or in which month, most events stand."""
     unit = _UNIT.search(question)
     named = periods_meant(question, moments.call.now)
-    if unit is None or not _BUSIEST.search(question):
+    is_two = re.search(rf"\b(?:{'|'.join(MONTHS)}),? or (?:in )?(?:{'|'.join(MONTHS)})\b", question, re.I) is not None
+    if (unit is None and not is_two) or not _BUSIEST.search(question):
         return None
     if naming_keys(without_times(question, moments.call.now)) - _OF_EVENTS - set(map(key_of, MONTHS)):
         return None
     months = [one for one in named if one.end - one.start > dt.timedelta(days=27)]
-    is_month = unit.group().casefold() == "month" and len(months) > 1
-    if not named or (unit.group().casefold() != "day" and not is_month):
+    is_month = len(months) > 1 and (is_two or (unit is not None and unit.group().casefold() == "month"))
+    if not named or not (is_month or (unit is not None and unit.group().casefold() == "day")):
         return None
     by_part: dict[dt.date, list[Time]] = defaultdict(list)
     for period in named if is_month else named[:1]:

@@ -148,6 +148,8 @@ def length_answer(question: str, moments: Moments) -> HomeAnswer | None:
     found = _TOTAL.fullmatch(question.strip(" ?.!"))
     if found is None:
         return None
+    if re.search(r"\b(?:before|after|since|until|till|between|ago)\b", found["what"], re.I):
+        return None
     named = periods_meant(found["what"], moments.call.now)
     meant = moments.things.meant(without_times(found["what"], moments.call.now), EVENTS)
     if meant is None or not ((named and _ALL.search(found["what"])) or meant.is_sure):

@@ -15,6 +15,7 @@ import datetime as dt
 from hearth import patterns as re
 from hearth.language.text.tokens import ONES, TENS
 from hearth.memory.inquiry.answer_telling import witness_of
+from hearth.memory.inquiry.date_answers import happens
 from hearth.memory.inquiry.people_meant import card_meant
 from hearth.memory.inquiry.reckoning.dated_things import EVENTS, MAILS, moment_said, naming_keys
 from hearth.memory.inquiry.reckoning.moments import BIRTHDAY, Moment, Moments, periods_meant
@@ -43,6 +44,7 @@ _BETWEEN = tuple(
         r"(?P<first>.+?) (?:before|ahead of|prior to) (?P<second>.+)",
     )
 )
+_BOTH_TIMES = re.compile(r".*?\bbetween (?:the|my|our) two (?P<what>.+)", re.I)
 _SINCE = tuple(
     re.compile(form, re.I)
     for form in (
@@ -51,8 +53,8 @@ _SINCE = tuple(
     )
 )
 _LEFT = re.compile(
-    r"\W*(?:.*?\b)?(?:(?:have|has|is|do|got|left|still|there) )+(?:left |got |to go |still )*"
-    r"(?:for|until|till|before|to) (?P<second>.+)",
+    r"\W*(?:.*?\b)?(?:(?:(?:have|has|is|do|got|left|still|there) )+(?:left |got |to go |still )*(?:for|before|to)"
+    r"|(?:until|till?)) (?P<second>.+)",
     re.I,
 )
 _AGE = re.compile(
@@ -128,6 +130,8 @@ def _range(asked: str, unit: str, moments: Moments) -> HomeAnswer | None:
 def _pair(rest: str, lead: str, unit: str, moments: Moments) -> tuple[Moment, Moment] | None:
     """Return the two moments that a question is about, as it names them."""
     in_years = unit in ("", "years")
+    if (both := _BOTH_TIMES.fullmatch(rest)) is not None:
+        return moments.both(both["what"])
     for form in _BETWEEN:
         if (said := form.fullmatch(rest)) is not None:
             around = f"{lead} {rest[: said.start('first')]}" if said.start("first") < said.start("second") else lead
@@ -136,6 +140,8 @@ def _pair(rest: str, lead: str, unit: str, moments: Moments) -> tuple[Moment, Mo
                 midnight = first.start.replace(hour=0, minute=0)
                 moments = Moments(moments.things, Period(midnight, midnight + dt.timedelta(days=1)))
             told = _THAT_DAY.sub("", said["second"])
+            if re.search(r"['’]s\Z", told):  # "Sofia's mail and Nico's"
+                told = f"{told} {said['first'].split()[-1]}"
             second = moments.of(told, f"{around} {said['first']}", in_years=in_years)
             if first is None or second is None or first.start == second.start:
                 return None
@@ -146,7 +152,7 @@ def _pair(rest: str, lead: str, unit: str, moments: Moments) -> tuple[Moment, Mo
             first = moments.of(said["first"])
             is_past = first is not None and first.start <= now.start
             return (first, now) if first is not None and is_past else None
-    if (said := _LEFT.fullmatch(rest)) is not None:
+    if (said := _LEFT.fullmatch(rest)) is not None and not happens(said["second"]):
         # What there is time for has a deadline, where somebody states one.
         second = moments.due(said["second"]) or moments.of(said["second"])
         is_ahead = second is not None and second.start > now.start
@@ -300,6 +306,7 @@ def end_answer(question: str, moments: Moments) -> HomeAnswer | None:
         return None
     named = times_named(question, moments.call.now)
     what = without_times(found["what"], moments.call.now)
+    what = what if naming_keys(what) else without_times(found["rest"], moments.call.now)
     meant = moments.things.meant(what, EVENTS)
     time = moments.time_of(meant.thing, question, named[0] if named else None) if meant is not None else None
     if meant is None or time is None or time.end <= time.start:
