@@ -159,25 +159,31 @@ def _apart(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer | 
 def _of_series(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer | None:
     """Return the sum, the mean, the largest or the smallest amount of records of one kind: receipts, invoices."""
     place = _SERIES.search(asked)
-    how = next((form for form in (_LARGEST, _SMALLEST, _MEAN, _SUM, _DIFFERENCE) if form.search(asked)), None)
+    forms = (_LARGEST, _SMALLEST, _MEAN, _SUM, _DIFFERENCE)
+    how = next((form for form in forms if form.search(asked)), None)
     if place is None or how is None:
         return None
     found = stated.series(re.sub(r"\b(?:month|going|i|have|got)\b", "", asked, flags=re.I), place["place"])
     if (named := periods_meant(asked, moments.call.now)) and named[0].start < moments.call.now:
-        found = [one for one in found if one.at is not None and named[0].start <= one.at < named[0].end]
+        found = [one for one in found if one.is_within(named[0])]
     rows = list({(one.value, one.at): one for one in found}.values())
-    if not rows or (currency := same_currency(rows)) is None:
+    currency = same_currency(rows)
+    if not rows or currency is None:
         return None
     if how in (_LARGEST, _SMALLEST):
         chosen = (max if how is _LARGEST else min)(rows, key=lambda one: one.value)
         return _answer("amount", f"{chosen.quote} ({money_text(chosen.value, currency)})", [(chosen, True)])
-    # "The two quotes" are all of them only where there are two.
-    counts = [n for n, _ in _numbers(asked)]
     if how is _DIFFERENCE:
         return _answer_apart(rows, currency)
-    if how is _SUM and (len(rows) < 2 or (counts and counts[0] != len(rows))):
+    return _all_of(rows, currency, asked, is_mean=how is _MEAN)
+
+
+def _all_of(rows: Sequence[Stated], currency: str, asked: str, *, is_mean: bool) -> HomeAnswer | None:
+    """Return the sum or the mean of amounts; "the two quotes" are all of them only where there are two."""
+    counts = [n for n, _ in _numbers(asked)]
+    if not is_mean and (len(rows) < 2 or (counts and counts[0] != len(rows))):
         return None
-    total = sum(one.value for one in rows) / (len(rows) if how is _MEAN else 1)
+    total = sum(one.value for one in rows) / (len(rows) if is_mean else 1)
     return _answer("amount", f"{money_text(total, currency)} ({len(rows)} amounts)", [(one, True) for one in rows])
 
 

@@ -48,7 +48,7 @@ _OF_TEXT = 0.7
 """Weight of a word that stands in a thing's text and not in its title or people."""
 _UNKNOWN = 0.5
 """Weight of a word that no thing says, as a share of the rarest one's: it may only say how a thing takes place."""
-_LEAST_LIKE, _LEAST_LIKER = 0.36, 0.07
+_LEAST_LIKE, _LEAST_LIKER = 0.36, 0.14
 """Least likeness of meaning by which a thing is meant, and least difference from the next one."""
 _ALIKE = 0.97
 _HAPPENS = frozenset(
@@ -177,15 +177,18 @@ class DatedThings:
 
     # ── Which of it is meant ──────────────────────────────────────────────────────────────────────────────
 
-    def meant(self, phrase: str, kinds: Collection[Kind] = KINDS, *, least_sure: bool = False) -> Meant | None:
+    def meant(
+        self, phrase: str, kinds: Collection[Kind] = KINDS, *, least_sure: bool = False, is_said: bool = False
+    ) -> Meant | None:
         """Return the thing that words mean; None where that is none, or several alike.
 
         Args:
             least_sure: Only a thing that says all of the words.
+            is_said: Only one that says some of them, and none by its likeness.
         """
         found = self.all_meant(phrase, kinds)
         if not found:
-            return None if least_sure else self._like(phrase, kinds)
+            return None if least_sure or is_said else self._like(phrase, kinds)
         of_kind = [one for one in found if one.thing.kind == found[0].thing.kind]
         if len(of_kind) > 1 or (least_sure and not found[0].is_sure):
             return None

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from hearth import patterns as re
 from hearth.language.temporal.time_words import MONTHS
@@ -44,6 +44,7 @@ _UNREAD = re.compile(r"\b(?:unread|unopened|(?:not|n['’]t|never)(?: yet)? (?:r
 _OFTEN = re.compile(r"\b(?:most often|more often|most frequent\w*|most)\b", re.I)
 _TWICE = re.compile(r"\b(?:more than once|twice|several times|repeatedly|again and again)\b", re.I)
 _WHO = re.compile(r"\b(?:who|whom|whose|which (?:people|persons?|correspondents?|senders?))\b", re.I)
+_WHICH = re.compile(r"\s*(?:which|who|whose|what)\b(?! (?:was|is|were|are|did|does)\b.*\babout\b)", re.I)
 _OF_ANOTHER_KIND = re.compile(r"\s*(?:when|what did)\b", re.I)
 _OF_MAILS = frozenset(
     map(
@@ -71,8 +72,8 @@ _OF_PEOPLE = frozenset(
     map(
         key_of,
         listed(
-            "people person persons contact contacts address addresses book card cards place places reach call because "
-            "phone telephone mobile cell number numbers email mail birthday birthdays bday bdays birth date lack "
+            "e people person persons contact contacts address addresses book card cards place places reach "
+            "call because phone telephone mobile cell number numbers email mail birthday birthdays bday bdays birth date lack "
             "lacks lacking missing list stored saved only know anybody everyone oldest youngest alive kept"
         ),
     )
@@ -82,7 +83,7 @@ _AFTER_BIRTHDAY = re.compile(r"\b(?:next|after|then|follow\w*)\b", re.I)
 _BUSIEST = re.compile(
     r"\b(?:busiest|busier|fullest|fuller|most (?:events|appointments|things|entries|on)|more (?:events|on))\b", re.I
 )
-_UNIT = re.compile(r"\b(?:day|week|month|weekday)\b", re.I)
+_OF_TWO = re.compile(rf"\b(?:{'|'.join(MONTHS)}),? or (?:in )?(?:{'|'.join(MONTHS)})\b", re.I)
 _SHORTEST, _LONGEST = re.compile(r"\bshortest\b", re.I), re.compile(r"\blongest\b", re.I)
 _EVENTS = re.compile(r"\b(?:calendar|diary|events?|appointments?|meetings?|things?|stuff|entries|engagements?)\b", re.I)
 _OF_EVENTS = frozenset(
@@ -187,52 +188,60 @@ def _of_cards(cards: Iterable[Card]) -> tuple[Witness, ...]:
 
 
 def _mails(question: str, moments: Moments) -> HomeAnswer | None:
-    """Count mails, or tell the first, the last, or who wrote most."""
-    is_count, is_who = _HOW_MANY.search(question) is not None, _WHO.search(question) is not None
-    order = next((form for form in (_OFTEN, _TWICE, _LAST, _FIRST) if form.search(question)), None)
-    is_asked = is_count or order or (_UNREAD.search(question) and re.match(r"\s*(?:which|what)\b", question, re.I))
-    if not _MAILS.search(question) or not is_asked or _OF_ANOTHER_KIND.match(question):
+    """Count mails, list those that were not read, or tell the first, the last, or who wrote most."""
+    asked = _asked_of_mails(question)
+    found = _mails_of(question, moments) if asked else None
+    if found is None or not found[0]:
         return None
-    found = _mails_of(question, moments)
-    rows, wanted = found or ((), set())
-    if not rows:
-        return None
-    is_unread = _UNREAD.search(question) is not None
-    if is_count:
-        if _PERSONS.search(question):
-            people = {one.passage.person for one in rows if one.passage is not None}
-            return HomeAnswer("number", f"{len(people)} people", "", _of_mails(rows))
-        # Those of a time are counted by `record_answers`.
-        is_own = is_unread or _SINCE.search(question) is not None
-        told = f"{len(rows)} mail{'s' if len(rows) != 1 else ''}"
-        return HomeAnswer("number", told, "", _of_mails(rows)) if is_own else None
-    if order in (_OFTEN, _TWICE):
-        return _often(rows, is_most=order is _OFTEN) if is_who and not wanted else None
-    if order is None:
-        told = "; ".join(
-            f"“{one.title}” from {one.passage.person}" for one in rows[:N_SHOWN] if one.passage is not None
-        )
+    rows, wanted = found
+    is_who = _WHO.search(question) is not None
+    if asked == "people":
+        people = {person_of(one) for one in rows}
+        return HomeAnswer("number", f"{len(people)} people", "", _of_mails(rows))
+    if asked == "count":
+        return HomeAnswer("number", f"{len(rows)} mail{'s' if len(rows) != 1 else ''}", "", _of_mails(rows))
+    if asked == "list":
+        told = "; ".join(f"“{one.title}” from {person_of(one)}" for one in rows[:N_SHOWN])
         return HomeAnswer("list", told, "", _of_mails(rows))
+    if asked in ("often", "twice"):
+        return _often(rows, is_most=asked == "often") if is_who and not wanted else None
     rows = [one for one in rows if wanted <= one.named]
-    if not rows or (wanted and not re.match(r"\s*(?:which|who)\b", question, re.I)):
+    if not rows or (wanted and not _WHICH.match(question)):
         return None  # what a mail says is read
-    chosen = (max if order is _LAST else min)(rows, key=lambda one: one.times[0].start)
-    person = chosen.passage.person if chosen.passage is not None else ""
-    return HomeAnswer("text", person if is_who else f"“{chosen.title}” from {person}", "", _of_mails([chosen]))
+    chosen = (max if asked == "last" else min)(rows, key=lambda one: one.times[0].start)
+    told = person_of(chosen) if is_who else f"“{chosen.title}” from {person_of(chosen)}"
+    return HomeAnswer("text", told, "", _of_mails([chosen]))
+
+
+def _asked_of_mails(question: str) -> str:
+    """Return what is asked of mails: `people`, `count`, `often`, `twice`, `last`, `first` or `list`; else nothing."""
+    if not _MAILS.search(question) or _OF_ANOTHER_KIND.match(question):
+        return ""
+    is_unread = _UNREAD.search(question) is not None
+    if _HOW_MANY.search(question):
+        # Those of a time are counted by `record_answers`.
+        is_bound = is_unread or _SINCE.search(question) is not None
+        return "people" if _PERSONS.search(question) else "count" if is_bound else ""
+    forms = {"often": _OFTEN, "twice": _TWICE, "last": _LAST, "first": _FIRST}
+    ordered = next((name for name, form in forms.items() if form.search(question)), "")
+    return ordered or ("list" if is_unread and _WHICH.match(question) else "")
+
+
+def person_of(mail: Thing) -> str:
+    """Return who wrote a mail."""
+    return mail.passage.person if mail.passage is not None else ""
 
 
 def _mails_of(question: str, moments: Moments) -> tuple[list[Thing], set[str]] | None:
     """Return the mails that a question is about, and the words that they were chosen by; None where it bounds them by
     what is not known."""
-    rows, asked = [one for one in moments.things.all if one.kind == "mail"], question
-    named, since = periods_meant(question, moments.call.now), _SINCE.search(question)
-    if named:
-        rows = [one for one in rows if named[0].start <= one.times[0].start < named[0].end]
-    elif since is not None:
+    asked, period = question, next(iter(periods_meant(question, moments.call.now)), None)
+    if period is None and (since := _SINCE.search(question)) is not None:
         first = moments.of(since["what"])
         if first is None or first.thing is None or first.thing.kind == "mail" or first.start > moments.call.now:
             return None
-        rows, asked = [one for one in rows if one.times[0].start >= first.end], question[: since.start()]
+        asked, period = question[: since.start()], Period(first.end, moments.call.now)
+    rows = [thing for thing, _ in _rows(moments, period, "mail")]
     if _UNREAD.search(question):
         unread = {str(place.id) for place in places(moments.call.workspace) if place.is_unread}
         rows = [one for one in rows if one.passage is not None and one.passage.record in unread]
@@ -242,12 +251,12 @@ def _mails_of(question: str, moments: Moments) -> tuple[list[Thing], set[str]] |
 
 def _often(rows: Sequence[Thing], *, is_most: bool) -> HomeAnswer | None:
     """Tell who wrote most, or more than once."""
-    n = Counter(one.passage.person for one in rows if one.passage is not None)
+    n = Counter(map(person_of, rows))
     least = max(n.values()) if is_most else 2
     people = [person for person, count in n.most_common() if count >= least]
     if not people or least < 2:
         return None
-    own = [one for one in rows if one.passage is not None and one.passage.person in people]
+    own = [one for one in rows if person_of(one) in people]
     return HomeAnswer("list", ", ".join(f"{person} ({n[person]})" for person in people), "", _of_mails(own))
 
 
@@ -271,23 +280,27 @@ def _rows(moments: Moments, period: Period | None, kind: str = "event") -> list[
 
 
 def _busiest(question: str, moments: Moments) -> HomeAnswer | None:
-    """Tell on which day, or in which month, most events stand."""
-    unit = _UNIT.search(question)
-    named = periods_meant(question, moments.call.now)
-    is_two = re.search(rf"\b(?:{'|'.join(MONTHS)}),? or (?:in )?(?:{'|'.join(MONTHS)})\b", question, re.I) is not None
-    if (unit is None and not is_two) or not _BUSIEST.search(question):
+    """Tell on which day, or in which of some months, most events stand."""
+    now = moments.call.now
+    if not _BUSIEST.search(question):
         return None
-    if naming_keys(without_times(question, moments.call.now)) - _OF_EVENTS - set(map(key_of, MONTHS)):
+    if naming_keys(without_times(question, now)) - _OF_EVENTS - set(map(key_of, MONTHS)):
         return None
+    named = periods_meant(question, now)
     months = [one for one in named if one.end - one.start > dt.timedelta(days=27)]
-    is_month = len(months) > 1 and (is_two or (unit is not None and unit.group().casefold() == "month"))
-    if not named or not (is_month or (unit is not None and unit.group().casefold() == "day")):
+    is_month = len(months) > 1 and (_OF_TWO.search(question) or re.search(r"\bmonth\b", question, re.I))
+    if not named or not (is_month or re.search(r"\b(?:day|weekday)\b", question, re.I)):
         return None
     by_part: dict[dt.date, list[Time]] = defaultdict(list)
-    for period in named if is_month else named[:1]:
+    for period in months if is_month else named[:1]:
         for _, time in _rows(moments, period):
             by_part[time.start.date().replace(day=1) if is_month else time.start.date()].append(time)
-    most = max((len(times) for times in by_part.values()), default=0)
+    return _fullest(by_part, is_month=bool(is_month))
+
+
+def _fullest(by_part: Mapping[dt.date, Sequence[Time]], *, is_month: bool) -> HomeAnswer | None:
+    """Tell the day or month with most times; None where there are several."""
+    most = max(map(len, by_part.values()), default=0)
     parts = [part for part, times in by_part.items() if len(times) == most]
     if len(parts) != 1:
         return None

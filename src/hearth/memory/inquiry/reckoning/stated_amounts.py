@@ -88,6 +88,10 @@ class Stated:
     """Whether it may be a price: of money, or of a list of prices."""
     at: dt.datetime | None
 
+    def is_within(self, period: Period | None) -> bool:
+        """Return whether it is of a period, if one is given."""
+        return period is None or (self.at is not None and period.start <= self.at < period.end)
+
     @property
     def witness(self) -> Witness:
         return witness_of(self.passage, self.quote)
@@ -167,7 +171,7 @@ class StatedAmounts:
             least: Least share of the weight of the words that it must hold.
         """
         wanted, rarest = amount_keys(phrase), math.log(1 + len(self.all))
-        rows = [one for one in self.all if one.value not in but and is_meant(one) and _is_within(one, within)]
+        rows = [one for one in self.all if one.value not in but and is_meant(one) and one.is_within(within)]
         scores = [self._weight(wanted, one) for one in rows]
         most = max(scores, default=0.0)
         if not most or most < least * sum(self._weights.get(key, rarest) for key in wanted):
@@ -194,10 +198,6 @@ class StatedAmounts:
         """Return the prices of all records whose file or title says `place`, and that say a phrase."""
         wanted, key = amount_keys(phrase) - {key_of(place)}, key_of(place)
         return [one for one in self.all if one.is_price and key in one.beside and wanted <= one.named | one.beside]
-
-
-def _is_within(one: Stated, within: Period | None) -> bool:
-    return within is None or (one.at is not None and within.start <= one.at < within.end)
 
 
 def _highest(rows: Sequence[Stated], score: Callable[[Stated], float]) -> list[Stated]:

@@ -129,35 +129,36 @@ def _range(asked: str, unit: str, moments: Moments) -> HomeAnswer | None:
 
 def _pair(rest: str, lead: str, unit: str, moments: Moments) -> tuple[Moment, Moment] | None:
     """Return the two moments that a question is about, as it names them."""
-    in_years = unit in ("", "years")
     if (both := _BOTH_TIMES.fullmatch(rest)) is not None:
         return moments.both(both["what"])
     for form in _BETWEEN:
         if (said := form.fullmatch(rest)) is not None:
             around = f"{lead} {rest[: said.start('first')]}" if said.start("first") < said.start("second") else lead
-            first = moments.of(said["first"], f"{around} {said['second']}", in_years=in_years)
-            if first is not None and _THAT_DAY.search(said["second"]):
-                midnight = first.start.replace(hour=0, minute=0)
-                moments = Moments(moments.things, Period(midnight, midnight + dt.timedelta(days=1)))
-            told = _THAT_DAY.sub("", said["second"])
-            if re.search(r"['’]s\Z", told):  # "Sofia's mail and Nico's"
-                told = f"{told} {said['first'].split()[-1]}"
-            second = moments.of(told, f"{around} {said['first']}", in_years=in_years)
-            if first is None or second is None or first.start == second.start:
-                return None
-            return first, second
+            return _between(said["first"], said["second"], around, moments, in_years=unit in ("", "years"))
     now = _now(moments)
     for form in _SINCE:
         if (said := form.fullmatch(rest)) is not None:
             first = moments.of(said["first"])
-            is_past = first is not None and first.start <= now.start
-            return (first, now) if first is not None and is_past else None
+            return (first, now) if first is not None and first.start <= now.start else None
     if (said := _LEFT.fullmatch(rest)) is not None and not happens(said["second"]):
         # What there is time for has a deadline, where somebody states one.
-        second = moments.due(said["second"]) or moments.of(said["second"])
-        is_ahead = second is not None and second.start > now.start
-        return (now, second) if second is not None and is_ahead else None
+        ends = (moments.due(said["second"]), moments.of(said["second"]))
+        second = next((one for one in ends if one is not None and one.start > now.start), None)
+        return (now, second) if second is not None else None
     return None
+
+
+def _between(one: str, other: str, around: str, moments: Moments, *, in_years: bool) -> tuple[Moment, Moment] | None:
+    """Return the moments of two phrases, of which either may lean on the other."""
+    first = moments.of(one, f"{around} {other}", in_years=in_years)
+    if first is not None and _THAT_DAY.search(other):
+        midnight = first.start.replace(hour=0, minute=0)
+        moments = Moments(moments.things, Period(midnight, midnight + dt.timedelta(days=1)))
+    told = _THAT_DAY.sub("", other)
+    if re.search(r"['’]s\Z", told):  # "Sofia's mail and Nico's"
+        told = f"{told} {one.split()[-1]}"
+    second = moments.of(told, f"{around} {one}", in_years=in_years)
+    return (first, second) if first is not None and second is not None and first.start != second.start else None
 
 
 def _now(moments: Moments) -> Moment:
@@ -307,7 +308,7 @@ def end_answer(question: str, moments: Moments) -> HomeAnswer | None:
     named = times_named(question, moments.call.now)
     what = without_times(found["what"], moments.call.now)
     what = what if naming_keys(what) else without_times(found["rest"], moments.call.now)
-    meant = moments.things.meant(what, EVENTS)
+    meant = moments.things.meant(what, EVENTS, is_said=True)
     time = moments.time_of(meant.thing, question, named[0] if named else None) if meant is not None else None
     if meant is None or time is None or time.end <= time.start:
         return None
