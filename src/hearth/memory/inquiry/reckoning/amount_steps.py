@@ -313,11 +313,8 @@ def _together(asked: str, stated: StatedAmounts, _moments: Moments) -> HomeAnswe
 
 def _pair(one: str, other: str, around: str, stated: StatedAmounts) -> list[tuple[Stated, bool] | None]:
     """Return the prices of two things: of the record that states both, where one does."""
-    for record in dict.fromkeys(row.passage.record for row in stated.all):
-        pair = [
-            stated.meant(side, least=1.0, is_meant=lambda row: _is_price(row) and row.passage.record == record)  # noqa: B023 - used in the loop
-            for side in (one, other)
-        ]
+    for prices in stated.prices_by_record.values():
+        pair = [stated.meant(side, least=1.0, among=prices) for side in (one, other)]
         if None not in pair and pair[0] != pair[1]:
             return pair
     return [

@@ -73,8 +73,9 @@ _OF_PEOPLE = frozenset(
         key_of,
         listed(
             "e people person persons contact contacts address addresses book card cards place places reach "
-            "call because phone telephone mobile cell number numbers email mail birthday birthdays bday bdays birth date lack "
-            "lacks lacking missing list stored saved only know anybody everyone oldest youngest alive kept"
+            "call because phone telephone mobile cell number numbers email mail birthday birthdays bday bdays birth "
+            "date without any own lack lacks lacking missing list stored saved only know anybody "
+            "everyone oldest youngest alive kept"
         ),
     )
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,6 +53,8 @@ _BY = {"daily": "day", "nightly": "night", "weekly": "week", "monthly": "month",
 _OF_PRICES = re.compile(
     r"\b(?:price|prices|tariff|rates?|quotes?|menu|fees?|costs?|invoices?|deposits?|rent|bills?)\b", re.I
 )
+_NAMED_PRICE = re.compile(rf"{_OF_PRICES.pattern}(?:\W+(?:of|is|was|for|asks))*\W*\Z", re.I)
+"""Stands before a number that is a price, whatever stands behind it: "invoice 1 600 follows"."""
 _LIGHT = frozenset(
     key_of(word)
     for word in listed(
@@ -119,6 +121,15 @@ class StatedAmounts:
         n = Counter(key for one in self.all for key in one.named | one.beside)
         return {key: math.log(1 + len(self.all) / count) for key, count in n.items()}
 
+    @cached_property
+    def prices_by_record(self) -> dict[str, list[Stated]]:
+        """The prices of each record that states several."""
+        found: dict[str, list[Stated]] = defaultdict(list)
+        for one in self.all:
+            if one.is_price and not one.is_percent:
+                found[one.passage.record].append(one)
+        return {record: rows for record, rows in found.items() if len(rows) > 1}
+
     def _stated(self, clause: str, passage: Passage) -> Stated | None:
         said = _TIMES.sub(" ", clause)
         percents, money = _PERCENT.findall(said), money_in(said)
@@ -132,7 +143,8 @@ class StatedAmounts:
             value, currency, _ = money[0]
         else:
             value = float(re.sub(r"[^\d.]", "", plain[0].group()))
-            behind = _UNIT.match(_PERCENT.sub(" ", said), plain[0].end())
+            left = _PERCENT.sub(" ", said)
+            behind = None if _NAMED_PRICE.search(left[: plain[0].start()]) else _UNIT.match(left, plain[0].end())
             unit = behind["unit"].casefold() if behind and keys_of(behind["unit"]) - _SMALL_UNITS else ""
         rate = _RATE.search(clause)
         person = " ".join(names_of(card) for card in self._things.cards if card.name == passage.person)
@@ -161,6 +173,7 @@ class StatedAmounts:
         within: Period | None = None,
         but: Collection[float] = (),
         least: float = LEAST_SAID,
+        among: Sequence[Stated] | None = None,
         is_meant: Callable[[Stated], bool] = lambda _: True,
     ) -> tuple[Stated, bool] | None:
         """Return the amount that words mean, and whether it says all of them; None where that is none, or several.
@@ -169,9 +182,14 @@ class StatedAmounts:
             context: Other words of the question, which decide between amounts that the words mean alike.
             but: Values that are not meant.
             least: Least share of the weight of the words that it must hold.
+            among: The amounts of which it is one; else all.
         """
         wanted, rarest = amount_keys(phrase), math.log(1 + len(self.all))
-        rows = [one for one in self.all if one.value not in but and is_meant(one) and one.is_within(within)]
+        rows = [
+            one
+            for one in (self.all if among is None else among)
+            if one.value not in but and is_meant(one) and one.is_within(within)
+        ]
         scores = [self._weight(wanted, one) for one in rows]
         most = max(scores, default=0.0)
         if not most or most < least * sum(self._weights.get(key, rarest) for key in wanted):
