@@ -114,6 +114,10 @@ def check(found: HomeAnswer | None, value: str) -> HomeAnswer:
         ("how many days passed between the two shifts", "3 days"),
         ("how many days after the regatta is Nils's birthday", "19 days"),
         ("how many nights is the pontoon closed", "4 nights"),
+        ("in how many days is the regatta", "3 days"),
+        ("how long ago was Nils's birthday", "343 days"),
+        ("how many days between Nils's and my mother's birthdays", "110 days"),
+        ("how many minutes after yoga on 5 October did I see the optician", "510 minutes"),
     ],
 )  # fmt: skip
 def test_a_span_is_reckoned_between_two_moments(ask: Ask, question: str, value: str) -> None:
@@ -170,6 +174,7 @@ def test_no_age_is_guessed(ask: Ask, question: str) -> None:
     ("question", "value"),
     [
         ("when should the regatta be over", "Saturday 24 October 2026 at 16:00"),
+        ("till when is the regatta", "Saturday 24 October 2026 at 16:00"),
         ("at what time does the club supper end", "Saturday 24 October 2026 at 22:30"),
         ("how long does the regatta last", "6 hours"),
         ("how many hours of yoga did I have in September", "5 hours"),
@@ -207,6 +212,8 @@ def test_times_of_nothing_known_are_left_alone(ask: Ask, question: str) -> None:
     ("question", "value"),
     [
         ("who was the last one to mail me", "Hedda Lund"),
+        ("who mailed me most recently", "Hedda Lund"),
+        ("what's the newest mail I haven't read", "“Berth” from Jetty office"),
         ("which mail have I left unread the longest", "“Berth” from Jetty office"),
         ("how many unread mails do I have", "1 mail"),
         ("how many mails came in since the optician", "3 mails"),

@@ -30,7 +30,7 @@ _SHARE = re.compile(
 )
 _MORE_CENT = re.compile(
     rf"\s*(?:by )?(?:how many|what) (?:{_CENT})(?: \w+)? (?:{_AUX}) (?P<one>.+?)"
-    r" (?:dearer|more|higher|cheaper|less|lower)(?: expensive)? than (?P<other>.+)",
+    r" (?:dearer|more|higher|cheaper|less|lower|costs?)(?: expensive)? than (?P<other>.+)",
     re.I,
 )
 _APART = re.compile(
@@ -42,7 +42,7 @@ _APART = re.compile(
 _LARGEST = re.compile(r"\b(?:largest|biggest|highest|dearest|most expensive)\b", re.I)
 _SMALLEST = re.compile(r"\b(?:smallest|lowest|cheapest|least expensive)\b", re.I)
 _MEAN = re.compile(r"\b(?:on average|average|mean)\b", re.I)
-_WHOLE = re.compile(r"\b(?:altogether|in all|in total|total|together|combined|all told|both)\b", re.I)
+_WHOLE = re.compile(r"\b(?:altogether|in all|in total|total|together|combined|all told|both|sum of)\b", re.I)
 _SUM = re.compile(
     r"\b(?:total|sum|altogether|in all|together|combined|(?:did|have) i (?:spen[dt]|pay|paid)|come to)\b", re.I
 )
@@ -327,7 +327,7 @@ def _numbers(text: str) -> list[tuple[float, str]]:
     said, found = tokens(text), []
     index = 0
     while index < len(said):
-        number = spoken_number(said, index) if said[index].low not in ("a", "an", "half", "one") else None
+        number = spoken_number(said, index) if said[index].low not in ("half", "one") else None
         if number is None:
             index += 1
             continue

@@ -62,7 +62,8 @@ _HAPPENS = frozenset(
         "mail mails mailed message messages email told tell let know ask asked arrive arrived today tonight tomorrow "
         "yesterday now still left again already really actually exactly it they she he them him her his its their "
         "one ones be being been am pm o'clock clock have having had open opens opened close closes closed leave left "
-        "many more much long often old how further until till since before after between from by work out according "
+        "haven hasn hadn "
+        "didn don doesn isn wasn aren weren havent hasnt didnt dont many more much long often old how further until till since before after between from by work out according "
         "altogether together total all every each both add added put summed combined number so far date dated due "
         "deadline notice warning send sent answer give gave given gives rang ring rung rings"
     )

@@ -53,6 +53,8 @@ _END = re.compile(
 _START = re.compile(r"\b(?:starts?|started|starting|begins?|began|beginning|opens?|opening)\b", re.I)
 _LAST, _NEXT = re.compile(r"\b(?:last|latest|previous|most recent)\b", re.I), re.compile(r"\b(?:next|coming)\b", re.I)
 _POINTS = re.compile(r"\b(?:they|he|she|it|them|him|her|his|its|their|that|this|these|those)\b", re.I)
+_OF_SOMEBODY = re.compile(r"\W*(?:he|she|they)\b", re.I)
+"""Begins what somebody does whom the rest of the question names."""
 _YEAR = re.compile(r"\b(1[5-9]\d\d|20\d\d)\b")
 _WAS = re.compile(r"\b(?:was|were|did|had)\b", re.I)
 _MONTH_DAY = re.compile(r"\bthe \d{1,2}(?:st|nd|rd|th)\b(?! of\b)", re.I)
@@ -105,11 +107,21 @@ class Moments:
             if named and not _POINTS.search(left) and not _WROTE.search(left):
                 return _of_period(named[0])
             left = f"{left} {context}"
+        elif context and _OF_SOMEBODY.match(left):
+            left = f"{left} {context}"
         within = named[0] if named else self.within
         if in_years and (stated := self._year(left)) is not None:
             return stated
         if _DUE.search(phrase):
             return self.due(left)
+        return self._of_thing(left, phrase, within)
+
+    def _of_thing(self, left: str, phrase: str, within: Period | None) -> Moment | None:
+        """Return the time of the thing that words mean.
+
+        Args:
+            left: The words, with what they point back to and without times.
+        """
         kinds = MAILS if _WROTE.search(phrase) else KINDS
         meant = self.things.meant(left, kinds)
         if meant is None and len(kinds) == 1:

@@ -40,11 +40,11 @@ _LEFT = re.compile(r"\b(?:still|left|remaining|to come|coming|ahead)\b", re.I)
 _MAILS = re.compile(
     r"\b(?:e-?mail(?:s|ed)?|mail(?:s|ed)?|messages?|messaged|correspondents?|wr(?:ote|itten|ites?|iting)|inbox)\b", re.I
 )
-_UNREAD = re.compile(r"\b(?:unread|unopened|(?:not|n['’]t|never)(?: yet)? (?:read|opened?|looked at))\b", re.I)
+_UNREAD = re.compile(r"(?:\b(?:unread|unopened)|(?:\bnot|n['’]?t|\bnever)(?: yet)? (?:read|opened?|looked at))\b", re.I)
 _OFTEN = re.compile(r"\b(?:most often|more often|most frequent\w*|most)\b", re.I)
 _TWICE = re.compile(r"\b(?:more than once|twice|several times|repeatedly|again and again)\b", re.I)
 _WHO = re.compile(r"\b(?:who|whom|whose|which (?:people|persons?|correspondents?|senders?))\b", re.I)
-_WHICH = re.compile(r"\s*(?:which|who|whose|what)\b(?! (?:was|is|were|are|did|does)\b.*\babout\b)", re.I)
+_WHICH = re.compile(r"\s*(?:which|who|whose|what(?:['’]?s)?)\b(?! (?:was|is|were|are|did|does)\b.*\babout\b)", re.I)
 _OF_ANOTHER_KIND = re.compile(r"\s*(?:when|what did)\b", re.I)
 _OF_MAILS = frozenset(
     map(
@@ -57,7 +57,9 @@ _OF_MAILS = frozenset(
     )
 )
 _PERSONS = re.compile(r"\bhow many (?:different )?(?:people|persons|senders)\b", re.I)
-_PEOPLE = re.compile(r"\b(?:people|persons?|contacts?|address ?book|cards?|who|whom|everyone|anybody|places)\b", re.I)
+_PEOPLE = re.compile(
+    r"\b(?:people|folks|persons?|contacts?|address ?book|cards?|who|whom|everyone|anybody|places)\b", re.I
+)
 _NO = (
     r"(?:\b(?:no|without|lack\w*|missing|(?:\w*n['’]?t|not) (?:have|got)|never (?:got|had)))\b(?: (?:an?|any|the|own))?"
 )
@@ -72,7 +74,7 @@ _OF_PEOPLE = frozenset(
     map(
         key_of,
         listed(
-            "e people person persons contact contacts address addresses book card cards place places reach "
+            "e folks people person persons contact contacts address addresses book card cards place places reach "
             "call because phone telephone mobile cell number numbers email mail birthday birthdays bday bdays birth "
             "date without any own lack lacks lacking missing list stored saved only know anybody "
             "everyone oldest youngest alive kept"
@@ -223,7 +225,7 @@ def _asked_of_mails(question: str) -> str:
         # Those of a time are counted by `record_answers`.
         is_bound = is_unread or _SINCE.search(question) is not None
         return "people" if _PERSONS.search(question) else "count" if is_bound else ""
-    forms = {"often": _OFTEN, "twice": _TWICE, "last": _LAST, "first": _FIRST}
+    forms = {"last": _LAST, "first": _FIRST, "often": _OFTEN, "twice": _TWICE}
     ordered = next((name for name, form in forms.items() if form.search(question)), "")
     return ordered or ("list" if is_unread and _WHICH.match(question) else "")
 

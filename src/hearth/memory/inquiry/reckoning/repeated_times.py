@@ -49,7 +49,7 @@ _TODAY_TOO = re.compile(
     r"|\b(?:includ|count)\w*.*\b(?:today|tonight)",
     re.I,
 )
-_TOTAL = re.compile(r".*?\bhow (?P<long>long|many (?P<unit>hours|minutes))\b(?P<what>.*)", re.I)
+_TOTAL = re.compile(r".*?\bhow (?P<long>long|many (?P<unit>hours|hrs|minutes|mins))\b(?P<what>.*)", re.I)
 _ALL = re.compile(r"\b(?:all|altogether|together|total|added up|in sum|combined|overall|each|every)\b", re.I)
 _OTHER_COUNT = re.compile(
     r"\bhow many (?:more )?(?:minutes|hours|days|nights|weeks|months|years|people|words|mails?|e-?mails?|messages?"
@@ -160,7 +160,13 @@ def length_answer(question: str, moments: Moments) -> HomeAnswer | None:
     minutes = sum((one.end - one.start).total_seconds() for one in times) / 60
     if not minutes:
         return None
-    return HomeAnswer("number", hours_said(minutes, found["unit"] or ""), "", _shown(times), _chance([meant]))
+    return HomeAnswer(
+        "number",
+        hours_said(minutes, {"mins": "minutes"}.get(found["unit"], found["unit"]) or ""),
+        "",
+        _shown(times),
+        _chance([meant]),
+    )
 
 
 def _counted(what: str) -> str:

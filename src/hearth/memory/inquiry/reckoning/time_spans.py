@@ -11,6 +11,7 @@ Not covered: working days, spans within spans ("half the time between …").
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 
 from hearth import patterns as re
 from hearth.language.text.tokens import ONES, TENS
@@ -26,10 +27,11 @@ from hearth.protocols import HomeAnswer, Witness
 
 DOUBTED = 0.6
 """The chance of an answer from records that do not say all of the question's words."""
-UNITS = "minutes|hours|days|nights|weeks|months|years"
+UNITS = "minutes|mins|hours|hrs|days|nights|weeks|months|years"
 _AUX = "did|does|do|was|were|is|are|will|would|has|have|had|shall|should|must|can|could|am|'s"
 _ASK = re.compile(
-    rf"(?P<lead>.*?)\b(?:by )?(?:how (?:many|much) (?:more |full |whole )?(?P<unit>{UNITS})['’]?|how (?P<long>long)"
+    rf"(?P<lead>.*?)\b(?:by )?(?:how (?:many|much) (?:more |full |whole )?(?P<unit>{UNITS})['’]?"
+    rf"|how (?P<long>long|soon)"
     rf"|(?:the )?(?:number of )?(?P<bare>{UNITS})(?= (?:since|between|from|until|till)\b))(?P<rest>\b.*|(?<=['’]).*)",
     re.I,
 )
@@ -57,6 +59,8 @@ _LEFT = re.compile(
     r"|(?:until|till?)) (?P<second>.+)",
     re.I,
 )
+_UNTIL = re.compile(rf"\W*(?:{_AUX}) (?P<second>.+)", re.I)
+"""Stands behind "in how many days"."""
 _AGE = re.compile(
     rf".*?\bhow old (?:{_AUX}) (?P<who>.+?)(?: (?:be|turn(?:ing)?))? (?:when|on|at|by the time|the day) (?P<when>.+)",
     re.I,
@@ -68,12 +72,13 @@ _OLDER = re.compile(
 )
 _AGES_APART = re.compile(
     rf"\s*(?:how (?:much|many years) (?:older|younger) (?:{_AUX}) (?P<one>.+?) than (?P<other>.+)"
-    r"|.*\bage (?:difference|gap) between (?P<this>.+?) and (?P<that>.+))",
+    r"|how many years apart are (?P<the>.+?) and (?P<those>.+)"
+    r"|.*\b(?:age (?:difference|gap)|(?:difference|gap) in (?:age|years)) between (?P<this>.+?) and (?P<that>.+))",
     re.I,
 )
 _TURNS = re.compile(r"\bturn(?:s|ing)?\b|\b(?:what|which) age\b|\bhow old\b", re.I)
 _OF_AGE = re.compile(
-    r"\s*(?:in )?(?:when|what year|which year)\b(?P<who>.+?)"
+    r"\s*(?:(?:in|on) )?(?:when|(?:what|which) (?:year|date|day))\b(?P<who>.+?)"
     r"\b(?:turns?|comes? of age|be(?:come)?s?|reach(?:es)?|is|are)\b(?P<rest>.*)",
     re.I,
 )
@@ -81,6 +86,10 @@ _ENDS = re.compile(
     rf".*?\b(?:when|what time|(?:at|until|till|by) (?:what|which) (?:time|hour)|until when|how late)\b.*?\b(?:{_AUX}) "
     r"(?P<what>.+?)(?: (?:be|is|are|get|gets|thing|will))* (?:over|ends?|ended|finish(?:ed|es)?|done|out|stops?)\b"
     r"(?P<rest>.*)",
+    re.I,
+)
+_UNTIL_WHEN = re.compile(
+    rf"\s*(?:until|till?) (?:when|what time|which hour) (?:{_AUX}) (?P<what>.+?)(?: (?:go on|goes on|last))?(?P<rest>)",
     re.I,
 )
 _THAT_DAY = re.compile(r"\b(?:(?:on|of) )?(?:that|the same) (?:day|morning|afternoon|evening|night)\b", re.I)
@@ -95,6 +104,7 @@ def span_answer(question: str, moments: Moments) -> HomeAnswer | None:
     if found is None:
         return None
     unit = (found["unit"] or found["bare"] or "").casefold()
+    unit = {"hrs": "hours", "mins": "minutes"}.get(unit, unit)
     rest = (f"{found['bare']} " if found["bare"] else "") + found["rest"].strip()
     if found["bare"]:
         rest = found["rest"].strip()
@@ -138,9 +148,10 @@ def _pair(rest: str, lead: str, unit: str, moments: Moments) -> tuple[Moment, Mo
     now = _now(moments)
     for form in _SINCE:
         if (said := form.fullmatch(rest)) is not None:
-            first = moments.of(said["first"])
+            first = moments.of(f"last {said['first']}")
             return (first, now) if first is not None and first.start <= now.start else None
-    if (said := _LEFT.fullmatch(rest)) is not None and not happens(said["second"]):
+    said = _LEFT.fullmatch(rest) or (_UNTIL.fullmatch(rest) if re.search(r"\bin\W*\Z", lead, re.I) else None)
+    if said is not None and not happens(said["second"]):
         # What there is time for has a deadline, where somebody states one.
         ends = (moments.due(said["second"]), moments.of(said["second"]))
         second = next((one for one in ends if one is not None and one.start > now.start), None)
@@ -157,8 +168,23 @@ def _between(one: str, other: str, around: str, moments: Moments, *, in_years: b
     told = _THAT_DAY.sub("", other)
     if re.search(r"['’]s\Z", told):  # "Sofia's mail and Nico's"
         told = f"{told} {one.split()[-1]}"
+    if re.search(r"['’]s\Z", one):
+        first = moments.of(f"{one} {other.split()[-1]}", around, in_years=in_years)
     second = moments.of(told, f"{around} {one}", in_years=in_years)
-    return (first, second) if first is not None and second is not None and first.start != second.start else None
+    if first is None or second is None or first.start == second.start:
+        return None
+    return _on_one_day(first, one, second, moments), second
+
+
+def _on_one_day(moment: Moment, phrase: str, other: Moment, moments: Moments) -> Moment:
+    """Return the moment of a thing that comes again, on the day of the other where it comes then, too."""
+    thing = moment.thing
+    if thing is None or other.exactness != "minute" or times_named(phrase, moments.call.now):
+        return moment
+    same = [one for one in thing.times if one.start.date() == other.start.date() and one.start != other.start]
+    if len(same) != 1:
+        return moment
+    return replace(moment, start=same[0].start, end=same[0].end, witness=same[0].witness)
 
 
 def _now(moments: Moments) -> Moment:
@@ -302,7 +328,7 @@ def _number(word: str) -> int | None:
 
 def end_answer(question: str, moments: Moments) -> HomeAnswer | None:
     """Return when an event ends."""
-    found = _ENDS.fullmatch(question.strip(" ?.!"))
+    found = _ENDS.fullmatch(question.strip(" ?.!")) or _UNTIL_WHEN.fullmatch(question.strip(" ?.!"))
     if found is None or re.search(r"\b(?:run|sold|old|move|moving)\b", found["what"], re.I):
         return None
     named = times_named(question, moments.call.now)
