@@ -63,7 +63,8 @@ _HAPPENS = frozenset(
         "yesterday now still left again already really actually exactly it they she he them him her his its their "
         "one ones be being been am pm o'clock clock have having had open opens opened close closes closed leave left "
         "haven hasn hadn "
-        "didn don doesn isn wasn aren weren havent hasnt didnt dont many more much long often old how further until till since before after between from by work out according "
+        "didn don doesn isn wasn aren weren havent hasnt didnt dont many more much long "
+        "often old how further until till since before after between from by work out according "
         "altogether together total all every each both add added put summed combined number so far date dated due "
         "deadline notice warning send sent answer give gave given gives rang ring rung rings"
     )
