@@ -101,7 +101,7 @@ def check(found: HomeAnswer | None, value: str) -> HomeAnswer:
     [
         ("How many days lie between the vote and the regatta?", "37 days"),
         ("how many weeks from the optician to the club supper", "2.7 weeks (19 days)"),
-        ("how long was it from the end of yoga on 7 September to the shift on 8 September", "1 day"),
+        ("how long was it from the end of yoga on 7 September to the shift on 8 September", "10 hours 45 minutes"),
         ("on the 24th, how long is it between the regatta and the supper", "2 hours 30 minutes"),
         ("how many minutes are there between the regatta and the club supper", "150 minutes"),
         ("how many days after the vote did Hedda write about the new sail", "11 days"),
@@ -133,6 +133,8 @@ def test_a_span_is_reckoned_between_two_moments(ask: Ask, question: str, value: 
         "how many years between the flood and the drought",
         "how many days between the two regattas",  # there is one
         "how long is the notice period",
+        "how many days did the regatta take from start to finish",  # it is on one
+        "how long after Halloween starts is it over",
     ],
 )
 def test_no_span_is_guessed(ask: Ask, question: str) -> None:
@@ -149,6 +151,7 @@ def test_no_span_is_guessed(ask: Ask, question: str) -> None:
         ("how many years older is Ada than Nils", "38 years"),
         ("what is the age difference between my mother and my brother", "38 years"),
         ("who is older, Nils or Ada", "Ada Brand"),
+        ("is Nils older than Ada", "No: Ada Brand is older"),
         ("in which year does Nils turn fifty", "Friday 12 November 2038"),
         ("who's the oldest person I have a birthday for", "Ada Brand (my mother), 2 March 1950"),
         ("once Nils's birthday is over, whose birthday is next", "Ada Brand: Tuesday 2 March 2027"),
@@ -212,6 +215,10 @@ def test_times_of_nothing_known_are_left_alone(ask: Ask, question: str) -> None:
     ("question", "value"),
     [
         ("who was the last one to mail me", "Hedda Lund"),
+        ("what comes right after the optician", "Yoga, Monday 5 October 2026 at 18:00"),
+        ("which event comes before the regatta", "Yoga, Monday 19 October 2026 at 18:00"),
+        ("what was the first thing in my calendar in October", "Optician, Monday 5 October 2026 at 09:00"),
+        ("what is the last event this month", "Yoga, Monday 26 October 2026 at 18:00"),
         ("who mailed me most recently", "Hedda Lund"),
         ("what's the newest mail I haven't read", "“Berth” from Jetty office"),
         ("which mail have I left unread the longest", "“Berth” from Jetty office"),
@@ -246,6 +253,8 @@ def test_records_are_filtered_ordered_and_counted(ask: Ask, question: str, value
         "how many people come to the supper",
         "which reminder rings when the opera starts",
         "which day is the market",
+        "what comes after the opera",
+        "on how many days in October do I have two things",
         "which is the fuller month, September or October",  # they are alike
         "who is the oldest sailor",
     ],
@@ -268,6 +277,8 @@ def test_lists_that_ask_for_more_than_records_have_are_left_alone(ask: Ask, ques
         ("what is the commission on €2,000 of sales", "€300.00 (15% of €2,000.00)"),
         ("how much more did I give for rope in September than in August", "120.00 kr (420.00 kr and 300.00 kr)"),
         ("what do I spend on rope on average, by the receipts", "360.00 kr (2 amounts)"),
+        ("what is half of the deposit", "200.00 (50% of 400.00)"),
+        ("how much would 20 percent of the invoice be", "320.00 (20% of 1,600.00)"),
         ("which receipt is the largest one I have", "Rope 420 kr (420.00 kr)"),
         ("what do the receipts of September come to", "600.00 kr (2 amounts)"),
         ("what does the invoice come to per head, with 8 of us", "200.00 (1,600.00 ÷ 8)"),
@@ -290,6 +301,7 @@ def test_amounts_are_reckoned(ask: Ask, question: str, value: str) -> None:
         "how much saffron do I need for 30 scones",
         "what do twelve scones weigh",  # not all of them is in one unit
         "what percentage of the members voted",
+        "what is half of the ransom",
         "what do the crane and the opera cost together",
         "what are 3 nights at the hotel",
         "by how many per cent is the lease dearer than the ferry",

@@ -23,6 +23,20 @@ from hearth.protocols import HomeAnswer, Witness
 N_SHOWN = 12
 _AUX = "did|does|do|was|were|is|are|will|would|has|have|had|should|must|can|could|am|to"
 _CENT = r"per ?cent(?:age)?|percentage|%"
+_PARTS = {
+    "half": 1 / 2,
+    "a third": 1 / 3,
+    "a quarter": 1 / 4,
+    "a fifth": 1 / 5,
+    "a tenth": 1 / 10,
+    "twice": 2,
+    "double": 2,
+}
+_PART_OF = re.compile(
+    rf"(?:\b(?P<n>\d+(?:[.,]\d+)?) ?(?:per ?cent|%)|\b(?P<part>{'|'.join(_PARTS)}))"
+    r"(?: of)? (?P<whole>[^,?]+)",
+    re.I,
+)
 _SHARE = re.compile(
     rf"\s*(?:in )?(?:what|which|how many) (?:{_CENT}|proportion|share|part|fraction) of (?P<whole>.+?)"
     rf" (?:{_AUX}) (?P<part>.+)",
@@ -65,7 +79,7 @@ _PLUS = re.compile(
     r"\b(?:add(?:ing)?|plus|with|including|and|on top of) (?:the |a |an |my |in )*(?P<what>[^\W\d_]+)", re.I
 )
 _NO_PRODUCT = re.compile(
-    r"\bhow (?:many|long|old|often)\b|\b(?:each|every|only|without|except|but not|no) [^\W\d_]+", re.I
+    r"\bhow (?:many|long|old|often)\b|\b(?:each|every|only|without|except|but not|no|per ?cent|%) [^\W\d_]+", re.I
 )
 """Asks for no product, or for more than one."""
 _EACH = re.compile(r"\b(?:per|each|a) (?P<who>guest|person|head|people|child|member|each|of us)\b|\beach\b", re.I)
@@ -121,6 +135,8 @@ def _in_cent(part: tuple[Stated, bool], whole: tuple[Stated, bool], less: float)
 
 def _of_cent(asked: str, stated: StatedAmounts, _moments: Moments) -> HomeAnswer | None:
     """Return a stated share of an amount that the question names."""
+    if (part := _PART_OF.search(asked)) is not None and not _IN_A_YEAR.search(asked):
+        return _part_of(part, stated)
     amounts = money_in(asked)
     if len(amounts) != 1 or not _ASKS_AMOUNT.search(asked):
         return None
@@ -132,6 +148,18 @@ def _of_cent(asked: str, stated: StatedAmounts, _moments: Moments) -> HomeAnswer
         f"{money_text(value * share[0].value / 100, currency)} ({share[0].value:g}% of {money_text(value, currency)})"
     )
     return _answer("amount", told, (share,))
+
+
+def _part_of(part: re.Match[str], stated: StatedAmounts) -> HomeAnswer | None:
+    """Return a half, a quarter or some per cent of a stated amount."""
+    whole = stated.meant(re.sub(r" (?:be|cost|is|come to)\Z", "", part["whole"]), is_meant=_is_price)
+    if whole is None:
+        return None
+    share = float(part["n"].replace(",", ".")) / 100 if part["n"] else _PARTS[part["part"].casefold()]
+    value, currency = whole[0].value, whole[0].currency
+    return _answer(
+        "amount", f"{money_text(value * share, currency)} ({share:.0%} of {money_text(value, currency)})", (whole,)
+    )
 
 
 def _apart(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer | None:

@@ -87,6 +87,9 @@ _BUSIEST = re.compile(
     r"\b(?:busiest|busier|fullest|fuller|most (?:events|appointments|things|entries|on)|more (?:events|on))\b", re.I
 )
 _OF_TWO = re.compile(rf"\b(?:{'|'.join(MONTHS)}),? or (?:in )?(?:{'|'.join(MONTHS)})\b", re.I)
+_OF_ORDER = frozenset(
+    map(key_of, listed("first last next right directly straight immediately comes follow follows right"))
+)
 _SHORTEST, _LONGEST = re.compile(r"\bshortest\b", re.I), re.compile(r"\blongest\b", re.I)
 _EVENTS = re.compile(r"\b(?:calendar|diary|events?|appointments?|meetings?|things?|stuff|entries|engagements?)\b", re.I)
 _OF_EVENTS = frozenset(
@@ -99,6 +102,15 @@ _OF_EVENTS = frozenset(
             "regular weekly usual other else same any anything something rest coming"
         ),
     )
+)
+_HOW_MANY_EVENTS = re.compile(rf"\bhow (?:many|much) (?:more |other |of my )?(?:\w+ ){{0,2}}?{_EVENTS.pattern}", re.I)
+_BEHIND = re.compile(
+    r"\s*(?:what|which|and what)\b(?P<kind>.*?)\b(?P<how>after|before|follows|precedes) (?P<what>[^,]+?)"
+    r"(?:,? (?:in|on) (?:my|the) (?:calendar|diary))?",
+    re.I,
+)
+_ONE_OF = re.compile(
+    r"\s*(?:(?:what|which|when)(?:['’]?s| is| was| will be)? )?(?:my |the |our )?(?P<how>first|last|next)\b", re.I
 )
 _SAME_DAY = re.compile(
     r".*\b(?:(?:what|anything|which) (?:else|other)|what (?:do|did) i have|what(?:['’]?s| is| happens)|anything)\b.*?"
@@ -117,7 +129,18 @@ _FILES = re.compile(r"\b(?:folder|directory)\b.*\bmost\b|\bmost\b.*\bin (?:which
 
 def lists_answer(question: str, moments: Moments) -> HomeAnswer | None:
     """Answer a question over the records of one kind; None where it asks for nothing of the kind."""
-    for operation in (_weekday, _next_birthday, _oldest, _people, _mails, _same_time, _busiest, _events, _folders):
+    for operation in (
+        _weekday,
+        _next_birthday,
+        _oldest,
+        _people,
+        _mails,
+        _in_order,
+        _same_time,
+        _busiest,
+        _events,
+        _folders,
+    ):
         if (told := operation(question, moments)) is not None:
             return told
     return None
@@ -314,7 +337,7 @@ def _fullest(by_part: Mapping[dt.date, Sequence[Time]], *, is_month: bool) -> Ho
 
 def _events(question: str, moments: Moments) -> HomeAnswer | None:
     """Count the events of a period, or tell its longest or shortest."""
-    is_count = _HOW_MANY.search(question) is not None
+    is_count = _HOW_MANY_EVENTS.search(question) is not None
     is_short = _SHORTEST.search(question) is not None
     named = periods_meant(question, moments.call.now)
     if not _EVENTS.search(question) or not named or not (is_count or is_short or _LONGEST.search(question)):
@@ -335,6 +358,43 @@ def _events(question: str, moments: Moments) -> HomeAnswer | None:
     names = dict.fromkeys(thing.title for thing, _ in chosen)
     value = f"{', '.join(names)} ({hours_said(wanted.total_seconds() / 60)})"
     return HomeAnswer("text", value, "", _shown([time for _, time in chosen])) if wanted else None
+
+
+def _in_order(question: str, moments: Moments) -> HomeAnswer | None:
+    """Tell which event comes next after a thing or before it, or first or last in a period."""
+    asked, is_sure = question.strip(" ?.!"), True
+    behind, one_of = _BEHIND.fullmatch(asked), _ONE_OF.match(asked)
+    chosen: tuple[Thing, Time] | None = None
+    if behind is not None and not naming_keys(behind["kind"]) - _OF_EVENTS - _OF_ORDER:
+        moment = moments.of(behind["what"])
+        if moment is not None and moment.thing is not None and moment.thing.kind == "event":
+            is_after, is_sure = behind["how"].casefold() in ("after", "follows"), moment.is_sure
+            chosen = _next_to(moment, moments, is_after=is_after)
+    elif one_of is not None and _EVENTS.search(asked):
+        chosen = _end_of_period(asked, moments, is_last=one_of["how"].casefold() == "last")
+    if chosen is None:
+        return None
+    thing, time = chosen
+    value = f"{thing.title}, {moment_said(time.start)}"
+    return HomeAnswer("text", value, "", (time.witness,), 1.0 if is_sure else DOUBTED)
+
+
+def _next_to(moment: Moment, moments: Moments, *, is_after: bool) -> tuple[Thing, Time] | None:
+    """Return the event that begins next after a thing, or began last before it."""
+    rows = [row for row in _rows(moments, None) if row[0] != moment.thing]
+    if is_after:
+        return next((row for row in rows if row[1].start >= moment.end), None)
+    return max((row for row in rows if row[1].end <= moment.start), key=lambda row: row[1].start, default=None)
+
+
+def _end_of_period(asked: str, moments: Moments, *, is_last: bool) -> tuple[Thing, Time] | None:
+    """Return the first or last event of the period that a question names."""
+    # "First thing" is itself a time, and shorter than the one in which it is.
+    named = sorted(periods_meant(asked, moments.call.now), key=lambda one: one.end - one.start)
+    if not named or naming_keys(without_times(asked, moments.call.now)) - _OF_EVENTS - _OF_ORDER:
+        return None
+    rows = _rows(moments, named[-1])
+    return rows[-1 if is_last else 0] if rows else None
 
 
 def _same_time(question: str, moments: Moments) -> HomeAnswer | None:

@@ -66,20 +66,22 @@ _AGE = re.compile(
     re.I,
 )
 _OLDER = re.compile(
-    r"\s*(?:who|which)(?: of (?:them|the two))?(?: is|['’]s) (?:the )?(?P<how>older|younger)\W+(?P<one>.+?) or "
+    r"\s*(?:who|which)(?: of (?:them|the two))?(?: is|['’]?s) (?:the )?(?P<how>older|younger)\W+(?P<one>.+?) or "
     r"(?P<other>.+)",
     re.I,
 )
+_IS_OLDER = re.compile(r"\s*(?:is|was) (?P<one>.+?) (?P<how>older|younger) than (?P<other>.+)", re.I)
 _AGES_APART = re.compile(
     rf"\s*(?:how (?:much|many years) (?:older|younger) (?:{_AUX}) (?P<one>.+?) than (?P<other>.+)"
     r"|how many years apart are (?P<the>.+?) and (?P<those>.+)"
-    r"|.*\b(?:age (?:difference|gap)|(?:difference|gap) in (?:age|years)) between (?P<this>.+?) and (?P<that>.+))",
+    r"|.*\b(?:age (?:difference|gap)|(?:difference|gap) (?:in|of) (?:age|years))"
+    r" between (?P<this>.+?) and (?P<that>.+))",
     re.I,
 )
 _TURNS = re.compile(r"\bturn(?:s|ing)?\b|\b(?:what|which) age\b|\bhow old\b", re.I)
 _OF_AGE = re.compile(
     r"\s*(?:(?:in|on) )?(?:when|(?:what|which) (?:year|date|day))\b(?P<who>.+?)"
-    r"\b(?:turns?|comes? of age|be(?:come)?s?|reach(?:es)?|is|are)\b(?P<rest>.*)",
+    r"\b(?:turns?|comes? of age|be(?:come)?s?|reach(?:es)?|is|are|was|were)\b(?P<rest>.*)",
     re.I,
 )
 _ENDS = re.compile(
@@ -170,8 +172,11 @@ def _between(one: str, other: str, around: str, moments: Moments, *, in_years: b
         told = f"{told} {one.split()[-1]}"
     if re.search(r"['’]s\Z", one):
         first = moments.of(f"{one} {other.split()[-1]}", around, in_years=in_years)
+    if first is not None and first.thing is None and first.exactness == "day" and not naming_keys(told):
+        if times_named(one, moments.call.now) and not times_named(told, moments.call.now):
+            return None  # what only points back means the day, and nothing that is on it
     second = moments.of(told, f"{around} {one}", in_years=in_years)
-    if first is None or second is None or first.start == second.start:
+    if first is None or second is None or (first.at == second.at and first.thing == second.thing):
         return None
     return _on_one_day(first, one, second, moments), second
 
@@ -195,23 +200,27 @@ def _now(moments: Moments) -> Moment:
 def _told(first: Moment, second: Moment, unit: str) -> HomeAnswer | None:
     """Say how far two moments are apart."""
     witnesses = tuple(one.witness for one in (first, second) if one.witness is not None and one.witness.record)
-    is_exact = first.exactness == second.exactness == "minute"
-    if (unit in ("minutes", "hours") and not is_exact) or not witnesses:
-        return None
+    value = _apart(first, second, unit) if witnesses else ""
+    chance = 1.0 if first.is_sure and second.is_sure else DOUBTED
+    return HomeAnswer("number", value, "", witnesses, chance) if value else None
+
+
+def _apart(first: Moment, second: Moment, unit: str) -> str:
+    """Write how far two moments are apart; empty where they are not known so exactly, or are of one thing on a day."""
+    exactness = {first.exactness, second.exactness}
     days = abs((second.at.date() - first.at.date()).days)
-    if unit in ("minutes", "hours") or (not unit and is_exact and days == 0):
-        value = _hours(first, second, unit)
-    elif "year" in (first.exactness, second.exactness) or unit == "years":
-        if unit not in ("years", ""):
-            return None
-        value = _n(_years(first, second), "year")
-    elif unit == "weeks":
-        value = _n(days / 7, "week") + (f" ({_n(days, 'day')})" if days % 7 else "")
-    elif unit == "months":
-        value = f"{_n(days / 30.44, 'month')} ({_n(days, 'day')})"
-    else:
-        value = _n(days, "night" if unit == "nights" else "day")
-    return HomeAnswer("number", value, "", witnesses, 1.0 if first.is_sure and second.is_sure else DOUBTED)
+    is_near = not unit and exactness == {"minute"} and abs(second.at - first.at) < dt.timedelta(days=1)
+    if unit in ("minutes", "hours") or is_near:
+        return _hours(first, second, unit) if exactness == {"minute"} else ""
+    if first.thing is second.thing is not None and days == 0:
+        return ""
+    if "year" in exactness or unit == "years":
+        return _n(_years(first, second), "year") if unit in ("years", "") else ""
+    if unit == "weeks":
+        return _n(days / 7, "week") + (f" ({_n(days, 'day')})" if days % 7 else "")
+    if unit == "months":
+        return f"{_n(days / 30.44, 'month')} ({_n(days, 'day')})"
+    return _n(days, "night" if unit == "nights" else "day")
 
 
 def _years(first: Moment, second: Moment) -> int:
@@ -223,6 +232,8 @@ def _years(first: Moment, second: Moment) -> int:
 
 def _hours(first: Moment, second: Moment, unit: str) -> str:
     """Say the hours and minutes from the end of what is first to the start of what follows it."""
+    if first.thing is not None and first.start == second.start:
+        return hours_said(round(abs((second.at - first.at).total_seconds()) / _MINUTE_S), unit)
     early, late = sorted((first, second), key=lambda one: one.start)
     is_gap = early.end <= late.start and not early.is_start
     begin = early.end if is_gap or early.is_end else early.start
@@ -276,12 +287,12 @@ def _age_at(who: str, when: str, moments: Moments) -> HomeAnswer | None:
 
 def _ages_apart(asked: str, moments: Moments) -> HomeAnswer | None:
     """Return how many years two people are apart, or who of them is older."""
-    who = _OLDER.fullmatch(asked)
-    found = who or _AGES_APART.fullmatch(asked)
-    sides = [side for name, side in found.groupdict().items() if side and name != "how"] if found else []
-    pair = [card_meant(side, moments.things.cards) for side in sides]
-    born = [(card, day) for card in pair if card is not None and card.birth and (day := card.birth.date()) is not None]
-    if found is None or len(born) != 2 or born[0][1] == born[1][1]:
+    found = next((fit for form in (_OLDER, _IS_OLDER, _AGES_APART) if (fit := form.fullmatch(asked))), None)
+    parts = found.groupdict() if found is not None else {}
+    how = (parts.pop("how", None) or "").casefold()
+    cards = [card_meant(side, moments.things.cards) for side in parts.values() if side]
+    born = [(card, day) for card in cards if card is not None and card.birth and (day := card.birth.date()) is not None]
+    if len(born) != 2 or born[0][1] == born[1][1]:
         return None
     (elder, early), (younger, late) = sorted(born, key=lambda row: row[1])
     witnesses = tuple(
@@ -290,9 +301,11 @@ def _ages_apart(asked: str, moments: Moments) -> HomeAnswer | None:
         )
         for card, day in born
     )
-    if who is not None:
-        chosen = younger if who["how"].casefold() == "younger" else elder
-        return HomeAnswer("text", chosen.name, "", witnesses)
+    if _IS_OLDER.fullmatch(asked):
+        is_so = (born[0][0] == elder) == (how == "older")
+        return HomeAnswer("yesno", f"{'Yes' if is_so else 'No'}: {elder.name} is older", "", witnesses)
+    if how:
+        return HomeAnswer("text", younger.name if how == "younger" else elder.name, "", witnesses)
     years = late.year - early.year - ((late.month, late.day) < (early.month, early.day))
     return HomeAnswer("number", _n(years, "year"), "", witnesses)
 
