@@ -172,9 +172,9 @@ def _between(one: str, other: str, around: str, moments: Moments, *, in_years: b
         told = f"{told} {one.split()[-1]}"
     if re.search(r"['’]s\Z", one):
         first = moments.of(f"{one} {other.split()[-1]}", around, in_years=in_years)
-    if first is not None and first.thing is None and first.exactness == "day" and not naming_keys(told):
-        if times_named(one, moments.call.now) and not times_named(told, moments.call.now):
-            return None  # what only points back means the day, and nothing that is on it
+    now, is_bare = moments.call.now, first is not None and first.thing is None
+    if is_bare and not naming_keys(told) and times_named(one, now) and not times_named(told, now):
+        return None  # what only points back means the day, and nothing that is on it
     second = moments.of(told, f"{around} {one}", in_years=in_years)
     if first is None or second is None or (first.at == second.at and first.thing == second.thing):
         return None
