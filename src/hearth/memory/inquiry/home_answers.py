@@ -35,6 +35,7 @@ from hearth.memory.inquiry.reading.answer_reading import (
     read_passages,
 )
 from hearth.memory.inquiry.reading.value_owners import People, people_of, with_apostrophes
+from hearth.memory.inquiry.reckoning.reckoned_answers import reckoned_answer
 from hearth.memory.inquiry.record_answers import answer_from_records
 from hearth.memory.inquiry.summaries import asked_for_summary, decision_of, summary_of
 from hearth.memory.passages.collecting import FOLDERS, is_indexed, passages_in, unquoted_place_of
@@ -44,6 +45,7 @@ from hearth.memory.search.time_mentions import times_named
 from hearth.models.injection_classifier import Detector
 from hearth.protocols import CallContext, Encoder, HomeAnswer, Workspace
 from hearth.storage.database import Store
+from hearth.tools.memory import LEAST_SURE
 
 Naming: TypeAlias = Literal["not", "partly", "wholly"]
 LEAST_NEAR = 0.1
@@ -165,6 +167,12 @@ class HomeAnswers:
             return both
         computed = answer_from_dates(question, call) or answer_from_records(question, self.passages, call)
         computed = computed or changed_by(question, self.passages) or card_answer(question, call)
+        if computed is None and (reckoned := reckoned_answer(question, self.passages, call)) is not None:
+            if reckoned.chance >= LEAST_SURE:
+                return reckoned
+            # Reckoned from what may not be meant, it gives way to what is surely read.
+            read = self._read_answer(question, call)
+            return read if read.chance >= LEAST_SURE else reckoned
         found = computed or self._days_until(question, call) or self._read_answer(question, call)
         joined = joined_answer(question, self.passages, call) if found.chance < _LEAST_ALONE else None
         return joined or found
