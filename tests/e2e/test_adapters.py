@@ -161,7 +161,7 @@ def pack_of_noise(adapter: Path, tmp_path: Path) -> Path:
     folder = tmp_path / "noise"
     shutil.copytree(adapter, folder)
     weights = load_file(folder / "adapter_model.safetensors")
-    save_file({name: -3 * one for name, one in weights.items()}, folder / "adapter_model.safetensors")
+    save_file({name: -30 * one for name, one in weights.items()}, folder / "adapter_model.safetensors")
     data, _ = pack(folder)
     (tmp_path / "noise.packed").write_bytes(data)
     return tmp_path / "noise.packed"
