@@ -65,7 +65,6 @@ HOME = {
     "mail/cur/5.e:2,S": mail("Bakery <b@b.example>", "Order", "We send 30 buns every Monday to the yoga.", "1 Sep 2026"),
     "notes/mast.md": "# Mast\n\nThe old mast broke in 1987.\n",
     "notes/boat.md": "# Boat\n\nThe boat was built in 1961.\n",
-    "notes/recipes.md": "# Recipes\n\nScones (12): 500 g flour, 90 g butter, 1 dl cream\nLoaf: 800 g spelt, 20 g salt\n",
     "documents/price-list.txt": "Bun 3.50, roll 6",
     "documents/lease.txt": "Rent 900 kr a month",
     "documents/crane.txt": "Crane: 120 kr per day",
@@ -186,15 +185,11 @@ def test_no_age_is_guessed(ask: Ask, question: str) -> None:
         ("how many yoga lessons were there in September", "4 yoga lessons"),
         ("how often has there been yoga so far", "7 times"),
         ("how many more yoga evenings are there before 10 November", "3 yoga evenings"),
-        ("how many yoga evenings are left before the regatta", "0 left"),
         ("how many buns went to the yoga in September", "120 buns (4 × 30)"),
     ],
 )
 def test_the_times_of_things_are_reckoned_with(ask: Ask, question: str, value: str) -> None:
-    if value.startswith("0"):
-        assert ask(question) is None  # none is left, which nothing shows
-    else:
-        check(ask(question), value)
+    check(ask(question), value)
 
 
 @pytest.mark.parametrize(
@@ -203,6 +198,7 @@ def test_the_times_of_things_are_reckoned_with(ask: Ask, question: str, value: s
         "when does the lease end",
         "when is the regatta",  # it does not come again: it is read
         "how many judo lessons are there before the regatta",
+        "how many yoga evenings are left before the regatta",  # none, which nothing shows
         "how long does the warranty last",
         "how many buns do we eat before the regatta",
     ],
@@ -237,7 +233,6 @@ def test_times_of_nothing_known_are_left_alone(ask: Ask, question: str) -> None:
         ("what else did I have on the day of the optician", "Yoga (18:00)"),
         ("which reminder rings when the regatta starts", "Hoist the flag (10:00)"),
         ("what weekday is Nils's birthday on", "Thursday 12 November 2026"),
-        ("which folder of mine has the most files", "receipts (3 files)"),
     ],
 )
 def test_records_are_filtered_ordered_and_counted(ask: Ask, question: str, value: str) -> None:
@@ -282,8 +277,6 @@ def test_lists_that_ask_for_more_than_records_have_are_left_alone(ask: Ask, ques
         ("which receipt is the largest one I have", "Rope 420 kr (420.00 kr)"),
         ("what do the receipts of September come to", "600.00 kr (2 amounts)"),
         ("what does the invoice come to per head, with 8 of us", "200.00 (1,600.00 ÷ 8)"),
-        ("how much butter do I need for 30 scones", "225 g (90 g × 30 ÷ 12)"),
-        ("what does one loaf weigh", "820 g (800 + 20)"),
         ("how much rent do I pay in a year", "10,800.00 kr (900.00 kr × 12)"),
         ("what does the rent come to from November to March", "4,500.00 kr (900.00 kr × 5)"),
     ],
@@ -297,9 +290,6 @@ def test_amounts_are_reckoned(ask: Ask, question: str, value: str) -> None:
     [
         "what do 12 croissants cost",
         "what do 12 buns cost every day",  # for how many days is not known
-        "how much butter do I need for 48 buns",  # their recipe is not there
-        "how much saffron do I need for 30 scones",
-        "what do twelve scones weigh",  # not all of them is in one unit
         "what percentage of the members voted",
         "what is half of the ransom",
         "what do the crane and the opera cost together",
@@ -317,11 +307,13 @@ def test_no_amount_is_guessed(ask: Ask, question: str) -> None:
         ("how many days until the regatta", True),
         ("how many days until the great regatta of champions", False),
         ("how many days between the stretching class and the regatta", False),
+        ("what are 12 buns worth at my price", False),  # every amount
     ],
 )
 def test_what_is_meant_without_all_its_words_is_told_with_doubt(ask: Ask, question: str, *, is_sure: bool) -> None:
     found = ask(question)
-    assert found is None or (found.chance >= LEAST_SURE) is is_sure
+    assert found is not None
+    assert (found.chance >= LEAST_SURE) is is_sure
 
 
 def test_every_time_of_a_reminder_is_known() -> None:

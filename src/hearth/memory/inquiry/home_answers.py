@@ -168,8 +168,8 @@ class HomeAnswers:
         computed = answer_from_dates(question, call) or answer_from_records(question, self.passages, call)
         computed = computed or changed_by(question, self.passages) or card_answer(question, call)
         if computed is None and (reckoned := reckoned_answer(question, self.passages, call)) is not None:
-            if reckoned.chance >= LEAST_SURE:
-                return reckoned
+            if reckoned.chance >= LEAST_SURE or reckoned.kind == "amount":
+                return reckoned  # an amount that is read is not the one to be worked out
             # Reckoned from what may not be meant, it gives way to what is surely read.
             read = self._read_answer(question, call)
             return read if read.chance >= LEAST_SURE else reckoned

@@ -3,7 +3,8 @@ each of several, and the mean, the largest and the smallest of a series.
 
 How an amount was reckoned is told with it. Two amounts of different currencies are never reckoned together.
 
-Covered: amounts of one record or of several. An answer is told with doubt unless the records say all that is asked.
+Covered: amounts of one record or of several. Each answer is told with doubt: of homes that were not looked at, as many
+were wrong as right.
 Not covered: more than one of these steps in a question, but for something added to a product ("with the deposit").
 """
 
@@ -16,12 +17,11 @@ from hearth.language.text.tokens import spoken_number, tokens
 from hearth.memory.inquiry.money import money_in, money_text
 from hearth.memory.inquiry.reckoning.moments import Moments, periods_meant
 from hearth.memory.inquiry.reckoning.stated_amounts import Stated, StatedAmounts, amount_keys, same_currency
-from hearth.memory.inquiry.reckoning.time_spans import DOUBTED
+from hearth.memory.inquiry.reckoning.time_spans import AUX, DOUBTED
+from hearth.memory.inquiry.record_answers import N_ROWS
 from hearth.memory.search.time_mentions import times_named, without_times
 from hearth.protocols import HomeAnswer, Witness
 
-N_SHOWN = 12
-_AUX = "did|does|do|was|were|is|are|will|would|has|have|had|should|must|can|could|am|to"
 _CENT = r"per ?cent(?:age)?|percentage|%"
 _PARTS = {
     "half": 1 / 2,
@@ -39,16 +39,16 @@ _PART_OF = re.compile(
 )
 _SHARE = re.compile(
     rf"\s*(?:in )?(?:what|which|how many) (?:{_CENT}|proportion|share|part|fraction) of (?P<whole>.+?)"
-    rf" (?:{_AUX}) (?P<part>.+)",
+    rf" (?:{AUX}|to) (?P<part>.+)",
     re.I,
 )
 _MORE_CENT = re.compile(
-    rf"\s*(?:by )?(?:how many|what) (?:{_CENT})(?: \w+)? (?:{_AUX}) (?P<one>.+?)"
+    rf"\s*(?:by )?(?:how many|what) (?:{_CENT})(?: \w+)? (?:{AUX}|to) (?P<one>.+?)"
     r" (?:dearer|more|higher|cheaper|less|lower|costs?)(?: expensive)? than (?P<other>.+)",
     re.I,
 )
 _APART = re.compile(
-    rf"\s*(?:by )?how much(?: (?:more|less|dearer|cheaper|higher|lower))?(?: expensive)? (?:{_AUX}) (?P<one>.+?)"
+    rf"\s*(?:by )?how much(?: (?:more|less|dearer|cheaper|higher|lower))?(?: expensive)? (?:{AUX}|to) (?P<one>.+?)"
     rf"(?: (?:dearer|cheaper|more(?: expensive)?|less(?: expensive)?|higher|lower|cost|costs))* than (?P<other>.+?)"
     r"(?: (?:was|did|is|cost|costs))?",
     re.I,
@@ -110,7 +110,7 @@ def _share(asked: str, stated: StatedAmounts, _moments: Moments) -> HomeAnswer |
     found = _SHARE.fullmatch(re.sub(r",? in (?:%|per ?cent)\Z", "", asked, flags=re.I))
     if found is None or (part := stated.meant(found["part"], found["whole"])) is None:
         return None
-    whole = stated.meant(found["whole"], but=(part[0].value,), is_meant=lambda one: one.unit == part[0].unit)
+    whole = stated.meant(found["whole"], but=(part.value,), is_meant=lambda one: one.unit == part.unit)
     return _in_cent(part, whole, 0.0) if whole is not None else None
 
 
@@ -123,13 +123,13 @@ def _more_in_cent(asked: str, stated: StatedAmounts, _moments: Moments) -> HomeA
     return _in_cent(one, other, 1.0) if one is not None and other is not None else None
 
 
-def _in_cent(part: tuple[Stated, bool], whole: tuple[Stated, bool], less: float) -> HomeAnswer | None:
-    if part[0].value == whole[0].value or not whole[0].value or same_currency((part[0], whole[0])) is None:
+def _in_cent(part: Stated, whole: Stated, less: float) -> HomeAnswer | None:
+    if part.value == whole.value or not whole.value or same_currency((part, whole)) is None:
         return None
-    if part[0].is_percent or whole[0].is_percent:
+    if part.is_percent or whole.is_percent:
         return None
-    share = abs(part[0].value / whole[0].value - less) * 100
-    value = f"{share:.1f}% ({part[0].value:,g} {'against' if less else 'of'} {whole[0].value:,g})"
+    share = abs(part.value / whole.value - less) * 100
+    value = f"{share:.1f}% ({part.value:,g} {'against' if less else 'of'} {whole.value:,g})"
     return _answer("number", value, (part, whole))
 
 
@@ -144,9 +144,7 @@ def _of_cent(asked: str, stated: StatedAmounts, _moments: Moments) -> HomeAnswer
     if share is None:
         return None
     value, currency, _ = amounts[0]
-    told = (
-        f"{money_text(value * share[0].value / 100, currency)} ({share[0].value:g}% of {money_text(value, currency)})"
-    )
+    told = f"{money_text(value * share.value / 100, currency)} ({share.value:g}% of {money_text(value, currency)})"
     return _answer("amount", told, (share,))
 
 
@@ -156,7 +154,7 @@ def _part_of(part: re.Match[str], stated: StatedAmounts) -> HomeAnswer | None:
     if whole is None:
         return None
     share = float(part["n"].replace(",", ".")) / 100 if part["n"] else _PARTS[part["part"].casefold()]
-    value, currency = whole[0].value, whole[0].currency
+    value, currency = whole.value, whole.currency
     return _answer(
         "amount", f"{money_text(value * share, currency)} ({share:.0%} of {money_text(value, currency)})", (whole,)
     )
@@ -175,12 +173,12 @@ def _apart(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer | 
     else:
         pair = _pair(*sides, "", stated)
     one, other = pair
-    if one is None or other is None or one[0].value == other[0].value:
+    if one is None or other is None or one.value == other.value:
         return None
-    if (currency := same_currency((one[0], other[0]))) is None or one[0].unit or other[0].unit:
+    if (currency := same_currency((one, other))) is None or one.unit or other.unit:
         return None
-    told = [money_text(each.value, currency) for each in (one[0], other[0])]
-    value = f"{money_text(abs(one[0].value - other[0].value), currency)} ({' and '.join(told)})"
+    told = [money_text(each.value, currency) for each in (one, other)]
+    value = f"{money_text(abs(one.value - other.value), currency)} ({' and '.join(told)})"
     return _answer("amount", value, (one, other))
 
 
@@ -200,7 +198,7 @@ def _of_series(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswe
         return None
     if how in (_LARGEST, _SMALLEST):
         chosen = (max if how is _LARGEST else min)(rows, key=lambda one: one.value)
-        return _answer("amount", f"{chosen.quote} ({money_text(chosen.value, currency)})", [(chosen, True)])
+        return _answer("amount", f"{chosen.quote} ({money_text(chosen.value, currency)})", [chosen])
     if how is _DIFFERENCE:
         return _answer_apart(rows, currency)
     return _all_of(rows, currency, asked, is_mean=how is _MEAN)
@@ -212,7 +210,7 @@ def _all_of(rows: Sequence[Stated], currency: str, asked: str, *, is_mean: bool)
     if not is_mean and (len(rows) < 2 or (counts and counts[0] != len(rows))):
         return None
     total = sum(one.value for one in rows) / (len(rows) if is_mean else 1)
-    return _answer("amount", f"{money_text(total, currency)} ({len(rows)} amounts)", [(one, True) for one in rows])
+    return _answer("amount", f"{money_text(total, currency)} ({len(rows)} amounts)", rows)
 
 
 def _answer_apart(rows: Sequence[Stated], currency: str) -> HomeAnswer | None:
@@ -221,7 +219,7 @@ def _answer_apart(rows: Sequence[Stated], currency: str) -> HomeAnswer | None:
         return None
     told = " and ".join(money_text(one.value, currency) for one in rows)
     value = f"{money_text(abs(rows[0].value - rows[1].value), currency)} ({told})"
-    return _answer("amount", value, [(one, True) for one in rows])
+    return _answer("amount", value, rows)
 
 
 def _for_each(asked: str, stated: StatedAmounts, _moments: Moments) -> HomeAnswer | None:
@@ -233,7 +231,7 @@ def _for_each(asked: str, stated: StatedAmounts, _moments: Moments) -> HomeAnswe
     what = stated.meant(asked[: each.start()], is_meant=lambda one: one.is_price and not one.rate)
     if what is None:
         return None
-    value, currency = what[0].value, what[0].currency
+    value, currency = what.value, what.currency
     told = f"{money_text(value / numbers[0][0], currency)} ({money_text(value, currency)} ÷ {numbers[0][0]:g})"
     return _answer("amount", told, (what,))
 
@@ -246,7 +244,7 @@ def _product(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer 
     counts = _numbers(plain if _numbers(plain) else asked)
     if not counts or not _ASKS_AMOUNT.search(asked) or _NO_PRODUCT.search(asked):
         return None
-    priced: list[tuple[float, tuple[Stated, bool]]] = []
+    priced: list[tuple[float, Stated]] = []
     for n, what in counts:
         unit = re.match(rf"(?:{_UNITS})\b", what, re.I)
         if unit is not None:
@@ -257,30 +255,29 @@ def _product(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer 
         if price is None:
             return None
         priced.append((n, price))
-    added = _added(asked, stated, priced[0][1][0]) if len(priced) == 1 else []
+    added = _added(asked, stated, priced[0][1]) if len(priced) == 1 else []
     rows = [price for _, price in priced] + added
-    if (currency := same_currency([one for one, _ in rows])) is None:
+    if (currency := same_currency(rows)) is None:
         return None
-    total = sum(n * price[0].value for n, price in priced) + sum(one.value for one, _ in added)
-    parts = [f"{money_text(price[0].value, currency)} × {n:g}" for n, price in priced]
-    parts += [money_text(one.value, currency) for one, _ in added]
+    total = sum(n * price.value for n, price in priced) + sum(one.value for one in added)
+    parts = [f"{money_text(price.value, currency)} × {n:g}" for n, price in priced]
+    parts += [money_text(one.value, currency) for one in added]
     return _answer("amount", f"{money_text(total, currency)} ({' + '.join(parts)})", rows)
 
 
-def _rated(unit: str, asked: str, stated: StatedAmounts) -> tuple[Stated, bool] | None:
+def _rated(unit: str, asked: str, stated: StatedAmounts) -> Stated | None:
     """Return the price for a day, a person or the like that a question speaks of."""
-    found = stated.meant(_without_numbers(asked), least=0.0, is_meant=lambda one: one.is_price and one.rate == unit)
-    return (found[0], amount_keys(_without_numbers(asked)) <= found[0].named | found[0].beside) if found else None
+    return stated.meant(_without_numbers(asked), least=0.0, is_meant=lambda one: one.is_price and one.rate == unit)
 
 
-def _price_of(what: str, n: float, asked: str, stated: StatedAmounts) -> tuple[Stated, bool] | None:
-    """Return the price of what is counted: of all its words, else of the last, with doubt."""
+def _price_of(what: str, n: float, asked: str, stated: StatedAmounts) -> Stated | None:
+    """Return the price of what is counted: of all its words, else of the last."""
     for said in dict.fromkeys((what, *what.split()[-1:])):
         found = stated.meant(
             said, _without_numbers(asked), but=(n,), is_meant=lambda one: one.is_price and one.rate in ("", "kilo")
         )
         if found is not None:
-            return found[0], found[1] and said == what
+            return found
     return None
 
 
@@ -311,17 +308,17 @@ def _in_a_year(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswe
 def _monthly(asked: str, n: int, stated: StatedAmounts, moments: Moments) -> HomeAnswer | None:
     """Return what a question's words mean for a number of months, where it is an amount for each month."""
     what = stated.meant(_IN_A_YEAR.sub(" ", without_times(asked, moments.call.now)), is_meant=_is_price)
-    if what is None or not any(one.rate == "month" and one.value == what[0].value for one in stated.all):
+    if what is None or not any(one.rate == "month" and one.value == what.value for one in stated.all):
         return None
-    value, currency = what[0].value, what[0].currency
+    value, currency = what.value, what.currency
     return _answer("amount", f"{money_text(n * value, currency)} ({money_text(value, currency)} × {n})", (what,))
 
 
-def _added(asked: str, stated: StatedAmounts, price: Stated) -> list[tuple[Stated, bool]]:
+def _added(asked: str, stated: StatedAmounts, price: Stated) -> list[Stated]:
     """Return the amounts of a price's record that the question adds: "with the deposit"."""
     words = [found["what"] for found in _PLUS.finditer(asked)]
     found = [stated.meant(word, is_meant=lambda one: one.passage.record == price.passage.record) for word in words]
-    return [one for one in found if one is not None and one[0].value != price.value]
+    return [one for one in found if one is not None and one.value != price.value]
 
 
 def _together(asked: str, stated: StatedAmounts, _moments: Moments) -> HomeAnswer | None:
@@ -331,15 +328,15 @@ def _together(asked: str, stated: StatedAmounts, _moments: Moments) -> HomeAnswe
     if found is None or not (is_sum or " plus " in asked.casefold()):
         return None
     one, other = _pair(found["one"], found["other"], asked[: found.start("one")], stated)
-    if one is None or other is None or one[0].value == other[0].value or one[0].rate != other[0].rate:
+    if one is None or other is None or one.value == other.value or one.rate != other.rate:
         return None
-    if (currency := same_currency((one[0], other[0]))) is None:
+    if (currency := same_currency((one, other))) is None:
         return None
-    told = " + ".join(money_text(each.value, currency) for each in (one[0], other[0]))
-    return _answer("amount", f"{money_text(one[0].value + other[0].value, currency)} ({told})", (one, other))
+    told = " + ".join(money_text(each.value, currency) for each in (one, other))
+    return _answer("amount", f"{money_text(one.value + other.value, currency)} ({told})", (one, other))
 
 
-def _pair(one: str, other: str, around: str, stated: StatedAmounts) -> list[tuple[Stated, bool] | None]:
+def _pair(one: str, other: str, around: str, stated: StatedAmounts) -> list[Stated | None]:
     """Return the prices of two things: of the record that states both, where one does."""
     for prices in stated.prices_by_record.values():
         pair = [stated.meant(side, least=1.0, among=prices) for side in (one, other)]
@@ -375,10 +372,9 @@ def _without_numbers(asked: str) -> str:
     return re.sub(r"\d[\d.,]*", " ", asked)
 
 
-def _answer(kind: str, value: str, rows: Sequence[tuple[Stated, bool]]) -> HomeAnswer:
+def _answer(kind: str, value: str, rows: Sequence[Stated]) -> HomeAnswer:
     witnesses: dict[str, Witness] = {}
-    for one, _ in rows:
+    for one in rows:
         witnesses.setdefault(f"{one.passage.record} {one.quote}", one.witness)
-    is_sure = all(said for _, said in rows)
-    shown = tuple(witnesses.values())[:N_SHOWN]
-    return HomeAnswer("amount" if kind == "amount" else "number", value, "", shown, 0.75 if is_sure else DOUBTED)
+    shown = tuple(witnesses.values())[:N_ROWS]
+    return HomeAnswer("amount" if kind == "amount" else "number", value, "", shown, DOUBTED)

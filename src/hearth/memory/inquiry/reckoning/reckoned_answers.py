@@ -8,7 +8,6 @@ from dataclasses import replace
 from hearth.memory.inquiry.reckoning.amount_steps import amounts_answer
 from hearth.memory.inquiry.reckoning.dated_things import DatedThings
 from hearth.memory.inquiry.reckoning.moments import Moments
-from hearth.memory.inquiry.reckoning.recipe_amounts import recipe_answer
 from hearth.memory.inquiry.reckoning.record_lists import lists_answer
 from hearth.memory.inquiry.reckoning.repeated_times import length_answer, next_answer, times_answer
 from hearth.memory.inquiry.reckoning.time_spans import age_answer, end_answer, span_answer
@@ -25,7 +24,6 @@ _OPERATIONS: tuple[Callable[[str, Moments], HomeAnswer | None], ...] = (
     next_answer,
     times_answer,
     length_answer,
-    recipe_answer,
     amounts_answer,
 )
 

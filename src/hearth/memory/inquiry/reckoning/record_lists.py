@@ -1,4 +1,4 @@
-"""Filters, orders, counts and groups the owner's records: mails, people, events and files.
+"""Filters, orders, counts and groups the owner's records: mails, people and events.
 
 What is asked is a kind of record, what it must have (unread, without a phone number, in a time, since something), and
 an operation (count, list, first, last, longest, most). Other words of the question must stand in the rows; where they
@@ -21,7 +21,7 @@ from hearth.memory.inquiry.people_meant import card_meant
 from hearth.memory.inquiry.reckoning.dated_things import Thing, Time, in_order, moment_said, naming_keys
 from hearth.memory.inquiry.reckoning.moments import BIRTHDAY, Moment, Moments, periods_meant
 from hearth.memory.inquiry.reckoning.time_spans import DOUBTED, hours_said
-from hearth.memory.inquiry.record_answers import birthdays_in
+from hearth.memory.inquiry.record_answers import N_ROWS, birthdays_in
 from hearth.memory.passages.collecting import said_birth, said_date
 from hearth.memory.search.time_mentions import Period, without_times
 from hearth.memory.search.word_forms import key_of
@@ -29,7 +29,6 @@ from hearth.protocols import HomeAnswer, Witness
 from hearth.tools.mail.mailbox import places
 from hearth.tools.pim.cards import Card
 
-N_SHOWN = 12
 _YEAR_AHEAD = dt.timedelta(days=366)
 _HOW_MANY = re.compile(r"\b(?:how (?:many|much)|number of)\b", re.I)
 _LAST = re.compile(r"\b(?:last|latest|newest|most recent(?:ly)?)\b", re.I)
@@ -124,7 +123,6 @@ _SAME_TIME = re.compile(
     r"|on top of|with) (?P<what>.+)",
     re.I,
 )
-_FILES = re.compile(r"\b(?:folder|directory)\b.*\bmost\b|\bmost\b.*\bin (?:which|what) folder\b", re.I)
 
 
 def lists_answer(question: str, moments: Moments) -> HomeAnswer | None:
@@ -139,7 +137,6 @@ def lists_answer(question: str, moments: Moments) -> HomeAnswer | None:
         _same_time,
         _busiest,
         _events,
-        _folders,
     ):
         if (told := operation(question, moments)) is not None:
             return told
@@ -207,7 +204,7 @@ def _of_cards(cards: Iterable[Card]) -> tuple[Witness, ...]:
         )
         for card in cards
     )
-    return tuple(rows)[:N_SHOWN]
+    return tuple(rows)[:N_ROWS]
 
 
 # ── Mails ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -227,7 +224,7 @@ def _mails(question: str, moments: Moments) -> HomeAnswer | None:
     if asked == "count":
         return HomeAnswer("number", f"{len(rows)} mail{'s' if len(rows) != 1 else ''}", "", _of_mails(rows))
     if asked == "list":
-        told = "; ".join(f"“{one.title}” from {person_of(one)}" for one in rows[:N_SHOWN])
+        told = "; ".join(f"“{one.title}” from {person_of(one)}" for one in rows[:N_ROWS])
         return HomeAnswer("list", told, "", _of_mails(rows))
     if asked in ("often", "twice"):
         return _often(rows, is_most=asked == "often") if is_who and not wanted else None
@@ -287,7 +284,7 @@ def _often(rows: Sequence[Thing], *, is_most: bool) -> HomeAnswer | None:
 
 
 def _of_mails(rows: Sequence[Thing]) -> tuple[Witness, ...]:
-    return tuple(one.times[0].witness for one in rows[:N_SHOWN])
+    return tuple(one.times[0].witness for one in rows[:N_ROWS])
 
 
 # ── Events ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -414,7 +411,7 @@ def _same_time(question: str, moments: Moments) -> HomeAnswer | None:
     else:
         rows = _beside(at["kind"], moment, moments)
     rows = [row for row in rows if row[0] != moment.thing]
-    value = "; ".join(f"{thing.title} ({time.start:%H:%M})" for thing, time in rows[:N_SHOWN])
+    value = "; ".join(f"{thing.title} ({time.start:%H:%M})" for thing, time in rows[:N_ROWS])
     chance = 1.0 if moment.is_sure else DOUBTED
     return HomeAnswer("list", value, "", _shown([time for _, time in rows]), chance) if rows else None
 
@@ -445,22 +442,5 @@ def _weekday(question: str, moments: Moments) -> HomeAnswer | None:
     return HomeAnswer("date", value, "", (moment.witness,), 1.0 if moment.is_sure else DOUBTED)
 
 
-def _folders(question: str, moments: Moments) -> HomeAnswer | None:
-    """Tell which folder holds most files."""
-    if not _FILES.search(question):
-        return None
-    folders = Counter(
-        path.removeprefix("documents/").rpartition("/")[0]
-        for path in {one.path for one in moments.things.passages.all(("document",))}
-    )
-    del folders[""]
-    best = folders.most_common(2)
-    if not best or (len(best) > 1 and best[0][1] == best[1][1]):
-        return None
-    rows = {one.path: one for one in moments.things.passages.all(("document",)) if f"/{best[0][0]}/" in f"/{one.path}"}
-    shown = tuple(Witness(one.record, f"document “{path}”", path, one.source, one.at) for path, one in rows.items())
-    return HomeAnswer("text", f"{best[0][0]} ({best[0][1]} files)", "", shown[:N_SHOWN])
-
-
 def _shown(times: Collection[Time]) -> tuple[Witness, ...]:
-    return tuple(one.witness for one in in_order(times)[:N_SHOWN])
+    return tuple(one.witness for one in in_order(times)[:N_ROWS])

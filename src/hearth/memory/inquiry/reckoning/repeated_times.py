@@ -22,14 +22,13 @@ from hearth.memory.inquiry.reckoning.dated_things import (
     naming_keys,
 )
 from hearth.memory.inquiry.reckoning.moments import Moments, periods_meant
-from hearth.memory.inquiry.reckoning.time_spans import DOUBTED, hours_said
+from hearth.memory.inquiry.reckoning.time_spans import AUX, DOUBTED, hours_said
+from hearth.memory.inquiry.record_answers import N_ROWS
 from hearth.memory.passages.passage_cutting import sentences_of
 from hearth.memory.search.time_mentions import without_times
 from hearth.memory.search.word_forms import keys_of
 from hearth.protocols import HomeAnswer, Witness
 
-N_SHOWN = 12
-_AUX = "did|does|do|was|were|is|are|will|would|has|have|had|shall|should|must|can|could|am|'s"
 _ASKS_NEXT = re.compile(r".*\b(?:when|what (?:day|date|time)|which (?:day|date))\b.*", re.I)
 _AGAIN = re.compile(r"\b(?:next|again|due|comes? (?:a)?round)\b", re.I)
 _NOW = re.compile(r"\s*when (?:is|am|are|do|does|must|should|will|shall|have|has|can)\b", re.I)
@@ -171,7 +170,7 @@ def length_answer(question: str, moments: Moments) -> HomeAnswer | None:
 
 def _counted(what: str) -> str:
     """Return the words of what is counted, as they were said: at most two before the first verb or preposition."""
-    words = re.findall(r"[\w'’-]+", re.split(rf"\b(?:{_AUX}|to|of|with|at|in|left)\b", what, flags=re.I)[0])
+    words = re.findall(r"[\w'’-]+", re.split(rf"\b(?:{AUX}|to|of|with|at|in|left)\b", what, flags=re.I)[0])
     return " ".join(words[-2:])
 
 
@@ -215,7 +214,7 @@ def _without_today(said: str) -> str:
 
 
 def _shown(times: Sequence[Time]) -> tuple[Witness, ...]:
-    return tuple(one.witness for one in times[:N_SHOWN])
+    return tuple(one.witness for one in times[:N_ROWS])
 
 
 def _chance(meant: Sequence[Meant]) -> float:

@@ -175,8 +175,8 @@ class StatedAmounts:
         least: float = LEAST_SAID,
         among: Sequence[Stated] | None = None,
         is_meant: Callable[[Stated], bool] = lambda _: True,
-    ) -> tuple[Stated, bool] | None:
-        """Return the amount that words mean, and whether it says all of them; None where that is none, or several.
+    ) -> Stated | None:
+        """Return the amount that words mean; None where that is none, or several.
 
         Args:
             context: Other words of the question, which decide between amounts that the words mean alike.
@@ -196,14 +196,12 @@ class StatedAmounts:
             return None
         best = [one for one, score in zip(rows, scores, strict=True) if score >= _ALIKE * most]
         best = _highest(best, lambda one: self._weight(amount_keys(context), one))
-        is_only = _n_values(best) == 1
-        if not is_only:
+        if _n_values(best) != 1:
             # "Flour 2 140 kr" says less of other things than "From 1 October wheat flour costs …".
             best = _highest(best, lambda one: len(wanted & one.named) / len(one.named))
         if _n_values(best) != 1:
             return None
-        one = max(best, key=lambda row: row.currency != "")
-        return one, is_only and wanted <= one.named | one.beside
+        return max(best, key=lambda row: row.currency != "")
 
     def _weight(self, wanted: Collection[str], one: Stated) -> float:
         return sum(

@@ -28,7 +28,8 @@ from hearth.protocols import HomeAnswer, Witness
 DOUBTED = 0.6
 """The chance of an answer from records that do not say all of the question's words."""
 UNITS = "minutes|mins|hours|hrs|days|nights|weeks|months|years"
-_AUX = "did|does|do|was|were|is|are|will|would|has|have|had|shall|should|must|can|could|am|'s"
+AUX = "did|does|do|was|were|is|are|will|would|has|have|had|shall|should|must|can|could|am|'s"
+"""Words between what is asked for and whom it is about."""
 _ASK = re.compile(
     rf"(?P<lead>.*?)\b(?:by )?(?:how (?:many|much) (?:more |full |whole )?(?P<unit>{UNITS})['’]?"
     rf"|how (?P<long>long|soon)"
@@ -40,8 +41,8 @@ _BETWEEN = tuple(
     for form in (
         r".*?\b(?:between|separates?) (?P<first>.+?) (?:and|from) (?P<second>.+)",
         r".*?\bfrom (?P<first>.+?) (?:to|till|until) (?P<second>.+)",
-        rf"\W*(?:(?:it )?(?:was it|were there|passed|went by) )?after (?P<first>.+?) (?:{_AUX}) (?P<second>.+)",
-        rf"\W*(?:(?:it )?(?:was it|were there) )?before (?P<second>.+?) (?:{_AUX}) (?P<first>.+)",
+        rf"\W*(?:(?:it )?(?:was it|were there|passed|went by) )?after (?P<first>.+?) (?:{AUX}) (?P<second>.+)",
+        rf"\W*(?:(?:it )?(?:was it|were there) )?before (?P<second>.+?) (?:{AUX}) (?P<first>.+)",
         r"(?P<second>.+?) after (?P<first>.+)",
         r"(?P<first>.+?) (?:before|ahead of|prior to) (?P<second>.+)",
     )
@@ -59,10 +60,10 @@ _LEFT = re.compile(
     r"|(?:until|till?)) (?P<second>.+)",
     re.I,
 )
-_UNTIL = re.compile(rf"\W*(?:{_AUX}) (?P<second>.+)", re.I)
+_UNTIL = re.compile(rf"\W*(?:{AUX}) (?P<second>.+)", re.I)
 """Stands behind "in how many days"."""
 _AGE = re.compile(
-    rf".*?\bhow old (?:{_AUX}) (?P<who>.+?)(?: (?:be|turn(?:ing)?))? (?:when|on|at|by the time|the day) (?P<when>.+)",
+    rf".*?\bhow old (?:{AUX}) (?P<who>.+?)(?: (?:be|turn(?:ing)?))? (?:when|on|at|by the time|the day) (?P<when>.+)",
     re.I,
 )
 _OLDER = re.compile(
@@ -72,7 +73,7 @@ _OLDER = re.compile(
 )
 _IS_OLDER = re.compile(r"\s*(?:is|was) (?P<one>.+?) (?P<how>older|younger) than (?P<other>.+)", re.I)
 _AGES_APART = re.compile(
-    rf"\s*(?:how (?:much|many years) (?:older|younger) (?:{_AUX}) (?P<one>.+?) than (?P<other>.+)"
+    rf"\s*(?:how (?:much|many years) (?:older|younger) (?:{AUX}) (?P<one>.+?) than (?P<other>.+)"
     r"|how many years apart are (?P<the>.+?) and (?P<those>.+)"
     r"|.*\b(?:age (?:difference|gap)|(?:difference|gap) (?:in|of) (?:age|years))"
     r" between (?P<this>.+?) and (?P<that>.+))",
@@ -85,13 +86,13 @@ _OF_AGE = re.compile(
     re.I,
 )
 _ENDS = re.compile(
-    rf".*?\b(?:when|what time|(?:at|until|till|by) (?:what|which) (?:time|hour)|until when|how late)\b.*?\b(?:{_AUX}) "
+    rf".*?\b(?:when|what time|(?:at|until|till|by) (?:what|which) (?:time|hour)|until when|how late)\b.*?\b(?:{AUX}) "
     r"(?P<what>.+?)(?: (?:be|is|are|get|gets|thing|will))* (?:over|ends?|ended|finish(?:ed|es)?|done|out|stops?)\b"
     r"(?P<rest>.*)",
     re.I,
 )
 _UNTIL_WHEN = re.compile(
-    rf"\s*(?:until|till?) (?:when|what time|which hour) (?:{_AUX}) (?P<what>.+?)(?: (?:go on|goes on|last))?(?P<rest>)",
+    rf"\s*(?:until|till?) (?:when|what time|which hour) (?:{AUX}) (?P<what>.+?)(?: (?:go on|goes on|last))?(?P<rest>)",
     re.I,
 )
 _THAT_DAY = re.compile(r"\b(?:(?:on|of) )?(?:that|the same) (?:day|morning|afternoon|evening|night)\b", re.I)
@@ -322,7 +323,7 @@ def _age_turned(asked: str, moments: Moments) -> HomeAnswer | None:
 def _year_of_age(who: str, rest: str, moments: Moments) -> HomeAnswer | None:
     """Return when somebody reaches an age."""
     numbers = [number for word in re.findall(r"\w+", rest.casefold()) if (number := _number(word)) is not None]
-    who = re.sub(rf"\b(?:{_AUX})\b", "", who, flags=re.I)
+    who = re.sub(rf"\b(?:{AUX})\b", "", who, flags=re.I)
     card = card_meant(who, moments.things.cards)
     if len(numbers) != 1 or card is None or card.birth is None or card.birth.year is None:
         return None
