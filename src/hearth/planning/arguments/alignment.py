@@ -216,7 +216,7 @@ def flat(sources: Mapping[str, Source]) -> Iterator[Source]:
 def explain(demonstration: Demonstration) -> tuple[Lesson, ...]:
     """Return a demonstration's lessons: the whole request, then its clauses when each has steps of its own."""
     text = demonstration.request
-    said = Utterance(text, demonstration.now or ANY_TIME, context=Context(entities=_names(demonstration.plan)))
+    said = Utterance(text, demonstration.now or ANY_TIME, context=Context(entities=named_in(demonstration.plan)))
     parts, tokens = said.acts, tokens_of(text, said.slots)
     steps = _folded(_explained_steps(tokens, text, demonstration.plan))
     words = tuple(token.word for token in tokens)
@@ -225,7 +225,7 @@ def explain(demonstration: Demonstration) -> tuple[Lesson, ...]:
     return (whole, *_clause_lessons(whole, tokens, parts, demonstration.plan))
 
 
-def _names(plan: Plan) -> tuple[Entity, ...]:
+def named_in(plan: Plan) -> tuple[Entity, ...]:
     """Return short capitalised arguments as names, even where a capital alone would not show it (`Karin moved`)."""
     found: dict[str, Entity] = {}
     for step in plan.steps:

@@ -13,6 +13,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from hearth.formats.plan_validation import canonical
 from hearth.language.text.thesaurus import KNOWN_WORDS
 from hearth.language.text.tokens import listed
@@ -28,6 +30,7 @@ from hearth.planning.arguments.context_counts import (
     left_odds,
     right_odds,
 )
+from hearth.planning.arguments.span_scores import ReadSpans, SpanScores
 from hearth.types import Parameter
 
 # Set by cross-validation on the shipped demonstrations
@@ -46,6 +49,8 @@ _CUT_SHORT, _WORD_LOST = 3.0, 1.0
 _LEAST_ENDS, _MOSTLY = 20, 0.75
 """Least demonstrations by which an argument is known to end requests, and least share of those it ends."""
 _N_EDGES, _N_STRETCHES = 12, 6
+_N_LEARNT = 24
+"""Number of stretches looked at by what was learnt, the likeliest."""
 
 _LISTS, _ONTO = (
     frozenset(listed("list lists checklist checklists")),
@@ -115,11 +120,20 @@ class _Odds:
 class Reading:
     """One request, with the odds of each parameter cached: many candidates ask for the same."""
 
-    def __init__(self, words: tuple[str, ...], manners: Manners) -> None:
+    def __init__(self, words: tuple[str, ...], manners: Manners, spans: ReadSpans | None = None) -> None:
         self.words = words
         self.manners = manners
         self.has_name = "<name>" in words
+        self._spans = spans
         self._odds: dict[tuple[str, str], _Odds] = {}
+        self._scores: dict[tuple[str, str], SpanScores | None] = {}
+
+    def scores(self, wanted: Wanted) -> SpanScores | None:
+        """Return the learnt scores of one argument; None where its parameter was not trained."""
+        key = (wanted.tool, wanted.parameter.name)
+        if key not in self._scores:
+            self._scores[key] = self._spans.score(*key) if self._spans is not None else None
+        return self._scores[key]
 
     def odds(self, wanted: Wanted) -> _Odds:
         key = (wanted.tool, wanted.parameter.name)
@@ -176,6 +190,8 @@ def _overlaps(chosen: Sequence[tuple[int, Stretch | None]]) -> float:
 
 def _options(wanted: Wanted, reading: Reading, taken: Mapping[int, set[int]]) -> list[tuple[Stretch | None, float]]:
     """Return the likeliest stretches for one argument, and the option to leave it out with its price."""
+    if (scores := reading.scores(wanted)) is not None:
+        return _learnt_options(wanted, reading, scores, taken)
     words, odds = reading.words, reading.odds(wanted)
     n = len(words)
     own = {place for place, steps in taken.items() if wanted.step in steps}
@@ -206,6 +222,35 @@ def _options(wanted: Wanted, reading: Reading, taken: Mapping[int, set[int]]) ->
                 found[cut] = score
     best = sorted(found, key=lambda p: (-found[p], p))[:_N_STRETCHES]
     return [*((Stretch(*p, found[p]), 0.0) for p in best), (None, odds.leaving_out)]
+
+
+def _learnt_options(
+    wanted: Wanted, reading: Reading, scores: SpanScores, taken: Mapping[int, set[int]]
+) -> list[tuple[Stretch | None, float]]:
+    """Return the likeliest stretches by what was learnt, each with its log-odds against leaving the argument out."""
+    words = reading.words
+    own = {place for place, steps in taken.items() if wanted.step in steps}
+    sums = np.concatenate([[0.0], np.cumsum(scores.inside)])
+    grid = (scores.begins - sums[:-1])[:, None] + (scores.ends + sums[1:])[None, :] - scores.absent
+    odds = reading.odds(wanted)
+    A = 0.2
+    cont = np.concatenate([[0.0], np.cumsum(np.clip(odds.content, -2.5, 2.5))])
+    grid = grid + A * (
+        (_W_LEFT * np.array(odds.left) - cont[:-1])[:, None]
+        + (_W_RIGHT * np.array(odds.right[1:]) + cont[1:])[None, :]
+        - odds.leaving_out
+    )
+    grid = np.where(np.tri(len(words), k=-1, dtype=bool), -np.inf, grid)
+    found: dict[tuple[int, int], float] = {}
+    for place in np.argsort(-grid, axis=None, kind="stable")[:_N_LEARNT]:
+        first, last = divmod(int(place), len(words))
+        cut = (first, last + 1)
+        if any(k in own for k in range(*cut)) or _is_none_said(wanted, words, *cut):
+            continue
+        found[cut] = float(grid[first, last])
+    best = sorted(found, key=lambda p: (-found[p], p))[:_N_STRETCHES]
+    bar = _ABSENT_REQUIRED if wanted.parameter.is_required else 0.0
+    return [*((Stretch(*p, found[p]), 0.0) for p in best), (None, bar)]
 
 
 def _price_of_leaving_out(wanted: Wanted, manner: Manner | None, words: tuple[str, ...]) -> float:

@@ -24,6 +24,7 @@ from hearth.formats.plan_validation import check_plan, only_reads
 from hearth.language.acts.clauses import with_denials
 from hearth.language.reading import Utterance
 from hearth.language.text.spelling import words_in_text
+from hearth.models.encoder.sentence_encoder import TokenEncoder
 from hearth.planning.adaptation.case_adaptation import rarity_of
 from hearth.planning.adaptation.owner_macros import CONFIDENCE, OWNERS, Conventions
 from hearth.planning.adaptation.repeat_planner import (
@@ -38,6 +39,7 @@ from hearth.planning.adaptation.repeat_planner import (
 from hearth.planning.arguments.alignment import tokens_of
 from hearth.planning.arguments.binding import Unit
 from hearth.planning.arguments.context_counts import Manners
+from hearth.planning.arguments.span_scores import HeardWords
 from hearth.planning.dialogue.clarification import question_about
 from hearth.planning.plan_steps import shifted
 from hearth.planning.ranking.heads.tool_heads import NOTHING, TALK, HeadPrior
@@ -284,9 +286,11 @@ class RecallPlanner:
     def _units(self, said: Utterance) -> tuple[list[Unit], NDArray[np.float32]]:
         """Return the whole request, then its acts when there are several, and the form of each."""
         text, slots = said.text, said.slots
-        units = [Unit(text, tokens_of(text, slots), self._manners)]
+        heard = HeardWords(self._encoder, text) if isinstance(self._encoder, TokenEncoder) else None
+        units = [Unit(text, tokens_of(text, slots), self._manners, heard)]
         if len(said.acts) > 1:
-            units += [Unit(text, tokens_of(text, slots, act.start, act.end), self._manners) for act in said.acts]
+            pieces = [tokens_of(text, slots, act.start, act.end) for act in said.acts]
+            units += [Unit(text, tokens, self._manners, heard) for tokens in pieces]
         return units, self.remembered.likeness.of_requests([text] * len(units), [unit.tokens for unit in units])
 
     def _proposal(self, units: Sequence[Unit], forms: NDArray[np.float32], offered: Offered) -> Proposal:
