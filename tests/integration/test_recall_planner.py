@@ -122,6 +122,51 @@ def test_what_is_wanted_later_is_not_done_at_once(shipped: RecallPlanner, when: 
     assert not isinstance(later, Plan) or all(TOOLS[step.tool].effect == "none" for step in later.steps)
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("show me who came to the gate at 6:20 this morning", {"at": "2026-11-20T06:20:00+01:00"}),
+        ("was somebody cooking in the kitchen at seven this morning", {"at": "2026-11-20T07:00:00+01:00"}),
+        (
+            "who was in the kitchen between 6 and 7 this morning",
+            {"start": "2026-11-20T06:00:00+01:00", "end": "2026-11-20T07:00:00+01:00"},
+        ),
+        ("who has been in the kitchen since noon yesterday", {"start": "2026-11-19T12:00:00+01:00"}),
+    ],
+)
+@pytest.mark.companions
+def test_one_moment_is_no_stretch_of_time(shipped: RecallPlanner, text: str, wanted: dict[str, Argument]) -> None:
+    """No look-up begins and ends in the same moment."""
+    tool, arguments = steps(plan(shipped, text))[0]
+    assert tool == "find_video"
+    assert {name: value for name, value in arguments.items() if name != "room"} == wanted
+
+
+@pytest.mark.parametrize(
+    ("when", "wanted"),
+    [("weekdays", "on weekdays"), ("on weekends", "on weekends"), ("every day", "daily"), ("on Mondays", "weekly")],
+)
+@pytest.mark.companions
+def test_days_that_repeat_together_are_one_rhythm(shipped: RecallPlanner, when: str, wanted: str) -> None:
+    (step,) = steps(plan(shipped, f"remind me {when} at 7 to water the plants"))
+    assert (step[0], step[1]["repeat"]) == ("add_reminder", wanted)
+
+
+@pytest.mark.parametrize(
+    ("said", "items"),
+    [
+        ("milk + eggs", ["milk", "eggs"]),
+        ("milk plus eggs", ["milk", "eggs"]),
+        ("vitamin-c tablets", ["vitamin-c tablets"]),
+    ],
+)
+@pytest.mark.companions
+def test_what_is_listed_with_a_plus_is_several(shipped: RecallPlanner, said: str, items: list[str]) -> None:
+    assert steps(plan(shipped, f"add {said} to the shopping list")) == [
+        ("add_to_list", {"list": "shopping", "items": items})
+    ]
+
+
 @pytest.mark.parametrize("text", ["lock the door tonight at ten", "switch the tv on tomorrow"])
 @pytest.mark.companions
 def test_no_device_is_called_by_a_time(shipped: RecallPlanner, text: str) -> None:

@@ -143,22 +143,23 @@ def _is_cued(line: Line, index: int, cue: str) -> bool:
 
 def _range_end(line: Line, place: int, cue: str, is_cued: bool) -> tuple[Clock, int] | None:
     word = line.word(place)
+    end = place + 1 + (line.word(place + 1) in APPROXIMATE)
     if word in RANGE_MARKS or word in ("until", "through"):
-        return _one(line, place + 1, True, "until")
+        return _one(line, end, True, "until")
     if word == "to" and not line.is_moving:
-        return _one(line, place + 1, is_cued or cue in ("", "for"), "from")
+        return _one(line, end, is_cued or cue in ("", "for"), "from")
     if word == "and" and cue == "between":
         return _one(line, place + 1, True, "until")
     return None
 
 
 def _range_of_bare(line: Line, index: int, is_joined: bool) -> tuple[Said, int] | None:
-    """Read "3-5pm" without a cue: the end must be unambiguous, or a day must precede both ("Tuesday 10 to 11")."""
+    """Read "3-5pm" without a cue: the end must be unambiguous, or a day must be beside both ("Tuesday 10 to 11")."""
     if line.tokens[index].kind != "number" or glued(line, index) or not _is_hour(line.words[index]):
         return None
-    if line.word(index + 1) not in RANGE_MARKS and (line.word(index + 1) != "to" or line.is_moving):
+    if line.word(index + 1) not in (*RANGE_MARKS, "until") and (line.word(index + 1) != "to" or line.is_moving):
         return None
-    is_of_day = line.word(index + 3) in _DAYS_AFTER  # "block out 9 to 11 tomorrow"
+    is_of_day = line.word(index + 3) in (*_DAYS_AFTER, "every")  # "block out 9 to 11 tomorrow"
     second = _one(line, index + 2, is_joined or is_of_day, "until" if is_joined or is_of_day else "")
     if second is None:
         return None
@@ -171,6 +172,8 @@ def _range_beside_day(line: Line, index: int) -> tuple[Said, int] | None:
     """Read hours without a cue that end what is said of a day named before: "block Friday for the van 8 to 9.30"."""
     if line.is_counting or line.is_moving or line.word(index - 1) in _COUNTED or not _is_after_day(line, index):
         return None
+    if line.tokens[index].kind == "word" and _relative(line, index, True, "at") is not None:
+        return None  # "Tuesday, ten to one" is ten minutes to one
     first = _one(line, index, True, "from")
     if first is None or not (line.word(first[1]) in RANGE_MARKS or line.word(first[1]) in ("to", "until")):
         return None
@@ -242,7 +245,8 @@ def _numeric(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, in
     if (undivided := _undivided(line, index, cue)) is not None:
         return undivided, index + 1
     whole, _, fraction = word.partition(".")
-    if len(fraction) == 2 and _is_hour(whole) and int(fraction) < 60 and not is_unit_word(line.word(index + 1)):
+    is_hour = _is_hour(whole) and whole != "0"
+    if len(fraction) == 2 and is_hour and int(fraction) < 60 and not is_unit_word(line.word(index + 1)):
         return Clock(int(whole), int(fraction), 0, int(whole) > 12), index + 1
     if _is_hour(word) and _is_minutes(line, index + 1):  # "at 6 45"
         minute = int(line.words[index + 1])

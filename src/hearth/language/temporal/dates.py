@@ -14,7 +14,16 @@ from hearth.language.temporal import moments
 from hearth.language.temporal.clock_times import RANGE_MARKS, Line
 from hearth.language.temporal.durations import length
 from hearth.language.temporal.moments import DAY, Clock, Said
-from hearth.language.temporal.time_words import HOLIDAYS, MONTHS, RISKY_MONTHS, SEASONS, UNITS, add_months, holiday
+from hearth.language.temporal.time_words import (
+    HOLIDAYS,
+    MONTHS,
+    RISKY_MONTHS,
+    SEASONS,
+    UNITS,
+    WEEKDAYS,
+    add_months,
+    holiday,
+)
 from hearth.language.text.tokens import ONES, TENS, listed
 
 Reading = tuple[Said, int] | None
@@ -35,9 +44,12 @@ ORDINALS = {
 _AFTER_ORDINAL = frozenset(
     listed(
         "at to from until and or in for with by around before after - – this next , . ? ! ; : of every each "
-        "please is i between through what who same"
+        "please is i between through what who same it it's isn't was wasn't won't can't has instead rather but than not"
     )
 )
+
+
+_YEARS = {"last": -1, "this": 0, "next": 1}
 
 
 def holiday_day(line: Line, index: int, which: int) -> Reading:
@@ -172,6 +184,9 @@ def dated(line: Line, month: int, number: int, index: int) -> Reading:
     if is_year(line.word(place)) and line.tokens[place].kind == "number":
         found = _date(int(line.word(place)), month, number)
         return (Said(first=found), place + 1) if found is not None else None
+    if line.word(index) in _YEARS and line.word(index + 1) == "year":
+        found = _date(line.today.year + _YEARS[line.word(index)], month, number)
+        return (Said(first=found), index + 2) if found is not None else None
     found = _next_date(line, month, number)
     return (Said(first=found), index) if found is not None else None
 
@@ -282,7 +297,10 @@ def lone_ordinal(line: Line, number: tuple[int, int], cue: str) -> Reading:
             return (Said(first=first), place + 3) if first is not None else None
     if cue not in DATE_CUES and cue not in ("joined", "the"):
         return None
-    if line.word(place) and line.word(place) not in _AFTER_ORDINAL and line.tokens[place].kind != "clock":
+    is_of_weekday = any(
+        word in WEEKDAYS for word in line.words[max(0, place - 4) : place]
+    )  # "Monday the 7th I've a run"
+    if line.word(place) not in (*_AFTER_ORDINAL, "") and line.tokens[place].kind != "clock" and not is_of_weekday:
         return None
     first = lone_day(line, value)
     return (Said(first=first), place) if first is not None else None

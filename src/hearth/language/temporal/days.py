@@ -62,12 +62,19 @@ _LAST = frozenset(["last", "past", "previous"])
 MODIFIERS = _THIS | _NEXT | _LAST
 _SIGNS = dict.fromkeys(_THIS, 0) | dict.fromkeys(_NEXT, 1) | dict.fromkeys(_LAST, -1)
 _EDGES = {"end": "end", "beginning": "start", "start": "start", "middle": "middle"}
+_NEAR_DAY = 30
+"""So many words before "that morning" its day is looked for."""
+_ORDINAL_ENDS = frozenset(["st", "nd", "rd", "th", *ORDINALS])
+_PARTS_OF_THAT_DAY = frozenset(["morning", "afternoon", "evening", "night"])
+_SITTING = frozenset(listed("i we he she they you who that has have had"))
+"""Words after which "sat" is no day and "wed" no day either: "they wed at 10"."""
 _AFTER_OWN = frozenset(["", *".,?!;:", *listed("look looks looking like and ahead shaping going is full busy packed")])
 DAY_STARTS = frozenset(
     {*_TODAY, *MODIFIERS, *WEEKDAYS, *MONTHS, *PARTS, *HOLIDAY_STARTS, *ORDINALS, *_EDGES, *SEASONS}
     | set(
         listed(
-            "the tonight early late mid later rest remainder first eod cob week day weekend same q1 q2 q3 q4 end twenty"
+            "the that tonight early late mid later rest remainder first eod cob week day weekend same q1 q2 q3 q4 end "
+            "twenty"
         )
     )
 )
@@ -103,6 +110,8 @@ def _day(line: Line, text: str, index: int, cue: str, is_joined: bool) -> Readin
             return found
     if word in _TODAY:
         return _relative_day(line, index)
+    if word == "that":
+        return _of_that_day(line, index)
     if word == "tonight":
         return Said(first=line.today, part=PARTS["night"]), index + 1
     if word in MODIFIERS or word == "same":
@@ -128,6 +137,8 @@ def _special(line: Line, text: str, index: int, cue: str) -> Reading:
         return _edge(line, text, index)
     if word in ("rest", "remainder"):
         return _rest(line, text, index)
+    if word == "day" and line.word(index + 1) in ("after", "before") and line.word(index + 2) in _TODAY:
+        return _unit_after_the(line, text, index)
     if word in ("week", "day", "weekend") and line.word(index - 1) in ("my", "our"):
         return _own(line, index)
     if word == "week" and line.words[index + 1 : index + 2] and line.word(index + 1).isdecimal():
@@ -175,6 +186,7 @@ def _weekday(line: Line, text: str, index: int, cue: str, is_joined: bool) -> Re
     word = line.words[index]
     weekday = WEEKDAYS[word]
     is_sure = is_joined or (cue in DATE_CUES and line.word(index - 1) != "the") or _is_followed_by_time(line, index + 1)
+    is_sure = is_sure or _stands_in_list(line, index)
     if word in RISKY_WEEKDAYS and not is_sure and not (index and line.is_capital(text, index)):
         return None
     place = index + 1
@@ -187,16 +199,31 @@ def _weekday(line: Line, text: str, index: int, cue: str, is_joined: bool) -> Re
     return Said(first=plain_weekday(line, weekday), weekday=weekday), place
 
 
+def _stands_in_list(line: Line, index: int) -> bool:
+    """Return whether another weekday stands beside one: "mon tue and wed"; no "sun sat down"."""
+    for step in (-1, 1):
+        place = index + step
+        is_joined = line.word(place) in (",", "and", "&")
+        beside = line.word(place + step * is_joined)
+        if beside in WEEKDAYS and (is_joined or beside not in RISKY_WEEKDAYS):
+            return True
+    return False
+
+
 def _is_followed_by_time(line: Line, index: int) -> bool:
-    """Return whether a time follows a weekday: "sat 7:30pm", "sat 10 until 12", "sun morning", "mon-fri"."""
+    """Return whether a time follows a weekday: "sat 7:30pm", "wed at 10", "sat 10 until 12", "sun morning"."""
     if line.word(index) in RANGE_MARKS and line.word(index + 1) in WEEKDAYS:
         return True
     if line.word(index) in PARTS:
         return line.word(index) not in MEALS
+    is_at, may_be_verb = line.word(index) == "at", line.word(index - 2) in _SITTING
+    index += is_at
     if index >= len(line.tokens) or line.tokens[index].kind not in ("clock", "number"):
         return False
     is_range = line.word(index + 1) in (*RANGE_MARKS, "to", "until") and line.word(index + 2)[:1].isdecimal()
-    return line.tokens[index].kind == "clock" or has_half(line, index + 1) or is_range
+    is_hour = is_at or line.word(index + 1) in ("", *".,?!;")
+    is_sure = line.tokens[index].kind == "clock" or has_half(line, index + 1) or is_range
+    return not (is_at and may_be_verb) if is_sure else is_hour and not may_be_verb
 
 
 def _in_week(line: Line, weekday: int, weeks: int) -> dt.date:
@@ -390,6 +417,14 @@ def _part(line: Line, index: int, cue: str, is_joined: bool) -> Reading:
     if not allowed or (word == "eve" and not is_joined):
         return None
     return Said(part=PARTS[word]), index + 1
+
+
+def _of_that_day(line: Line, index: int) -> Reading:
+    """Read "that morning" where a day was named before it: "the ram goes out on the fifth, remind me that morning"."""
+    part = line.word(index + 1)
+    before = line.words[max(0, index - _NEAR_DAY) : index]
+    is_named = any(word in _TODAY or word in WEEKDAYS or word in MONTHS or word in _ORDINAL_ENDS for word in before)
+    return (Said(part=PARTS[part]), index + 2) if part in _PARTS_OF_THAT_DAY and is_named else None
 
 
 def _counted(line: Line, text: str, index: int) -> Reading:

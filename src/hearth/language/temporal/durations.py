@@ -122,10 +122,10 @@ def _share(line: Line, index: int) -> tuple[float, int] | None:
 
 
 def _bare_minutes(line: Line, place: int, found: Length) -> int:
-    """Add the minutes of "2 hours 15" to `found` and return the index after them."""
-    if found.unit != "hour" or found.n_units != 1 or place >= len(line.tokens):
+    """Add the minutes of "2 hours 15", "an hour and twenty" to `found` and return the index after them."""
+    if found.unit != "hour" or found.n_units != 1 or not found.amount.is_integer():
         return place
-    said = spoken_number(line.tokens, place)
+    said = spoken_number(line.tokens, place + (line.word(place) == "and"))
     if said is None or not (said[0].is_integer() and 1 <= said[0] <= 59) or line.word(said[1]) not in _AFTER_MINUTES:
         return place
     found.add(said[0], "minute")

@@ -40,8 +40,8 @@ def every(line: Line, text: str, place: int) -> Reading:
         count, place = 2, place + 1
     elif line.word(place) == "single":
         place += 1
-    elif count_of(line.word(place)) and line.word(place + 1) in UNITS:
-        count, place = count_of(line.words[place]), place + 1
+    elif (number := count_of(line.word(place)) or ordinal_of(line.word(place))) and line.word(place + 1) in UNITS:
+        count, place = number, place + 1
     word = line.word(place)
     if word in WEEKDAYS:
         return _weekday_list(line, place, count)
@@ -112,7 +112,8 @@ def adverb(line: Line, place: int, cue: str) -> Reading:
     if word == "weekdays":
         return Said(repeat="daily", weekdays=_WORK_WEEK), place + 1
     if word == "weekends":
-        return (Said(repeat="weekly", weekdays=(5, 6)), place + 1) if cue in ("on", "at") else None
+        is_alone = line.word(place - 1) in ("", ".", ":", ";", ",") or line.word(place + 1) in ("only", "at", ",")
+        return (Said(repeat="weekly", weekdays=(5, 6)), place + 1) if cue in ("on", "at") or is_alone else None
     if word == "once" and line.word(place + 1) in ("a", "every", "per") and line.word(place + 2) in UNITS:
         name = UNITS[line.words[place + 2]][0]
         if name in ("day", "week", "month", "year"):

@@ -7,6 +7,7 @@ A clock time without a day takes the day its clause names; the day then stands f
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -28,6 +29,50 @@ class TimeSaid(NamedTuple):
 _TARGETS = frozenset({"to", "until", "till", "til"})
 
 
+_BEGINNING = re.compile(
+    r"\b(?:begin(?:s|ning)?|start(?:s|ing)?|first (?:one|time))(?:'s| is)?(?: on| from)?\s*$", re.IGNORECASE
+)
+_NEAR_BEGINNING = 24
+"""So many characters before a day the word that makes it the first is looked for."""
+_NEAR_REPEAT = 3
+"""So many times before and after a repeat its first day is looked for."""
+
+
+def begun(text: str, found: Sequence[TimeSaid], now: dt.datetime) -> list[TimeSaid]:
+    """Let each repeat begin on the day that is said for it: "every Monday at 6, starting on the 11th"."""
+    result = list(found)
+    for place, (_, said, _) in enumerate(found):
+        if said is None or not said.repeat or said.first is not None:
+            continue
+        for other in range(max(0, place - _NEAR_REPEAT), min(place + _NEAR_REPEAT + 1, len(found))):
+            slot, start, clues = found[other]
+            if start is None or start.first is None or start.repeat or not _is_beginning(text, slot, start, now):
+                continue
+            first = max(start.first, now.date())
+            while said.weekdays and first.weekday() not in said.weekdays:
+                first += moments.DAY
+            hours = said if said.clock is not None or said.part is not None else start
+            said = replace(said, first=first, clock=hours.clock, to_clock=hours.to_clock, part=hours.part)
+            result[place] = _changed(found[place], said, now)
+            if start.clock is None and said.clock is not None and start.after is None:
+                result[other] = _changed(found[other], replace(start, stands_at=_moment(said, clues, now)), now)
+            break
+    return result
+
+
+def _is_beginning(text: str, slot: Slot, said: Said, now: dt.datetime) -> bool:
+    """Return whether a day beside a repeat is its first: "from Saturday", "first one on the 11th"."""
+    if said.first is None or (said.after or said.first + moments.DAY) <= now.date():
+        return False
+    if said.bound == "onward" or slot.cue == "from":
+        return True
+    return _BEGINNING.search(text, max(0, slot.start - _NEAR_BEGINNING), slot.start) is not None
+
+
+def _changed(item: TimeSaid, said: Said, now: dt.datetime) -> TimeSaid:
+    return item._replace(said=said, slot=_rebuilt(item, said, now))
+
+
 def joined(text: str, found: Sequence[TimeSaid], now: dt.datetime, before: Said | None = None) -> list[Slot]:
     """Return the slots of one clause, each completed with the day and hour that the others name.
 
@@ -41,18 +86,21 @@ def joined(text: str, found: Sequence[TimeSaid], now: dt.datetime, before: Said 
 def _clocks_with_days(found: Sequence[TimeSaid], now: dt.datetime, before: Said | None) -> dict[int, Said]:
     """Give each clock time without a day the last day named before it, else the one after it, by its place."""
     day: Said | None = None
+    day_place = 0
     changed: dict[int, Said] = {}
     for place, (slot, said, _) in enumerate(found):
         if said is None:
             continue
-        if _is_clock_only(said):
+        if _is_clock_only(said) or _is_of_that_day(slot, said):
             donor = day or _coming_day(found, place) or before
             if donor is not None:
                 changed[place] = _with_day(said, donor)
+            if donor is not None and donor is day and donor.repeat and donor.clock is None and not said.bound:
+                changed.setdefault(day_place, changed[place])  # "every week … at 7": the rhythm is that of the hour
         is_to_come = said.first is not None and (said.after is None or said.first > now.date())
         names_day = is_to_come and not said.bound and slot.cue not in _TARGETS
-        if names_day or (said.repeat and said.clock is not None):
-            day = said
+        if names_day or said.repeat:
+            day, day_place = said, place
     return changed
 
 
@@ -83,7 +131,12 @@ def carried(found: Sequence[TimeSaid], now: dt.datetime) -> Said | None:
 
 def _is_clock_only(said: Said) -> bool:
     is_dated = said.first is not None or said.moment is not None or said.stretch is not None
-    return said.clock is not None and not is_dated and said.part is None and not said.repeat
+    return said.clock is not None and not is_dated and not said.repeat
+
+
+def _is_of_that_day(slot: Slot, said: Said) -> bool:
+    """Return whether only a part of a day was said that is named elsewhere: "that morning"."""
+    return said.first is None and slot.text.lower().startswith("that ")
 
 
 def _coming_day(found: Sequence[TimeSaid], place: int) -> Said | None:
@@ -95,11 +148,10 @@ def _coming_day(found: Sequence[TimeSaid], place: int) -> Said | None:
 
 
 def _with_day(said: Said, donor: Said) -> Said:
-    is_repeated = bool(donor.repeat)
     return replace(
         said,
-        first=None if is_repeated and donor.weekdays else donor.first,
-        part=donor.part if donor.clock is None else None,
+        first=donor.first,
+        part=said.part or (donor.part if donor.clock is None else None),
         is_within_day=True,
         repeat=donor.repeat,
         every=donor.every,
@@ -123,7 +175,7 @@ def _hours_of_list(text: str, found: Sequence[TimeSaid], place: int) -> Said | N
     """Return the clock time at the end of a list of days: "on Monday and Wednesday at 6pm"."""
     for (slot, _, _), (following, said, _) in pairwise(found[place:]):
         between = text[slot.end : following.cue_start if following.cue else following.start].strip().lower()
-        if said is None or following.cue in _TARGETS or between not in ("and", "or", "&", ",", ", and", ", or"):
+        if said is None or following.cue in _TARGETS or between not in ("", "and", "or", "&", ",", ", and", ", or"):
             return None
         if said.clock is not None:
             return said

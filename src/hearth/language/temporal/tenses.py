@@ -22,7 +22,7 @@ _PAST = frozenset(
         "saved modified changed edited created written recorded downloaded taken ran bought paid ate saw "
         "talked spoke worked replied promised logged spent been uploaded photographed finished completed "
         "shared mentioned asked heard attended visited scanned filmed stored added learned watched slept "
-        "emailed e-mailed mailed texted messaged phoned forwarded posted pinged rang got"
+        "emailed e-mailed mailed texted messaged phoned forwarded posted pinged rang got turned lost"
     )
 )
 _AHEAD = frozenset(
@@ -65,6 +65,8 @@ _MOVED = frozenset(
         "moved pushed shifted postponed rescheduled delayed brought put changed booked scheduled set planned confirmed"
     )
 )
+_PLANS = frozenset(listed("calendar calendars diary diaries schedule schedules plans meetings appointments free"))
+_LONGEST_PART = 12
 _CALLED_BEFORE = frozenset(listed("me us on in at over during last this about earlier while"))
 _FARTHEST_VERB = 5
 """Greatest distance, in words, of a present verb from the beginning of its part of a sentence."""
@@ -113,7 +115,13 @@ class _Reader:
     def _is_past_at(self, index: int) -> bool:
         word = self.words[index]
         if word == "got":
-            return not self._is_had(index)
+            return not self._is_had(index) and not self._is_moved_on(index)
+        if word == "had" and self.word(index + 1) == "better":
+            return False  # "tea had better be Wednesday"
+        if word == "catch":
+            return self.word(index + 1) in ("me", "us") and self.word(index + 2) == "up"  # "catch me up on Tuesday"
+        if word == "compare":  # days are compared by what was seen, plans by what is to come
+            return _PLANS.isdisjoint(self.words[index + 1 : index + 1 + _LONGEST_PART])
         if word == "called":
             return self.word(index + 1) in _CALLED_BEFORE and self.word(index - 1) not in ("list", "note", "event")
         return word in _PAST and not (word in _MOVED and self._is_ahead_at(index))
@@ -127,10 +135,14 @@ class _Reader:
             return True
         return any(word == "'s" and self.word(index - n - 1) in _QUESTIONS for n, word in enumerate(before[::-1], 1))
 
+    def _is_moved_on(self, index: int) -> bool:
+        """Return whether "got" says that something was put somewhere else: "it got bumped to Monday"."""
+        return self.word(index + 1).endswith("ed") and "to" in self.words[index + 2 : index + 7]
+
     def _is_ahead_at(self, index: int) -> bool:
         word = self.words[index]
         if word == "got":
-            return self._is_had(index)
+            return self._is_had(index) or self._is_moved_on(index)
         if word in _MOVED:
             return self.word(index - 1) == "been" or self.word(index + 1) in ("to", "until", "back", "forward")
         if self.is_setting and word in ("about", "of", "with", "to") and self.word(index + 1) in ("on", "for", "at"):
@@ -159,21 +171,20 @@ RECORDS = frozenset(
     listed(
         "mail mails email emails e-mail e-mails message messages photo photos picture pictures image images "
         "video videos recording recordings file files document documents note notes newsletter newsletters "
-        "invoice invoices receipt receipts"
+        "invoice invoices receipt receipts footage"
     )
 )
 """Things that lie in the past: "mails from Monday" looks back."""
-_MAILS = frozenset(listed("mails emails e-mails messages photos pictures videos recordings newsletters"))
+_MAILS = frozenset(listed("mails emails e-mails messages photos pictures videos recordings newsletters footage"))
 _ONE_MAIL = frozenset(listed("mail email e-mail message"))
 _BEFORE_MAILS = frozenset(
     listed(
         "find show list search any which what all delete archive count how many get me for up the my our new unread "
-        "please can could you i we have do are is there were was from latest recent of every see"
+        "please can could you i we have still got do are is there were was from latest recent of every see"
     )
 )
 _DUE = frozenset(listed("must need needs due will should to send answer reply"))
 _SPANS = frozenset(listed("between before after from since of in over during until"))
-_LONGEST_PART = 12
 
 
 def is_of_records(words: Sequence[str], index: int, cue: str) -> bool:

@@ -123,7 +123,7 @@ EVENING_WORDS = frozenset(
     listed("dinner supper party concert movie movies film cinema theatre theater drinks pub bar opera disco sunset")
 )
 
-MOVING = frozenset(listed("move reschedule postpone shift push moved change delay bring"))
+MOVING = frozenset(listed("move reschedule postpone shift push moved change delay bring slide bump nudge"))
 MOVED = frozenset(listed("alarm meeting appointment reminder event call lunch dinner breakfast flight it"))
 COUNTING = frozenset(
     listed(
@@ -197,6 +197,7 @@ SPELLINGS = {
     "bewteen": "between",
     "nxt": "next",
     "minites": "minutes",
+    "fortnite": "fortnight",
 }
 _GUESSED = listed(
     "monday tuesday wednesday thursday friday saturday sunday january february september october november "
@@ -250,6 +251,7 @@ HOLIDAYS: dict[tuple[str, ...], tuple[int, int, int, int]] = {
     ("new", "years", "eve"): _fixed(12, 31),
     ("new", "year", "eve"): _fixed(12, 31),
     ("nye",): _fixed(12, 31),
+    ("hogmanay",): _fixed(12, 31),
     ("new", "year", "'s", "day"): _fixed(1, 1),
     ("new", "years", "day"): _fixed(1, 1),
     ("new", "year", "'s"): _fixed(1, 1),

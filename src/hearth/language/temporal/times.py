@@ -25,6 +25,7 @@ from hearth.language.temporal.time_words import (
     EVENING_WORDS,
     MORNING_WORDS,
     PARTS,
+    UNITS,
     WEEKDAYS,
     WEEKDAYS_PLURAL,
     Part,
@@ -129,6 +130,12 @@ _GLUE = frozenset(listed("at on of from between until before after by around abo
 _RANGE_WORDS = frozenset({"to", "until", "through", *RANGE_MARKS})
 _TODAYS = frozenset({"tomorrow", "tonight", "today"})
 _NAMED_DAYS = _TODAYS | set(WEEKDAYS)
+_PARTS_SAID = frozenset(
+    {("in", "the", part) for part in ("morning", "afternoon", "evening")}
+    | {(word, part) for word in ("this", "yesterday", "tomorrow") for part in ("morning", "afternoon", "evening")}
+    | {("at", "night"), ("last", "night"), ("tomorrow", "night")}
+)
+"""Parts of the day after which an hour needs no "at": "Sunday, ten in the morning"."""
 _STARTS = frozenset(
     {"now", *DAY_STARTS, *CLOCK_WORDS, *OPEN_WORDS, *_CUES, *REPEATS, *WEEKDAYS_PLURAL, *NUMBER_WORDS}
     | set(listed("an few couple half quarter three once weekdays weekends"))
@@ -168,7 +175,7 @@ def _time_at(line: Line, text: str, index: int, tense: Tense) -> tuple[TimeSaid,
         place = index + n_cue
         if place >= len(line.tokens):
             continue
-        is_ahead = tense == "told" and cue in ("for", "to", "by", "until")
+        is_ahead = (tense == "told" and cue in ("for", "to", "by", "until")) or line.word(index - 1) == "asked"
         line.is_past = (tense != "" and not is_ahead) or cue == "since" or is_of_records(line.words, index, cue)
         read = _expression(line, text, place, cue)
         if read is None:
@@ -191,6 +198,8 @@ def _cues_at(line: Line, index: int) -> list[tuple[int, str]]:
     """Return each possible cue at a place as its number of tokens and its meaning, the longest first, no cue last."""
     found = []
     for words, meaning in _CUES.get(line.words[index], ()):
+        if words == ("through",) and line.word(index - 1) in ("me", "us"):
+            continue  # "run me through tomorrow"
         if tuple(line.words[index : index + len(words)]) == words:
             n_words = len(words)
             if line.word(index + n_words) in APPROXIMATE:
@@ -232,7 +241,8 @@ def _expression(line: Line, text: str, place: int, cue: str) -> Reading:
     if cue == "every":
         return _composed(line, text, every(line, text, place))
     if line.words[place] == "now":
-        return _from_now(line, text, place, cue)
+        is_counted_to = line.word(place - 2) in UNITS  # "how many days from now till the 2nd of July"
+        return None if is_counted_to else _from_now(line, text, place, cue)
     offset = _offset(line, text, place, cue)
     if offset is not None:
         return _composed(line, text, offset)
@@ -253,10 +263,23 @@ def _element(line: Line, text: str, place: int, cue: str, *, is_joined: bool = F
         return adverb(line, place, cue)
     if line.tokens[place].kind in ("clock", "number", "hours") or word in CLOCK_WORDS:
         read = clock(line, place, cue, is_joined=is_joined)
+        if read is None and (cue in ("", "between") or (cue == "to" and line.is_moving)):
+            read = _bare_before_part(line, place, cue)
         if read is not None or cue or is_joined:
             return read
         return _bare_before_day(line, place)
     return None
+
+
+def _bare_before_part(line: Line, place: int, cue: str) -> Reading:
+    """Read a bare hour as a time when a part of the day follows and no more than a mark or a day stands before it:
+    "Sundays, ten in the morning", "half four in the morning"; no "take two in the morning"."""
+    read = clock(line, place, "around") if not line.is_counting else None
+    if read is None or not any(tuple(line.words[read[1] : read[1] + n]) in _PARTS_SAID for n in (2, 3)):
+        return None
+    before, has_minutes = line.word(place - 1), read[1] - place > 1
+    is_apart = has_minutes or cue == "between" or before in ("", *",.;:-–—(") or before in _NAMED_DAYS
+    return read if is_apart else None
 
 
 def _bare_before_day(line: Line, place: int) -> Reading:
@@ -280,15 +303,20 @@ def _bare_after_day(line: Line, place: int, said: Said) -> Reading:
     word = line.word(place)
     if said.first is None or said.after is not None or said.clock is not None or line.is_counting:
         return None
-    if line.word(place - 1) == "," and word not in NUMBER_WORDS:
-        return None
     read = clock(line, place, "at")
+    if line.word(place - 1) == "," and word not in NUMBER_WORDS and not _has_minutes(read):
+        return None
     if read is None or line.word(read[1]) not in AFTER_HOUR:
         return None
     if word.isdecimal() and said.weekday is not None and (alone := lone_day(line, int(word))) is not None:
         is_date = alone.weekday() == said.weekday and (alone - line.today).days < 14
         return None if is_date else read
     return read
+
+
+def _has_minutes(read: Reading) -> bool:
+    """Return whether an hour was said with its minutes, so that it is no count: "9.30", "half seven"."""
+    return read is not None and read[0].clock is not None and read[0].clock.minute > 0
 
 
 def _composed(line: Line, text: str, first: Reading) -> Reading:
@@ -307,6 +335,7 @@ def _composed(line: Line, text: str, first: Reading) -> Reading:
             cue = {"@": "at", "each": "every"}.get(line.words[following], line.words[following])
             following += 1
             following += line.word(following) in APPROXIMATE
+            following += line.word(following) == "a" and line.word(following + 1) in WEEKDAYS  # "each week on a Monday"
         if following >= len(line.tokens) or (line.word(following) in _CUES and cue):
             break
         if cue == "every":
@@ -552,8 +581,11 @@ def _duration_at(line: Line, text: str, index: int) -> tuple[TimeSaid, int] | No
     span, after = read
     if line.word(after) in ("old", "ago", "/", "*"):
         return None
+    if line.words[after - 1] == "s" and line.word(index - 1 - (line.word(index - 1) == "-")) in ("under", "over"):
+        return None  # "the under 12s" are of an age
     is_sure = cue in ("for", "in", "within", "after", "by", "about", "around", "every", "to", "over") or n_cue == 0
-    if span.is_article and not (cue in ("for", "in", "within", "about", "around") or span.unit == "hour"):
+    is_lone_article = span.is_article and span.n_units == 1 and span.unit != "hour"
+    if is_lone_article and cue not in ("for", "in", "within", "about", "around"):
         return None
     if not is_sure or (span.unit in ("day", "year") and line.words[after - 1] in ("d", "s")):
         return None

@@ -40,7 +40,7 @@ _SHARES = {
 _OF_LISTS = {"average": "average", "mean": "average", "median": "median", "sum": "sum", "product": "product"}
 _SHARING = frozenset(["split", "divide", "share"])
 _SHARED_BY = frozenset(["between", "among", "amongst", "by", "into", "over"])
-_STARTS = frozenset(["minus", *_SHARING, *_OF_LISTS, *LONG_STARTS])
+_STARTS = frozenset(["add", "minus", *_SHARING, *_OF_LISTS, *LONG_STARTS])
 _LONGEST_LIST = 40
 _FUNCTIONS = frozenset({"sqrt", "sin", "cos", "tan", "log", "ln", "exp", "abs"})
 _SUM_WORDS = re.compile(
@@ -51,7 +51,7 @@ _ASKED_FOR = re.compile(
     r"\b(?:what(?:'s|’s|s| is| are)|how much (?:is|are|for|would)|calculate|compute|work out|add up)\s*$", re.IGNORECASE
 )
 """Ends what stands before a sum that is asked for itself."""
-_SURCHARGES = frozenset(["tip", "vat", "tax", "discount", "service", "deposit", "interest"])
+_SURCHARGES = frozenset(["off", "tip", "vat", "tax", "discount", "service", "deposit", "interest"])
 
 
 def find_numbers(text: str, said: Sequence[Token]) -> list[Slot]:
@@ -137,7 +137,7 @@ def _rates(text: str, said: Sequence[Token]) -> list[Slot]:
             continue
         start = said[first].start - (first > 0 and said[first - 1].low in CURRENCY_SIGNS)
         for place in range(index + 2, min(index + 2 + _FARTHEST_COUNT, len(said) - 1)):
-            count = spoken_number(said, place + 1) if said[place].low == "for" else None
+            count = spoken_number(said, place + 1) if said[place].low in ("for", "after", "over") else None
             if count is not None and count[1] < len(said) and said[count[1]].low in (thing, f"{thing}s"):
                 expression = f"{_plain_number(read[0])} * {_plain_number(count[0])}"
                 end = said[count[1]].end
@@ -214,6 +214,8 @@ def _measure(text: str, said: Sequence[Token], index: int, letters: frozenset[st
     unit = _unit_at(said, place, letters if said[index].kind == "number" else frozenset())
     if unit is not None:
         name, after = unit
+        if name in HEATS and index and said[index - 1].low == "minus":
+            value, start = -value, said[index - 1].start
         if name == "CENT":
             name, value = "USD", value / 100
         return _quantity(text, start, said[after - 1].end, value, name), after
@@ -376,7 +378,7 @@ def _sum(text: str, said: Sequence[Token], index: int, asks_for_sum: bool) -> tu
     """
     if said[index].low == "square":
         return _square_root(text, said, index), index
-    if said[index].low in _OF_LISTS:
+    if said[index].low in _OF_LISTS or said[index].low == "add":
         return _of_list(text, said, index), index
     if said[index].low in _SHARING:
         return _shared(text, said, index), index
@@ -476,16 +478,20 @@ def _of_counted(said: Sequence[Token], place: int, is_asked: bool) -> tuple[str,
         after = place + len(long)
         if tuple(words[: len(long)]) == long and after < len(said) and spoken_number(said, after) is not None:
             return sign, after
-    return ("*", place + 1) if words[:1] == ["at"] and _is_price(said, place + 1, is_asked) else None
+    is_priced = words[:1] == ["at"] and _is_price(said, place + 1, said[place - 1].low, is_asked)
+    return ("*", place + 1) if is_priced else None
 
 
-def _is_price(said: Sequence[Token], place: int, is_asked: bool) -> bool:
-    """Return whether a number is what each of several things costs; without currency or "each" it may be a time."""
+def _is_price(said: Sequence[Token], place: int, counted: str, is_asked: bool) -> bool:
+    """Return whether a number is what each of several things costs; without currency, "each" or "a head" it may be a
+    time."""
     if place + 1 < len(said) and said[place].low in CURRENCY_SIGNS:
         return spoken_number(said, place + 1) is not None
     read = spoken_number(said, place) if place < len(said) else None
-    following = said[read[1]].low if read is not None and read[1] < len(said) else ""
-    return read is not None and (is_asked or following in ("each", "apiece") or UNIT_WORDS.get(following, "").isupper())
+    words = [token.low for token in said[read[1] : read[1] + 2]] if read is not None else []
+    following, one = [*words, "", ""][:2]
+    is_each = following in ("each", "apiece") or (following in _PER and one in (*_COUNTED, counted.removesuffix("s")))
+    return read is not None and (is_asked or is_each or UNIT_WORDS.get(following, "").isupper())
 
 
 def _shared(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | None:
@@ -523,10 +529,10 @@ def _is_lone_minus(text: str, said: Sequence[Token], index: int) -> bool:
 
 
 def _of_list(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | None:
-    """Read "the average of 72, 85 and 91"."""
+    """Read "the average of 72, 85 and 91", "add up 4.20, 13.75 and 22"."""
     numbers: list[str] = []
     place = end = index + 2
-    if [t.low for t in said[index + 1 : index + 2]] != ["of"]:
+    if [t.low for t in said[index + 1 : index + 2]] != ["up" if said[index].low == "add" else "of"]:
         return None
     while len(numbers) < _LONGEST_LIST and place < len(said):
         read = spoken_number(said, place) if said[place].low not in ("a", "an", "half") else None
@@ -540,7 +546,8 @@ def _of_list(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] |
             break
     if len(numbers) < 2:
         return None
-    views: dict[str, Plain] = {"expression": f"{_OF_LISTS[said[index].low]}({', '.join(numbers)})"}
+    name = _OF_LISTS.get(said[index].low)
+    views: dict[str, Plain] = {"expression": f"{name}({', '.join(numbers)})" if name else " + ".join(numbers)}
     return _made("expression", text, said[index].start, said[end - 1].end, views), end
 
 
@@ -582,6 +589,13 @@ def _operand(text: str, said: Sequence[Token], place: int, *, is_first: bool) ->
     return _plain_number(read[0]), read[1]
 
 
+def _is_taken_off(said: Sequence[Token], place: int) -> bool:
+    """Return whether a percentage is what is off a price: "89.95 with 25 percent off"."""
+    read = spoken_number(said, place)
+    after = _past_percent(said, read[1]) if read is not None else 0
+    return bool(after) and after < len(said) and said[after].low == "off"
+
+
 def _negative(said: Sequence[Token], place: int) -> tuple[str, int] | None:
     """Read "minus five" at the beginning of a sum."""
     read = spoken_number(said, place + 1)
@@ -600,6 +614,8 @@ def _operator(text: str, said: Sequence[Token], place: int, parts: Sequence[str]
         return "% of", place + 2
     if words[:2] in (["%", "off"], ["percent", "off"]):
         return "% off", place + 2
+    if words[:1] == ["with"] and _is_taken_off(said, place + 1):
+        return "-", place + 1
     after = _past_percent(said, place)
     after += bool(after) and after < len(said) and said[after].low in _SURCHARGES
     if after and after < len(said) and said[after].low == "on":

@@ -37,7 +37,7 @@ from dataclasses import dataclass, field
 
 from hearth.language.acts.clauses import clauses, without
 from hearth.language.temporal.recurrence import REPEATS
-from hearth.language.temporal.split_expressions import TimeSaid, carried, joined
+from hearth.language.temporal.split_expressions import TimeSaid, begun, carried, joined
 from hearth.language.temporal.time_words import HOLIDAY_STARTS, MONTHS, WEEKDAYS
 from hearth.language.temporal.times import find_times
 from hearth.language.text.tokens import Clause, Slot, Token, listed, tokens
@@ -322,7 +322,7 @@ _CUE_WORDS = frozenset(
 
 
 _ENDS_SENTENCE = re.compile(r"[.!?;\n]")
-_THERE = re.compile(r"\b(?:there|that day)\b", re.IGNORECASE)
+_THERE = re.compile(r"\b(?:there|that (?:day|morning|afternoon|evening|night))\b", re.IGNORECASE)
 _MOST_TIMES = 8
 """Most times of a clause that are read together; more are a list, and each is read alone."""
 
@@ -343,7 +343,7 @@ def find_slots(text: str, now: dt.datetime, context: Context, said: Sequence[Tok
     if now.tzinfo is None:
         raise ValueError(f"the request's time {now.isoformat()!r} has no time zone; give it the owner's")
     said = tokens(text) if said is None else said
-    times = _without_attributes(find_times(text, said, now, context.country), said)
+    times = begun(text, _without_attributes(find_times(text, said, now, context.country), said), now)
     found = [
         *find_quoted(text),
         *find_addresses(text),

@@ -318,7 +318,7 @@ FUNCTION_WORDS = frozenset(
     )
 )
 """Words that carry grammar rather than content."""
-_JOINTS = {",", "and", "&", "n", "plus", ";", "or"}
+_JOINTS = {",", "and", "&", "n", "+", "plus", ";", "or"}
 
 
 def split_items(tokens: Sequence[Token], first: int, last: int, text: str, *, by_name: bool = False) -> list[str]:

@@ -7,6 +7,7 @@ guessed.
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -217,13 +218,41 @@ def bind(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, ToolSpec])
                 texts.append(wanted(index, step.tool, parameter, tools[step.tool].effect == "none"))
             elif parameter.is_required:
                 filling.missing.append((step.tool, parameter.name))
+    _fill_moments(steps, filling, tools)
     for index, parameter in sorted(slots, key=lambda s: not s[1].is_required):
+        if parameter.name in _STRETCH and (index, _MOMENT) in filling.values:
+            continue
         _fill_slot(index, steps[index].tool, parameter, filling, manners)
     _fill_texts(steps, texts, filling, manners)
     _fill_writers(steps, filling, tools)
     _fill_unread(steps, filling, tools)
     _fill_beside_results(steps, filling, tools)
     return _assembled(steps, filling)
+
+
+_MOMENT, _STRETCH = "at", frozenset(["at", "start", "end"])
+
+
+def _fill_moments(steps: Sequence[LessonStep], filling: _Filling, tools: Mapping[str, ToolSpec]) -> None:
+    """Give a look-up that takes a stretch or one moment the moment that is said: "who came at 6:20 this morning"."""
+    for index, step in enumerate(steps):
+        if not all(tools[step.tool].parameter(name) for name in _STRETCH):
+            continue
+        for place, token in enumerate(filling.unit.tokens):
+            if token.slot is not None and _is_moment(token.slot):
+                filling.values[index, _MOMENT] = cast(Argument, token.slot.views["datetime"])
+                filling.take(index, [place])
+                filling.views_taken.add((place, "datetime"))
+                break
+
+
+def _is_moment(slot: Slot) -> bool:
+    """Return whether a clock time is said alone: no range, nothing until, since or after it."""
+    views = slot.views
+    if "time" not in views or "duration" in views or "start" not in views or "end" not in views:
+        return False
+    start, end = (dt.datetime.fromisoformat(str(views[name])) for name in ("start", "end"))
+    return end - start == dt.timedelta(minutes=1)
 
 
 _MAILS = frozenset(listed("mail mails email emails e-mail e-mails message messages"))
@@ -389,7 +418,7 @@ def _fill_choice(index: int, tool: str, parameter: Parameter, filling: _Filling,
     """Fill an option or a yes/no: from its own word or a slot, else as demonstrations have it."""
     for place, token in enumerate(filling.unit.tokens):
         if token.slot is not None:
-            rhythm = _rhythm_of(token.slot)
+            rhythm = _rhythm_of(token.slot, parameter.enum)
             views = [rhythm] if rhythm and "daily" in parameter.enum else list(token.slot.views.values())
             for view in views:
                 if isinstance(view, str) and view in parameter.enum:
@@ -422,11 +451,18 @@ def _fill_choice(index: int, tool: str, parameter: Parameter, filling: _Filling,
 _UNITS_OF_RHYTHM = {"daily": "days", "weekly": "weeks", "monthly": "months", "yearly": "years"}
 
 
-def _rhythm_of(slot: Slot) -> str:
-    """Return how often a slot says that something is: "weekly", "every 2 weeks"; empty where it says nothing."""
-    repeat, every = slot.views.get("repeat"), slot.views.get("repeat_every", 1)
-    if not isinstance(repeat, str) or every == 1:
-        return repeat if isinstance(repeat, str) else ""
+_DAYS_OF_RHYTHM = {("MO", "TU", "WE", "TH", "FR"): "on weekdays", ("SA", "SU"): "on weekends"}
+
+
+def _rhythm_of(slot: Slot, options: Sequence[str]) -> str:
+    """Return how often a slot says that something is: "weekly", "every 2 weeks", "on weekdays" where that is an option;
+    empty where it says nothing."""
+    repeat, every, days = slot.views.get("repeat"), slot.views.get("repeat_every", 1), slot.views.get("repeat_days")
+    if not isinstance(repeat, str):
+        return ""
+    if every == 1:
+        together = _DAYS_OF_RHYTHM.get(tuple(map(str, days)), "") if isinstance(days, list) else ""
+        return together if together in options else repeat
     return f"every {every} {_UNITS_OF_RHYTHM.get(repeat, repeat)}"
 
 
@@ -480,6 +516,8 @@ def _best_slot(
             continue  # "30 minutes before" is how far from something, and no length
         if filling.changed_by.get(index, frozenset()) & filling.taken.get(place, set()):
             continue  # "move the class to Friday": Friday is where it goes, not where it is
+        if parameter.name in _END_NAMES and view != "end" and not filling.is_free(place, index):
+            continue  # "who came after 6": nothing ends when it begins
         score = _W_EDGE * left_odds(levels, filling.words, place)
         score += _W_USED * content_odds(levels[-1:], token.word) if manner else 0.0
         is_usual = manner is not None and bool(manner.views.get(token.word))

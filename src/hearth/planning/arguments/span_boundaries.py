@@ -85,7 +85,7 @@ _STAND_INS = frozenset(listed("one ones thing things back"))
 """Words behind what is looked up that are no part of its name: "the gym one", "put the bins back to Friday"."""
 _OWN_VALUES = frozenset({"<quoted>", "<name>", "<file>", "<email>", "<phone>", "<url>", "<expression>", "<unit>"})
 """Values that may be a text argument by themselves; a time or a number may not, unless demonstrations have it."""
-JOINTS = frozenset({",", "and", "&", "n"})
+JOINTS = frozenset({",", "and", "&", "n", "+"})
 
 
 @dataclass(frozen=True, slots=True)
