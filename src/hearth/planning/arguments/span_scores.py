@@ -61,6 +61,11 @@ class SpanScorer:
             weights = {name: file[name].astype(np.float32) for name in file.files if name != "parameters"}
             return cls(weights, [str(name) for name in file["parameters"]])
 
+    @property
+    def n_parameters(self) -> int:
+        """Number of parameters it was trained on."""
+        return len(self._rows)
+
     def knows(self, tool: str, parameter: str) -> bool:
         return f"{tool}.{parameter}" in self._rows
 
