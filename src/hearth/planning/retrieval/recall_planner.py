@@ -43,6 +43,7 @@ from hearth.planning.arguments.span_scores import HeardWords
 from hearth.planning.dialogue.clarification import question_about
 from hearth.planning.plan_steps import shifted
 from hearth.planning.ranking.heads.tool_heads import NOTHING, TALK, HeadPrior
+from hearth.planning.retrieval.asides import is_aside
 from hearth.planning.retrieval.episodic_index import Remembered
 from hearth.planning.retrieval.plan_assembly import (
     NO_SEQUENCES,
@@ -434,13 +435,17 @@ class RecallPlanner:
             confidence=round(min(part.confidence for part in done), 4),
             planner=self.name,
             rests_on=tuple(dict.fromkeys(id for part in done for id in part.rests_on)),
-            unserved=(*(part.text for part in left), *self._left_out(done, offered)),
+            unserved=(*(part.text for part in left if not self._is_aside(part)), *self._left_out(done, offered)),
             offer=offer,
         )
         try:
             return check_plan(plan, offered.tools)
         except PlanError:  # a remembered plan that no longer fits the tools
             return Refusal("out_of_scope", _UNSURE, offer=offer, planner=self.name)
+
+    def _is_aside(self, part: Part) -> bool:
+        """Return whether a part that nothing serves wishes for nothing by itself: it is not told as left undone."""
+        return part.is_nothing and is_aside(part.text, self._encoder)
 
     def _left_out(self, parts: Sequence[Part], offered: Offered) -> list[str]:
         """Return the times that were said of a change and found no place in it: they are told, not dropped."""
