@@ -325,6 +325,8 @@ class HomeAnswer:
     """That this is the answer, in [0, 1]."""
     nearest: str = ""
     """Of `unknown`: the place that comes nearest to an answer; empty where none is near."""
+    is_reckoned: bool = False
+    """Whether it was worked out over records, and stands in none of them."""
 
 
 @dataclass(frozen=True, slots=True)

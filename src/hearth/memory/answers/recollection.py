@@ -173,7 +173,8 @@ class Recollection:
         if (held := self._held(asked, call.now)) is not None:
             return self._as_at_home(asked, held)
         at_home = self._home.find_answer(asked, call) if self._home is not None else None
-        if at_home is not None and at_home.chance >= 1:  # what is worked out is sure
+        # No words that are remembered are nearer to a question than what is reckoned for it.
+        if at_home is not None and (at_home.chance >= 1 or at_home.is_reckoned):
             return at_home
         said = self.answer(question, now=call.now)
         if at_home is not None and at_home.kind != "unknown" and not _speaks_nearer(asked, said, at_home):

@@ -19,7 +19,7 @@ from hearth.memory.inquiry.people_meant import card_meant, cards_of
 from hearth.memory.passages.collecting import is_indexed, said_date, unquoted
 from hearth.memory.passages.passage_cutting import sentences_of
 from hearth.memory.passages.passage_store import PassageStore
-from hearth.memory.search.time_mentions import times_named
+from hearth.memory.search.time_mentions import Period, times_named
 from hearth.protocols import CallContext, HomeAnswer, Witness
 from hearth.tools.mail.mailbox import INBOX, SENT, Seen, look, places
 
@@ -62,9 +62,13 @@ class AskingMail:
     """By when, as the sentence says."""
 
 
-def waiting_answer(call: CallContext, passages: PassageStore) -> HomeAnswer:
-    """Say who waits for an answer, the newest first."""
-    mails = waiting_for(call, passages)[:N_ROWS]
+def waiting_answer(call: CallContext, passages: PassageStore, period: Period | None = None) -> HomeAnswer:
+    """Say who waits for an answer, the newest first; of a period, if one is given, whose mails came in it."""
+    waiting = waiting_for(call, passages)
+    if period is not None and period.start < call.now:
+        came = [(one, one.witness.at) for one in waiting]
+        waiting = [one for one, at in came if at is not None and period.start <= at < period.end]
+    mails = waiting[:N_ROWS]
     names = list(dict.fromkeys(one.sender for one in mails))
     value = ", ".join(names) if mails else "Nobody: no mail of the last weeks asks for an answer"
     return HomeAnswer("list" if mails else "text", value, "", tuple(one.witness for one in mails))

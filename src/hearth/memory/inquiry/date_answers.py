@@ -24,6 +24,7 @@ from hearth.tools.pim.calendar_events import Event
 DateOperation = Literal["age", "until", "last", "first", "next", "next birthday"]
 _DAY_OF = re.compile(r"['’]s (?:\w+ )?birthday\b.*|\b(?:in|on|at|next|be|when|going|turn\w*)\b.*", re.IGNORECASE)
 """What stands behind whose birthday or age is meant."""
+_OF_ANOTHER = re.compile(r"\b([^\W\d_]+)['’]s [^\W\d_]")
 _YEARS_BACK = dt.timedelta(days=3660)
 _YEAR = dt.timedelta(days=366)
 _FORMS: Mapping[DateOperation, str] = {
@@ -36,6 +37,7 @@ _FORMS: Mapping[DateOperation, str] = {
     "last": r".*\bwhen (?:was|were|did) (?P<matter>.*\b(?:last|latest|most recent(?:ly)?|previous)\b.*)",
     "first": r".*\bwhen (?:was|were|did) (?P<matter>.*\b(?:first|earliest)\b.*)",
 }
+_AGE_OF = re.compile(r"\A\s*what(?:['’]s| is) (?:the )?(?:current )?(.+?)['’]s (?:current )?age\b.*", re.IGNORECASE)
 _TO_COME = re.compile(r"\b(?:will|next birthday|turn(?:s|ing)?|(?:going to|gonna) be)\b", re.IGNORECASE)
 
 
@@ -61,6 +63,7 @@ class DateAsked:
 
 def asked_of_dates(question: str) -> DateAsked | None:
     """Parse a question that is worked out from dates; None for any other."""
+    question = _AGE_OF.sub(r"how old is \1", question)
     for operation, form in _FORMS.items():
         found = re.fullmatch(form, question.rstrip(" ?.!"), re.IGNORECASE)
         if found is None or (operation == "next birthday" and "next" not in question.casefold()):
@@ -94,7 +97,10 @@ def answer_from_dates(question: str, call: CallContext) -> HomeAnswer | None:
 
 
 def _age(question: str, matter: str, call: CallContext) -> HomeAnswer | None:
-    card = card_meant(_DAY_OF.sub("", matter), cards_of(call))
+    who = _DAY_OF.sub("", matter)
+    card = card_meant(who, cards_of(call))
+    if card is not None and (of := _OF_ANOTHER.search(who)) and of[1] in card.name:
+        return None  # "Ruth's son" is not Ruth
     born = card.birth.date() if card is not None and card.birth is not None else None
     if card is None or card.birth is None or born is None:
         return None

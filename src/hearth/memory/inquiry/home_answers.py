@@ -35,6 +35,7 @@ from hearth.memory.inquiry.reading.answer_reading import (
     read_passages,
 )
 from hearth.memory.inquiry.reading.value_owners import People, people_of, with_apostrophes
+from hearth.memory.inquiry.reckoning.reckoned_answers import reckoned_answer
 from hearth.memory.inquiry.record_answers import answer_from_records
 from hearth.memory.inquiry.summaries import asked_for_summary, decision_of, summary_of
 from hearth.memory.passages.collecting import FOLDERS, is_indexed, passages_in, unquoted_place_of
@@ -44,12 +45,15 @@ from hearth.memory.search.time_mentions import times_named
 from hearth.models.injection_classifier import Detector
 from hearth.protocols import CallContext, Encoder, HomeAnswer, Workspace
 from hearth.storage.database import Store
+from hearth.tools.memory import LEAST_SURE
 
 Naming: TypeAlias = Literal["not", "partly", "wholly"]
 LEAST_NEAR = 0.1
 """Below this chance of what a passage says, its place is not worth a look."""
 _LEAST_ALONE = 0.5
 """Below this chance of what one passage says, two are joined."""
+_SURELY_READ = 0.75
+"""From this chance on, what is read counts more than what is reckoned with doubt."""
 READING_VERSION = 4
 """Raise it with every change to how files become passages: all are read again."""
 MOST_WAITING_S = 20.0
@@ -163,7 +167,13 @@ class HomeAnswers:
             return summed or HomeAnswer("unknown", "", self.looked_at(), chance=0.0)
         if (both := self._answer_both(question, call)) is not None:
             return both
-        computed = answer_from_dates(question, call) or answer_from_records(question, self.passages, call)
+        reckoned = reckoned_answer(question, self.passages, call)
+        if reckoned is not None and reckoned.chance < LEAST_SURE:
+            # Reckoned from what may not be meant, it gives way to what is surely read.
+            read = self._read_answer(question, call)
+            return read if read.chance >= _SURELY_READ else reckoned
+        computed = reckoned or answer_from_dates(question, call)
+        computed = computed or answer_from_records(question, self.passages, call)
         computed = computed or changed_by(question, self.passages) or card_answer(question, call)
         found = computed or self._days_until(question, call) or self._read_answer(question, call)
         joined = joined_answer(question, self.passages, call) if found.chance < _LEAST_ALONE else None

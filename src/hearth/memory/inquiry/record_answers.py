@@ -59,8 +59,9 @@ N_ROWS = 12
 LOOKED_AHEAD = dt.timedelta(days=14)
 _CLASH = re.compile(r"\b(?:clash(?:es|ing)?|overlaps?|overlapping|conflicts?|conflicting|double[- ]?booked)\b", re.I)
 _WAITING = re.compile(
-    r"\b(?:who|whom|anyone|anybody|which (?:mails?|people)|what)\b.*\b(?:wait\w*|owe|owing|unanswered|repl(?:y|ied)"
-    r"|answer(?:ed)?|respon\w+|get(?:ting)? back|heard back|wr(?:ite|iting|itten|ote) back|(?:got|gotten) back)\b",
+    r"\b(?:who|whom|whose|anyone|anybody|which (?:mails?|people)|what)\b.*\b(?:wait\w*|owe|owing|unanswered"
+    r"|repl(?:y|ied)|answer(?:ed)?|respon\w+|(?:leave|left) (?:hanging|open|lying)"
+    r"|get(?:ting)? back|heard back|wr(?:ite|iting|itten|ote) back|(?:got|gotten) back)\b",
     re.I,
 )
 _DUE = re.compile(
@@ -141,7 +142,7 @@ _SMALL = frozenset(
     december monday tuesday wednesday thursday friday saturday sunday today yesterday tomorrow ago mail mails
     email emails message messages event events meeting meetings appointment appointments birthday birthdays note
     notes contact contacts card cards document documents reminder reminders about with any come coming up
-    received receive put taken together combined plus charge charged charges
+    received receive write wrote written writes send sent put taken together combined plus charge charged charges
     me us you it's his her their him them already all still""".split()  # noqa: SIM905 - a list of words
 )
 _TOTAL = re.compile(r"\b(?:total|due|amount|to pay|payable|is|was|for|costs?|price|over)\b", re.I)
@@ -266,7 +267,7 @@ def answer_from_records(question: str, passages: PassageStore, call: CallContext
         born = birthdays_in(period or Period(call.now, call.now + _SOON), call)
         return HomeAnswer("list", "; ".join(one.quote for one in born), "", tuple(born)) if born else None
     if asked.operation == "waiting":
-        return waiting_answer(call, passages)
+        return waiting_answer(call, passages, period)
     if asked.operation == "wanted":
         return wanted_answer(asked.matter, call, passages)
     if asked.operation == "due":

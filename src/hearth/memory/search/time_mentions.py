@@ -5,10 +5,12 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 
+from hearth import patterns as re
 from hearth.language.reading import Utterance
 from hearth.types import Context
 
 _EARLIEST = dt.timedelta(days=36500)
+_LEAD = re.compile(r"(?:\b(?:on|in|at|of|for|during|from|the)\s+)*\Z", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +43,12 @@ def _moment(value: object, now: dt.datetime) -> dt.datetime | None:
         return None
     moment = dt.datetime.fromisoformat(value)
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=now.tzinfo)
+
+
+def without_times(text: str, now: dt.datetime) -> str:
+    """Return a text without the words that name a time, and what leads to them ("on the 27th")."""
+    left = text
+    for slot in sorted(Utterance(text, now, context=Context()).times, key=lambda one: one.start, reverse=True):
+        before = _LEAD.sub("", left[: slot.start])
+        left = f"{before} {left[slot.end :]}"
+    return " ".join(left.split())

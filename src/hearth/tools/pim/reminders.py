@@ -190,6 +190,18 @@ class _Reminders:
         todo = _todos(document)[task.index]
         return next_time(todo, document, start - dt.timedelta(seconds=1), self._effort) or due
 
+    def times(self, path: str, task: _Task, start: dt.datetime, end: dt.datetime) -> list[dt.datetime]:
+        """Return the times from `start` until before `end` at which a task with a time is due."""
+        assert task.due is not None
+        due = ical.in_zone(task.due, self._call.now.tzinfo)
+        times = [due]
+        if task.repeat != "none":
+            document = parse(self._data[path])
+            todo = _without_end(_todos(document)[task.index])
+            found = occurrences(document, {0: todo}, max(start, due), end, self._effort)
+            times = [ical.in_zone(one.start, self._call.now.tzinfo) for one in found]
+        return [at for at in times if start <= at < end]
+
     def last_time(self, path: str, task: _Task, start: dt.datetime, by: dt.datetime) -> dt.datetime:
         """Return the last time from `start`, one of its times, until `by` that a repeating task is due."""
         document = parse(self._data[path])
@@ -246,6 +258,21 @@ def due_between(call: CallContext, start: dt.datetime, end: dt.datetime) -> list
             if task.repeat != "none" and at + later <= call.now:
                 times.add(reminders.last_time(path, task, at, min(call.now, end) - later))
             found += [Reminder(id_, task.text, one + later, task.repeat, is_done=False) for one in times]
+    return sorted(found, key=lambda reminder: (reminder.at or end, reminder.text, reminder.id))
+
+
+def times_between(call: CallContext, start: dt.datetime, end: dt.datetime) -> list[Reminder]:
+    """Return every time of every reminder from `start` until before `end`, done ones too, soonest first; one for a
+    whole day at nine. What cannot be read is left out."""
+    reminders = _Reminders(call).read()
+    found = []
+    for id_, (path, task) in reminders.tasks():
+        if task.due is None:
+            continue
+        later = _into_the_day(task)
+        with contextlib.suppress(ValueError, OverflowError):
+            for at in reminders.times(path, task, start - later, end - later):
+                found.append(Reminder(id_, task.text, at + later, task.repeat, task.is_done))
     return sorted(found, key=lambda reminder: (reminder.at or end, reminder.text, reminder.id))
 
 

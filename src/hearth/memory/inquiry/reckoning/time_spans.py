@@ -1,0 +1,354 @@
+"""Reckons how far apart two moments are, how old somebody is at one, how long a thing lasts and when it ends.
+
+A question is cut into the words of two moments by what stands between them ("between … and …", "after … did …", "how
+old … when …"); `moments` finds what they mean. Of days the calendar's are counted, of hours and minutes those from the
+end of the first thing to the start of the second, unless the words say otherwise.
+
+Covered: the same in any unit; a moment that is meant without all its words is told with doubt.
+Not covered: working days, spans within spans ("half the time between …").
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+
+from hearth import patterns as re
+from hearth.language.text.tokens import ONES, TENS
+from hearth.memory.inquiry.answer_telling import witness_of
+from hearth.memory.inquiry.date_answers import happens
+from hearth.memory.inquiry.people_meant import card_meant
+from hearth.memory.inquiry.reckoning.dated_things import EVENTS, MAILS, moment_said, naming_keys
+from hearth.memory.inquiry.reckoning.moments import BIRTHDAY, Moment, Moments, periods_meant
+from hearth.memory.passages.collecting import said_birth, said_date
+from hearth.memory.passages.passage_cutting import sentences_of
+from hearth.memory.search.time_mentions import Period, times_named, without_times
+from hearth.protocols import HomeAnswer, Witness
+
+DOUBTED = 0.6
+"""The chance of an answer from records that do not say all of the question's words."""
+UNITS = "minutes|mins|hours|hrs|days|nights|weeks|months|years"
+_AUX = "did|does|do|was|were|is|are|will|would|has|have|had|shall|should|must|can|could|am|'s"
+_ASK = re.compile(
+    rf"(?P<lead>.*?)\b(?:by )?(?:how (?:many|much) (?:more |full |whole )?(?P<unit>{UNITS})['’]?"
+    rf"|how (?P<long>long|soon)"
+    rf"|(?:the )?(?:number of )?(?P<bare>{UNITS})(?= (?:since|between|from|until|till)\b))(?P<rest>\b.*|(?<=['’]).*)",
+    re.I,
+)
+_BETWEEN = tuple(
+    re.compile(form, re.I)
+    for form in (
+        r".*?\b(?:between|separates?) (?P<first>.+?) (?:and|from) (?P<second>.+)",
+        r".*?\bfrom (?P<first>.+?) (?:to|till|until) (?P<second>.+)",
+        rf"\W*(?:(?:it )?(?:was it|were there|passed|went by) )?after (?P<first>.+?) (?:{_AUX}) (?P<second>.+)",
+        rf"\W*(?:(?:it )?(?:was it|were there) )?before (?P<second>.+?) (?:{_AUX}) (?P<first>.+)",
+        r"(?P<second>.+?) after (?P<first>.+)",
+        r"(?P<first>.+?) (?:before|ahead of|prior to) (?P<second>.+)",
+    )
+)
+_BOTH_TIMES = re.compile(r".*?\bbetween (?:the|my|our) two (?P<what>.+)", re.I)
+_SINCE = tuple(
+    re.compile(form, re.I)
+    for form in (
+        r".*?\b(?:since|past|ago (?:was|is|did)) (?P<first>.+)",
+        r"\W*(?:has|have) (?P<first>.+?) been (?:on|off|running|going|open|closed|gone|out|in)\b.*",
+    )
+)
+_LEFT = re.compile(
+    r"\W*(?:.*?\b)?(?:(?:(?:have|has|is|do|got|left|still|there) )+(?:left |got |to go |still )*(?:for|before|to)"
+    r"|(?:until|till?)) (?P<second>.+)",
+    re.I,
+)
+_UNTIL = re.compile(rf"\W*(?:{_AUX}) (?P<second>.+)", re.I)
+"""Stands behind "in how many days"."""
+_AGE = re.compile(
+    rf".*?\bhow old (?:{_AUX}) (?P<who>.+?)(?: (?:be|turn(?:ing)?))? (?:when|on|at|by the time|the day) (?P<when>.+)",
+    re.I,
+)
+_OLDER = re.compile(
+    r"\s*(?:who|which)(?: of (?:them|the two))?(?: is|['’]?s) (?:the )?(?P<how>older|younger)\W+(?P<one>.+?) or "
+    r"(?P<other>.+)",
+    re.I,
+)
+_IS_OLDER = re.compile(r"\s*(?:is|was) (?P<one>.+?) (?P<how>older|younger) than (?P<other>.+)", re.I)
+_AGES_APART = re.compile(
+    rf"\s*(?:how (?:much|many years) (?:older|younger) (?:{_AUX}) (?P<one>.+?) than (?P<other>.+)"
+    r"|how many years apart are (?P<the>.+?) and (?P<those>.+)"
+    r"|.*\b(?:age (?:difference|gap)|(?:difference|gap) (?:in|of) (?:age|years))"
+    r" between (?P<this>.+?) and (?P<that>.+))",
+    re.I,
+)
+_TURNS = re.compile(r"\bturn(?:s|ing)?\b|\b(?:what|which) age\b|\bhow old\b", re.I)
+_OF_AGE = re.compile(
+    r"\s*(?:(?:in|on) )?(?:when|(?:what|which) (?:year|date|day))\b(?P<who>.+?)"
+    r"\b(?:turns?|comes? of age|be(?:come)?s?|reach(?:es)?|is|are|was|were)\b(?P<rest>.*)",
+    re.I,
+)
+_ENDS = re.compile(
+    rf".*?\b(?:when|what time|(?:at|until|till|by) (?:what|which) (?:time|hour)|until when|how late)\b.*?\b(?:{_AUX}) "
+    r"(?P<what>.+?)(?: (?:be|is|are|get|gets|thing|will))* (?:over|ends?|ended|finish(?:ed|es)?|done|out|stops?)\b"
+    r"(?P<rest>.*)",
+    re.I,
+)
+_UNTIL_WHEN = re.compile(
+    rf"\s*(?:until|till?) (?:when|what time|which hour) (?:{_AUX}) (?P<what>.+?)(?: (?:go on|goes on|last))?(?P<rest>)",
+    re.I,
+)
+_THAT_DAY = re.compile(r"\b(?:(?:on|of) )?(?:that|the same) (?:day|morning|afternoon|evening|night)\b", re.I)
+_ELSEWHEN = re.compile(r"\b(?:before|after|since|until|till|between|ago)\b", re.I)
+_STRETCH = re.compile(r"\d\w* ?(?:[^\W\d_]+ )?(?:to|till|until|through|[-–])", re.I)
+_MINUTE_S = 60.0
+
+
+def span_answer(question: str, moments: Moments) -> HomeAnswer | None:
+    """Reckon the time between two moments; None where nothing of the kind is asked, or a moment is not known."""
+    found = _ASK.fullmatch(question.strip(" ?.!"))
+    if found is None:
+        return None
+    unit = (found["unit"] or found["bare"] or "").casefold()
+    unit = {"hrs": "hours", "mins": "minutes"}.get(unit, unit)
+    rest = (f"{found['bare']} " if found["bare"] else "") + found["rest"].strip()
+    if found["bare"]:
+        rest = found["rest"].strip()
+    lead = found["lead"]
+    if named := periods_meant(lead, moments.call.now, question):
+        moments = Moments(moments.things, named[0])
+    pair = _pair(rest, lead, unit, moments)
+    if pair is None and unit in ("days", "nights"):
+        return _range(f"{lead} {rest}", unit, moments)
+    return _told(*pair, unit) if pair is not None else None
+
+
+def _range(asked: str, unit: str, moments: Moments) -> HomeAnswer | None:
+    """Return how many days or nights the only stretch of days lasts that a mail states: "from 26 to 30 October"."""
+    meant = moments.things.meant(asked, MAILS)
+    if meant is None or meant.thing.passage is None or _ELSEWHEN.search(asked):
+        return None
+    passage, sent = meant.thing.passage, meant.thing.times[0].start
+    stretches = [
+        (one, said)
+        for said in sentences_of(passage.text)
+        for one in times_named(said, sent)
+        if one.start > sent and one.end - one.start > dt.timedelta(days=1) and _STRETCH.search(said)
+    ]
+    if len(stretches) != 1:
+        return None
+    ((period, said),) = stretches
+    days = (period.end.date() - period.start.date()).days
+    value = _n(days - 1, "night") if unit == "nights" else _n(days, "day")
+    return HomeAnswer("number", value, "", (witness_of(passage, said),), DOUBTED)
+
+
+def _pair(rest: str, lead: str, unit: str, moments: Moments) -> tuple[Moment, Moment] | None:
+    """Return the two moments that a question is about, as it names them."""
+    if (both := _BOTH_TIMES.fullmatch(rest)) is not None:
+        return moments.both(both["what"])
+    for form in _BETWEEN:
+        if (said := form.fullmatch(rest)) is not None:
+            around = f"{lead} {rest[: said.start('first')]}" if said.start("first") < said.start("second") else lead
+            return _between(said["first"], said["second"], around, moments, in_years=unit in ("", "years"))
+    now = _now(moments)
+    for form in _SINCE:
+        if (said := form.fullmatch(rest)) is not None:
+            first = moments.of(f"last {said['first']}")
+            return (first, now) if first is not None and first.start <= now.start else None
+    said = _LEFT.fullmatch(rest) or (_UNTIL.fullmatch(rest) if re.search(r"\bin\W*\Z", lead, re.I) else None)
+    if said is not None and not happens(said["second"]):
+        # What there is time for has a deadline, where somebody states one.
+        ends = (moments.due(said["second"]), moments.of(said["second"]))
+        second = next((one for one in ends if one is not None and one.start > now.start), None)
+        return (now, second) if second is not None else None
+    return None
+
+
+def _between(one: str, other: str, around: str, moments: Moments, *, in_years: bool) -> tuple[Moment, Moment] | None:
+    """Return the moments of two phrases, of which either may lean on the other."""
+    first = moments.of(one, f"{around} {other}", in_years=in_years)
+    if first is not None and _THAT_DAY.search(other):
+        midnight = first.start.replace(hour=0, minute=0)
+        moments = Moments(moments.things, Period(midnight, midnight + dt.timedelta(days=1)))
+    told = _THAT_DAY.sub("", other)
+    if re.search(r"['’]s\Z", told):  # "Sofia's mail and Nico's"
+        told = f"{told} {one.split()[-1]}"
+    if re.search(r"['’]s\Z", one):
+        first = moments.of(f"{one} {other.split()[-1]}", around, in_years=in_years)
+    now, is_bare = moments.call.now, first is not None and first.thing is None
+    if is_bare and not naming_keys(told) and times_named(one, now) and not times_named(told, now):
+        return None  # what only points back means the day, and nothing that is on it
+    second = moments.of(told, f"{around} {one}", in_years=in_years)
+    if first is None or second is None or (first.at == second.at and first.thing == second.thing):
+        return None
+    return _on_one_day(first, one, second, moments), second
+
+
+def _on_one_day(moment: Moment, phrase: str, other: Moment, moments: Moments) -> Moment:
+    """Return the moment of a thing that comes again, on the day of the other where it comes then, too."""
+    thing = moment.thing
+    if thing is None or other.exactness != "minute" or times_named(phrase, moments.call.now):
+        return moment
+    same = [one for one in thing.times if one.start.date() == other.start.date() and one.start != other.start]
+    if len(same) != 1:
+        return moment
+    return replace(moment, start=same[0].start, end=same[0].end, witness=same[0].witness)
+
+
+def _now(moments: Moments) -> Moment:
+    now = moments.call.now
+    return Moment(now, now, "minute", None, is_sure=True)
+
+
+def _told(first: Moment, second: Moment, unit: str) -> HomeAnswer | None:
+    """Say how far two moments are apart."""
+    witnesses = tuple(one.witness for one in (first, second) if one.witness is not None and one.witness.record)
+    value = _apart(first, second, unit) if witnesses else ""
+    chance = 1.0 if first.is_sure and second.is_sure else DOUBTED
+    return HomeAnswer("number", value, "", witnesses, chance) if value else None
+
+
+def _apart(first: Moment, second: Moment, unit: str) -> str:
+    """Write how far two moments are apart; empty where they are not known so exactly, or are of one thing on a day."""
+    exactness = {first.exactness, second.exactness}
+    days = abs((second.at.date() - first.at.date()).days)
+    is_near = not unit and exactness == {"minute"} and abs(second.at - first.at) < dt.timedelta(days=1)
+    if unit in ("minutes", "hours") or is_near:
+        return _hours(first, second, unit) if exactness == {"minute"} else ""
+    if first.thing is second.thing is not None and days == 0:
+        return ""
+    if "year" in exactness or unit == "years":
+        return _n(_years(first, second), "year") if unit in ("years", "") else ""
+    if unit == "weeks":
+        return _n(days / 7, "week") + (f" ({_n(days, 'day')})" if days % 7 else "")
+    if unit == "months":
+        return f"{_n(days / 30.44, 'month')} ({_n(days, 'day')})"
+    return _n(days, "night" if unit == "nights" else "day")
+
+
+def _years(first: Moment, second: Moment) -> int:
+    early, late = sorted((first.at, second.at))
+    if "year" in (first.exactness, second.exactness):
+        return late.year - early.year
+    return late.year - early.year - ((late.month, late.day) < (early.month, early.day))
+
+
+def _hours(first: Moment, second: Moment, unit: str) -> str:
+    """Say the hours and minutes from the end of what is first to the start of what follows it."""
+    if first.thing is not None and first.start == second.start:
+        return hours_said(round(abs((second.at - first.at).total_seconds()) / _MINUTE_S), unit)
+    early, late = sorted((first, second), key=lambda one: one.start)
+    is_gap = early.end <= late.start and not early.is_start
+    begin = early.end if is_gap or early.is_end else early.start
+    minutes = round(abs((late.at - begin).total_seconds()) / _MINUTE_S)
+    return hours_said(minutes, unit)
+
+
+def hours_said(minutes: float, unit: str = "") -> str:
+    """Write a length: `5 hours 45 minutes`, or in the unit that is asked for."""
+    if unit == "minutes" or (not unit and minutes < 60):
+        return _n(minutes, "minute")
+    hours, left = divmod(minutes, 60)
+    return _n(hours, "hour") + (f" {left:g} minutes" if left else "")
+
+
+def _n(number: float, noun: str) -> str:
+    return f"{round(number, 1):g} {noun}{'' if number == 1 else 's'}"
+
+
+# ── Ages ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def age_answer(question: str, moments: Moments) -> HomeAnswer | None:
+    """Reckon how old somebody is at a moment, how old they turn, or when they reach an age."""
+    asked = question.strip(" ?.!")
+    if (apart := _ages_apart(asked, moments)) is not None:
+        return apart
+    if (found := _AGE.fullmatch(asked)) is not None:
+        return _age_at(found["who"], found["when"], moments)
+    if re.search(BIRTHDAY, asked, re.I) and _TURNS.search(asked):
+        return _age_turned(asked, moments)
+    if (found := _OF_AGE.fullmatch(asked)) is not None:
+        return _year_of_age(found["who"], asked[found.end("who") :], moments)
+    return None
+
+
+def _age_at(who: str, when: str, moments: Moments) -> HomeAnswer | None:
+    born = moments.of(f"{who} born")
+    card = card_meant(who, moments.things.cards)
+    if born is None or card is None or born.witness is None:
+        return None
+    at = moments.of(when, of_person=True)
+    if at is None or at.witness is None or (times_named(when, moments.call.now) and not naming_keys(when)):
+        return None
+    if at.start < born.start or not at.is_sure:
+        return None
+    years = _years(born, at)
+    witnesses = (born.witness, at.witness)
+    return HomeAnswer("number", str(years), "", witnesses)
+
+
+def _ages_apart(asked: str, moments: Moments) -> HomeAnswer | None:
+    """Return how many years two people are apart, or who of them is older."""
+    found = next((fit for form in (_OLDER, _IS_OLDER, _AGES_APART) if (fit := form.fullmatch(asked))), None)
+    parts = found.groupdict() if found is not None else {}
+    how = (parts.pop("how", None) or "").casefold()
+    cards = [card_meant(side, moments.things.cards) for side in parts.values() if side]
+    born = [(card, day) for card in cards if card is not None and card.birth and (day := card.birth.date()) is not None]
+    if len(born) != 2 or born[0][1] == born[1][1]:
+        return None
+    (elder, early), (younger, late) = sorted(born, key=lambda row: row[1])
+    witnesses = tuple(
+        Witness(
+            card.uid or card.name, f"card “{card.name}”", f"{card.name}: born {day.day} {day:%B} {day.year}", "file"
+        )
+        for card, day in born
+    )
+    if _IS_OLDER.fullmatch(asked):
+        is_so = (born[0][0] == elder) == (how == "older")
+        return HomeAnswer("yesno", f"{'Yes' if is_so else 'No'}: {elder.name} is older", "", witnesses)
+    if how:
+        return HomeAnswer("text", younger.name if how == "younger" else elder.name, "", witnesses)
+    years = late.year - early.year - ((late.month, late.day) < (early.month, early.day))
+    return HomeAnswer("number", _n(years, "year"), "", witnesses)
+
+
+def _age_turned(asked: str, moments: Moments) -> HomeAnswer | None:
+    moment = moments.of(asked)
+    named = [card for card in moments.things.cards if moment is not None and moment.witness is not None
+             and moment.witness.record == (card.uid or card.name)]  # fmt: skip
+    if moment is None or moment.witness is None or not named or named[0].birth is None or named[0].birth.year is None:
+        return None
+    return HomeAnswer("number", str(moment.at.year - named[0].birth.year), "", (moment.witness,))
+
+
+def _year_of_age(who: str, rest: str, moments: Moments) -> HomeAnswer | None:
+    """Return when somebody reaches an age."""
+    numbers = [number for word in re.findall(r"\w+", rest.casefold()) if (number := _number(word)) is not None]
+    who = re.sub(rf"\b(?:{_AUX})\b", "", who, flags=re.I)
+    card = card_meant(who, moments.things.cards)
+    if len(numbers) != 1 or card is None or card.birth is None or card.birth.year is None:
+        return None
+    day = card.birth.in_year(card.birth.year + numbers[0])
+    at = dt.datetime.combine(day, dt.time(), moments.call.now.tzinfo)
+    witness = Witness(card.uid or card.name, f"card “{card.name}”", f"{card.name}: {said_birth(card.birth)}", "file")
+    return HomeAnswer("date", said_date(at), "", (witness,))
+
+
+def _number(word: str) -> int | None:
+    return int(word) if word.isdecimal() and len(word) < 4 else ONES.get(word) or TENS.get(word)
+
+
+# ── Ends ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def end_answer(question: str, moments: Moments) -> HomeAnswer | None:
+    """Return when an event ends."""
+    found = _ENDS.fullmatch(question.strip(" ?.!")) or _UNTIL_WHEN.fullmatch(question.strip(" ?.!"))
+    if found is None or re.search(r"\b(?:run|sold|old|move|moving)\b", found["what"], re.I):
+        return None
+    named = times_named(question, moments.call.now)
+    what = without_times(found["what"], moments.call.now)
+    what = what if naming_keys(what) else without_times(found["rest"], moments.call.now)
+    meant = moments.things.meant(what, EVENTS, is_said=True)
+    time = moments.time_of(meant.thing, question, named[0] if named else None) if meant is not None else None
+    if meant is None or time is None or time.end <= time.start:
+        return None
+    return HomeAnswer("date", moment_said(time.end), "", (time.witness,), 1.0 if meant.is_sure else DOUBTED)
