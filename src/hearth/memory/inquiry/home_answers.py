@@ -52,8 +52,6 @@ LEAST_NEAR = 0.1
 """Below this chance of what a passage says, its place is not worth a look."""
 _LEAST_ALONE = 0.5
 """Below this chance of what one passage says, two are joined."""
-_SURELY_READ = 0.75
-"""From this chance on, what is read counts more than what is reckoned with doubt."""
 READING_VERSION = 4
 """Raise it with every change to how files become passages: all are read again."""
 MOST_WAITING_S = 20.0
@@ -167,14 +165,14 @@ class HomeAnswers:
             return summed or HomeAnswer("unknown", "", self.looked_at(), chance=0.0)
         if (both := self._answer_both(question, call)) is not None:
             return both
-        reckoned = reckoned_answer(question, self.passages, call)
-        if reckoned is not None and reckoned.chance < LEAST_SURE:
+        computed = answer_from_dates(question, call) or answer_from_records(question, self.passages, call)
+        computed = computed or changed_by(question, self.passages) or card_answer(question, call)
+        if computed is None and (reckoned := reckoned_answer(question, self.passages, call)) is not None:
+            if reckoned.chance >= LEAST_SURE:
+                return reckoned
             # Reckoned from what may not be meant, it gives way to what is surely read.
             read = self._read_answer(question, call)
-            return read if read.chance >= _SURELY_READ else reckoned
-        computed = reckoned or answer_from_dates(question, call)
-        computed = computed or answer_from_records(question, self.passages, call)
-        computed = computed or changed_by(question, self.passages) or card_answer(question, call)
+            return read if read.chance >= LEAST_SURE else reckoned
         found = computed or self._days_until(question, call) or self._read_answer(question, call)
         joined = joined_answer(question, self.passages, call) if found.chance < _LEAST_ALONE else None
         return joined or found
