@@ -244,7 +244,8 @@ def _learnt_options(
     for place in np.argsort(-grid, axis=None, kind="stable")[:_N_LEARNT]:
         first, last = divmod(int(place), len(words))
         is_free = not any(k in own for k in range(first, last + 1))
-        if is_free and not _is_none_said(wanted, words, first, last + 1):
+        is_several = wanted.is_name and words[first : last + 1].count("<name>") > 1  # each is a step of its own
+        if is_free and not is_several and not _is_none_said(wanted, words, first, last + 1):
             found[first, last + 1] = float(grid[first, last])
     best = list(found)[:_N_STRETCHES]
     bar = _ABSENT_REQUIRED if wanted.parameter.is_required else 0.0
