@@ -1,11 +1,11 @@
-"""Train the scores of free-text arguments, a trial: `python -m training.span_scores_train --out FILE` (torch; minutes).
+"""Train the scores of free-text arguments: `python -m training.span_scores_train` (extra `train`: torch; some minutes).
 
-The shipped demonstrations and `data/varied_demonstrations.jsonl`, whole and clause by clause: for each free-text
-parameter of each step, the words that are its value, or that none are. The network is `training.span_scores`; the
-chance of a stretch is taken among all stretches of the request and saying nothing. What a tool's file says of a
-parameter is embedded and a vector of its own added, left out of every fourth row so that neither does all the work.
-Writes the weights and, beside them, options, counts and the hash of the demonstrations. The same seed, torch and
-number of threads give the same file. `--hold-every N` leaves every Nth demonstration out and prints what is found.
+The shipped demonstrations, whole and clause by clause: for each free-text parameter of each step, the words that are
+its value, or that none are. The network is `hearth.planning.arguments.span_scores`; the chance of a stretch is taken
+among all stretches of the request and saying nothing. What a tool's file says of a parameter is embedded and a vector
+of its own added, left out of every fourth row so that neither does all the work. Writes src/hearth/data/span_scores.npz
+and span_scores.json: options, counts, hash of the demonstrations. The same seed, torch and number of threads give the
+same file. `--hold-every N` leaves every Nth demonstration out and prints what is found in those.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from numpy.typing import NDArray
 
 from hearth.agent import shipped_demonstrations
 from hearth.errors import MissingExtraError
-from hearth.formats.plan_json import read_demonstrations
 from hearth.formats.plan_validation import canonical
 from hearth.language.reading import Utterance
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
 from hearth.planning.arguments.alignment import ANY_TIME, LessonStep, Said, Token, explain, named_in, tokens_of
+from hearth.planning.arguments.binding import TEXT_TYPES
+from hearth.planning.arguments.span_scores import N_BUCKETS, REACH, shape_of, vectors_of
 from hearth.registry import load_tools
 from hearth.types import Context, Demonstration, ToolSpec
-from training.span_scores import N_BUCKETS, REACH, shape_of, vectors_of
 
 try:
     import torch
@@ -44,8 +44,7 @@ try:
 except ModuleNotFoundError:
     raise MissingExtraError("training the scores of arguments", "pip install 'hearth-agent[train]'") from None
 
-_VARIED = Path(__file__).parent / "data" / "varied_demonstrations.jsonl"
-_TEXT_TYPES = frozenset({"text", "list[text]", "PersonName", "list[PersonName]", "any"})
+_OUT = Path(__file__).parents[1] / "src" / "hearth" / "data" / "span_scores.npz"
 _DIM, _STATES, _WORDS, _SHAPES = 384, 96, 32, 4
 _MOST_TOKENS, _LONGEST = 60, 30
 _BATCH, _WITHOUT_OWN = 48, 0.25
@@ -80,14 +79,14 @@ class Row:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=_OUT)
     parser.add_argument("--hold-every", type=int, default=0)
     given = parser.parse_args()
     options = Options(hold_every=given.hold_every)
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     specs, encoder = load_tools(None).specs, MiniLMEncoder.open(n_threads=1)
-    shown = [*shipped_demonstrations(), *read_demonstrations(_VARIED)]
+    shown = shipped_demonstrations()
     print(f"reading {len(shown):,} demonstrations …", file=sys.stderr)
     rows = [row for one in shown for row in rows_of(one, specs, encoder)]
     held = {one.id for number, one in enumerate(shown) if options.hold_every and number % options.hold_every == 0}
@@ -106,10 +105,10 @@ def main() -> None:
         "n_said": sum(row.span is not None for row in taught),
         "final_loss": round(loss, 4),
         "demonstrations_sha256": hashlib.sha256(
-            (files("hearth.data") / "demonstrations.jsonl").read_bytes() + _VARIED.read_bytes()
+            (files("hearth.data") / "demonstrations.jsonl").read_bytes()
         ).hexdigest(),
         "torch": torch.__version__,
-        "command": "python -m training.span_scores_train --out FILE",
+        "command": "python -m training.span_scores_train",
         "sha256": hashlib.sha256(given.out.read_bytes()).hexdigest(),
     }
     given.out.with_suffix(".json").write_text(json.dumps(about, indent=2) + "\n")
@@ -143,7 +142,7 @@ def _words(tokens: Sequence[Token]) -> tuple[str, ...]:
 def _spans_of(step: LessonStep, spec: ToolSpec, n_words: int) -> Iterator[tuple[str, tuple[int, int] | None]]:
     for parameter in spec.parameters:
         source = step.sources.get(parameter.name)
-        if parameter.enum or canonical(parameter.type) not in _TEXT_TYPES:
+        if parameter.enum or canonical(parameter.type) not in TEXT_TYPES:
             continue
         if source is None:
             yield parameter.name, None
@@ -162,7 +161,7 @@ def _told(name: str, specs: Mapping[str, ToolSpec]) -> str:
 
 
 class Network(nn.Module):  # type: ignore[misc, unused-ignore]
-    """The network of `training.span_scores`, to be trained."""
+    """The network of `hearth.planning.arguments.span_scores`, to be trained."""
 
     def __init__(self, told: Tensor, options: Options) -> None:
         super().__init__()

@@ -44,6 +44,9 @@ _N_STEPS, _STEP = 250, 0.05
 _LOGITS = 10.0
 """Log-odds that count as 1: about the score of what is meant, once the logistic regression is sure of it."""
 _MISTYPED_SHARE = 0.4
+_SHOWN_WEIGHT = 1.5
+"""Weight of a demonstration beside a real person's request. At 2.5 one in fifty more of new ones goes to its tool, and
+one in two hundred fewer of what real people said."""
 _NOW = dt.datetime.fromisoformat("2026-11-20T09:30:00+01:00")
 
 Floats = NDArray[np.float32]
@@ -166,6 +169,7 @@ def fitted(features: Floats, rows: Sequence[Row], outputs: Sequence[str]) -> tup
     is_shared = np.array([row.is_shared for row in rows])[:, None]
     importance = right @ right.sum(axis=0) ** -0.5
     importance /= importance.mean()
+    importance[[bool(row.id) for row in rows]] *= _SHOWN_WEIGHT
     weights = np.zeros((features.shape[1], len(outputs)), dtype=np.float32)
     mean, square = np.zeros_like(weights), np.zeros_like(weights)
     for step in range(1, _N_STEPS + 1):

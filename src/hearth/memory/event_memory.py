@@ -27,10 +27,11 @@ from hearth.memory.search.memory_ranking import (
     rank,
     reranked,
 )
-from hearth.memory.search.reranking import N_CLOSE, Closeness, TokenEncoder
+from hearth.memory.search.reranking import N_CLOSE, Closeness
 from hearth.memory.search.supersession import Statement, statement_of
 from hearth.memory.search.terms import weighed
 from hearth.memory.search.time_mentions import Period
+from hearth.models.encoder.sentence_encoder import TokenEncoder
 from hearth.protocols import Encoder, MemoryHit
 from hearth.storage.database import Store
 from hearth.storage.trace import label_from_text, moment_text, parse_moment, short_label_text

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hearth.memory.search.memory_index import FloatArray
 from hearth.memory.search.terms import STOP_WORDS
-from hearth.models.encoder.sentence_encoder import TokenVectors
+from hearth.models.encoder.sentence_encoder import TokenEncoder
 
 N_CLOSE = 24
 """Events compared for a question. 48 find no more (LoCoMo: the share among the first five within 0.002), at twice the
@@ -27,13 +26,6 @@ time."""
 MAX_CACHED = 4096
 """Events in the cache; some 10 KB each."""
 _MOST_TEXT = 2000
-
-
-@runtime_checkable
-class TokenEncoder(Protocol):
-    """An encoder that gives the tokens of a text in context."""
-
-    def encode_tokens(self, texts: Sequence[str]) -> list[TokenVectors]: ...
 
 
 class Closeness:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 import tokenizers
@@ -74,6 +74,13 @@ class TokenVectors:
     """First character and the one after the last, shape [n_tokens, 2]; empty for end marks."""
     rarity: NDArray[np.float32]
     """0 for the commonest words, about 7 for the rarest, shape [n_tokens]."""
+
+
+@runtime_checkable
+class TokenEncoder(Protocol):
+    """An encoder that gives the tokens of a text in context."""
+
+    def encode_tokens(self, texts: Sequence[str]) -> list[TokenVectors]: ...
 
 
 @dataclass(frozen=True, slots=True)

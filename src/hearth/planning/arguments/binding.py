@@ -51,6 +51,7 @@ from hearth.planning.arguments.span_boundaries import (
     looks_like_a_value,
     wanted,
 )
+from hearth.planning.arguments.span_scores import HeardWords, ReadSpans, SpanScorer
 from hearth.types import Argument, Parameter, Plain, Ref, Step, ToolSpec
 
 _VIEWS = {
@@ -74,7 +75,7 @@ _SLOT_BAR = -3.0
 """Least log-odds of an optional value; a less likely one is left out."""
 _SHARED_SLOT = 4.0
 """Price of a slot that another step uses already."""
-_TEXT_TYPES = frozenset({"text", "list[text]", "PersonName", "list[PersonName]", "any"})
+TEXT_TYPES = frozenset({"text", "list[text]", "PersonName", "list[PersonName]", "any"})
 _SENDER = "sender"
 _NAMES_OF_PEOPLE = frozenset({_SENDER, "from", "recipient", "author", "person", "who", "with"})
 """Text parameters that hold a person: `my husband` is replaced with the name there."""
@@ -112,12 +113,14 @@ _TRIMMINGS = frozenset(listed(", . ! ? please now new"))
 class Unit:
     """The request, or one clause of it, that steps are filled from."""
 
-    def __init__(self, text: str, tokens: tuple[Token, ...], manners: Manners) -> None:
-        """Keep a clause; `text` is the whole request, in which token positions count."""
+    def __init__(self, text: str, tokens: tuple[Token, ...], manners: Manners, heard: HeardWords | None = None) -> None:
+        """Keep a clause; `text` is the whole request, in which token positions count. Without its words in context
+        (`heard`), free text is found by counts alone."""
         self.text = text
         self.tokens = tokens
         self.words = tuple(token.word for token in tokens)
-        self.reading = Reading(self.words, manners)
+        spans = ReadSpans(SpanScorer.shipped(), tokens, heard) if heard is not None else None
+        self.reading = Reading(self.words, manners, spans)
 
     def said(self) -> str:
         """Return the words as written."""
@@ -211,7 +214,7 @@ def bind(steps: Sequence[LessonStep], unit: Unit, tools: Mapping[str, ToolSpec])
                 _fill_choice(index, step.tool, parameter, filling, manners)
             elif _slot_views(parameter) or _is_slotted(manners.of(step.tool, parameter.name)):
                 slots.append((index, parameter))
-            elif canonical(parameter.type) in _TEXT_TYPES:
+            elif canonical(parameter.type) in TEXT_TYPES:
                 texts.append(wanted(index, step.tool, parameter, tools[step.tool].effect == "none"))
             elif parameter.is_required:
                 filling.missing.append((step.tool, parameter.name))

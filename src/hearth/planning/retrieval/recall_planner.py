@@ -24,6 +24,7 @@ from hearth.formats.plan_validation import check_plan, only_reads
 from hearth.language.acts.clauses import with_denials
 from hearth.language.reading import Utterance
 from hearth.language.text.spelling import words_in_text
+from hearth.models.encoder.sentence_encoder import TokenEncoder
 from hearth.planning.adaptation.case_adaptation import rarity_of
 from hearth.planning.adaptation.owner_macros import CONFIDENCE, OWNERS, Conventions
 from hearth.planning.adaptation.repeat_planner import (
@@ -38,9 +39,11 @@ from hearth.planning.adaptation.repeat_planner import (
 from hearth.planning.arguments.alignment import tokens_of
 from hearth.planning.arguments.binding import Unit
 from hearth.planning.arguments.context_counts import Manners
+from hearth.planning.arguments.span_scores import HeardWords
 from hearth.planning.dialogue.clarification import question_about
 from hearth.planning.plan_steps import shifted
 from hearth.planning.ranking.heads.tool_heads import NOTHING, TALK, HeadPrior
+from hearth.planning.retrieval.asides import is_aside
 from hearth.planning.retrieval.episodic_index import Remembered
 from hearth.planning.retrieval.plan_assembly import (
     NO_SEQUENCES,
@@ -284,9 +287,11 @@ class RecallPlanner:
     def _units(self, said: Utterance) -> tuple[list[Unit], NDArray[np.float32]]:
         """Return the whole request, then its acts when there are several, and the form of each."""
         text, slots = said.text, said.slots
-        units = [Unit(text, tokens_of(text, slots), self._manners)]
+        heard = HeardWords(self._encoder, text) if isinstance(self._encoder, TokenEncoder) else None
+        units = [Unit(text, tokens_of(text, slots), self._manners, heard)]
         if len(said.acts) > 1:
-            units += [Unit(text, tokens_of(text, slots, act.start, act.end), self._manners) for act in said.acts]
+            pieces = [tokens_of(text, slots, act.start, act.end) for act in said.acts]
+            units += [Unit(text, tokens, self._manners, heard) for tokens in pieces]
         return units, self.remembered.likeness.of_requests([text] * len(units), [unit.tokens for unit in units])
 
     def _proposal(self, units: Sequence[Unit], forms: NDArray[np.float32], offered: Offered) -> Proposal:
@@ -430,13 +435,17 @@ class RecallPlanner:
             confidence=round(min(part.confidence for part in done), 4),
             planner=self.name,
             rests_on=tuple(dict.fromkeys(id for part in done for id in part.rests_on)),
-            unserved=(*(part.text for part in left), *self._left_out(done, offered)),
+            unserved=(*(part.text for part in left if not self._is_aside(part)), *self._left_out(done, offered)),
             offer=offer,
         )
         try:
             return check_plan(plan, offered.tools)
         except PlanError:  # a remembered plan that no longer fits the tools
             return Refusal("out_of_scope", _UNSURE, offer=offer, planner=self.name)
+
+    def _is_aside(self, part: Part) -> bool:
+        """Return whether a part that nothing serves wishes for nothing by itself: it is not told as left undone."""
+        return part.is_nothing and is_aside(part.text, self._encoder)
 
     def _left_out(self, parts: Sequence[Part], offered: Offered) -> list[str]:
         """Return the times that were said of a change and found no place in it: they are told, not dropped."""

@@ -1,4 +1,4 @@
-"""Learnt log-odds of which words of a request are a free-text argument: a trial that is not shipped yet.
+"""Learnt log-odds of which words of a request are a free-text argument: of each beginning, end and word between.
 
 A small network over the encoder's vectors of the words in context, the words themselves and what a tool's file says of
 the parameter, trained on demonstrations (`training.span_scores_train`): "the fog machine's been found, cross it off
@@ -15,12 +15,12 @@ import functools
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from importlib.resources import as_file, files
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hearth.models.encoder.sentence_encoder import MiniLMEncoder, TokenVectors
+from hearth.models.encoder.sentence_encoder import TokenEncoder, TokenVectors
 from hearth.planning.arguments.alignment import Token
 
 Floats = NDArray[np.float32]
@@ -54,9 +54,10 @@ class SpanScorer:
         self._rows = {name: row for row, name in enumerate(parameters)}
 
     @classmethod
-    def open(cls, path: Path) -> SpanScorer:
-        """Load weights that `training.span_scores_train` wrote."""
-        with np.load(path) as file:
+    @functools.cache
+    def shipped(cls) -> SpanScorer:
+        """Load the weights that ship."""
+        with as_file(files("hearth.data") / "span_scores.npz") as path, np.load(path) as file:
             weights = {name: file[name].astype(np.float32) for name in file.files if name != "parameters"}
             return cls(weights, [str(name) for name in file["parameters"]])
 
@@ -122,7 +123,7 @@ class ReadSpans:
 class HeardWords:
     """A request's words in context, read by the encoder when they are first needed."""
 
-    def __init__(self, encoder: MiniLMEncoder, text: str) -> None:
+    def __init__(self, encoder: TokenEncoder, text: str) -> None:
         self._encoder = encoder
         self._text = text
 
