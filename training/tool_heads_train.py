@@ -44,7 +44,7 @@ _N_STEPS, _STEP = 250, 0.05
 _LOGITS = 10.0
 """Log-odds that count as 1: about the score of what is meant, once the logistic regression is sure of it."""
 _MISTYPED_SHARE = 0.4
-_SHOWN_WEIGHT = 1.5
+_SHOWN_WEIGHT = 1.0
 """Weight of a demonstration beside a real person's request. At 2.5 one in fifty more of new ones goes to its tool, and
 one in two hundred fewer of what real people said."""
 _NOW = dt.datetime.fromisoformat("2026-11-20T09:30:00+01:00")

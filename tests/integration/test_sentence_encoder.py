@@ -20,10 +20,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from hearth.agent import shipped_demonstrations
 from hearth.errors import ConfigError, MissingExtraError
 from hearth.models.encoder import minilm
 from hearth.models.encoder import sentence_encoder as module
 from hearth.models.encoder.sentence_encoder import MiniLMEncoder
+from hearth.planning.arguments.alignment import explain
 from tests import DATA
 
 SENTENCES: list[str] = json.loads((DATA / "encoder_sentences.json").read_text())
@@ -66,6 +68,15 @@ def test_same_vectors_as_the_reference_implementation(encoder: MiniLMEncoder) ->
     for vectors in (alone, together):
         cosines = (vectors * reference).sum(axis=1)
         assert cosines.min() >= 0.9999, SENTENCES[int(cosines.argmin())][:80]
+
+
+def test_what_ships_is_looked_up_as_it_would_be_read(cache: Path, encoder: MiniLMEncoder) -> None:
+    shipped = [lesson.plain for one in shipped_demonstrations()[::200] for lesson in explain(one)]
+    texts = [*shipped, "a text that does not ship"]
+    read = MiniLMEncoder.open(cache, is_afresh=True).encode(texts)
+    assert (encoder.encode(texts) * read).sum(axis=1).min() > 0.9999
+    assert not np.array_equal(encoder.encode(shipped), read[:-1]), "they were read, not looked up"
+    np.testing.assert_allclose(encoder.encode(texts[-1:]), read[-1:], atol=1e-6)
 
 
 def test_vectors_are_unit_float32_and_meaning_is_near(encoder: MiniLMEncoder) -> None:

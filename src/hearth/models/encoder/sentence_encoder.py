@@ -34,6 +34,7 @@ from hearth.models.encoder.minilm import (
     verify_weights,
 )
 from hearth.models.encoder.onnx_session import onnxruntime, session_options
+from hearth.models.encoder.shipped_vectors import ShippedVectors
 
 if TYPE_CHECKING:
     import onnx
@@ -105,9 +106,11 @@ class MiniLMEncoder:
         embeddings: _Embeddings,
         quick: Callable[[range], bytes],
         n_threads: int,
+        known: ShippedVectors | None,
     ) -> None:
         """Use `MiniLMEncoder.open`."""
         self._n_threads = n_threads
+        self._known = known
         self._open_quick = quick
         self._quick: list[onnxruntime.InferenceSession] = []
         self._opening = threading.Lock()
@@ -116,7 +119,7 @@ class MiniLMEncoder:
         self._embeddings = embeddings
 
     @classmethod
-    def open(cls, cache_dir: Path | None = None, *, n_threads: int = 0) -> MiniLMEncoder:
+    def open(cls, cache_dir: Path | None = None, *, n_threads: int = 0, is_afresh: bool = False) -> MiniLMEncoder:
         """Load the model; the first time on a machine, verify the weights and build the graph (under a second).
 
         Args:
@@ -124,6 +127,7 @@ class MiniLMEncoder:
                 be written costs that second at each start and nothing else.
             n_threads: Threads that read the texts of one call; 0 uses the machine's cores, at most four. Use 1 when
                 calling from several threads.
+            is_afresh: Whether texts that ship are read, too, instead of looking their vectors up.
         Raises:
             MissingExtraError: The package with the weights is not installed.
             ConfigError: The package's files are not the ones this version was built for.
@@ -146,18 +150,29 @@ class MiniLMEncoder:
 
             return _graph_bytes(cache, f"quick-{layers.start}-{layers.stop}", build)
 
-        return cls(session, tokenizer, _Embeddings(weights[_WORDS], places, mapping), quick, n_threads)
+        known = None if is_afresh else ShippedVectors.open()
+        return cls(session, tokenizer, _Embeddings(weights[_WORDS], places, mapping), quick, n_threads, known)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed `texts`; an empty text has a vector too.
 
         Returns:
             Unit vectors, shape [n, 384]; a text's vector does not depend on the other texts beyond rounding (1e-6).
+            Those of texts that ship are looked up (`models.encoder.shipped_vectors`).
         Raises:
             TypeError: `texts` is one string instead of a list of them.
         """
         if isinstance(texts, str):
             raise TypeError(f"encode takes a list of texts, got one string {texts[:40]!r}; write encode([text])")
+        if self._known is None:
+            return self._read(texts)
+        vectors = np.empty((len(texts), _WIDTH), dtype=np.float32)
+        places = self._known.places_of(texts)
+        vectors[places >= 0] = self._known.at(places[places >= 0])
+        vectors[places < 0] = self._read([text for text, place in zip(texts, places) if place < 0])
+        return vectors
+
+    def _read(self, texts: Sequence[str]) -> NDArray[np.float32]:
         vectors = np.empty((len(texts), _WIDTH), dtype=np.float32)
         for start in range(0, len(texts), _CHUNK_TEXTS):
             chunk = [_readable(text) for text in texts[start : start + _CHUNK_TEXTS]]

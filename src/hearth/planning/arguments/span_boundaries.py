@@ -52,8 +52,8 @@ _N_EDGES, _N_STRETCHES = 12, 6
 _N_LEARNT = 24
 """Number of stretches looked at by what was learnt, the likeliest."""
 _W_SHOWN = 0.5
-"""Weight of how it was demonstrated beside what was learnt: from 0.2 to 0.8 as many of 678 requests come out right, at 0
-six fewer; an owner's way of speaking counts more with more."""
+"""Weight of how it was demonstrated beside what was learnt: from 0.2 to 0.8 as many of 678 requests come out right, at
+0 six fewer; an owner's way of speaking counts more with more."""
 
 _LISTS, _ONTO = (
     frozenset(listed("list lists checklist checklists")),

@@ -1,0 +1,40 @@
+"""Vectors looked up in place of read."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from hearth.agent import shipped_demonstrations
+from hearth.models.encoder.shipped_vectors import ShippedVectors
+from hearth.planning.arguments.alignment import explain
+
+
+def unit_vectors(n: int) -> NDArray[np.float32]:
+    drawn = np.random.default_rng(0).normal(size=(n, 384)).astype(np.float32)
+    return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+
+
+@given(st.lists(st.text(), unique=True, min_size=1, max_size=20), st.lists(st.text(), max_size=5))
+def test_each_text_has_its_vector_and_no_other_has_one(kept: list[str], others: list[str]) -> None:
+    vectors = unit_vectors(len(kept))
+    table = ShippedVectors.of(kept, vectors)
+    found = table.at(table.places_of(kept))
+    assert (found * vectors).sum(axis=1).min() > 0.9999
+    assert np.allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
+    unknown = [text for text in others if text not in kept]
+    assert (table.places_of(unknown) == -1).all()
+
+
+def test_a_text_that_comes_twice_is_kept_once() -> None:
+    assert len(ShippedVectors.of(["a", "b", "a"], unit_vectors(3)[[0, 1, 0]])) == 2
+
+
+def test_every_shipped_demonstration_is_in_the_file() -> None:
+    lessons = [lesson for one in shipped_demonstrations() for lesson in explain(one)]
+    texts = {text for lesson in lessons for text in (lesson.form, lesson.plain)}
+    missing = [text for text in texts if ShippedVectors.open().places_of([text])[0] < 0]
+    assert not missing, "make them again: python -m training.shipped_vectors_make"
+    assert len(ShippedVectors.open()) == len(texts), "vectors of texts that ship no more: make them again"
