@@ -181,7 +181,7 @@ def test_no_device_is_called_by_a_time(shipped: RecallPlanner, text: str) -> Non
         ("alarm at 2 : 17pm", "alarm", "14:17"),
         ("can you set an alarm for 1600", "alarm", "16:00"),
         ("set an alarm for 9 a.m . tomorrow .", "alarm", "09:00"),
-        ("wake me up in one hour", "wake up", "10:30"),
+        ("wake me up in one hour", "wake me up", "10:30"),
         ("remind me to turn off the stove after 1 hour", "turn off the stove", "10:30"),
     ],
 )

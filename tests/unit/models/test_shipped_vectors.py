@@ -14,7 +14,7 @@ from hearth.planning.arguments.alignment import explain
 
 def unit_vectors(n: int) -> NDArray[np.float32]:
     drawn = np.random.default_rng(0).normal(size=(n, 384)).astype(np.float32)
-    return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+    return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True), dtype=np.float32)
 
 
 @given(st.lists(st.text(), unique=True, min_size=1, max_size=20), st.lists(st.text(), max_size=5))

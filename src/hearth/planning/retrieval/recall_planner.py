@@ -211,30 +211,33 @@ class RecallPlanner:
             holds_what_is_gone(answer, tools, said.slots, said.now) or does_the_opposite(answer, said, near, tools)
         ):
             answer = Refusal("out_of_scope", _UNSURE, planner=self.name)
-        if (
-            isinstance(answer, Plan)
-            and len(units) == 1
-            and (swallows_a_time(answer, said.slots, tools) or self._is_for_now_only(answer, said, offered))
+        if len(units) == 1 and (
+            (isinstance(answer, Plan) and swallows_a_time(answer, said.slots, tools))
+            or self._is_for_now_only(answer, said, offered)
         ):
             answer = Refusal("out_of_scope", _NOT_LATER, planner=self.name)
         answer = with_denials(answer, said.text) if isinstance(answer, Plan) else answer
         return self._repeated(again) if again is not None and _bears_out(answer, again) else answer
 
-    def _is_for_now_only(self, plan: Plan, said: Utterance, offered: Offered) -> bool:
+    def _is_for_now_only(self, answer: Plan | Refusal, said: Utterance, offered: Offered) -> bool:
         """Return whether, without its time, the request surely means something else, which no time can be given.
 
-        "Turn the heating on at six" reads like something to write down; without "at six" it is the heating.
+        "Turn the heating on at six" reads like something to write down, or like nothing; without "at six" it is the
+        heating.
         """
         times = [slot for slot in said.times if is_later(slot)]
-        if len(times) != 1 or only_reads(plan, offered.tools):
+        if len(times) != 1 or (isinstance(answer, Refusal) and answer.kind != "out_of_scope"):
             return False
-        if {"time", "duration"} <= times[0].views.keys() and any(step.arguments.get("end") for step in plan.steps):
+        planned = answer.steps if isinstance(answer, Plan) else ()
+        if isinstance(answer, Plan) and only_reads(answer, offered.tools):
+            return False
+        if {"time", "duration"} <= times[0].views.keys() and any(step.arguments.get("end") for step in planned):
             return False  # what lasts from nine to ten is an event
         rest = said.saying(said.text[: times[0].cue_start] + said.text[times[0].end :])
         units, forms = self._units(replace(rest, context=Context()))
         part = self._proposal(units[:1], forms[:1], offered).parts()[0]
         tools = [offered.tools[step.tool] for step in part.steps]
-        is_other = not {spec.name for spec in tools} & {step.tool for step in plan.steps}
+        is_other = not {spec.name for spec in tools} & {step.tool for step in planned}
         changes = any(spec.effect != "none" for spec in tools)
         return part.confidence >= _SURELY_NOW and is_other and changes and not any(map(takes_time, tools))
 
