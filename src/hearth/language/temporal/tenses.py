@@ -116,6 +116,8 @@ class _Reader:
         word = self.words[index]
         if word == "got":
             return not self._is_had(index) and not self._is_moved_on(index)
+        if self.word(index - 1) == "be":
+            return False  # "it must be paid by Friday"
         if word == "had" and self.word(index + 1) == "better":
             return False  # "tea had better be Wednesday"
         if word == "catch":
