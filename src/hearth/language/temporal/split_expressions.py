@@ -210,15 +210,15 @@ def _hours_of_list(text: str, found: Sequence[TimeSaid], place: int) -> Said | N
         between = text[slot.end : following.cue_start if following.cue else following.start].strip().lower()
         if said is None or following.cue in _TARGETS or between not in _LIST_MARKS:
             return None
-        if following.cue == "for" and not between and not _are_same_day(found[place].said, said):
+        if following.cue == "for" and not between and not _may_be_same_day(found[place].said, said):
             return None  # "move the gym on Monday for Wednesday at 6pm"
         if said.clock is not None:
             return said
     return None
 
 
-def _are_same_day(said: Said | None, other: Said) -> bool:
-    return said is not None and said.first == other.first
+def _may_be_same_day(said: Said | None, other: Said) -> bool:
+    return said is not None and other.first in (None, said.first)
 
 
 def _moment(said: Said, clues: Clues, now: dt.datetime) -> dt.datetime | None:
