@@ -323,7 +323,8 @@ def _bare_after_day(line: Line, place: int, said: Said) -> Reading:
     read = clock(line, place, "at")
     if line.word(place - 1) == "," and word not in NUMBER_WORDS:
         is_price = "." in word and read is not None and line.word(read[1]) == "for"  # "Friday, 2.50 for bread"
-        if is_price or is_year(word) or not _has_minutes(read):
+        has_number = said.weekday is None and line.word(place - 2) not in _TODAYS
+        if is_price or (is_year(word) and has_number) or not _has_minutes(read):
             return None
     if read is None or line.word(read[1]) not in AFTER_HOUR:
         return None

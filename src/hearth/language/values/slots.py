@@ -436,7 +436,7 @@ def _times_joined(text: str, kept: list[Slot], times: Sequence[TimeSaid], now: d
             result.update((slot.start, slot) for slot in joined(text, of_clause, now, before))
         day = carried(of_clause, now) or day
     unplaced = {start for start in vague if result.get(start, by_start[start].slot) is by_start[start].slot}
-    return [result.get(slot.start, slot) for slot in kept if slot.start not in unplaced]
+    return [result.get(slot.start, slot) for slot in kept if slot.kind != "time" or slot.start not in unplaced]
 
 
 def _apart(text: str, found: list[Slot]) -> list[Slot]:
