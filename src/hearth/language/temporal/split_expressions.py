@@ -28,9 +28,9 @@ class TimeSaid(NamedTuple):
 
 _TARGETS = frozenset({"to", "until", "till", "til"})
 _LIST_MARKS = frozenset(["", "and", "or", "&", ",", ", and", ", or"])
-_NEXT_THING = re.compile(r"\b(?:and|or|but|then|while)\b|[&.,:;!?–—]", re.IGNORECASE)
+_NEXT_THING = re.compile(r"\b(?:and|or|but|then|while)\b|[&,;]", re.IGNORECASE)
 """Words and marks after which a sentence may go on about something else."""
-_STILL_OF_REPEAT = re.compile(r"\W*(?:(?:both|each|all|always|every time)\W*)*", re.IGNORECASE)
+_STILL_OF_REPEAT = re.compile(r"\W*(?:(?:both|each|all|always|every time|please)\W*)*", re.IGNORECASE)
 """What may stand between a repeat and its hour after such a mark: "daily, always at 7"."""
 
 
