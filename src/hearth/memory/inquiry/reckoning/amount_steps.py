@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from hearth import patterns as re
 from hearth.language.text.tokens import spoken_number, tokens
 from hearth.memory.inquiry.money import money_in, money_text
-from hearth.memory.inquiry.reckoning.moments import Moments, periods_meant
+from hearth.memory.inquiry.reckoning.meant_moments import Moments, periods_meant
 from hearth.memory.inquiry.reckoning.stated_amounts import Stated, StatedAmounts, amount_keys, same_currency
 from hearth.memory.inquiry.reckoning.time_spans import AUX, DOUBTED
 from hearth.memory.inquiry.record_answers import N_ROWS
