@@ -60,6 +60,7 @@ _LEFT = re.compile(
     r"|(?:until|till?)) (?P<second>.+)",
     re.I,
 )
+_IS_UNTIL = re.compile(r"\b(?:until|till?)\b", re.I)
 _UNTIL = re.compile(rf"\W*(?:{AUX}) (?P<second>.+)", re.I)
 """Stands behind "in how many days"."""
 _AGE = re.compile(
@@ -155,8 +156,9 @@ def _pair(rest: str, lead: str, unit: str, moments: Moments) -> tuple[Moment, Mo
             return (first, now) if first is not None and first.start <= now.start else None
     said = _LEFT.fullmatch(rest) or (_UNTIL.fullmatch(rest) if re.search(r"\bin\W*\Z", lead, re.I) else None)
     if said is not None and not happens(said["second"]):
-        # What there is time for has a deadline, where somebody states one.
-        ends = (moments.due(said["second"]), moments.of(said["second"]))
+        # What there is time for has a deadline, where somebody states one; what is waited for has a time of its own.
+        ways = (moments.due, moments.of)
+        ends = (way(said["second"]) for way in (reversed(ways) if _IS_UNTIL.search(rest) else ways))
         second = next((one for one in ends if one is not None and one.start > now.start), None)
         return (now, second) if second is not None else None
     return None
