@@ -150,16 +150,24 @@ def _special(line: Line, text: str, index: int, cue: str) -> Reading:
         return _own(line, index)
     if word == "week" and line.words[index + 1 : index + 2] and line.word(index + 1).isdecimal():
         return calendar_week(line, index, cue)
-    if word in SEASONS and is_year(line.word(index + 1)):
-        begins = dt.date(int(line.word(index + 1)), SEASONS[word], 1)
-        return Said(first=begins, after=add_months(begins, 3)), index + 2
-    if word in SEASONS and cue in ("in", "since", "until", "before", "after", "during"):
-        return season(line, word, 0), index + 1
+    if word in SEASONS:
+        return _season_said(line, index, cue)
     if word in ("q1", "q2", "q3", "q4"):
         first = with_year(line, index + 1, 3 * int(word[1]) - 2)
         return Said(first=first[0], after=add_months(first[0], 3)), first[1]
     if word in ORDINALS or word == "twenty":
         return _counted(line, text, index) or ordinal_first(line, index, cue)
+    return None
+
+
+def _season_said(line: Line, index: int, cue: str) -> Reading:
+    """Read "summer 2024", "since spring"."""
+    word = line.words[index]
+    if is_year(line.word(index + 1)):
+        begins = dt.date(int(line.word(index + 1)), SEASONS[word], 1)
+        return Said(first=begins, after=add_months(begins, 3)), index + 2
+    if cue in ("in", "since", "until", "before", "after", "during"):
+        return season(line, word, 0), index + 1
     return None
 
 
