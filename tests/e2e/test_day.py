@@ -143,7 +143,7 @@ def test_the_teacher_saw_masked_words_and_was_asked_once(day: Day) -> None:
     assert "I will be late" in drafts
     assert "we start without Karin" in drafts, "her name is put back on the device"
     assert "without Karin" not in SAID["teacher"]
-    assert "went out as: “brief everybody invited to the poster review: we start without " in SAID["teacher"]
+    assert "went out as: “make it known among the poster review guests that we start without " in SAID["teacher"]
     sent = b"\n".join(entry.payload or b"" for entry in Ledger(day.agent.store).entries(episode=taught.id))
     for private in ("Karin", "Falkenberg", "Priya", "stadtlinien"):
         assert private.encode() not in sent
@@ -213,7 +213,7 @@ def test_the_report_tells_the_day_scene_by_scene_without_what_was_forgotten(day:
     assert by_key["general"] == ("forgotten, and so not repeated here: 2 requests of this scene",)
     said = "\n".join(part for parts in told.values() for part in parts if isinstance(part, str))
     assert FORGOTTEN not in said
-    assert "went out as: “brief everybody" in said
+    assert "went out as: “make it known" in said
     assert "byte by byte, and 0 hold “…”" in said
     assert "(bytes forgotten)" in said
 

@@ -263,9 +263,9 @@ SCENES_OF_THE_DAY = (
         "What the device cannot plan: masked, asked of a teacher, learnt, and planned alone the second time",
         (
             Join(),
-            Ask("brief everybody invited to the poster review: we start without Karin"),
+            Ask("make it known among the poster review guests that we start without Karin"),
             Keep(),
-            Ask("brief everybody invited to the print approval: I will be late"),
+            Ask("make it known among the print approval guests that I will be late"),
         ),
     ),
     Scene(

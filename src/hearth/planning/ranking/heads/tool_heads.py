@@ -43,7 +43,7 @@ TALK = "<talk>"
 PROBE = "remind me to water the plants tomorrow at nine"
 """A prior is used with the encoder it was made with: one that gives this text the same vector."""
 _SAME_ENCODER = 0.995
-_OWN_WEIGHT = 5.0
+_OWN_WEIGHT = 12.0
 """Importance of a demonstration of this home beside one request of the prior."""
 _RIDGE = 0.5
 """Ridge where there is no prior."""
