@@ -173,7 +173,7 @@ def column_sum(
     meant = [(is_told, row) for n, is_told, rows in found if n == most for row in rows]
     if not meant:
         return None
-    total, witnesses = sum(row[0] for _, row in meant), tuple(row[1] for _, row in meant)[:N_ROWS]
+    total, witnesses = sum(row[0] for _, row in meant), tuple(row[1] for _, row in meant)
     chance = 1.0 if all(is_told for is_told, _ in meant) else DOUBTED
     return HomeAnswer("number", f"{round(total, 4):g} {what}", "", witnesses, chance)
 
@@ -251,7 +251,7 @@ def _answer(
     """
     amounts, typed = columns
     one = table.passage
-    witnesses = tuple(Witness(one.record, where_of(one), " | ".join(row), one.source, one.at) for row in rows[:N_ROWS])
+    witnesses = tuple(Witness(one.record, where_of(one), " | ".join(row), one.source, one.at) for row in rows)
     if asked.operation == "count":
         return HomeAnswer("number", str(len(rows)), "", witnesses, chance)
     if asked.operation == "list" or amounts is None:

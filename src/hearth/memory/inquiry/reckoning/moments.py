@@ -2,8 +2,9 @@
 of an event or reminder.
 
 "From the end of aqua", "when Signe was born", "her deadline", "the mill fire". Of a thing with several times that one
-is meant that lies in the time the words name, else the last or next as they say, else the one nearest to today. Words
-that only point back ("they came") mean what the rest of the question names.
+is meant that lies in the time the words name, else the first, last or next as they say or their tense; where nothing
+says which, the next is meant with doubt. Words that only point back ("they came") mean what the rest of the question
+names.
 
 Not covered: several moments that one mail states (no moment is meant), moments that must be reckoned themselves.
 """
@@ -33,8 +34,10 @@ from hearth.memory.passages.passage_cutting import sentences_of
 from hearth.memory.search.time_mentions import Period, times_named, without_times
 from hearth.memory.search.word_forms import keys_of
 from hearth.protocols import Witness
+from hearth.tools.pim.cards import Card
 
 Exactness = Literal["year", "day", "minute"]
+Tense = Literal["", "past", "ahead"]
 BIRTHDAY = r"b(?:irth)?-?days?\b"
 _BORN = re.compile(r"\b(?:born|birth)\b", re.I)
 _HAD = re.compile(r"\b(?:had|have|gave birth to|got)\s+(?P<who>.+)", re.I)
@@ -52,11 +55,13 @@ _END = re.compile(
 )
 _START = re.compile(r"\b(?:starts?|started|starting|begins?|began|beginning|opens?|opening)\b", re.I)
 _LAST, _NEXT = re.compile(r"\b(?:last|latest|previous|most recent)\b", re.I), re.compile(r"\b(?:next|coming)\b", re.I)
+_FIRST = re.compile(r"\b(?:first|earliest)\b", re.I)
 _POINTS = re.compile(r"\b(?:they|he|she|it|them|him|her|his|its|their|that|this|these|those)\b", re.I)
 _OF_SOMEBODY = re.compile(r"\W*(?:he|she|they)\b", re.I)
 """Begins what somebody does whom the rest of the question names."""
 _YEAR = re.compile(r"\b(1[5-9]\d\d|20\d\d)\b")
-_WAS = re.compile(r"\b(?:was|were|did|had)\b", re.I)
+_WAS = re.compile(r"\b(?:was|were|did|had|came)\b", re.I)
+_WILL = re.compile(r"\b(?:is|are|does|do|will|shall|should|must|can|comes?)\b|\w['’]s (?:my|our|the)\b", re.I)
 _MONTH_DAY = re.compile(r"\bthe \d{1,2}(?:st|nd|rd|th)\b(?! of\b)", re.I)
 _FAR = dt.timedelta(days=183)
 _ONE_DAY = dt.timedelta(days=1)
@@ -75,6 +80,13 @@ class Moment:
     is_end: bool = False
     """Whether its end is meant."""
     is_start: bool = False
+    card: Card | None = None
+    """Of a birthday: whose it is."""
+
+    @property
+    def rests_on(self) -> tuple[Witness, ...]:
+        """What says when it is; nothing where the question does."""
+        return (self.witness,) if self.witness is not None and self.witness.record else ()
 
     @property
     def at(self) -> dt.datetime:
@@ -90,7 +102,9 @@ class Moments:
         self.call = things.call
         self.within = within
 
-    def of(self, phrase: str, context: str = "", *, in_years: bool = False, of_person: bool = False) -> Moment | None:
+    def of(
+        self, phrase: str, context: str = "", *, in_years: bool = False, of_person: bool = False, tense: Tense = ""
+    ) -> Moment | None:
         """Return the moment that a phrase means; None where that is none for sure enough.
 
         Args:
@@ -98,10 +112,12 @@ class Moments:
             context: The other words of the question, which a phrase that names nothing points back to.
             in_years: A year that a record states is exact enough.
             of_person: "She had Toby" is a birth.
+            tense: Of the question, which says whether a time that was or one to come is meant; empty: the phrase's own.
         """
         named = periods_meant(phrase, self.call.now)
         left = without_times(phrase, self.call.now) if named else phrase
-        if (born := self._birth(left, of_person=of_person)) is not None or (born := self._birthday(left)) is not None:
+        tense = tense or tense_of(phrase)
+        if (born := self._birth(left, of_person=of_person) or self._birthday(left, tense)) is not None:
             return born
         if not naming_keys(left):
             if named and not _POINTS.search(left) and not _WROTE.search(left):
@@ -114,9 +130,9 @@ class Moments:
             return stated
         if _DUE.search(phrase):
             return self.due(left)
-        return self._of_thing(left, phrase, within)
+        return self._of_thing(left, phrase, within, tense)
 
-    def _of_thing(self, left: str, phrase: str, within: Period | None) -> Moment | None:
+    def _of_thing(self, left: str, phrase: str, within: Period | None, tense: Tense) -> Moment | None:
         """Return the time of the thing that words mean.
 
         Args:
@@ -130,12 +146,14 @@ class Moments:
             return None
         if meant.thing.kind == "mail" and not _WROTE.search(phrase):
             return self._stated(meant)
-        time = self.time_of(meant.thing, phrase, within)
-        if time is None:
+        chosen = self.time_of(meant.thing, phrase, within, tense)
+        if chosen is None:
             return None
+        time, is_said = chosen
         has_ends = meant.thing.kind == "event"
-        return Moment(
-            *(time.start, time.end, "minute", time.witness, meant.is_sure, meant.thing),
+        return replace(
+            moment_of(time, meant.thing),
+            is_sure=meant.is_sure and is_said,
             is_end=has_ends and _END.search(phrase) is not None,
             is_start=_START.search(phrase) is not None,
         )
@@ -145,10 +163,7 @@ class Moments:
         meant = self.things.meant(phrase, EVENTS, least_sure=True)
         if meant is None or len(meant.thing.times) != 2:
             return None
-        first, second = (
-            Moment(one.start, one.end, "minute", one.witness, is_sure=True, thing=meant.thing)
-            for one in meant.thing.times
-        )
+        first, second = (moment_of(one, meant.thing) for one in meant.thing.times)
         return first, second
 
     def _newest_of_sender(self, phrase: str) -> Meant | None:
@@ -159,20 +174,24 @@ class Moments:
             return None
         return replace(max(found, key=lambda one: one.thing.times[0].start), is_sure=False)
 
-    def time_of(self, thing: Thing, phrase: str, within: Period | None) -> Time | None:
-        """Return the time of a thing that a phrase means."""
-        now = self.call.now
+    def time_of(self, thing: Thing, phrase: str, within: Period | None, tense: Tense = "") -> tuple[Time, bool] | None:
+        """Return the time of a thing that a phrase means, and whether the words say which."""
+        now, is_last, is_first = self.call.now, _LAST.search(phrase) is not None, _FIRST.search(phrase) is not None
         if within is not None:
             inside = [one for one in thing.times if within.start <= one.start < within.end]
             if inside or len(thing.times) > 1:
-                return inside[0] if inside else None
+                return (inside[-1 if is_last else 0], is_last or is_first or len(inside) == 1) if inside else None
         past = [one for one in thing.times if one.end <= now]
         ahead = [one for one in thing.times if one.end > now]
-        if _LAST.search(phrase):
-            return past[-1] if past else None
+        if is_last:
+            return (past[-1], True) if past else None
+        if is_first:
+            return (thing.times[0], True) if not self.things.has_earlier(thing) else None
         if _NEXT.search(phrase):
-            return ahead[0] if ahead else None
-        return ahead[0] if ahead else past[-1]
+            return (ahead[0], True) if ahead else None
+        if (tense == "past" and past) or not ahead:
+            return past[-1], tense == "past" or len(thing.times) == 1
+        return ahead[0], tense == "ahead" or len(thing.times) == 1
 
     # ── Of people ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -188,7 +207,7 @@ class Moments:
         )
         return Moment(at, at, "day", witness, is_sure=True)
 
-    def _birthday(self, phrase: str) -> Moment | None:
+    def _birthday(self, phrase: str, tense: Tense) -> Moment | None:
         found = _BIRTHDAY.search(phrase)
         words = found["who"].split() if found else []
         cards = (card_meant(" ".join(words[-n:]), self.things.cards) for n in range(1, len(words) + 1))
@@ -196,12 +215,10 @@ class Moments:
         if card is None or card.birth is None:
             return None
         today = self.call.now.date()
-        days = [card.birth.in_year(year) for year in (today.year - 1, today.year, today.year + 1)]
-        past = [day for day in days if day < today]
-        day = past[-1] if _LAST.search(phrase) else next(day for day in days if day >= today)
-        at = dt.datetime.combine(day, dt.time(), self.call.now.tzinfo)
-        witness = Witness(card.uid or card.name, f"card “{card.name}”", f"{card.name}: {said_date(at)}", "file", at)
-        return Moment(at, at, "day", witness, is_sure=True)
+        days = birthdays_about(card, today)
+        is_past = _LAST.search(phrase) is not None or tense == "past"
+        day = max(day for day in days if day < today) if is_past else min(day for day in days if day >= today)
+        return birthday_on(card, day, self.call.now.tzinfo)
 
     # ── In texts ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -219,7 +236,7 @@ class Moments:
         """Return the day until which a mail wants something."""
         wanted = naming_keys(phrase)
         found: list[tuple[int, Moment]] = []
-        for thing in self.things.all:
+        for thing in self.things.of(MAILS):
             passage = thing.passage
             if passage is None or not (n := len(wanted & (thing.named | thing.said))):
                 continue
@@ -227,14 +244,19 @@ class Moments:
             for said in sentences_of(passage.text):
                 if not _STATES_DUE.search(said):
                     continue
-                ends = [one.end for one in times_named(said, sent) if one.start <= sent + dt.timedelta(minutes=1)]
+                named = [one for one in times_named(said, sent) if one.start <= sent + dt.timedelta(minutes=1)]
+                ends = [one.end for one in named if one.end > sent]
                 for end in ends[:1]:
                     at = end - dt.timedelta(minutes=1)
-                    day = Moment(at, at, "day", witness_of(passage, said), is_sure=wanted <= thing.named | thing.said)
-                    found.append((n, day))
+                    is_sure = wanted <= thing.named | thing.said
+                    found.append((n, Moment(at, at, "day", witness_of(passage, said), is_sure, thing)))
         most = max((n for n, _ in found), default=0)
         best = {one.at.date(): one for n, one in found if n == most}
-        return next(iter(best.values())) if len(best) == 1 and 2 * most >= len(wanted) else None
+        if len(best) != 1 or 2 * most < len(wanted):
+            return None
+        (due,) = best.values()
+        is_known = due.thing is not None and self.things.is_by_whom_it_says(due.thing)
+        return replace(due, is_sure=due.is_sure and is_known, thing=None)
 
     def _year(self, phrase: str) -> Moment | None:
         """Return the year that the only statements of a matter name: "mill fire, 1874"."""
@@ -267,6 +289,30 @@ def periods_meant(text: str, now: dt.datetime, question: str = "") -> tuple[Peri
     if not named or named[0].start <= now or not _WAS.search(question or text) or not _MONTH_DAY.search(text):
         return named
     return tuple(times_named(text, now.replace(day=1) - dt.timedelta(days=1))) or named
+
+
+def tense_of(text: str) -> Tense:
+    """Return whether words ask for what was or for what is to come; empty where they do not say."""
+    return "past" if _WAS.search(text) else "ahead" if _WILL.search(text) else ""
+
+
+def moment_of(time: Time, thing: Thing) -> Moment:
+    """Return one time of a thing as a moment."""
+    exactness: Exactness = "day" if time.is_all_day else "minute"
+    return Moment(time.start, time.last, exactness, time.witness, is_sure=True, thing=thing)
+
+
+def birthdays_about(card: Card, day: dt.date) -> list[dt.date]:
+    """Return the birthdays in the year of a day, in the one before it and the one after it."""
+    years = [year for year in (day.year - 1, day.year, day.year + 1) if dt.MINYEAR <= year <= dt.MAXYEAR]
+    return [card.birth.in_year(year) for year in years] if card.birth is not None else []
+
+
+def birthday_on(card: Card, day: dt.date, zone: dt.tzinfo | None) -> Moment:
+    """Return somebody's birthday on a day as a moment."""
+    at = dt.datetime.combine(day, dt.time(), zone)
+    witness = Witness(card.uid or card.name, f"card “{card.name}”", f"{card.name}: {said_date(at)}", "file", at)
+    return Moment(at, at, "day", witness, is_sure=True, card=card)
 
 
 def _of_period(period: Period) -> Moment:

@@ -20,7 +20,7 @@ from hearth import patterns as re
 from hearth.language.temporal.time_words import MONTHS
 from hearth.language.text.tokens import listed
 from hearth.memory.inquiry.answer_telling import witness_of
-from hearth.memory.inquiry.money import money_in
+from hearth.memory.inquiry.money import MOST_DIGITS, money_in
 from hearth.memory.inquiry.reckoning.dated_things import DatedThings, names_of, naming_keys
 from hearth.memory.passages.passage_cutting import unwrapped
 from hearth.memory.passages.passage_store import Passage
@@ -135,6 +135,8 @@ class StatedAmounts:
         percents, money = _PERCENT.findall(said), money_in(said)
         plain = list(_PLAIN.finditer(_PERCENT.sub(" ", said))) if not money else []
         if len(percents) + len(money) + len(plain) != 1:
+            return None
+        if sum(map(str.isdigit, percents[0] if percents else plain[0].group() if plain else "")) > MOST_DIGITS:
             return None
         currency, unit = "", ""
         if percents:
