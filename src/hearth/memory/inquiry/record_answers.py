@@ -58,6 +58,8 @@ N_ROWS = 12
 """Most rows that the text of an answer names. It rests on all that were counted, which are its witnesses."""
 DOUBTED = 0.6
 """The chance of an answer from records that do not say all of the question's words."""
+_N_READ = 2000
+"""Most passages that are counted."""
 LOOKED_AHEAD = dt.timedelta(days=14)
 _CLASH = re.compile(r"\b(?:clash(?:es|ing)?|overlaps?|overlapping|conflicts?|conflicting|double[- ]?booked)\b", re.I)
 _WAITING = re.compile(
@@ -99,6 +101,7 @@ _BIRTHDAYS = re.compile(
     r"(?!.*\bnext\b\s*[?.!]*\Z)",
     re.I,
 )
+_HAS_BEEN = re.compile(r"\b(?:did|had|was|were|so far)\b|\bhave (?:i|we) (?:been|gone|done)\b", re.I)
 _SOON = dt.timedelta(days=60)
 _IS_PAST = re.compile(r"\b(?:did|have|had|has|was|were)\b", re.I)
 _LONG = dt.timedelta(days=7300)
@@ -293,6 +296,8 @@ def answer_from_records(question: str, passages: PassageStore, call: CallContext
     if asked.operation == "held":
         if period is not None and period.end - period.start > _LONG and not _IS_PAST.search(question):
             period = Period(call.now, period.end)  # "before new year" begins today
+        if period is None and _HAS_BEEN.search(question):
+            return None
         return _held(replace(asked, matter=_without_times(asked.matter, question, call)), period, call)
     if asked.operation == "count":
         return _count(question, asked, period, passages, call)
@@ -379,7 +384,10 @@ def _count(
         return _counted(_witnesses(events, call), what, asked.matter)
     kind = {"no": "note", "co": "contact", "ca": "contact", "do": "document", "re": "reminder"}.get(what[:2], "mail")
     rows: dict[str, Passage] = {}
-    for one in passages.all((kind,), asked.matter):
+    found = passages.all((kind,), asked.matter, _N_READ)
+    if len(found) == _N_READ and (period is None or (at := found[-1].at) is None or at >= period.start):
+        return None  # there are more
+    for one in found:
         is_within = period is None or (one.at is not None and period.start <= one.at < period.end)
         if is_within and not (kind == "mail" and one.record.startswith(f"{SENT}/")):
             rows.setdefault(one.record, one)

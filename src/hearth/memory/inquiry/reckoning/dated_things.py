@@ -206,7 +206,7 @@ class DatedThings:
             rows = [row for row in of_title if self._is_planned(*row)] or of_title
             entry, event = rows[-1]
             times = tuple(Time(one.start, one.end, witness_of_event(one, call)) for _, one in rows)
-            people = self._called(address for _, one in rows for address in one.attendees)
+            people = self.called(address for _, one in rows for address in one.attendees)
             named = _keys(f"{event.title} {event.place} {people}")
             yield Thing("event", event.title, named, _keys(entry.notes), times, repeat=event.repeat)
 
@@ -233,11 +233,11 @@ class DatedThings:
             if first.at is None or first.record.startswith(f"{SENT}/"):
                 continue
             at = first.at.astimezone(self.call.now.tzinfo)
-            named = _keys(first.title) | _keys(first.person) | _keys(self._called([first.person]))
+            named = _keys(first.title) | _keys(first.person) | _keys(self.called([first.person]))
             said = frozenset[str]().union(*(_keys(one.text) for one in pieces))
             yield Thing("mail", first.title, named, said, (Time(at, at, witness_of(first, first.title)),), first)
 
-    def _called(self, people: Iterable[str]) -> str:
+    def called(self, people: Iterable[str]) -> str:
         """Return what the cards of people, by name or address, call them."""
         cards = {id(card): card for person in people for card in self._by_name.get(person.casefold(), ())}
         return " ".join(map(names_of, cards.values()))

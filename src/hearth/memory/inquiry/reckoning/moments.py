@@ -12,6 +12,8 @@ Not covered: several moments that one mail states (no moment is meant), moments 
 from __future__ import annotations
 
 import datetime as dt
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -233,30 +235,37 @@ class Moments:
         return replace(_of_period(period), witness=witness_of(passage, said), is_sure=False)
 
     def due(self, phrase: str) -> Moment | None:
-        """Return the day until which a mail wants something."""
+        """Return the day until which a mail wants something: the only one that those state which say most of it."""
         wanted = naming_keys(phrase)
-        found: list[tuple[int, Moment]] = []
+        by_n: dict[int, list[Thing]] = defaultdict(list)
         for thing in self.things.of(MAILS):
-            passage = thing.passage
-            if passage is None or not (n := len(wanted & (thing.named | thing.said))):
+            by_n[len(wanted & (thing.named | thing.said))].append(thing)
+        for n in sorted(by_n, reverse=True):
+            if not n or 2 * n < len(wanted):
+                return None
+            found: dict[dt.date, tuple[Thing, Moment]] = {}
+            for thing in by_n[n]:
+                found |= {day.start.date(): (thing, day) for day in self._days_due(thing)}
+                if len(found) > 1:
+                    return None
+            for thing, day in found.values():
+                is_sure = wanted <= thing.named | thing.said and self.things.is_by_whom_it_says(thing)
+                return replace(day, is_sure=is_sure)
+        return None
+
+    @staticmethod
+    def _days_due(mail: Thing) -> Iterator[Moment]:
+        """Yield the days until which a mail wants something."""
+        if mail.passage is None:
+            return
+        sent = mail.times[0].start
+        for said in sentences_of(mail.passage.text):
+            if not _STATES_DUE.search(said):
                 continue
-            sent = thing.times[0].start
-            for said in sentences_of(passage.text):
-                if not _STATES_DUE.search(said):
-                    continue
-                named = [one for one in times_named(said, sent) if one.start <= sent + dt.timedelta(minutes=1)]
-                ends = [one.end for one in named if one.end > sent]
-                for end in ends[:1]:
-                    at = end - dt.timedelta(minutes=1)
-                    is_sure = wanted <= thing.named | thing.said
-                    found.append((n, Moment(at, at, "day", witness_of(passage, said), is_sure, thing)))
-        most = max((n for n, _ in found), default=0)
-        best = {one.at.date(): one for n, one in found if n == most}
-        if len(best) != 1 or 2 * most < len(wanted):
-            return None
-        (due,) = best.values()
-        is_known = due.thing is not None and self.things.is_by_whom_it_says(due.thing)
-        return replace(due, is_sure=due.is_sure and is_known, thing=None)
+            named = [one for one in times_named(said, sent) if one.start <= sent + dt.timedelta(minutes=1)]
+            for end in [one.end for one in named if one.end > sent][:1]:
+                at = end - dt.timedelta(minutes=1)
+                yield Moment(at, at, "day", witness_of(mail.passage, said), is_sure=False)
 
     def _year(self, phrase: str) -> Moment | None:
         """Return the year that the only statements of a matter name: "mill fire, 1874"."""
@@ -264,10 +273,9 @@ class Moments:
         asked = _YEAR.search(phrase)
         found: dict[int, tuple[int, Witness]] = {}
         for one in self.things.passages.all(("note", "document", "mail")):
-            for said in sentences_of(one.text):
+            for said in sentences_of(one.text) if _YEAR.search(one.text) else ():
                 years = {int(year) for year in _YEAR.findall(re.sub(r"\b\d{4}-\d\d-\d\d\b", "", said))}
-                n = len(wanted & (keys_of(said) | keys_of(one.title)))
-                if len(years) == 1 and wanted & (keys_of(said) | keys_of(one.title)):
+                if len(years) == 1 and (n := len(wanted & (keys_of(said) | keys_of(one.title)))):
                     (year,) = years
                     if n > found.get(year, (0, None))[0] and (asked is None or int(asked[1]) == year):
                         found[year] = (n, witness_of(one, said))
