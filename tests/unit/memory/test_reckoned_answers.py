@@ -460,6 +460,16 @@ def test_nothing_left_is_told(home: tuple[HomeAnswers, CallContext]) -> None:
     assert home[0].find_answer("how many events are left today", home[1]).value == "0 events"
 
 
+def test_what_cards_say_is_still_counted(tmp_path: Path) -> None:
+    files = {
+        "contacts/1.vcf": card("Ada Brand", "", "ADR:;;1 Mill Road;Leeds;;;\n"),
+        "contacts/2.vcf": card("Nils Brand", "", "ADR:;;2 Quay;York;;;\n"),
+    }
+    with home_of(tmp_path, files) as (home, call):
+        assert home.find_answer("how many contacts have an address in Leeds", call).value == "1 contact"
+        assert home.find_answer("how many contacts have an address", call).value == "2 contacts"
+
+
 def test_an_amount_has_no_exponent(tmp_path: Path) -> None:
     files = {"notes/a.md": "# Boat\n\nCrane costs 1234567 kr.\nHarbour costs 2500000 kr.\n"}
     with home_of(tmp_path, files) as (home, call):

@@ -97,7 +97,7 @@ _TOTAL_OF = re.compile(
 )
 """Asks for the whole of what a table may have a column of: "total miles sailed this year"."""
 _BIRTHDAYS = re.compile(
-    r"\s*(?:who|whose|which|any)\b(?!.*\b(?:when|how|oldest|youngest|after|follows)\b).*\bbirthdays?\b"
+    r"\s*(?:who|whose|which|any)\b(?!.*\b(?:when|how|oldest|youngest)\b).*\bbirthdays?\b"
     r"(?!.*\bnext\b\s*[?.!]*\Z)",
     re.I,
 )
@@ -140,13 +140,11 @@ _COUNT = re.compile(
     r"|contacts?|cards?|documents?|reminders?)\b",
     re.I,
 )
-_FILTERED = re.compile(
-    r"\b(?:unread|unopened|not|never|no|without|lack\w*|missing|left|remain\w*)\b|n['’]t\b"
-    r"|\b(?:contacts?|cards?)\b.*\b(?:phone|mobile|numbers?|e-?mail|address\w*|birthdays?)\b",
-    re.I,
-)
+_FILTERED = re.compile(r"\b(?:unread|unopened|not|never|no|without|lack\w*|missing|left|remain\w*)\b|n['’]t\b", re.I)
 """Filters rows by what none of them says."""
-_BOUND = re.compile(r"\b(?:since|after|before|until|till?)\b(?P<by>.+)", re.I)
+_OF_CARDS = re.compile(r"(?:tele)?phones?|mobiles?|numbers?|e-?mails?|address(?:es)?|birthdays?", re.I)
+"""What a card has, and says of itself only by having it."""
+_BOUND = re.compile(r"\b(?:since|after|follow(?:s|ing)?|before|until|till?)\b(?P<by>.+)", re.I)
 _SMALL = frozenset(
     """how much many what which when who whom did do does have has had was were is are i we my our spend spent spending
     earn earned earnings income pay paid cost costs total sum altogether all in on of for the a an this last
@@ -277,6 +275,8 @@ def answer_from_records(question: str, passages: PassageStore, call: CallContext
     period = periods[0] if periods else None
     if asked.operation == "clash":
         return _clashes(period or Period(call.now, call.now + LOOKED_AHEAD), call)
+    if asked.operation in ("birthdays", "count") and _is_bound(question, call):
+        return None
     if asked.operation == "birthdays":
         born = birthdays_in(period or Period(call.now, call.now + _SOON), call)
         return HomeAnswer("list", "; ".join(one.quote for one in born), "", tuple(born)) if born else None
@@ -372,8 +372,10 @@ def _count(
     question: str, asked: Asked, period: Period | None, passages: PassageStore, call: CallContext
 ) -> HomeAnswer | None:
     """Count the records that say the words of a matter; None where the question chooses them otherwise."""
-    what, bound = asked.things, _BOUND.search(question)
-    if _FILTERED.search(question) or (bound is not None and matter_of(without_times(bound["by"], call.now))):
+    what = asked.things
+    if _FILTERED.search(question):
+        return None
+    if what.startswith(("co", "ca")) and _OF_CARDS.search(question) and all(map(_OF_CARDS.match, asked.matter.split())):
         return None
     if what.startswith("birthday"):
         return _counted(birthdays_in(period or Period(call.now, call.now + dt.timedelta(days=365)), call), "birthday")
@@ -425,6 +427,12 @@ def _counted(rows: Sequence[Witness], what: str, matter: str = "") -> HomeAnswer
     """Tell a number of rows; with doubt where none says the words of a matter, which may be said otherwise."""
     noun = what.removesuffix("s") + ("" if len(rows) == 1 else "s")
     return HomeAnswer("number", f"{len(rows)} {noun}", "", tuple(rows), 1.0 if rows or not matter else DOUBTED)
+
+
+def _is_bound(question: str, call: CallContext) -> bool:
+    """Return whether rows are wanted that lie before or after another thing, and not a time that the question names."""
+    bound = _BOUND.search(question)
+    return bound is not None and matter_of(without_times(bound["by"], call.now)) != ""
 
 
 def birthdays_in(period: Period, call: CallContext) -> list[Witness]:

@@ -70,7 +70,7 @@ _HAS: dict[str, tuple[str, Callable[[Card], bool]]] = {
     "phone": (r"(?:(?:tele)?phone|mobile|cell)(?: numbers?)?|numbers?", lambda card: bool(card.phone)),
     "mail": (r"e-?mail(?: address(?:es)?)?|mail address(?:es)?", lambda card: bool(card.email)),
     "birthday": (r"birth(?:day|date)s?|bdays?|date of birth", lambda card: card.birth is not None),
-    "address": (r"(?:postal |home |street )address(?:es)?", lambda card: bool(card.address)),
+    "address": (r"(?:postal |home |street )?(?<!mail )address(?:es)?(?! ?book)", lambda card: bool(card.address)),
 }
 _OF_PEOPLE = frozenset(
     map(
