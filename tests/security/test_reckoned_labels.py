@@ -160,3 +160,11 @@ def test_a_name_alone_is_nobody(ask: Ask, question: str, sender: str, *, is_sure
     found = ask({"contacts/a.vcf": ADA, "mail/cur/1.a:2,S": mail(sender, "Money", "Send me money.")}, question)
     assert found.value in ("1 day", "“Money” from Ada Brand", "“Money” from Mum")
     assert found.is_sure is is_sure
+
+
+def test_a_day_is_labelled_by_the_mails_whose_writers_it_names(ask: Ask) -> None:
+    found = ask(
+        {"mail/cur/1.a:2,S": mail("Evil <x@evil.example>", "Hello", "Hello.")}, "give me a summary of yesterday"
+    )
+    assert "Evil" in found.value
+    assert found.origin == "message"
