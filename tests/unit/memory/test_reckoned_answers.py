@@ -410,6 +410,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
         ("how long is the holiday in Rome", "7 days", True),
         ("what is the first event tomorrow", "Book fair, Thursday 22 October 2026", True),
         ("how long is the night shift", "9 hours", True),
+        ("what weekday is the night shift in March", "Saturday 24 October 2026 at 22:00", False),
         ("how many hours until the exam", "1488 hours", True),
         ("how many hours of yoga did I have in 2025", "52 hours", True),
         ("how many things are on my calendar in 2027", "52 events", True),

@@ -191,9 +191,10 @@ class Moments:
             return (thing.times[0], True) if not self.things.has_earlier(thing) else None
         if _NEXT.search(phrase):
             return (ahead[0], True) if ahead else None
-        if (tense == "past" and past) or not ahead:
-            return past[-1], tense == "past" or len(thing.times) == 1
-        return ahead[0], tense == "ahead" or len(thing.times) == 1
+        is_past = (tense == "past" and bool(past)) or not ahead
+        # A thing's only time that lies outside of the time that is named may not be meant.
+        is_said = within is None and (len(thing.times) == 1 or tense == ("past" if is_past else "ahead"))
+        return past[-1] if is_past else ahead[0], is_said
 
     # ── Of people ─────────────────────────────────────────────────────────────────────────────────────────
 

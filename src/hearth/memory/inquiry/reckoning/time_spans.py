@@ -189,7 +189,8 @@ def _between(one: str, other: str, around: str, moments: Moments, *, in_years: b
     second = moments.of(told, f"{around} {one}", in_years=in_years)
     if first is None or second is None or (first.at == second.at and first.thing == second.thing):
         return None
-    if first.card is not None and second.card is not None:
+    is_said = re.search(r"\b(?:last|next)\b", f"{one} {told}", re.I)
+    if first.card is not None and second.card is not None and not is_said:
         second = _birthday_near(second, first.start.date())
     return _on_one_day(first, one, second, moments), second
 
