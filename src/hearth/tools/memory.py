@@ -127,7 +127,7 @@ class FoundAnswer:
     elsewhere: str
     """What other places say instead, the newest first; else empty."""
     rests_on: list[dict[str, str]]
-    """Every place that was used, with its words; of an answer that was counted, the rows."""
+    """The first places that were used, with their words; of an answer that was counted, the rows."""
     behind: str
     """What is said behind the answer: source and quote in parentheses, or below a list the source alone."""
 
@@ -157,7 +157,7 @@ def _found_at_home(question: str, call: CallContext) -> FoundAnswer | None:
         near = f"; nearest comes {found.nearest}" if found.nearest else ""
         call.notices.append(f"I looked through {found.looked}{near}")
         return None
-    rows = [{"source": one.where, "text": _shortened(one.quote)} for one in found.witnesses]
+    rows = [{"source": one.where, "text": _shortened(one.quote)} for one in found.witnesses[:N_SHOWN]]
     first = found.witnesses[0] if found.witnesses else None
     id = first.record if first is not None else call.key
     sources = set()
@@ -169,8 +169,8 @@ def _found_at_home(question: str, call: CallContext) -> FoundAnswer | None:
     call.origins[id] = next((source for source in _LEAST_TRUSTED if source in sources), "device")
     source = first.where if first is not None else "your things"
     elsewhere = "; ".join(f"{one.value} ({_dated(one)})" for one in found.witnesses if one.value)
-    if len(rows) > 1 and not elsewhere:
-        source += f" and {len(rows) - 1} more"
+    if len(found.witnesses) > 1 and not elsewhere:
+        source += f" and {len(found.witnesses) - 1} more"
     quote, doubt = (_shortened(first.quote) if first else ""), (NOT_SURE if found.chance < LEAST_SURE else "")
     is_list = "\n" in found.value
     behind = f"\nFrom {source}" if is_list else f" ({source}: “{quote}”)" if quote else f" ({source})"
@@ -183,6 +183,8 @@ def _dated(one: Witness) -> str:
     return one.where if not day or day in one.where else f"{one.where}, {day}"
 
 
+N_SHOWN = 12
+"""Most places that are shown. The answer is labelled by all that it rests on."""
 NOT_SURE = "I am not sure, perhaps:"
 LEAST_SURE = 0.65
 """Least probability of an answer that is told without doubt."""

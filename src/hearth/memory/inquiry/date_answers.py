@@ -8,22 +8,31 @@ Not covered: ages at another event, days until an event (`reckoning`; a question
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from hearth import patterns as re
 from hearth.language.text.word_match import stems
 from hearth.memory.inquiry.people_meant import card_meant, cards_of
-from hearth.memory.inquiry.record_answers import birthdays_in, events_in, matter_of, witness_of_event
+from hearth.memory.inquiry.record_answers import (
+    birthdays_in,
+    events_in,
+    is_whole_days,
+    matter_of,
+    witness_of_event,
+)
 from hearth.memory.passages.collecting import said_date
-from hearth.memory.search.time_mentions import Period, times_named
+from hearth.memory.search.time_mentions import Period, times_named, without_times
 from hearth.protocols import CallContext, HomeAnswer, Witness
 from hearth.tools.pim.calendar_events import Event
 
 DateOperation = Literal["age", "until", "last", "first", "next", "next birthday"]
 _DAY_OF = re.compile(r"['’]s (?:\w+ )?birthday\b.*|\b(?:in|on|at|next|be|when|going|turn\w*)\b.*", re.IGNORECASE)
 """What stands behind whose birthday or age is meant."""
+_BIRTHDAY = re.compile(
+    r"['’]s (?:\w+ )?birthday\b|\bbirthday\b|\b(?:be|when|going|turn\w*|day|moment)\b", re.IGNORECASE
+)
 _OF_ANOTHER = re.compile(r"\b([^\W\d_]+)['’]s [^\W\d_]")
 _YEARS_BACK = dt.timedelta(days=3660)
 _YEAR = dt.timedelta(days=366)
@@ -86,16 +95,18 @@ def answer_from_dates(question: str, call: CallContext) -> HomeAnswer | None:
         return HomeAnswer("text", born[0].quote, "", (born[0],)) if born else None
     if asked.operation == "next":
         event = next((e for e in events_in(call, call.now, call.now + _YEAR) if e.start >= call.now), None)
-        return HomeAnswer("text", f"{event.title}, {_when(event)}", "", (witness_of_event(event),)) if event else None
+        return HomeAnswer("text", f"{event.title}, {_when(event)}", "", _witness(event, call)) if event else None
     past = [e for e in _events_of(asked.matter, call.now - _YEARS_BACK, call.now, call) if e.end <= call.now]
-    if not past:
+    if not past or _is_mixed(past, call):
         return None
     chosen = past[-1 if asked.operation == "last" else 0]
-    return HomeAnswer("date", _when(chosen), "", (witness_of_event(chosen),))
+    return HomeAnswer("date", _when(chosen), "", _witness(chosen, call))
 
 
 def _age(question: str, matter: str, call: CallContext) -> HomeAnswer | None:
     who = _DAY_OF.sub("", matter)
+    if matter_of(without_times(_BIRTHDAY.sub("", matter[len(who) :]), call.now)):
+        return None  # another event's day is asked for
     card = card_meant(who, cards_of(call))
     if card is not None and (of := _OF_ANOTHER.search(who)) and of[1] in card.name:
         return None  # "Ruth's son" is not Ruth
@@ -112,6 +123,8 @@ def _age(question: str, matter: str, call: CallContext) -> HomeAnswer | None:
     age = today.year - born.year - (card.birth.in_year(today.year) > today)
     if _TO_COME.search(question) and not named:
         age += card.birth.in_year(today.year) != today
+    if age < 0:
+        return None
     witness = Witness(card.uid or card.name, f"card “{card.name}”", f"{card.name}: born {_day(born)}", "file")
     return HomeAnswer("number", str(age), "", (witness,))
 
@@ -127,8 +140,18 @@ def _events_of(matter: str, start: dt.datetime, end: dt.datetime, call: CallCont
     return [e for n, e in events if n == most > 0]
 
 
+def _is_mixed(events: Sequence[Event], call: CallContext) -> bool:
+    """Return whether others wrote some of several events: which of them is meant is weighed elsewhere (`reckoning`)."""
+    return len({call.origins.get(event.id, "file") for event in events}) > 1
+
+
+def _witness(event: Event, call: CallContext) -> tuple[Witness]:
+    return (witness_of_event(event, call),)
+
+
 def _when(event: Event) -> str:
-    return f"{said_date(event.start)} at {event.start:%H:%M}"
+    day = said_date(event.start)
+    return day if is_whole_days(event.start, event.end) else f"{day} at {event.start:%H:%M}"
 
 
 def _day(day: dt.date) -> str:

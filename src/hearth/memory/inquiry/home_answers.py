@@ -27,6 +27,7 @@ from hearth.memory.inquiry.amounts.joint_amounts import joint_answer, share_answ
 from hearth.memory.inquiry.amounts.table_counts import counted
 from hearth.memory.inquiry.answer_telling import SAID_ABOUT, answer_of, sentence_of, witness_of
 from hearth.memory.inquiry.date_answers import answer_from_dates, asked_of_dates
+from hearth.memory.inquiry.money import money_in
 from hearth.memory.inquiry.people_meant import card_answer, joined_answer
 from hearth.memory.inquiry.reading.answer_reading import (
     AnswerReader,
@@ -36,7 +37,7 @@ from hearth.memory.inquiry.reading.answer_reading import (
 )
 from hearth.memory.inquiry.reading.value_owners import People, people_of, with_apostrophes
 from hearth.memory.inquiry.reckoning.reckoned_answers import reckoned_answer
-from hearth.memory.inquiry.record_answers import answer_from_records
+from hearth.memory.inquiry.record_answers import DOUBTED, answer_from_records
 from hearth.memory.inquiry.summaries import asked_for_summary, decision_of, summary_of
 from hearth.memory.passages.collecting import FOLDERS, is_indexed, passages_in, unquoted_place_of
 from hearth.memory.passages.passage_store import Candidate, Passage, PassageStore
@@ -167,15 +168,26 @@ class HomeAnswers:
             return both
         computed = answer_from_dates(question, call) or answer_from_records(question, self.passages, call)
         computed = computed or changed_by(question, self.passages) or card_answer(question, call)
+        if computed is not None and computed.kind == "amount":
+            return self._doubted(computed, question, call)
         if computed is None and (reckoned := reckoned_answer(question, self.passages, call)) is not None:
             if reckoned.chance >= LEAST_SURE or reckoned.kind == "amount":
                 return reckoned  # an amount that is read is not the one to be worked out
-            # Reckoned from what may not be meant, it gives way to what is surely read.
+            # Reckoned from what may not be meant, it gives way to what is surely read elsewhere.
             read = self._read_answer(question, call)
-            return read if read.chance >= LEAST_SURE else reckoned
+            return read if read.chance >= LEAST_SURE and not _is_of(read, reckoned) else reckoned
         found = computed or self._days_until(question, call) or self._read_answer(question, call)
         joined = joined_answer(question, self.passages, call) if found.chance < _LEAST_ALONE else None
         return joined or found
+
+    def _doubted(self, computed: HomeAnswer, question: str, call: CallContext) -> HomeAnswer:
+        """Doubt an amount that texts state where another is reckoned; the rows of a table are all there are."""
+        if computed.chance < LEAST_SURE or any("|" in one.quote for one in computed.witnesses):
+            return computed
+        reckoned = reckoned_answer(question, self.passages, call)
+        if reckoned is None or money_in(reckoned.value)[:1] == money_in(computed.value)[:1]:
+            return computed
+        return replace(computed, chance=DOUBTED)
 
     def _days_until(self, question: str, call: CallContext) -> HomeAnswer | None:
         """Count the days to a time that some passage names: "how many days until the policy runs out"."""
@@ -274,6 +286,12 @@ class HomeAnswers:
         if self._detector is None:
             self._detector = Detector.open(self._encoder)
         return any(map(self._detector.is_flagged, self._detector.judge([text])))
+
+
+def _is_of(read: HomeAnswer, reckoned: HomeAnswer) -> bool:
+    """Return whether what is read stands in a record that was reckoned with; of a series, in any of its times."""
+    records = {one.record.partition("#")[0] for one in reckoned.witnesses}
+    return any(one.record.partition("#")[0] in records for one in read.witnesses[:1])
 
 
 def things_text(counts: Mapping[str, int]) -> str:

@@ -19,6 +19,8 @@ _CURRENCIES = {"EUR": "€", "GBP": "£", "USD": "$"} | {"euro": "€", "pound":
 _CURRENCIES |= {"kroner": "kr", "Kč": "CZK"}
 
 
+MOST_DIGITS = 12
+"""Most digits of an amount: a longer number is none."""
 WHOLE = re.compile(r"\b(?:total|amount due|to pay|payable)\b", re.IGNORECASE)
 """Says that an amount is the whole of what is owed."""
 
@@ -27,6 +29,8 @@ def money_in(text: str) -> list[tuple[float, str, int]]:
     """Find amounts of money: value, currency, and where each begins."""
     found = []
     for match in _MONEY.finditer(text):
+        if sum(map(str.isdigit, match.group())) > MOST_DIGITS:
+            continue
         sign = match["sign"] or match["unit"]
         currency = _CURRENCIES.get(sign, _CURRENCIES.get(sign.casefold().removesuffix("s"), sign))
         found.append((_number(match["front"] or match["back"]), currency, match.start()))
@@ -38,6 +42,11 @@ def _number(text: str) -> float:
     decimal = re.search(r"[.,](\d{1,2})\Z", text)
     whole = re.sub(r"\D", "", text[: decimal.start()] if decimal else text)
     return float(f"{whole}.{decimal[1]}" if decimal else whole)
+
+
+def number_text(value: float) -> str:
+    """Write a number: `1,600`, `3.5`."""
+    return f"{value:,.2f}".rstrip("0").rstrip(".")
 
 
 def money_text(value: float, currency: str) -> str:

@@ -31,7 +31,7 @@ from hearth.memory.inquiry.money import WHOLE, money_in, money_text
 from hearth.memory.passages.collecting import made_here, said_date, where_of
 from hearth.memory.passages.passage_cutting import SENTENCE
 from hearth.memory.passages.passage_store import Passage, PassageStore
-from hearth.memory.search.time_mentions import Period, times_named
+from hearth.memory.search.time_mentions import Period, times_named, without_times
 from hearth.protocols import CallContext, HomeAnswer, Witness
 from hearth.tools.mail.mailbox import SENT
 from hearth.tools.pim.calendar_events import Event, Events, Search
@@ -55,7 +55,11 @@ Operation = Literal[
     "table",
 ]
 N_ROWS = 12
-"""Most rows that an answer shows."""
+"""Most rows that the text of an answer names. It rests on all that were counted, which are its witnesses."""
+DOUBTED = 0.6
+"""The chance of an answer from records that do not say all of the question's words."""
+_N_READ = 2000
+"""Most passages that are counted."""
 LOOKED_AHEAD = dt.timedelta(days=14)
 _CLASH = re.compile(r"\b(?:clash(?:es|ing)?|overlaps?|overlapping|conflicts?|conflicting|double[- ]?booked)\b", re.I)
 _WAITING = re.compile(
@@ -93,8 +97,11 @@ _TOTAL_OF = re.compile(
 )
 """Asks for the whole of what a table may have a column of: "total miles sailed this year"."""
 _BIRTHDAYS = re.compile(
-    r"\s*(?:who|whose|which|any)\b(?!.*\b(?:when|how)\b).*\bbirthdays?\b(?!.*\bnext\b\s*[?.!]*\Z)", re.I
+    r"\s*(?:who|whose|which|any)\b(?!.*\b(?:when|how|oldest|youngest)\b).*\bbirthdays?\b"
+    r"(?!.*\bnext\b\s*[?.!]*\Z)",
+    re.I,
 )
+_HAS_BEEN = re.compile(r"\b(?:did|had|was|were|so far)\b|\bhave (?:i|we) (?:been|gone|done)\b", re.I)
 _SOON = dt.timedelta(days=60)
 _IS_PAST = re.compile(r"\b(?:did|have|had|has|was|were)\b", re.I)
 _LONG = dt.timedelta(days=7300)
@@ -133,6 +140,11 @@ _COUNT = re.compile(
     r"|contacts?|cards?|documents?|reminders?)\b",
     re.I,
 )
+_FILTERED = re.compile(r"\b(?:unread|unopened|not|never|no|without|lack\w*|missing|left|remain\w*)\b|n['’]t\b", re.I)
+"""Filters rows by what none of them says."""
+_OF_CARDS = re.compile(r"(?:tele)?phones?|mobiles?|numbers?|e-?mails?|address(?:es)?|birthdays?", re.I)
+"""What a card has, and says of itself only by having it."""
+_BOUND = re.compile(r"\b(?:since|after|follow(?:s|ing)?|before|until|till?)\b(?P<by>.+)", re.I)
 _SMALL = frozenset(
     """how much many what which when who whom did do does have has had was were is are i we my our spend spent spending
     earn earned earnings income pay paid cost costs total sum altogether all in on of for the a an this last
@@ -261,6 +273,8 @@ def answer_from_records(question: str, passages: PassageStore, call: CallContext
     named = times_named(question, call.now, country)
     periods = [_meant(one, asked, question, call.now) for one in named]
     period = periods[0] if periods else None
+    if asked.operation in ("birthdays", "count", "held") and _is_bound(question, call):
+        return None
     match asked.operation:
         case "clash":
             return _clashes(period or Period(call.now, call.now + LOOKED_AHEAD), call)
@@ -281,7 +295,7 @@ def answer_from_records(question: str, passages: PassageStore, call: CallContext
             summed = column_sum(asked.things, asked.matter.split(), period, passages, call)
             return summed or _held(question, asked, period, call)
         case "count":
-            return _count(asked, period, passages, call)
+            return _count(question, asked, period, passages, call)
         case _:
             return _money(asked, periods if _MONTHS_TOGETHER.search(question) else periods[:1], passages, call.now)
 
@@ -307,14 +321,15 @@ def events_in(call: CallContext, start: dt.datetime, end: dt.datetime, matter: s
 
 
 def _clashes(period: Period, call: CallContext) -> HomeAnswer:
+    """Say which events of a period overlap."""
     events = events_in(call, max(period.start, call.now.replace(hour=0, minute=0)), period.end)
     pairs = [(a, b) for a, b in combinations(events, 2) if a.start < b.end and b.start < a.end]
     if not pairs:
         said = f"No: none of {len(events)} events overlap" if len(events) > 1 else "No: there are not two events"
-        return HomeAnswer("yesno", said, "", tuple(map(witness_of_event, events[:N_ROWS])))
+        return HomeAnswer("yesno", said, "", _witnesses(events, call))
     clashing = list(dict.fromkeys(event for pair in pairs for event in pair))
     said = "; ".join(f"{a.title} ({hours_of(a)}) and {b.title} ({hours_of(b)})" for a, b in pairs[:N_ROWS])
-    return HomeAnswer("yesno", f"Yes: {said}", "", tuple(map(witness_of_event, clashing[:N_ROWS])))
+    return HomeAnswer("yesno", f"Yes: {said}", "", _witnesses(clashing, call))
 
 
 def hours_of(event: Event) -> str:
@@ -322,43 +337,67 @@ def hours_of(event: Event) -> str:
     return f"{event.start:%A} {event.start:%H:%M}–{event.end:%H:%M}"
 
 
-def witness_of_event(event: Event) -> Witness:
-    """Return an event as what an answer rests on."""
+def is_whole_days(start: dt.datetime, end: dt.datetime) -> bool:
+    """Return whether something lasts whole days, from midnight to midnight."""
+    return start.time() == end.time() == dt.time() and end > start
+
+
+def witness_of_event(event: Event, call: CallContext) -> Witness:
+    """Return an event that was found in a call as what an answer rests on; who wrote it is noted there."""
     at = f", at {event.place}" if event.place else ""
+    hour = "" if is_whole_days(event.start, event.end) else f" {event.start:%H:%M}"
     return Witness(
         event.id,
         f"calendar “{event.title}”",
-        f"{event.title}: {said_date(event.start)} {event.start:%H:%M}{at}",
-        "file",
+        f"{event.title}: {said_date(event.start)}{hour}{at}",
+        call.origins.get(event.id, "file"),
         event.start,
+        # The id of one time of a series could pass for another event's.
+        kind="" if "#" in event.id else "event",
     )
+
+
+def _witnesses(events: Iterable[Event], call: CallContext) -> tuple[Witness, ...]:
+    return tuple(witness_of_event(event, call) for event in events)
 
 
 # ── Counts ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _count(asked: Asked, period: Period | None, passages: PassageStore, call: CallContext) -> HomeAnswer | None:
+def _count(
+    question: str, asked: Asked, period: Period | None, passages: PassageStore, call: CallContext
+) -> HomeAnswer | None:
+    """Count the records that say the words of a matter; None where the question chooses them otherwise."""
     what = asked.things
+    if _FILTERED.search(question):
+        return None
+    if what.startswith(("co", "ca")) and _OF_CARDS.search(question) and all(map(_OF_CARDS.match, asked.matter.split())):
+        return None
     if what.startswith("birthday"):
         return _counted(birthdays_in(period or Period(call.now, call.now + dt.timedelta(days=365)), call), "birthday")
     if what.startswith(("event", "meeting", "appointment")):
         start = period.start if period else call.now
         end = period.end if period else call.now + LOOKED_AHEAD
         events = events_in(call, start, end, asked.matter)
-        return _counted(list(map(witness_of_event, events)), what)
+        return _counted(_witnesses(events, call), what, asked.matter)
     kind = {"no": "note", "co": "contact", "ca": "contact", "do": "document", "re": "reminder"}.get(what[:2], "mail")
     rows: dict[str, Passage] = {}
-    for one in passages.all((kind,), asked.matter):
+    found = passages.all((kind,), asked.matter, _N_READ)
+    if len(found) == _N_READ and (period is None or (at := found[-1].at) is None or at >= period.start):
+        return None  # there are more
+    for one in found:
         is_within = period is None or (one.at is not None and period.start <= one.at < period.end)
         if is_within and not (kind == "mail" and one.record.startswith(f"{SENT}/")):
             rows.setdefault(one.record, one)
-    return _counted(list(map(_of, rows.values())), what)
+    return _counted(list(map(_of, rows.values())), what, asked.matter)
 
 
 def _held(question: str, asked: Asked, period: Period | None, call: CallContext) -> HomeAnswer | None:
     """Count the events that something is called or held at; None where none is, or none of its own words is asked."""
     if period is not None and period.end - period.start > _LONG and not _IS_PAST.search(question):
         period = Period(call.now, period.end)  # "before new year" begins today
+    if period is None and _HAS_BEEN.search(question):
+        return None
     matter = _without_times(asked.matter, question, call)
     if not matter and period is None:
         return None
@@ -367,11 +406,7 @@ def _held(question: str, asked: Asked, period: Period | None, call: CallContext)
     things = "" if asked.things.casefold() in ("times", "days") else asked.things
     named = events_in(call, start, end, f"{things} {matter}") if things or matter else []
     events = named or (events_in(call, start, end, matter) if matter else [])
-    return (
-        _counted(list(map(witness_of_event, events)), asked.things if named and things else "events")
-        if events
-        else None
-    )
+    return _counted(_witnesses(events, call), asked.things if named and things else "events") if events else None
 
 
 def _undone(asked: Asked, passages: PassageStore) -> HomeAnswer | None:
@@ -389,9 +424,16 @@ def _undone(asked: Asked, passages: PassageStore) -> HomeAnswer | None:
     return HomeAnswer("list", "; ".join(row.quote for row in rows), "", tuple(rows)) if rows else None
 
 
-def _counted(rows: Sequence[Witness], what: str) -> HomeAnswer:
+def _counted(rows: Sequence[Witness], what: str, matter: str = "") -> HomeAnswer:
+    """Tell a number of rows; with doubt where none says the words of a matter, which may be said otherwise."""
     noun = what.removesuffix("s") + ("" if len(rows) == 1 else "s")
-    return HomeAnswer("number", f"{len(rows)} {noun}", "", tuple(rows[:N_ROWS]))
+    return HomeAnswer("number", f"{len(rows)} {noun}", "", tuple(rows), 1.0 if rows or not matter else DOUBTED)
+
+
+def _is_bound(question: str, call: CallContext) -> bool:
+    """Return whether rows are wanted that lie before or after another thing, and not a time that the question names."""
+    bound = _BOUND.search(question)
+    return bound is not None and matter_of(without_times(bound["by"], call.now)) != ""
 
 
 def _birthdays(period: Period, call: CallContext) -> HomeAnswer | None:
@@ -437,7 +479,7 @@ def _money(asked: Asked, periods: Sequence[Period], passages: PassageStore, now:
         said.append(money_text(total / len(some) if asked.operation == "mean" else total, currency))
     n = f" ({len(rows)} amounts)" if len(rows) > 1 else ""
     newest = sorted(rows, key=lambda row: row.at.timestamp() if row.at else 0.0, reverse=True)
-    return HomeAnswer("amount", " and ".join(said) + n, "", tuple(map(_stated, newest[:N_ROWS])))
+    return HomeAnswer("amount", " and ".join(said) + n, "", tuple(map(_stated, newest)))
 
 
 def _amounts(matter: str, passages: PassageStore, now: dt.datetime) -> Iterable[Amount]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hearth import patterns as re
+from hearth.memory.inquiry.answer_telling import witness_of
 from hearth.memory.inquiry.asking_mails import waiting_for
 from hearth.memory.inquiry.reading.answer_reading import covered, ranked
 from hearth.memory.inquiry.record_answers import birthdays_in, events_in, hours_of, witness_of_event
@@ -231,7 +232,13 @@ def _of_period(words: str, passages: PassageStore, call: CallContext) -> HomeAns
     last = period.end - dt.timedelta(minutes=1)
     when = said_date(period.start) + (f" to {said_date(last)}" if last.date() != period.start.date() else "")
     told = [f"\n· {one}" for one in said if one]
-    witnesses = (*map(witness_of_event, events), *born, *(one.witness for one in waiting))
+    witnesses = (
+        *(witness_of_event(one, call) for one in events),
+        *(witness_of(one, one.text) for one in reminders),
+        *born,
+        *(one.witness for one in waiting),
+        *(witness_of(one, one.title) for one in mails.values()),
+    )
     return HomeAnswer("list", f"{when}:{''.join(told) or ' nothing stands in your things'}", "", witnesses)
 
 

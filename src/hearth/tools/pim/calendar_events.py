@@ -78,6 +78,8 @@ class Entry:
     """Address of the person who invites; empty for an event of the owner's own."""
     invited: tuple[str, ...]
     """Attendees whom a server writes to by itself, whatever they are named by: RFC 6638, section 7.1."""
+    accepted: frozenset[str]
+    """Addresses of the attendees who said that they come."""
     words: str
     """Words that a query is compared with."""
 
@@ -127,6 +129,9 @@ def entry_of(index: int, event: Component, document: Component) -> Entry:
         is_cancelled=event.text("STATUS").upper() == "CANCELLED",
         is_busy=transparency == "OPAQUE" or (transparency != "TRANSPARENT" and isinstance(start, dt.datetime)),
         organiser=ical.user_said(organiser).lower() if organiser is not None else "",
+        accepted=frozenset(
+            ical.mail_of(line).lower() for line in attendees if line.parameter("PARTSTAT").upper() == "ACCEPTED"
+        ),
         invited=tuple(ical.user_said(line) for line in invited) if organiser is not None else (),
         words=f"{title} {place} {names} {notes}"[:20_000],
     )

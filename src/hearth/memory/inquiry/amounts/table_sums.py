@@ -162,7 +162,7 @@ def column_sum(
     if not meant:
         return None
     rows = [row for _, of_table in meant for row in of_table]
-    total, witnesses = sum(value for value, _ in rows), tuple(witness for _, witness in rows)[:N_ROWS]
+    total, witnesses = sum(value for value, _ in rows), tuple(witness for _, witness in rows)
     chance = 1.0 if all(said <= told for told, _ in meant) else DOUBTED
     return HomeAnswer("number", f"{round(total, 4):g} {what}", "", witnesses, chance)
 
@@ -266,7 +266,7 @@ def _answer(
     """
     amounts, typed = columns
     one = table.passage
-    witnesses = tuple(Witness(one.record, where_of(one), " | ".join(row), one.source, one.at) for row in rows[:N_ROWS])
+    witnesses = tuple(Witness(one.record, where_of(one), " | ".join(row), one.source, one.at) for row in rows)
     if asked.operation == "count":
         return HomeAnswer("number", str(len(rows)), "", witnesses, chance)
     if asked.operation == "list" or amounts is None:

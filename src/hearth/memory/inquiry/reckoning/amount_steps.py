@@ -14,11 +14,11 @@ from collections.abc import Sequence
 
 from hearth import patterns as re
 from hearth.language.text.tokens import spoken_number, tokens
-from hearth.memory.inquiry.money import money_in, money_text
+from hearth.memory.inquiry.money import MOST_DIGITS, money_in, money_text, number_text
 from hearth.memory.inquiry.reckoning.meant_moments import Moments, periods_meant
 from hearth.memory.inquiry.reckoning.stated_amounts import Stated, StatedAmounts, amount_keys, same_currency
-from hearth.memory.inquiry.reckoning.time_spans import AUX, DOUBTED
-from hearth.memory.inquiry.record_answers import N_ROWS
+from hearth.memory.inquiry.reckoning.time_spans import AUX
+from hearth.memory.inquiry.record_answers import DOUBTED
 from hearth.memory.search.time_mentions import times_named, without_times
 from hearth.protocols import HomeAnswer, Witness
 
@@ -130,7 +130,7 @@ def _in_cent(part: Stated, whole: Stated, less: float) -> HomeAnswer | None:
     if part.is_percent or whole.is_percent:
         return None
     share = abs(part.value / whole.value - less) * 100
-    value = f"{share:.1f}% ({part.value:,g} {'against' if less else 'of'} {whole.value:,g})"
+    value = f"{share:.1f}% ({number_text(part.value)} {'against' if less else 'of'} {number_text(whole.value)})"
     return _answer("number", value, (part, whole))
 
 
@@ -145,8 +145,8 @@ def _of_cent(asked: str, stated: StatedAmounts, _moments: Moments) -> HomeAnswer
     if share is None:
         return None
     value, currency, _ = amounts[0]
-    told = f"{money_text(value * share.value / 100, currency)} ({share.value:g}% of {money_text(value, currency)})"
-    return _answer("amount", told, (share,))
+    whole, some = money_text(value, currency), money_text(value * share.value / 100, currency)
+    return _answer("amount", f"{some} ({number_text(share.value)}% of {whole})", (share,))
 
 
 def _part_of(part: re.Match[str], stated: StatedAmounts) -> HomeAnswer | None:
@@ -233,7 +233,9 @@ def _for_each(asked: str, stated: StatedAmounts, _moments: Moments) -> HomeAnswe
     if what is None:
         return None
     value, currency = what.value, what.currency
-    told = f"{money_text(value / numbers[0][0], currency)} ({money_text(value, currency)} ÷ {numbers[0][0]:g})"
+    told = (
+        f"{money_text(value / numbers[0][0], currency)} ({money_text(value, currency)} ÷ {number_text(numbers[0][0])})"
+    )
     return _answer("amount", told, (what,))
 
 
@@ -261,7 +263,7 @@ def _product(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer 
     if (currency := same_currency(rows)) is None:
         return None
     total = sum(n * price.value for n, price in priced) + sum(one.value for one in added)
-    parts = [f"{money_text(price.value, currency)} × {n:g}" for n, price in priced]
+    parts = [f"{money_text(price.value, currency)} × {number_text(n)}" for n, price in priced]
     parts += [money_text(one.value, currency) for one in added]
     return _answer("amount", f"{money_text(total, currency)} ({' + '.join(parts)})", rows)
 
@@ -358,6 +360,8 @@ def _numbers(text: str) -> list[tuple[float, str]]:
             index += 1
             continue
         value, index = number
+        if value >= 10**MOST_DIGITS:
+            return []
         behind = text[said[index].start :] if index < len(said) else ""
         words = re.match(r"(?:kilos?|kg|pieces?|cups?|loaves|boxes|bags)?(?: ?of )?(?:[\w'’-]+ ?){0,3}", behind, re.I)
         what = re.split(
@@ -377,5 +381,4 @@ def _answer(kind: str, value: str, rows: Sequence[Stated]) -> HomeAnswer:
     witnesses: dict[str, Witness] = {}
     for one in rows:
         witnesses.setdefault(f"{one.passage.record} {one.quote}", one.witness)
-    shown = tuple(witnesses.values())[:N_ROWS]
-    return HomeAnswer("amount" if kind == "amount" else "number", value, "", shown, DOUBTED)
+    return HomeAnswer("amount" if kind == "amount" else "number", value, "", tuple(witnesses.values()), DOUBTED)

@@ -2,8 +2,9 @@
 of an event or reminder.
 
 "From the end of aqua", "when Signe was born", "her deadline", "the mill fire". Of a thing with several times that one
-is meant that lies in the time the words name, else the last or next as they say, else the one nearest to today. Words
-that only point back ("they came") mean what the rest of the question names.
+is meant that lies in the time the words name, else the first, last or next as they say or their tense; where nothing
+says which, the next is meant with doubt. Words that only point back ("they came") mean what the rest of the question
+names.
 
 Not covered: several moments that one mail states (no moment is meant), moments that must be reckoned themselves.
 """
@@ -11,6 +12,8 @@ Not covered: several moments that one mail states (no moment is meant), moments 
 from __future__ import annotations
 
 import datetime as dt
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -33,8 +36,10 @@ from hearth.memory.passages.passage_cutting import sentences_of
 from hearth.memory.search.time_mentions import Period, times_named, without_times
 from hearth.memory.search.word_forms import keys_of
 from hearth.protocols import Witness
+from hearth.tools.pim.cards import Card
 
 Exactness = Literal["year", "day", "minute"]
+Tense = Literal["", "past", "ahead"]
 BIRTHDAY = r"b(?:irth)?-?days?\b"
 _BORN = re.compile(r"\b(?:born|birth)\b", re.I)
 _HAD = re.compile(r"\b(?:had|have|gave birth to|got)\s+(?P<who>.+)", re.I)
@@ -52,11 +57,13 @@ _END = re.compile(
 )
 _START = re.compile(r"\b(?:starts?|started|starting|begins?|began|beginning|opens?|opening)\b", re.I)
 _LAST, _NEXT = re.compile(r"\b(?:last|latest|previous|most recent)\b", re.I), re.compile(r"\b(?:next|coming)\b", re.I)
+_FIRST = re.compile(r"\b(?:first|earliest)\b", re.I)
 _POINTS = re.compile(r"\b(?:they|he|she|it|them|him|her|his|its|their|that|this|these|those)\b", re.I)
 _OF_SOMEBODY = re.compile(r"\W*(?:he|she|they)\b", re.I)
 """Begins what somebody does whom the rest of the question names."""
 _YEAR = re.compile(r"\b(1[5-9]\d\d|20\d\d)\b")
-_WAS = re.compile(r"\b(?:was|were|did|had)\b", re.I)
+_WAS = re.compile(r"\b(?:was|were|did|had|came)\b", re.I)
+_WILL = re.compile(r"\b(?:is|are|does|do|will|shall|should|must|can|comes?)\b|\w['’]s (?:my|our|the)\b", re.I)
 _MONTH_DAY = re.compile(r"\bthe \d{1,2}(?:st|nd|rd|th)\b(?! of\b)", re.I)
 _FAR = dt.timedelta(days=183)
 _ONE_DAY = dt.timedelta(days=1)
@@ -75,6 +82,13 @@ class Moment:
     is_end: bool = False
     """Whether its end is meant."""
     is_start: bool = False
+    card: Card | None = None
+    """Of a birthday: whose it is."""
+
+    @property
+    def rests_on(self) -> tuple[Witness, ...]:
+        """What says when it is; nothing where the question does."""
+        return (self.witness,) if self.witness is not None and self.witness.record else ()
 
     @property
     def at(self) -> dt.datetime:
@@ -90,7 +104,9 @@ class Moments:
         self.call = things.call
         self.within = within
 
-    def of(self, phrase: str, context: str = "", *, in_years: bool = False, of_person: bool = False) -> Moment | None:
+    def of(
+        self, phrase: str, context: str = "", *, in_years: bool = False, of_person: bool = False, tense: Tense = ""
+    ) -> Moment | None:
         """Return the moment that a phrase means; None where that is none for sure enough.
 
         Args:
@@ -98,10 +114,12 @@ class Moments:
             context: The other words of the question, which a phrase that names nothing points back to.
             in_years: A year that a record states is exact enough.
             of_person: "She had Toby" is a birth.
+            tense: Of the question, which says whether a time that was or one to come is meant; empty: the phrase's own.
         """
         named = periods_meant(phrase, self.call.now)
         left = without_times(phrase, self.call.now) if named else phrase
-        if (born := self._birth(left, of_person=of_person)) is not None or (born := self._birthday(left)) is not None:
+        tense = tense or tense_of(phrase)
+        if (born := self._birth(left, of_person=of_person) or self._birthday(left, tense)) is not None:
             return born
         if not naming_keys(left):
             if named and not _POINTS.search(left) and not _WROTE.search(left):
@@ -114,9 +132,9 @@ class Moments:
             return stated
         if _DUE.search(phrase):
             return self.due(left)
-        return self._of_thing(left, phrase, within)
+        return self._of_thing(left, phrase, within, tense)
 
-    def _of_thing(self, left: str, phrase: str, within: Period | None) -> Moment | None:
+    def _of_thing(self, left: str, phrase: str, within: Period | None, tense: Tense) -> Moment | None:
         """Return the time of the thing that words mean.
 
         Args:
@@ -130,12 +148,14 @@ class Moments:
             return None
         if meant.thing.kind == "mail" and not _WROTE.search(phrase):
             return self._stated(meant)
-        time = self.time_of(meant.thing, phrase, within)
-        if time is None:
+        chosen = self.time_of(meant.thing, phrase, within, tense)
+        if chosen is None:
             return None
+        time, is_said = chosen
         has_ends = meant.thing.kind == "event"
-        return Moment(
-            *(time.start, time.end, "minute", time.witness, meant.is_sure, meant.thing),
+        return replace(
+            moment_of(time, meant.thing),
+            is_sure=meant.is_sure and is_said,
             is_end=has_ends and _END.search(phrase) is not None,
             is_start=_START.search(phrase) is not None,
         )
@@ -145,10 +165,7 @@ class Moments:
         meant = self.things.meant(phrase, EVENTS, least_sure=True)
         if meant is None or len(meant.thing.times) != 2:
             return None
-        first, second = (
-            Moment(one.start, one.end, "minute", one.witness, is_sure=True, thing=meant.thing)
-            for one in meant.thing.times
-        )
+        first, second = (moment_of(one, meant.thing) for one in meant.thing.times)
         return first, second
 
     def _newest_of_sender(self, phrase: str) -> Meant | None:
@@ -159,20 +176,25 @@ class Moments:
             return None
         return replace(max(found, key=lambda one: one.thing.times[0].start), is_sure=False)
 
-    def time_of(self, thing: Thing, phrase: str, within: Period | None) -> Time | None:
-        """Return the time of a thing that a phrase means."""
-        now = self.call.now
+    def time_of(self, thing: Thing, phrase: str, within: Period | None, tense: Tense = "") -> tuple[Time, bool] | None:
+        """Return the time of a thing that a phrase means, and whether the words say which."""
+        now, is_last, is_first = self.call.now, _LAST.search(phrase) is not None, _FIRST.search(phrase) is not None
         if within is not None:
             inside = [one for one in thing.times if within.start <= one.start < within.end]
             if inside or len(thing.times) > 1:
-                return inside[0] if inside else None
+                return (inside[-1 if is_last else 0], is_last or is_first or len(inside) == 1) if inside else None
         past = [one for one in thing.times if one.end <= now]
         ahead = [one for one in thing.times if one.end > now]
-        if _LAST.search(phrase):
-            return past[-1] if past else None
+        if is_last:
+            return (past[-1], True) if past else None
+        if is_first:
+            return (thing.times[0], True) if not self.things.has_earlier(thing) else None
         if _NEXT.search(phrase):
-            return ahead[0] if ahead else None
-        return ahead[0] if ahead else past[-1]
+            return (ahead[0], True) if ahead else None
+        is_past = (tense == "past" and bool(past)) or not ahead
+        # A thing's only time that lies outside of the time that is named may not be meant.
+        is_said = within is None and (len(thing.times) == 1 or tense == ("past" if is_past else "ahead"))
+        return past[-1] if is_past else ahead[0], is_said
 
     # ── Of people ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -188,7 +210,7 @@ class Moments:
         )
         return Moment(at, at, "day", witness, is_sure=True)
 
-    def _birthday(self, phrase: str) -> Moment | None:
+    def _birthday(self, phrase: str, tense: Tense) -> Moment | None:
         found = _BIRTHDAY.search(phrase)
         words = found["who"].split() if found else []
         cards = (card_meant(" ".join(words[-n:]), self.things.cards) for n in range(1, len(words) + 1))
@@ -196,12 +218,10 @@ class Moments:
         if card is None or card.birth is None:
             return None
         today = self.call.now.date()
-        days = [card.birth.in_year(year) for year in (today.year - 1, today.year, today.year + 1)]
-        past = [day for day in days if day < today]
-        day = past[-1] if _LAST.search(phrase) else next(day for day in days if day >= today)
-        at = dt.datetime.combine(day, dt.time(), self.call.now.tzinfo)
-        witness = Witness(card.uid or card.name, f"card “{card.name}”", f"{card.name}: {said_date(at)}", "file", at)
-        return Moment(at, at, "day", witness, is_sure=True)
+        days = birthdays_about(card, today)
+        is_past = _LAST.search(phrase) is not None or tense == "past"
+        day = max(day for day in days if day < today) if is_past else min(day for day in days if day >= today)
+        return birthday_on(card, day, self.call.now.tzinfo)
 
     # ── In texts ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -216,25 +236,37 @@ class Moments:
         return replace(_of_period(period), witness=witness_of(passage, said), is_sure=False)
 
     def due(self, phrase: str) -> Moment | None:
-        """Return the day until which a mail wants something."""
+        """Return the day until which a mail wants something: the only one that those state which say most of it."""
         wanted = naming_keys(phrase)
-        found: list[tuple[int, Moment]] = []
-        for thing in self.things.all:
-            passage = thing.passage
-            if passage is None or not (n := len(wanted & (thing.named | thing.said))):
+        by_n: dict[int, list[Thing]] = defaultdict(list)
+        for thing in self.things.of(MAILS):
+            by_n[len(wanted & (thing.named | thing.said))].append(thing)
+        for n in sorted(by_n, reverse=True):
+            if not n or 2 * n < len(wanted):
+                return None
+            found: dict[dt.date, tuple[Thing, Moment]] = {}
+            for thing in by_n[n]:
+                found |= {day.start.date(): (thing, day) for day in self._days_due(thing)}
+                if len(found) > 1:
+                    return None
+            for thing, day in found.values():
+                is_sure = wanted <= thing.named | thing.said and self.things.is_by_whom_it_says(thing)
+                return replace(day, is_sure=is_sure)
+        return None
+
+    @staticmethod
+    def _days_due(mail: Thing) -> Iterator[Moment]:
+        """Yield the days until which a mail wants something."""
+        if mail.passage is None:
+            return
+        sent = mail.times[0].start
+        for said in sentences_of(mail.passage.text):
+            if not _STATES_DUE.search(said):
                 continue
-            sent = thing.times[0].start
-            for said in sentences_of(passage.text):
-                if not _STATES_DUE.search(said):
-                    continue
-                ends = [one.end for one in times_named(said, sent) if one.start <= sent + dt.timedelta(minutes=1)]
-                for end in ends[:1]:
-                    at = end - dt.timedelta(minutes=1)
-                    day = Moment(at, at, "day", witness_of(passage, said), is_sure=wanted <= thing.named | thing.said)
-                    found.append((n, day))
-        most = max((n for n, _ in found), default=0)
-        best = {one.at.date(): one for n, one in found if n == most}
-        return next(iter(best.values())) if len(best) == 1 and 2 * most >= len(wanted) else None
+            named = [one for one in times_named(said, sent) if one.start <= sent + dt.timedelta(minutes=1)]
+            for end in [one.end for one in named if one.end > sent][:1]:
+                at = end - dt.timedelta(minutes=1)
+                yield Moment(at, at, "day", witness_of(mail.passage, said), is_sure=False)
 
     def _year(self, phrase: str) -> Moment | None:
         """Return the year that the only statements of a matter name: "mill fire, 1874"."""
@@ -242,10 +274,9 @@ class Moments:
         asked = _YEAR.search(phrase)
         found: dict[int, tuple[int, Witness]] = {}
         for one in self.things.passages.all(("note", "document", "mail")):
-            for said in sentences_of(one.text):
+            for said in sentences_of(one.text) if _YEAR.search(one.text) else ():
                 years = {int(year) for year in _YEAR.findall(re.sub(r"\b\d{4}-\d\d-\d\d\b", "", said))}
-                n = len(wanted & (keys_of(said) | keys_of(one.title)))
-                if len(years) == 1 and wanted & (keys_of(said) | keys_of(one.title)):
+                if len(years) == 1 and (n := len(wanted & (keys_of(said) | keys_of(one.title)))):
                     (year,) = years
                     if n > found.get(year, (0, None))[0] and (asked is None or int(asked[1]) == year):
                         found[year] = (n, witness_of(one, said))
@@ -267,6 +298,30 @@ def periods_meant(text: str, now: dt.datetime, question: str = "") -> tuple[Peri
     if not named or named[0].start <= now or not _WAS.search(question or text) or not _MONTH_DAY.search(text):
         return named
     return tuple(times_named(text, now.replace(day=1) - dt.timedelta(days=1))) or named
+
+
+def tense_of(text: str) -> Tense:
+    """Return whether words ask for what was or for what is to come; empty where they do not say."""
+    return "past" if _WAS.search(text) else "ahead" if _WILL.search(text) else ""
+
+
+def moment_of(time: Time, thing: Thing) -> Moment:
+    """Return one time of a thing as a moment."""
+    exactness: Exactness = "day" if time.is_all_day else "minute"
+    return Moment(time.start, time.last, exactness, time.witness, is_sure=True, thing=thing)
+
+
+def birthdays_about(card: Card, day: dt.date) -> list[dt.date]:
+    """Return the birthdays in the year of a day, in the one before it and the one after it."""
+    years = [year for year in (day.year - 1, day.year, day.year + 1) if dt.MINYEAR <= year <= dt.MAXYEAR]
+    return [card.birth.in_year(year) for year in years] if card.birth is not None else []
+
+
+def birthday_on(card: Card, day: dt.date, zone: dt.tzinfo | None) -> Moment:
+    """Return somebody's birthday on a day as a moment."""
+    at = dt.datetime.combine(day, dt.time(), zone)
+    witness = Witness(card.uid or card.name, f"card “{card.name}”", f"{card.name}: {said_date(at)}", "file", at)
+    return Moment(at, at, "day", witness, is_sure=True, card=card)
 
 
 def _of_period(period: Period) -> Moment:

@@ -5,7 +5,8 @@ an operation (count, list, first, last, longest, most). Other words of the quest
 stand in none, nothing is answered.
 
 Covered: one kind of record in a question; the day or the time of one thing as the bound of others.
-Not covered: sums (`stated_amounts`), orders by what a text says.
+Not covered: sums (`stated_amounts`), orders by what a text says; periods farther off than `dated_things` looks, and of
+homes with more mails than it reads all but the last one: there nothing is told.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from hearth import patterns as re
 from hearth.language.temporal.time_words import MONTHS
 from hearth.language.text.tokens import listed
 from hearth.memory.inquiry.people_meant import card_meant
-from hearth.memory.inquiry.reckoning.dated_things import Thing, Time, in_order, moment_said, naming_keys
-from hearth.memory.inquiry.reckoning.meant_moments import BIRTHDAY, Moment, Moments, periods_meant
-from hearth.memory.inquiry.reckoning.time_spans import DOUBTED, hours_said
-from hearth.memory.inquiry.record_answers import N_ROWS, birthdays_in
+from hearth.memory.inquiry.reckoning.dated_things import Kind, Thing, Time, in_order, moment_said, naming_keys
+from hearth.memory.inquiry.reckoning.meant_moments import BIRTHDAY, Moment, Moments, periods_meant, tense_of
+from hearth.memory.inquiry.reckoning.time_spans import length_said
+from hearth.memory.inquiry.record_answers import DOUBTED, N_ROWS, birthdays_in
 from hearth.memory.passages.collecting import said_birth, said_date
 from hearth.memory.search.time_mentions import Period, without_times
 from hearth.memory.search.word_forms import key_of
-from hearth.protocols import HomeAnswer, Witness
+from hearth.protocols import HomeAnswer, ValueKind, Witness
 from hearth.tools.mail.mailbox import places
 from hearth.tools.pim.cards import Card
 
@@ -39,7 +40,9 @@ _LEFT = re.compile(r"\b(?:still|left|remaining|to come|coming|ahead)\b", re.I)
 _MAILS = re.compile(
     r"\b(?:e-?mail(?:s|ed)?|mail(?:s|ed)?|messages?|messaged|correspondents?|wr(?:ote|itten|ites?|iting)|inbox)\b", re.I
 )
-_UNREAD = re.compile(r"(?:\b(?:unread|unopened)|(?:\bnot|n['’]?t|\bnever)(?: yet)? (?:read|opened?|looked at))\b", re.I)
+_UNREAD = re.compile(
+    r"(?:\b(?:unread|unopened)|(?:\bnot|n['’]?t|\bnever)(?: (?:yet|i|we))* (?:read|opened?|looked at))\b", re.I
+)
 _OFTEN = re.compile(r"\b(?:most often|more often|most frequent\w*|most)\b", re.I)
 _TWICE = re.compile(r"\b(?:more than once|twice|several times|repeatedly|again and again)\b", re.I)
 _WHO = re.compile(r"\b(?:who|whom|whose|which (?:people|persons?|correspondents?|senders?))\b", re.I)
@@ -67,7 +70,7 @@ _HAS: dict[str, tuple[str, Callable[[Card], bool]]] = {
     "phone": (r"(?:(?:tele)?phone|mobile|cell)(?: numbers?)?|numbers?", lambda card: bool(card.phone)),
     "mail": (r"e-?mail(?: address(?:es)?)?|mail address(?:es)?", lambda card: bool(card.email)),
     "birthday": (r"birth(?:day|date)s?|bdays?|date of birth", lambda card: card.birth is not None),
-    "address": (r"(?:postal |home |street )address(?:es)?", lambda card: bool(card.address)),
+    "address": (r"(?:postal |home |street )?(?<!mail )address(?:es)?(?! ?book)", lambda card: bool(card.address)),
 }
 _OF_PEOPLE = frozenset(
     map(
@@ -194,7 +197,7 @@ def _next_birthday(question: str, moments: Moments) -> HomeAnswer | None:
     start = first.at + dt.timedelta(days=1)
     born = birthdays_in(Period(start, start + _YEAR_AHEAD), moments.call)
     own = [one for one in born if one.record != first.witness.record]
-    return HomeAnswer("text", own[0].quote, "", (own[0],)) if own else None
+    return HomeAnswer("text", own[0].quote, "", (own[0], first.witness)) if own else None
 
 
 def _of_cards(cards: Iterable[Card]) -> tuple[Witness, ...]:
@@ -204,7 +207,7 @@ def _of_cards(cards: Iterable[Card]) -> tuple[Witness, ...]:
         )
         for card in cards
     )
-    return tuple(rows)[:N_ROWS]
+    return tuple(rows)
 
 
 # ── Mails ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -213,27 +216,29 @@ def _of_cards(cards: Iterable[Card]) -> tuple[Witness, ...]:
 def _mails(question: str, moments: Moments) -> HomeAnswer | None:
     """Count mails, list those that were not read, or tell the first, the last, or who wrote most."""
     asked = _asked_of_mails(question)
-    found = _mails_of(question, moments) if asked else None
+    if not asked or (asked != "last" and not moments.things.has_all_mails):
+        return None
+    found = _mails_of(question, moments)
     if found is None or not found[0]:
         return None
-    rows, wanted = found
+    rows, wanted, since = found
     is_who = _WHO.search(question) is not None
     if asked == "people":
         people = {person_of(one) for one in rows}
-        return HomeAnswer("number", f"{len(people)} people", "", _of_mails(rows))
+        return _of_mails("number", f"{len(people)} people", rows, moments, since)
     if asked == "count":
-        return HomeAnswer("number", f"{len(rows)} mail{'s' if len(rows) != 1 else ''}", "", _of_mails(rows))
+        return _of_mails("number", f"{len(rows)} mail{'s' if len(rows) != 1 else ''}", rows, moments, since)
     if asked == "list":
         told = "; ".join(f"“{one.title}” from {person_of(one)}" for one in rows[:N_ROWS])
-        return HomeAnswer("list", told, "", _of_mails(rows))
+        return _of_mails("list", told, rows, moments, since)
     if asked in ("often", "twice"):
-        return _often(rows, is_most=asked == "often") if is_who and not wanted else None
+        return _often(rows, moments, since, is_most=asked == "often") if is_who and not wanted else None
     rows = [one for one in rows if wanted <= one.named]
     if not rows or (wanted and not _WHICH.match(question)):
         return None  # what a mail says is read
     chosen = (max if asked == "last" else min)(rows, key=lambda one: one.times[0].start)
     told = person_of(chosen) if is_who else f"“{chosen.title}” from {person_of(chosen)}"
-    return HomeAnswer("text", told, "", _of_mails([chosen]))
+    return _of_mails("text", told, [chosen], moments, since)
 
 
 def _asked_of_mails(question: str) -> str:
@@ -255,12 +260,13 @@ def person_of(mail: Thing) -> str:
     return mail.passage.person if mail.passage is not None else ""
 
 
-def _mails_of(question: str, moments: Moments) -> tuple[list[Thing], set[str]] | None:
-    """Return the mails that a question is about, and the words that they were chosen by; None where it bounds them by
-    what is not known."""
+def _mails_of(question: str, moments: Moments) -> tuple[list[Thing], set[str], Moment | None] | None:
+    """Return the mails that a question is about, the words that they were chosen by, and the moment since which; None
+    where it bounds them by what is not known."""
+    first: Moment | None = None
     asked, period = question, next(iter(periods_meant(question, moments.call.now)), None)
     if period is None and (since := _SINCE.search(question)) is not None:
-        first = moments.of(since["what"])
+        first = moments.of(since["what"], tense="past")
         if first is None or first.thing is None or first.thing.kind == "mail" or first.start > moments.call.now:
             return None
         asked, period = question[: since.start()], Period(first.end, moments.call.now)
@@ -269,10 +275,10 @@ def _mails_of(question: str, moments: Moments) -> tuple[list[Thing], set[str]] |
         unread = {str(place.id) for place in places(moments.call.workspace) if place.is_unread}
         rows = [one for one in rows if one.passage is not None and one.passage.record in unread]
     wanted = naming_keys(without_times(asked, moments.call.now)) - _OF_MAILS
-    return [one for one in rows if wanted <= one.named | one.said], wanted
+    return [one for one in rows if wanted <= one.named | one.said], wanted, first
 
 
-def _often(rows: Sequence[Thing], *, is_most: bool) -> HomeAnswer | None:
+def _often(rows: Sequence[Thing], moments: Moments, since: Moment | None, *, is_most: bool) -> HomeAnswer | None:
     """Tell who wrote most, or more than once."""
     n = Counter(map(person_of, rows))
     least = max(n.values()) if is_most else 2
@@ -280,22 +286,28 @@ def _often(rows: Sequence[Thing], *, is_most: bool) -> HomeAnswer | None:
     if not people or least < 2:
         return None
     own = [one for one in rows if person_of(one) in people]
-    return HomeAnswer("list", ", ".join(f"{person} ({n[person]})" for person in people), "", _of_mails(own))
+    return _of_mails("list", ", ".join(f"{person} ({n[person]})" for person in people), own, moments, since)
 
 
-def _of_mails(rows: Sequence[Thing]) -> tuple[Witness, ...]:
-    return tuple(one.times[0].witness for one in rows[:N_ROWS])
+def _of_mails(kind: ValueKind, value: str, rows: Sequence[Thing], moments: Moments, since: Moment | None) -> HomeAnswer:
+    """Tell what was found of mails; with doubt where people are told who may be others than they say."""
+    witnesses = tuple(one.times[0].witness for one in rows)
+    is_sure = since is None or since.is_sure
+    if kind != "number":
+        is_sure = is_sure and all(moments.things.is_by_whom_it_says(one) for one in rows[:N_ROWS])
+    return HomeAnswer(
+        kind, value, "", witnesses + (since.rests_on if since is not None else ()), 1.0 if is_sure else DOUBTED
+    )
 
 
 # ── Events ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _rows(moments: Moments, period: Period | None, kind: str = "event") -> list[tuple[Thing, Time]]:
+def _rows(moments: Moments, period: Period | None, kind: Kind = "event") -> list[tuple[Thing, Time]]:
     """Return the times of a period, each with its thing, the earliest first."""
     rows = [
         (thing, time)
-        for thing in moments.things.all
-        if thing.kind == kind
+        for thing in moments.things.of((kind,))
         for time in thing.times
         if period is None or period.start <= time.start < period.end
     ]
@@ -314,8 +326,11 @@ def _busiest(question: str, moments: Moments) -> HomeAnswer | None:
     is_month = len(months) > 1 and (_OF_TWO.search(question) or re.search(r"\bmonth\b", question, re.I))
     if not named or not (is_month or re.search(r"\b(?:day|weekday)\b", question, re.I)):
         return None
+    asked = months if is_month else named[:1]
+    if not all(moments.things.covers(one.start, one.end) for one in asked):
+        return None
     by_part: dict[dt.date, list[Time]] = defaultdict(list)
-    for period in months if is_month else named[:1]:
+    for period in asked:
         for _, time in _rows(moments, period):
             by_part[time.start.date().replace(day=1) if is_month else time.start.date()].append(time)
     return _fullest(by_part, is_month=bool(is_month))
@@ -345,26 +360,30 @@ def _events(question: str, moments: Moments) -> HomeAnswer | None:
     if _LEFT.search(question) and period.start < moments.call.now < period.end:
         period = Period(moments.call.now, period.end)
     rows = _rows(moments, period)
-    if not rows:
+    if not moments.things.covers(period.start, period.end):
         return None
     if is_count:
-        return HomeAnswer("number", f"{len(rows)} events", "", _shown([time for _, time in rows]))
-    lengths = [time.end - time.start for _, time in rows]
+        n = f"{len(rows)} event{'s' if len(rows) != 1 else ''}"
+        return HomeAnswer("number", n, "", _shown([time for _, time in rows]))
+    if not rows:
+        return None
+    lengths = [time.length for _, time in rows]
     wanted = min(lengths) if is_short else max(lengths)
     chosen = [row for row, length in zip(rows, lengths, strict=True) if length == wanted]
     names = dict.fromkeys(thing.title for thing, _ in chosen)
-    value = f"{', '.join(names)} ({hours_said(wanted.total_seconds() / 60)})"
+    value = f"{', '.join(names)} ({length_said([chosen[0][1]])})"
     return HomeAnswer("text", value, "", _shown([time for _, time in chosen])) if wanted else None
 
 
 def _in_order(question: str, moments: Moments) -> HomeAnswer | None:
     """Tell which event comes next after a thing or before it, or first or last in a period."""
-    asked, is_sure = question.strip(" ?.!"), True
+    asked, is_sure, beside = question.strip(" ?.!"), True, tuple[Witness, ...]()
     behind, one_of = _BEHIND.fullmatch(asked), _ONE_OF.match(asked)
     chosen: tuple[Thing, Time] | None = None
     if behind is not None and not naming_keys(behind["kind"]) - _OF_EVENTS - _OF_ORDER:
-        moment = moments.of(behind["what"])
+        moment = moments.of(behind["what"], tense=tense_of(asked))
         if moment is not None and moment.thing is not None and moment.thing.kind == "event":
+            beside = moment.rests_on
             is_after, is_sure = behind["how"].casefold() in ("after", "follows"), moment.is_sure
             chosen = _next_to(moment, moments, is_after=is_after)
     elif one_of is not None and _EVENTS.search(asked):
@@ -372,8 +391,7 @@ def _in_order(question: str, moments: Moments) -> HomeAnswer | None:
     if chosen is None:
         return None
     thing, time = chosen
-    value = f"{thing.title}, {moment_said(time.start)}"
-    return HomeAnswer("text", value, "", (time.witness,), 1.0 if is_sure else DOUBTED)
+    return HomeAnswer("text", f"{thing.title}, {time.said}", "", (time.witness, *beside), 1.0 if is_sure else DOUBTED)
 
 
 def _next_to(moment: Moment, moments: Moments, *, is_after: bool) -> tuple[Thing, Time] | None:
@@ -389,6 +407,8 @@ def _end_of_period(asked: str, moments: Moments, *, is_last: bool) -> tuple[Thin
     # "First thing" is itself a time, and shorter than the one in which it is.
     named = sorted(periods_meant(asked, moments.call.now), key=lambda one: one.end - one.start)
     if not named or naming_keys(without_times(asked, moments.call.now)) - _OF_EVENTS - _OF_ORDER:
+        return None
+    if not moments.things.covers(named[-1].start, named[-1].end):
         return None
     rows = _rows(moments, named[-1])
     return rows[-1 if is_last else 0] if rows else None
@@ -411,9 +431,12 @@ def _same_time(question: str, moments: Moments) -> HomeAnswer | None:
     else:
         rows = _beside(at["kind"], moment, moments)
     rows = [row for row in rows if row[0] != moment.thing]
-    value = "; ".join(f"{thing.title} ({time.start:%H:%M})" for thing, time in rows[:N_ROWS])
+    value = "; ".join(
+        thing.title if time.is_all_day else f"{thing.title} ({time.start:%H:%M})" for thing, time in rows[:N_ROWS]
+    )
     chance = 1.0 if moment.is_sure else DOUBTED
-    return HomeAnswer("list", value, "", _shown([time for _, time in rows]), chance) if rows else None
+    witnesses = (*_shown([time for _, time in rows]), *moment.rests_on)
+    return HomeAnswer("list", value, "", witnesses, chance) if rows else None
 
 
 def _beside(kind: str, moment: Moment, moments: Moments) -> list[tuple[Thing, Time]]:
@@ -435,7 +458,7 @@ def _weekday(question: str, moments: Moments) -> HomeAnswer | None:
     asked = re.search(r"\b(?:(?:what|which) )?(?:week ?day|day of the week)\b", question, re.I)
     if asked is None or _BUSIEST.search(question):
         return None
-    moment = moments.of(f"{question[: asked.start()]} {question[asked.end() :]}")
+    moment = moments.of(f"{question[: asked.start()]} {question[asked.end() :]}", tense=tense_of(question))
     if moment is None or moment.witness is None or moment.exactness == "year":
         return None
     value = said_date(moment.start) if moment.exactness == "day" else moment_said(moment.start)
@@ -443,4 +466,4 @@ def _weekday(question: str, moments: Moments) -> HomeAnswer | None:
 
 
 def _shown(times: Collection[Time]) -> tuple[Witness, ...]:
-    return tuple(one.witness for one in in_order(times)[:N_ROWS])
+    return tuple(one.witness for one in in_order(times))

@@ -2,13 +2,15 @@
 
 Covered: bounds by other things ("before the autumn concert"), by periods and by today ("so far"); things of several
 titles that words mean alike ("both tablets"), together.
-Not covered: what was skipped and still stands in the calendar.
+Not covered: what was skipped and still stands in the calendar; times farther off than `dated_things` looks, where
+nothing is told.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from hearth import patterns as re
 from hearth.memory.inquiry.answer_telling import witness_of
@@ -18,12 +20,11 @@ from hearth.memory.inquiry.reckoning.dated_things import (
     Meant,
     Time,
     in_order,
-    moment_said,
     naming_keys,
 )
 from hearth.memory.inquiry.reckoning.meant_moments import Moments, periods_meant
-from hearth.memory.inquiry.reckoning.time_spans import AUX, DOUBTED, hours_said
-from hearth.memory.inquiry.record_answers import N_ROWS
+from hearth.memory.inquiry.reckoning.time_spans import AUX, length_said
+from hearth.memory.inquiry.record_answers import DOUBTED
 from hearth.memory.passages.passage_cutting import sentences_of
 from hearth.memory.search.time_mentions import without_times
 from hearth.memory.search.word_forms import keys_of
@@ -57,6 +58,19 @@ _OTHER_COUNT = re.compile(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """From when until when times are counted."""
+
+    start: dt.datetime
+    end: dt.datetime
+    is_sure: bool = True
+    witness: tuple[Witness, ...] = ()
+    """What says so, where the question does not."""
+    is_so_far: bool = False
+    """Whether all times until now are counted, and so also those before what is looked at."""
+
+
 def next_answer(question: str, moments: Moments) -> HomeAnswer | None:
     """Return when a thing comes again; None where it does not, or no such thing is asked."""
     is_next, is_now = _AGAIN.search(question) is not None, _NOW.match(question) is not None
@@ -70,7 +84,7 @@ def next_answer(question: str, moments: Moments) -> HomeAnswer | None:
     ahead = [one for one in meant.thing.times if one.start > moments.call.now]
     if not ahead:
         return None
-    return HomeAnswer("date", moment_said(ahead[0].start), "", (ahead[0].witness,), _chance([meant]))
+    return HomeAnswer("date", ahead[0].said, "", (ahead[0].witness,), _chance([meant]))
 
 
 def times_answer(question: str, moments: Moments) -> HomeAnswer | None:
@@ -86,16 +100,19 @@ def times_answer(question: str, moments: Moments) -> HomeAnswer | None:
     bounds = _bounds(f"{_left_in(found['what'])} {found['bounds']}", moments)
     if not meant or bounds is None:
         return None
-    start, end, is_known = bounds
-    times = in_order(one for thing in meant for one in thing.thing.times if start <= one.start < end)
+    if not moments.things.covers(bounds.start, bounds.end):
+        return None
+    if bounds.is_so_far and any(moments.things.has_earlier(one.thing) for one in meant):
+        return None
+    times = in_order(one for thing in meant for one in thing.thing.times if bounds.start <= one.start < bounds.end)
     if not times:
         return None
     return HomeAnswer(
         "number",
         f"{len(times)} {_noun(found['what'], meant)}",
         "",
-        _shown(times),
-        _chance(meant) if is_known else DOUBTED,
+        (*_shown(times), *bounds.witness),
+        _chance(meant) if bounds.is_sure else DOUBTED,
     )
 
 
@@ -136,7 +153,7 @@ def _quantity(question: str, moments: Moments) -> HomeAnswer | None:
         return None
     ((n, witness),) = rows.items()
     times = [one for one in meant.thing.times if named[0].start <= one.start < named[0].end]
-    if not times:
+    if not times or not moments.things.covers(named[0].start, named[0].end):
         return None
     value = f"{n * len(times)} {found['noun']} ({len(times)} × {n})"
     return HomeAnswer("number", value, "", (witness, *_shown(times)), DOUBTED)
@@ -154,18 +171,15 @@ def length_answer(question: str, moments: Moments) -> HomeAnswer | None:
     if meant is None or not ((named and _ALL.search(found["what"])) or meant.is_sure):
         return None
     times = [one for one in meant.thing.times if named and named[0].start <= one.start < named[0].end]
-    if not named and len({one.end - one.start for one in meant.thing.times}) == 1:
+    if not named and len({one.length for one in meant.thing.times}) == 1:
         times = list(meant.thing.times[:1])
-    minutes = sum((one.end - one.start).total_seconds() for one in times) / 60
-    if not minutes:
+    unit = (found["unit"] or "").casefold()
+    value = length_said(times, {"mins": "minutes", "hrs": "hours"}.get(unit, unit))
+    if not value or not any(one.length for one in times):
         return None
-    return HomeAnswer(
-        "number",
-        hours_said(minutes, {"mins": "minutes"}.get(found["unit"], found["unit"]) or ""),
-        "",
-        _shown(times),
-        _chance([meant]),
-    )
+    if named and not moments.things.covers(named[0].start, named[0].end):
+        return None
+    return HomeAnswer("number", value, "", _shown(times), _chance([meant]))
 
 
 def _counted(what: str) -> str:
@@ -190,22 +204,28 @@ def _all_meant(what: str, question: str, moments: Moments) -> list[Meant]:
     return found if len(found) == 1 or _ALL.search(question) or re.search(r"\b(?:two|both)\b", question, re.I) else []
 
 
-def _bounds(said: str, moments: Moments) -> tuple[dt.datetime, dt.datetime, bool] | None:
-    """Return from when until when times are counted, and whether the bounds are sure."""
+def _bounds(said: str, moments: Moments) -> _Bounds | None:
+    """Return the bounds that a question names."""
     now = moments.call.now
     begin = now.replace(hour=0, minute=0, second=0, microsecond=0) if _TODAY_TOO.search(said) else now
     named = periods_meant(said, now)
     if (since := _SINCE.search(said)) is not None and naming_keys(without_times(since["what"], now)):
-        first = moments.of(since["what"])
-        return (first.end, now, first.is_sure) if first is not None and first.start < now else None
+        first = moments.of(since["what"], tense="past")
+        return (
+            _Bounds(first.end, now, first.is_sure, first.rests_on) if first is not None and first.start < now else None
+        )
     if (before := _BEFORE.search(said)) is not None and naming_keys(without_times(before["what"], now)):
-        last = moments.of(_without_today(before["what"]))
-        return (begin, last.start, last.is_sure) if last is not None and last.start > now else None
+        last = moments.of(_without_today(before["what"]), tense="ahead")
+        return (
+            _Bounds(begin, last.start, last.is_sure, last.rests_on) if last is not None and last.start > now else None
+        )
     if _SO_FAR.search(said):
-        return (named[0].start if named and named[0].start < now else now - dt.timedelta(days=366)), now, True
+        if named and named[0].start < now:
+            return _Bounds(named[0].start, now)
+        return _Bounds(moments.things.window.start, now, is_so_far=True)
     if named:
         is_left = _LEFT.search(said) is not None and named[0].start < now < named[0].end
-        return (begin if is_left else named[0].start), named[0].end, True
+        return _Bounds(begin if is_left else named[0].start, named[0].end)
     return None
 
 
@@ -214,7 +234,7 @@ def _without_today(said: str) -> str:
 
 
 def _shown(times: Sequence[Time]) -> tuple[Witness, ...]:
-    return tuple(one.witness for one in times[:N_ROWS])
+    return tuple(one.witness for one in times)
 
 
 def _chance(meant: Sequence[Meant]) -> float:

@@ -14,20 +14,22 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from hearth import patterns as re
 from hearth.language.temporal.time_words import MONTHS
 from hearth.language.text.tokens import listed
 from hearth.memory.inquiry.answer_telling import witness_of
-from hearth.memory.inquiry.money import money_in
-from hearth.memory.inquiry.reckoning.dated_things import DatedThings, names_of, naming_keys
+from hearth.memory.inquiry.money import MOST_DIGITS, money_in
+from hearth.memory.inquiry.reckoning.dated_things import DatedThings, naming_keys
 from hearth.memory.passages.passage_cutting import unwrapped
 from hearth.memory.passages.passage_store import Passage
 from hearth.memory.search.time_mentions import Period
 from hearth.memory.search.word_forms import key_of, keys_of
 from hearth.protocols import Witness
 
+_N_KEPT = 5000
+"""Passages whose amounts are kept from one question to the next."""
 _KINDS = ("note", "mail", "document")
 _CLAUSE = re.compile(r"(?:(?!,\s|;|\s(?:and|but|plus)\s|\.\s|\n).)+")
 _MONTH = "|".join(f"{month[:3]}(?:{month[3:]})?" for month in MONTHS)
@@ -39,6 +41,7 @@ _TIMES = re.compile(
     re.I,
 )
 """Numbers that say when or which."""
+_DIGIT = re.compile(r"\d")
 _PERCENT = re.compile(r"(\d+(?:[.,]\d+)?) ?(?:%|per ?cent\b)", re.I)
 _PLAIN = re.compile(
     r"(?<![\w.,:/-])\d{1,3}(?:[ ,\u00a0\u2009\u202f]\d{3})+(?![\w/:-])|(?<![\w.,:/-])\d+(?:\.\d{1,2})?(?![\w/:-])"
@@ -111,9 +114,7 @@ class StatedAmounts:
         return tuple(
             one
             for passage in self._things.passages.all(_KINDS)
-            if "|" not in passage.text
-            for clause in _CLAUSE.finditer(unwrapped(passage.text))
-            if (one := self._stated(clause.group(), passage)) is not None
+            for one in _stated_in(passage, self._things.called([passage.person]))
         )
 
     @cached_property
@@ -129,41 +130,6 @@ class StatedAmounts:
             if one.is_price and not one.is_percent:
                 found[one.passage.record].append(one)
         return {record: rows for record, rows in found.items() if len(rows) > 1}
-
-    def _stated(self, clause: str, passage: Passage) -> Stated | None:
-        said = _TIMES.sub(" ", clause)
-        percents, money = _PERCENT.findall(said), money_in(said)
-        plain = list(_PLAIN.finditer(_PERCENT.sub(" ", said))) if not money else []
-        if len(percents) + len(money) + len(plain) != 1:
-            return None
-        currency, unit = "", ""
-        if percents:
-            value = float(percents[0].replace(",", "."))
-        elif money:
-            value, currency, _ = money[0]
-        else:
-            value = float(re.sub(r"[^\d.]", "", plain[0].group()))
-            left = _PERCENT.sub(" ", said)
-            behind = None if _NAMED_PRICE.search(left[: plain[0].start()]) else _UNIT.match(left, plain[0].end())
-            unit = behind["unit"].casefold() if behind and keys_of(behind["unit"]) - _SMALL_UNITS else ""
-        rate = _RATE.search(clause)
-        person = " ".join(names_of(card) for card in self._things.cards if card.name == passage.person)
-        beside = frozenset(keys_of(re.sub(r"[/_.-]", " ", f"{passage.title} {passage.person} {person} {passage.path}")))
-        is_listed = _OF_PRICES.search(f"{passage.title} {clause} {passage.path}".replace("-", " ")) is not None
-        rated = (rate["unit"] or _BY[rate["by"].casefold()]).casefold() if rate else ""
-        return Stated(
-            value,
-            currency,
-            bool(percents),
-            unit,
-            "kilo" if rated == "kg" else rated,
-            frozenset(keys_of(said)),
-            beside,
-            passage,
-            " ".join(clause.split()),
-            bool(currency) or (not percents and not unit and (is_listed or bool(rate))),
-            _month_of(passage),
-        )
 
     def meant(
         self,
@@ -214,6 +180,54 @@ class StatedAmounts:
         """Return the prices of all records whose file or title says `place`, and that say a phrase."""
         wanted, key = amount_keys(phrase) - {key_of(place)}, key_of(place)
         return [one for one in self.all if one.is_price and key in one.beside and wanted <= one.named | one.beside]
+
+
+@lru_cache(maxsize=_N_KEPT)
+def _stated_in(passage: Passage, called: str) -> tuple[Stated, ...]:
+    """Return the amounts of a passage. Args: called: What cards call its person."""
+    if "|" in passage.text or not _DIGIT.search(passage.text):
+        return ()
+    beside = frozenset(keys_of(re.sub(r"[/_.-]", " ", f"{passage.title} {passage.person} {called} {passage.path}")))
+    clauses = [found.group() for found in _CLAUSE.finditer(unwrapped(passage.text))]
+    stated = [_stated(clause, passage, beside) for clause in clauses if _DIGIT.search(clause)]
+    return tuple(one for one in stated if one is not None)
+
+
+def _stated(clause: str, passage: Passage, beside: frozenset[str]) -> Stated | None:
+    """Return the only amount of a clause."""
+    said = _TIMES.sub(" ", clause)
+    percents, money = _PERCENT.findall(said), money_in(said)
+    plain = list(_PLAIN.finditer(_PERCENT.sub(" ", said))) if not money else []
+    if len(percents) + len(money) + len(plain) != 1:
+        return None
+    if sum(map(str.isdigit, percents[0] if percents else plain[0].group() if plain else "")) > MOST_DIGITS:
+        return None
+    currency, unit = "", ""
+    if percents:
+        value = float(percents[0].replace(",", "."))
+    elif money:
+        value, currency, _ = money[0]
+    else:
+        value = float(re.sub(r"[^\d.]", "", plain[0].group()))
+        left = _PERCENT.sub(" ", said)
+        behind = None if _NAMED_PRICE.search(left[: plain[0].start()]) else _UNIT.match(left, plain[0].end())
+        unit = behind["unit"].casefold() if behind and keys_of(behind["unit"]) - _SMALL_UNITS else ""
+    rate = _RATE.search(clause)
+    is_listed = _OF_PRICES.search(f"{passage.title} {clause} {passage.path}".replace("-", " ")) is not None
+    rated = (rate["unit"] or _BY[rate["by"].casefold()]).casefold() if rate else ""
+    return Stated(
+        value,
+        currency,
+        bool(percents),
+        unit,
+        "kilo" if rated == "kg" else rated,
+        frozenset(keys_of(said)),
+        beside,
+        passage,
+        " ".join(clause.split()),
+        bool(currency) or (not percents and not unit and (is_listed or bool(rate))),
+        _month_of(passage),
+    )
 
 
 def _highest(rows: Sequence[Stated], score: Callable[[Stated], float]) -> list[Stated]:

@@ -11,6 +11,7 @@ Not covered: working days, spans within spans ("half the time between …").
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hearth import patterns as re
@@ -18,15 +19,23 @@ from hearth.language.text.tokens import ONES, TENS
 from hearth.memory.inquiry.answer_telling import witness_of
 from hearth.memory.inquiry.date_answers import happens
 from hearth.memory.inquiry.people_meant import card_meant
-from hearth.memory.inquiry.reckoning.dated_things import EVENTS, MAILS, moment_said, naming_keys
-from hearth.memory.inquiry.reckoning.meant_moments import BIRTHDAY, Moment, Moments, periods_meant
+from hearth.memory.inquiry.reckoning.dated_things import EVENTS, MAILS, Time, moment_said, naming_keys, real_length
+from hearth.memory.inquiry.reckoning.meant_moments import (
+    BIRTHDAY,
+    Moment,
+    Moments,
+    Tense,
+    birthday_on,
+    birthdays_about,
+    periods_meant,
+    tense_of,
+)
+from hearth.memory.inquiry.record_answers import DOUBTED
 from hearth.memory.passages.collecting import said_birth, said_date
 from hearth.memory.passages.passage_cutting import sentences_of
 from hearth.memory.search.time_mentions import Period, times_named, without_times
 from hearth.protocols import HomeAnswer, Witness
 
-DOUBTED = 0.6
-"""The chance of an answer from records that do not say all of the question's words."""
 UNITS = "minutes|mins|hours|hrs|days|nights|weeks|months|years"
 AUX = "did|does|do|was|were|is|are|will|would|has|have|had|shall|should|must|can|could|am|'s"
 """Words between what is asked for and whom it is about."""
@@ -145,10 +154,11 @@ def _pair(rest: str, lead: str, unit: str, moments: Moments) -> tuple[Moment, Mo
     """Return the two moments that a question is about, as it names them."""
     if (both := _BOTH_TIMES.fullmatch(rest)) is not None:
         return moments.both(both["what"])
-    for form in _BETWEEN:
+    for n, form in enumerate(_BETWEEN):
         if (said := form.fullmatch(rest)) is not None:
             around = f"{lead} {rest[: said.start('first')]}" if said.start("first") < said.start("second") else lead
-            return _between(said["first"], said["second"], around, moments, in_years=unit in ("", "years"))
+            pair = _between(said["first"], said["second"], around, moments, in_years=unit in ("", "years"))
+            return _following(*pair) if pair is not None and n > 0 else pair
     now = _now(moments)
     for form in _SINCE:
         if (said := form.fullmatch(rest)) is not None:
@@ -157,8 +167,8 @@ def _pair(rest: str, lead: str, unit: str, moments: Moments) -> tuple[Moment, Mo
     said = _LEFT.fullmatch(rest) or (_UNTIL.fullmatch(rest) if re.search(r"\bin\W*\Z", lead, re.I) else None)
     if said is not None and not happens(said["second"]):
         # What there is time for has a deadline, where somebody states one; what is waited for has a time of its own.
-        ways = (moments.due, moments.of)
-        ends = (way(said["second"]) for way in (reversed(ways) if _IS_UNTIL.search(rest) else ways))
+        due, own = moments.due(said["second"]), moments.of(said["second"], tense="ahead")
+        ends = (own, due) if _IS_UNTIL.search(rest) else (due, own)
         second = next((one for one in ends if one is not None and one.start > now.start), None)
         return (now, second) if second is not None else None
     return None
@@ -181,7 +191,39 @@ def _between(one: str, other: str, around: str, moments: Moments, *, in_years: b
     second = moments.of(told, f"{around} {one}", in_years=in_years)
     if first is None or second is None or (first.at == second.at and first.thing == second.thing):
         return None
+    is_said = re.search(r"\b(?:last|next)\b", f"{one} {told}", re.I)
+    if first.card is not None and second.card is not None and not is_said:
+        second = _birthday_near(second, first.start.date())
     return _on_one_day(first, one, second, moments), second
+
+
+def _birthday_near(moment: Moment, day: dt.date) -> Moment:
+    """Return somebody's birthday that is nearest to a day."""
+    assert moment.card is not None
+    nearest = min(birthdays_about(moment.card, day), key=lambda one: abs(one - day))
+    return birthday_on(moment.card, nearest, moment.start.tzinfo)
+
+
+def _following(first: Moment, second: Moment) -> tuple[Moment, Moment]:
+    """Return two moments of which the question says that the second follows the first: other times of what they are of,
+    where these are not so; with doubt where none are."""
+    if second.start >= first.start:
+        return first, second
+    if second.card is not None:
+        day = min(one for one in birthdays_about(second.card, first.start.date()) if one >= first.start.date())
+        return first, birthday_on(second.card, day, second.start.tzinfo)
+    later = [one for one in _other_times(second) if one.start >= first.start]
+    earlier = [one for one in _other_times(first) if one.start <= second.start]
+    if later:
+        second = replace(second, start=later[0].start, end=later[0].last, witness=later[0].witness)
+    elif earlier:
+        first = replace(first, start=earlier[-1].start, end=earlier[-1].last, witness=earlier[-1].witness)
+    return replace(first, is_sure=False), second
+
+
+def _other_times(moment: Moment) -> Sequence[Time]:
+    """Return the times of what a moment is of, where the words do not say which of them is meant."""
+    return moment.thing.times if moment.thing is not None and not moment.is_sure else ()
 
 
 def _on_one_day(moment: Moment, phrase: str, other: Moment, moments: Moments) -> Moment:
@@ -192,7 +234,7 @@ def _on_one_day(moment: Moment, phrase: str, other: Moment, moments: Moments) ->
     same = [one for one in thing.times if one.start.date() == other.start.date() and one.start != other.start]
     if len(same) != 1:
         return moment
-    return replace(moment, start=same[0].start, end=same[0].end, witness=same[0].witness)
+    return replace(moment, start=same[0].start, end=same[0].last, witness=same[0].witness)
 
 
 def _now(moments: Moments) -> Moment:
@@ -202,7 +244,7 @@ def _now(moments: Moments) -> Moment:
 
 def _told(first: Moment, second: Moment, unit: str) -> HomeAnswer | None:
     """Say how far two moments are apart."""
-    witnesses = tuple(one.witness for one in (first, second) if one.witness is not None and one.witness.record)
+    witnesses = first.rests_on + second.rests_on
     value = _apart(first, second, unit) if witnesses else ""
     chance = 1.0 if first.is_sure and second.is_sure else DOUBTED
     return HomeAnswer("number", value, "", witnesses, chance) if value else None
@@ -212,7 +254,7 @@ def _apart(first: Moment, second: Moment, unit: str) -> str:
     """Write how far two moments are apart; empty where they are not known so exactly, or are of one thing on a day."""
     exactness = {first.exactness, second.exactness}
     days = abs((second.at.date() - first.at.date()).days)
-    is_near = not unit and exactness == {"minute"} and abs(second.at - first.at) < dt.timedelta(days=1)
+    is_near = not unit and exactness == {"minute"} and abs(real_length(first.at, second.at)) < dt.timedelta(days=1)
     if unit in ("minutes", "hours") or is_near:
         return _hours(first, second, unit) if exactness == {"minute"} else ""
     if first.thing is second.thing is not None and days == 0:
@@ -236,11 +278,11 @@ def _years(first: Moment, second: Moment) -> int:
 def _hours(first: Moment, second: Moment, unit: str) -> str:
     """Say the hours and minutes from the end of what is first to the start of what follows it."""
     if first.thing is not None and first.start == second.start:
-        return hours_said(round(abs((second.at - first.at).total_seconds()) / _MINUTE_S), unit)
+        return hours_said(round(abs(real_length(first.at, second.at).total_seconds()) / _MINUTE_S), unit)
     early, late = sorted((first, second), key=lambda one: one.start)
     is_gap = early.end <= late.start and not early.is_start
     begin = early.end if is_gap or early.is_end else early.start
-    minutes = round(abs((late.at - begin).total_seconds()) / _MINUTE_S)
+    minutes = round(abs(real_length(begin, late.at).total_seconds()) / _MINUTE_S)
     return hours_said(minutes, unit)
 
 
@@ -249,11 +291,20 @@ def hours_said(minutes: float, unit: str = "") -> str:
     if unit == "minutes" or (not unit and minutes < 60):
         return _n(minutes, "minute")
     hours, left = divmod(minutes, 60)
-    return _n(hours, "hour") + (f" {left:g} minutes" if left else "")
+    return _n(hours, "hour") + (f" {_n(left, 'minute')}" if left else "")
 
 
 def _n(number: float, noun: str) -> str:
-    return f"{round(number, 1):g} {noun}{'' if number == 1 else 's'}"
+    return f"{number:.1f}".removesuffix(".0") + f" {noun}{'' if number == 1 else 's'}"
+
+
+def length_said(times: Sequence[Time], unit: str = "") -> str:
+    """Write how long times last together: whole days in days; empty where another unit is asked for."""
+    days = [one.is_all_day for one in times]
+    if any(days):
+        n = sum((one.end.date() - one.start.date()).days for one in times)
+        return _n(n, "day") if all(days) and not unit else ""
+    return hours_said(sum(one.length.total_seconds() for one in times) / _MINUTE_S, unit)
 
 
 # ── Ages ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -265,7 +316,7 @@ def age_answer(question: str, moments: Moments) -> HomeAnswer | None:
     if (apart := _ages_apart(asked, moments)) is not None:
         return apart
     if (found := _AGE.fullmatch(asked)) is not None:
-        return _age_at(found["who"], found["when"], moments)
+        return _age_at(found["who"], found["when"], moments, tense_of(asked))
     if re.search(BIRTHDAY, asked, re.I) and _TURNS.search(asked):
         return _age_turned(asked, moments)
     if (found := _OF_AGE.fullmatch(asked)) is not None:
@@ -273,12 +324,12 @@ def age_answer(question: str, moments: Moments) -> HomeAnswer | None:
     return None
 
 
-def _age_at(who: str, when: str, moments: Moments) -> HomeAnswer | None:
+def _age_at(who: str, when: str, moments: Moments, tense: Tense) -> HomeAnswer | None:
     born = moments.of(f"{who} born")
     card = card_meant(who, moments.things.cards)
     if born is None or card is None or born.witness is None:
         return None
-    at = moments.of(when, of_person=True)
+    at = moments.of(when, of_person=True, tense=tense)
     if at is None or at.witness is None or (times_named(when, moments.call.now) and not naming_keys(when)):
         return None
     if at.start < born.start or not at.is_sure:
@@ -315,11 +366,11 @@ def _ages_apart(asked: str, moments: Moments) -> HomeAnswer | None:
 
 def _age_turned(asked: str, moments: Moments) -> HomeAnswer | None:
     moment = moments.of(asked)
-    named = [card for card in moments.things.cards if moment is not None and moment.witness is not None
-             and moment.witness.record == (card.uid or card.name)]  # fmt: skip
-    if moment is None or moment.witness is None or not named or named[0].birth is None or named[0].birth.year is None:
+    birth = moment.card.birth if moment is not None and moment.card is not None else None
+    if moment is None or moment.witness is None or birth is None or birth.year is None:
         return None
-    return HomeAnswer("number", str(moment.at.year - named[0].birth.year), "", (moment.witness,))
+    age = moment.at.year - birth.year
+    return HomeAnswer("number", str(age), "", (moment.witness,)) if age >= 0 else None
 
 
 def _year_of_age(who: str, rest: str, moments: Moments) -> HomeAnswer | None:
@@ -351,7 +402,11 @@ def end_answer(question: str, moments: Moments) -> HomeAnswer | None:
     what = without_times(found["what"], moments.call.now)
     what = what if naming_keys(what) else without_times(found["rest"], moments.call.now)
     meant = moments.things.meant(what, EVENTS, is_said=True)
-    time = moments.time_of(meant.thing, question, named[0] if named else None) if meant is not None else None
-    if meant is None or time is None or time.end <= time.start:
+    if meant is None:
         return None
-    return HomeAnswer("date", moment_said(time.end), "", (time.witness,), 1.0 if meant.is_sure else DOUBTED)
+    chosen = moments.time_of(meant.thing, question, named[0] if named else None, tense_of(question))
+    if chosen is None or chosen[0].end <= chosen[0].start:
+        return None
+    time, is_said = chosen
+    said = said_date(time.last) if time.is_all_day else moment_said(time.end)
+    return HomeAnswer("date", said, "", (time.witness,), 1.0 if meant.is_sure and is_said else DOUBTED)
