@@ -65,7 +65,7 @@ from hearth.planning.dialogue.amendments.contradictions import refused_deed, wit
 from hearth.planning.dialogue.amendments.each_of_several import with_each_day, with_each_device, with_each_time
 from hearth.planning.dialogue.amendments.told_text import said_directly, turned_to_told, without_told_filters
 from hearth.planning.dialogue.clarification import either_asked, nearest_rhythm
-from hearth.planning.dialogue.fallbacks.answer_steps import FIND
+from hearth.planning.dialogue.fallbacks.answer_steps import FIND, with_answer
 from hearth.planning.dialogue.fallbacks.cloud_fallback import ASK_CLOUD, asked_of_cloud
 from hearth.planning.dialogue.fallbacks.footage_questions import asked_of_footage
 from hearth.planning.dialogue.fallbacks.memory_fallback import (
@@ -415,6 +415,7 @@ class Agent:
         rooms = self.footage.rooms() if self.footage is not None else ()
         found = asked_of_footage(request, found, rooms, tools) or found
         found = self._of_named_things(request, found, tools) or found
+        found = with_answer(request, found, request.context, tools) or found
         sent = with_named_file(request, found, tools)
         found = sent if sent is not None and self._groundedness(request, sent) >= WHOLE else found
         found = shown_again(request, found, tools) or found

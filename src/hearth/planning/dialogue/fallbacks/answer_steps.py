@@ -180,19 +180,25 @@ def _for_nobody(plan: Plan, people: Mapping[str, str]) -> list[Step]:
 
 
 def _of_the_other(plan: Plan, request: str, people: Mapping[str, str]) -> list[Step]:
-    """Turn round a mail that would go to the one whose value it tells: "email Ana Tom's number" is for Ana."""
+    """Turn round a mail that would go to the one whose value it tells: "email Ana Tom's number" is for Ana.
+
+    What nobody known has ("Pasture's address") is asked of everything.
+    """
     steps = list(plan.steps)
-    contact = {step.arguments.get("name"): k for k, step in enumerate(steps) if step.tool == _CONTACT}
+    contact = {str(step.arguments.get("name")): k for k, step in enumerate(steps) if step.tool == _CONTACT}
     for k, step in enumerate(plan.steps):
         to, told = step.arguments.get("to"), step.arguments.get("text")
         if step.tool != _MAIL or not isinstance(to, list) or len(to) != 1 or not isinstance(told, Ref):
             continue
-        for name, field in _fields_asked(request, people):
+        for name, field in _fields_asked(request, {**{one: one for one in contact}, **people}):
             whose = contact.get(name)
-            if whose is not None and to[0] == Ref(whose, ("email",)) and told.step in contact.values():
-                steps[k] = step.given(
-                    {**step.arguments, "to": [Ref(told.step, ("email",))], "text": Ref(whose, (field,))}
-                )
+            if whose is None or to[0] != Ref(whose, ("email",)) or told.step not in contact.values():
+                continue
+            turned = step.given({**step.arguments, "to": [Ref(told.step, ("email",))], "text": Ref(whose, (field,))})
+            if name not in people.values():
+                thing = f"the {_FIELDS[field]} of {name}"
+                steps[whose], turned = _asked(f"what is {thing}", step.text), _telling(turned, whose, thing)
+            steps[k] = turned
     return steps
 
 
