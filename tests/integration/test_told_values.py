@@ -24,7 +24,10 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
         mail = f"EMAIL:{first.lower()}@home.example\r\nTEL:+44 117 496 000{k}\r\n"
         card = f"BEGIN:VCARD\r\nVERSION:3.0\r\nUID:c{k}\r\nFN:{name}\r\nN:{last};{first};;;\r\n{mail}END:VCARD\r\n"
         (home / f"owner/contacts/c{k}.vcf").write_text(card)
-    notes = {"Places.md": "Pasture: 12 Portwall Lane, Bristol BS1 6NB, great lamb.", "Home.md": "The alarm code is 7741."}
+    notes = {
+        "Places.md": "Pasture: 12 Portwall Lane, Bristol BS1 6NB, great lamb.",
+        "Home.md": "The alarm code is 7741.",
+    }
     for name, text in notes.items():
         (home / "owner/notes" / name).write_text(f"# {name.removesuffix('.md')}\n\n{text}\n")
     agent = Agent.open(home, YesApprover(), environ=os.environ, clock=lambda: FIXED_NOW)
@@ -91,9 +94,13 @@ def test_words_that_are_meant_stay(agent: Agent, said: str, text: str) -> None:
 
 
 def test_what_nothing_says_is_told_so_and_nothing_is_written(agent: Agent) -> None:
-    missed = agent.run(agent.request("email Tom the wifi password"))
-    assert missed.answer.status == "failed", missed.answer
-    assert "wifi password" in missed.answer.text
-    assert not list((agent.home / "owner/mail").rglob("*:2,*D*"))
+    missed = agent.run(agent.request("email Tom the executor of my will"))
+    assert missed.answer.status == "failed"
+    assert "I looked for “what is the executor of my will”" in missed.answer.text
     told = agent.run(agent.request("email Sam the address of Pasture"))
     assert "12 Portwall Lane" in told.answer.text
+
+
+def test_a_doubtful_value_is_told_with_its_place(agent: Agent) -> None:
+    told = agent.run(agent.request("email Tom the wifi password"))
+    assert "I am not sure, perhaps: 7741 (note “Home”: “The alarm code is 7741.”)" in told.answer.text
