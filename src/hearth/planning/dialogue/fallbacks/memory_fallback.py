@@ -32,6 +32,7 @@ from hearth.language.reading import Utterance
 from hearth.language.text.thesaurus import POLITE, QUESTIONS
 from hearth.language.text.tokens import NUMBER_WORDS, listed
 from hearth.memory.facts.fact_rules import KIN_WORDS
+from hearth.memory.inquiry.awaited_mails import asked_of_letters
 from hearth.memory.inquiry.date_answers import DateAsked, asked_of_dates, happens
 from hearth.memory.inquiry.reading.answer_reading import ON_A_CARD, asks_deed, asks_hours
 from hearth.memory.inquiry.reading.answer_subjects import asks_who
@@ -204,6 +205,8 @@ def _is_worked_out(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpe
         return isinstance(found, Refusal) or only_reads(found, tools)
     if _asks_what_no_tool_knows(text, found, tools):
         return True
+    if asked_of_letters(text) is not None:
+        return isinstance(found, Refusal) or only_reads(found, tools)
     if two_questions(text) is not None and (isinstance(found, Refusal) or found.unserved or _only_next(found)):
         return isinstance(found, Refusal) or only_reads(found, tools)
     asked = asked_of_records(text) or asked_of_dates(text)
