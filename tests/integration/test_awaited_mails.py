@@ -61,7 +61,7 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
         ("whose turn is it with Ana", "Ana Costa's: you wrote last"),
         ("whose turn is it with Sam", "Yours: Sam Ode wrote last"),
         ("did Ana answer me about the exhibition", "No: your mail of Sunday 8 November 2026 has no answer"),
-        ("has Lena replied to me about the hotel", "Yes, on Saturday 7 November 2026"),
+        ("has Lena replied to me about the hotel", "Lena Brandt, Saturday 7 November"),
         ("what is asked of me by when", "Tuesday 1 December 2026: Sam Ode"),
         ("what are the deadlines in my mails", "Tuesday 1 December 2026: Sam Ode"),
     ],

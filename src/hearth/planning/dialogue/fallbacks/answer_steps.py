@@ -42,6 +42,8 @@ _VALUE = re.compile(
 _DETERMINER = re.compile(r"\b(?:the|my|our|[\w-]+['’]s) ", re.IGNORECASE)
 _TOPIC = re.compile(r"\b(?:about|regarding|concerning|re:?) \Z", re.IGNORECASE)
 """Says that a mail is about what follows: it does not tell it."""
+_REST = re.compile(r" (?:to|and|by|please)\b", re.IGNORECASE)
+"""Begins what follows a value in a request."""
 _WRITE = r"\s*(?:please )?(?:e-?mail|mail|write(?: to)?|send|text|message|tell) (?P<whom>(?:[\w'’-]+ ){1,3}?)"
 _CLAUSES = (
     re.compile(
@@ -65,6 +67,8 @@ _FIELD_SAID = {
     "birthday": r"birthday",
 }
 """How the fields of a contact are called in a request."""
+_LOOKED_UP = frozenset({_CONTACT, "find_events", "next_event"})
+"""Tools that find only what bears the words as its title."""
 _AS_FILES = frozenset({"recipe", "bill"})
 """Values that are sent as a file where there is one."""
 
@@ -95,7 +99,7 @@ def _by_value(plan: Plan, request: str, people: Mapping[str, str]) -> list[Step]
         if step.tool not in _TOLD or not isinstance(said, str):
             continue
         thing = _thing_told(said.strip(" ?.!"), request)
-        if thing:
+        if thing and not ("attachments" in step.arguments and _AS_FILES & set(thing.casefold().split())):
             steps[k] = _without_files(_telling(step, len(steps), thing), thing, plan)
             steps.append(_asked(f"what is {_as_asked(thing, people)}", step.text))
     return _without_unused(steps, plan)
@@ -108,8 +112,8 @@ def _thing_told(said: str, request: str) -> str:
         return said if _VALUE.fullmatch(said) else ""
     for match in _values_in(request):
         end = match.end()
-        if match["of"] and (to := request.find(" to ", max(start + len(said), match.start("of")), end)) >= 0:
-            end = to  # "the wifi password to Tom"
+        if match["of"] and (rest := _REST.search(request, max(start + len(said), match.start("of")), end)):
+            end = rest.start()  # "the wifi password to Tom"
         if match.start() <= start and start + len(said) <= end:
             return "" if _TOPIC.search(request, 0, match.start()) else request[match.start() : end].strip()
     return ""
@@ -134,7 +138,7 @@ def _as_asked(thing: str, people: Mapping[str, str]) -> str:
 def _without_files(step: Step, thing: str, plan: Plan) -> Step:
     """Leave out of a mail the files that were looked for by the words of the value that it tells."""
     files = step.arguments.get("attachments")
-    if not isinstance(files, list) or any(word in _AS_FILES for word in thing.casefold().split()):
+    if not isinstance(files, list):
         return step
     kept = [one for one in files if not (isinstance(one, Ref) and _is_of_thing(plan.steps[one.step], thing))]
     arguments = {name: value for name, value in step.arguments.items() if name != "attachments"}
@@ -216,12 +220,19 @@ def _of_clause(
     """Plan "email Sam when the school play is": the contact, the answer to "when is the school play", the draft."""
     said = next((match for form in _CLAUSES if (match := form.fullmatch(request.text)) is not None), None)
     whom = _whom(said["whom"].strip(), found, people) if said is not None else ""
-    if said is None or not whom:
+    if said is None or not whom or _has_value(found):
         return None
     contact = Step(_CONTACT, {"name": whom}, text=request.text)
     draft = Step(_MAIL, {"to": [Ref(0, ("email",))]}, text=request.text)
     steps = [contact, _asked(_question(said), request.text), _telling(draft, 1, said["thing"])]
     return _checked(Plan((), confidence=0.5, planner="memory"), steps, tools)
+
+
+def _has_value(found: Plan | Refusal) -> bool:
+    """Return whether a plan tells a value already that it works out or remembers."""
+    steps = found.steps if isinstance(found, Plan) else ()
+    told = [step.arguments.get("text") for step in steps if step.tool in _TOLD]
+    return any(isinstance(one, Ref) and steps[one.step].tool not in _LOOKED_UP for one in told)
 
 
 def _whom(name: str, found: Plan | Refusal, people: Mapping[str, str]) -> str:

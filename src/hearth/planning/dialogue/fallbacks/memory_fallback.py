@@ -205,8 +205,12 @@ def _is_worked_out(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpe
         return isinstance(found, Refusal) or only_reads(found, tools)
     if _asks_what_no_tool_knows(text, found, tools):
         return True
-    if asked_of_letters(text) is not None:
-        return isinstance(found, Refusal) or only_reads(found, tools)
+    if (letters := asked_of_letters(text)) is not None:
+        if isinstance(found, Refusal):
+            return True
+        # Whether somebody answered is seen in their mails, too, if there are any.
+        is_seen = letters.operation == "answered" and {step.tool for step in found.steps} == {"find_mail"}
+        return not is_seen and only_reads(found, tools)
     if two_questions(text) is not None and (isinstance(found, Refusal) or found.unserved or _only_next(found)):
         return isinstance(found, Refusal) or only_reads(found, tools)
     asked = asked_of_records(text) or asked_of_dates(text)
