@@ -1,4 +1,4 @@
-"""Who owes an answer, whose turn it is, and what is asked by when, through the shipped planner."""
+"""Who owes an answer, whose turn it is, what is asked by when, and sums by group, through the shipped planner."""
 
 from __future__ import annotations
 
@@ -19,8 +19,17 @@ MAILS = (
     (LENA, OWNER, "Lisbon", 5, "Our flight leaves on 6 February. Can you send me the money by Friday?", ""),
     (OWNER, LENA, "Re: Lisbon", 6, "I will transfer it tomorrow. Which hotel did you book?", "<m1@x>"),
     (LENA, OWNER, "Re: Lisbon", 7, "I booked the Hotel Borges. Money arrived, thanks.", "<m2@x>"),
+    ("Yusuf <y@kiln.example>", OWNER, "Kiln rent", 2, "The kiln rent this month comes to £65.00.", ""),
     (SAM, OWNER, "Sunday", 9, "Hi Mira, could you let me know by Tuesday 1 December whether you come?", ""),
 )
+
+
+SALES = """Date,Fair,Buyer,Item,Amount
+2026-09-05,Bath fair,Jon,Bowl,£40
+2026-09-05,Bath fair,Eva,Vase,£75
+2026-10-10,Wells fair,Jon,Mug,£18
+2026-11-14,Frome fair,Kim,Vase,£80
+"""
 
 
 def write_mails(home: Path) -> None:
@@ -42,6 +51,7 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
         card = f"UID:c{k}\r\nFN:{name}\r\nN:{last};{first};;;\r\nEMAIL:{address}\r\n"
         (home / f"owner/contacts/c{k}.vcf").write_text(f"BEGIN:VCARD\r\nVERSION:3.0\r\n{card}END:VCARD\r\n")
     write_mails(home)
+    (home / "owner/documents/Sales 2026.csv").write_text(SALES)
     agent = Agent.open(home, YesApprover(), environ=os.environ, clock=lambda: FIXED_NOW)
     for _ in agent.learn_shipped():
         pass
@@ -72,3 +82,18 @@ def test_it_is_told_who_writes_next(agent: Agent, asked: str, told: str) -> None
 
 def test_what_people_want_is_of_the_time_that_is_named(agent: Agent) -> None:
     assert agent.run(agent.request("what do people want from me next week")).answer.text.startswith("Nothing")
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("what did I spend by month on the kiln", "November 2026: £65.00"),
+        ("kiln rent by month", "November 2026: £65.00"),
+        ("sales per buyer", "Jon: £58.00 (2 rows)\nEva: £75.00\nKim: £80.00"),
+        ("how much did each buyer pay", "Jon: £58.00 (2 rows)\nEva: £75.00\nKim: £80.00"),
+        ("who bought the most from me at fairs", "Kim, £80.00; then Eva £75.00, Jon £58.00 (2 rows)"),
+        ("sales by month", "September 2026: £115.00 (2 amounts)\nOctober 2026: £18.00\nNovember 2026: £80.00"),
+    ],
+)
+def test_sums_are_told_by_group(agent: Agent, asked: str, told: str) -> None:
+    assert agent.run(agent.request(asked)).answer.text.startswith(told)
