@@ -47,7 +47,7 @@ _REST = re.compile(r" (?:to|and|by|please)\b", re.IGNORECASE)
 _WRITE = r"\s*(?:please )?(?:e-?mail|mail|write(?: to)?|send|text|message|tell) (?P<whom>(?:[\w'’-]+ ){1,3}?)"
 _CLAUSES = (
     re.compile(
-        rf"{_WRITE}(?P<asks>when|where|what|who|how much|how long|how many) (?P<thing>.+?)"
+        rf"{_WRITE}(?P<asks>when|where|what|who|how much|how long|how many) (?P<thing>(?!\d).+?)"
         r" (?P<verb>is|are|was|were|costs?|starts?|begins?|ends?)(?P<rest> [^?.!]{1,40})?[\s?.!]*",
         re.IGNORECASE,
     ),
