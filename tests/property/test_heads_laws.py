@@ -118,7 +118,7 @@ def test_ten_thousand_pairs_of_adding_and_removing_leave_nothing() -> None:
     never = heads.weights
     gram, moments = heads.statistics()
     for k in range(50, 10_050):
-        heads.learn_one(all_features[k], targets[k])
+        heads.learn(all_features[k : k + 1], targets[k : k + 1])
         if k % 100 == 0:
             heads.predict(all_features[:1])
         heads.remove(all_features[k : k + 1], targets[k : k + 1])
@@ -132,10 +132,10 @@ import sys
 from pathlib import Path
 import numpy as np
 from hearth.models.ridge import Heads
-heads, row = Heads(120), np.ones(120)
+heads, row = Heads(120), np.ones((1, 120))
 print("ready", flush=True)
 while True:
-    heads.learn_one(row, {"a": 1.0})
+    heads.learn(row, [{"a": 1.0}])
     heads.save(Path(sys.argv[1]))
 """
 

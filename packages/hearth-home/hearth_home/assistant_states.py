@@ -180,12 +180,15 @@ class AssistantSession:
             ) from None
 
     def listen(self, seconds: float, quiet_s: float | None = None) -> Iterator[Message]:
-        """Yield messages as they arrive, for `seconds`, or until none came for `quiet_s`.
+        """Yield messages as they arrive, for `seconds`, or until none came for `quiet_s`; first what had come before,
+        however little time there is.
 
         Raises:
             TransientToolError: The connection ended.
         """
         until = time.monotonic() + seconds
+        for _ in range(len(self._waiting)):
+            yield self._waiting.popleft()
         quiet_at = until if quiet_s is None else time.monotonic() + quiet_s
         while not self._cancelled.is_set():
             while self._waiting:

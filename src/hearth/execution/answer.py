@@ -221,14 +221,7 @@ def _record(spec: ToolSpec, value: Plain, now: dt.datetime) -> str:
     if not isinstance(value, dict):
         text = human(value, "text", now)
         return spec.answer.replace("{value}", text) if spec.answer else text
-    said = {name: human(item, spec.fields.get(name, "text"), now) for name, item in value.items()}
-    for name, item in value.items():
-        if spec.fields.get(name) == "datetime" and isinstance(item, str):
-            day, _, time = said[name].partition(" at ")
-            said.setdefault(f"{name}_day", day)
-            said.setdefault(f"{name}_time", time or "00:00")
-        if isinstance(item, bool) and name.startswith("is_"):
-            said[name] = name.removeprefix("is_").replace("_", " ") if item else ""
+    said = _fields_said(spec, value, now)
     if value.get("repeat") == "none":
         said["repeat"] = ""
     title, text = said.get("title", ""), said.get("text", "")
@@ -240,6 +233,19 @@ def _record(spec: ToolSpec, value: Plain, now: dt.datetime) -> str:
     if spec.answer:
         return fill(spec.answer, said)
     return ", ".join(f"{name} {text}" for name, text in said.items() if text and name in value and name != "id")
+
+
+def _fields_said(spec: ToolSpec, value: Mapping[str, Plain], now: dt.datetime) -> dict[str, str]:
+    """Return the fields of a record in words, moments in halves, too; of `is_unread` its name where it is so."""
+    said = {name: human(item, spec.fields.get(name, "text"), now) for name, item in value.items()}
+    for name, item in value.items():
+        if spec.fields.get(name) == "datetime" and isinstance(item, str):
+            day, _, time = said[name].partition(" at ")
+            said.setdefault(f"{name}_day", day)
+            said.setdefault(f"{name}_time", time or "00:00")
+        if isinstance(item, bool) and name.startswith("is_"):
+            said[name] = name.removeprefix("is_").replace("_", " ") if item else ""
+    return said
 
 
 def fill(template: str, said: Mapping[str, str]) -> str:

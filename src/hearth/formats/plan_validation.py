@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import cast
 
@@ -283,7 +283,7 @@ def _check_order(steps: tuple[Step, ...], found: list[PlanError]) -> bool:
                 found.append(BadReference(message, step=index))
     if _is_in_order(steps):
         return True
-    circle = sorted(set(range(len(steps))) - set(_order(steps)))
+    circle = sorted(set(range(len(steps))) - set(dependence_order([step.needs() for step in steps])))
     if circle:
         names = ", ".join(f"{i} ({steps[i].tool})" for i in circle)
         message = f"steps {names} wait for each other; a step may only use results of steps before it"
@@ -296,20 +296,24 @@ def _is_in_order(steps: Iterable[Step]) -> bool:
     return all(all(other < index for other in step.needs()) for index, step in enumerate(steps))
 
 
-def _order(steps: tuple[Step, ...]) -> list[int]:
-    """Return indices in a stable order of dependence; steps in or behind a cycle are left out."""
-    waiting = {i: {n for n in step.needs() if 0 <= n < len(steps)} for i, step in enumerate(steps)}
+def dependence_order(needs: Sequence[Set[int]]) -> list[int]:
+    """Return indices of steps, each as early as what it needs allows; steps in or behind a cycle are left out.
+
+    Args:
+        needs: `Step.needs` of each step; one that does not exist is not waited for.
+    """
+    waiting = dict(enumerate(needs))
     order: list[int] = []
-    while ready := [i for i in waiting if waiting[i] <= set(order)]:
-        order.append(ready[0])
-        del waiting[ready[0]]
+    while (ready := next((i for i, before in waiting.items() if not before & waiting.keys()), None)) is not None:
+        order.append(ready)
+        del waiting[ready]
     return order
 
 
 def _in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
     """Put steps in order of dependence, references renumbered."""
     given = tuple(steps)
-    order = _order(given)
+    order = dependence_order([step.needs() for step in given])
     place = {old: new for new, old in enumerate(order)}
     return tuple(renumbered(given[old], place) for old in order)
 

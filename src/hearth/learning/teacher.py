@@ -5,8 +5,7 @@ one of any other kind says that this teacher has no answer, and why: nothing is 
 (the budget is spent, the model is down) its `planner` is empty: the request may be asked about again.
 
 * `EndpointTeacher` asks any language model, within a budget that outlives the process.
-* `RecordedTeacher` reads a file; `OwnerTeacher` gives the owner's corrections, `SuccessTeacher` what was done and
-stood.
+* `RecordedTeacher` reads a file; `OwnerTeacher` gives the owner's corrections.
 * `MeteredTeacher` holds any other to the budget; `FirstOf` asks several in turn.
 
 Covered: prose, nothing, unknown tools, cycles, oversized and contradicting answers, a model that cannot be reached, a
@@ -316,22 +315,6 @@ class OwnerTeacher:
                 (request.text.encode("utf-8", "replace").decode(),),
             )
             yield _of_entries([entry_of(row) for row in rows], tools, self.name)
-
-
-class SuccessTeacher:
-    """A `protocols.Teacher` that knows what was done, stood, and may be learnt from (`learning.corrections`)."""
-
-    name = "success"
-
-    def __init__(self, entries: Iterable[Entry]) -> None:
-        """Index the entries, as `corrections.harvest` gives them."""
-        self._entries = {words_of(entry.demonstration.request): entry for entry in entries}
-
-    def label(self, requests: Iterable[Request], tools: Mapping[str, ToolSpec]) -> Iterator[Plan | Refusal]:
-        """Label requests, as the module says."""
-        for request in requests:
-            entry = self._entries.get(words_of(request.text))
-            yield _of_entries([entry] if entry else [], tools, self.name)
 
 
 def words_of(request: str) -> str:

@@ -124,10 +124,6 @@ class Heads:
         """
         self._change(features, targets, weights, sign=1.0)
 
-    def learn_one(self, features: Rows, target: Target, weight: float = 1.0) -> None:
-        """Add one demonstration, features of shape [n_features]; it counts in the next prediction, after O(D²)."""
-        self._change(features[None], [target], [weight], sign=1.0)
-
     def remove(self, features: Rows, targets: Sequence[Target], weights: Sequence[float] | None = None) -> None:
         """Remove demonstrations, given as they were learnt; what is left equals never having seen them.
 
@@ -201,10 +197,6 @@ class Heads:
         heads.weight_seen = weight_seen
         heads._forget_solution()
         return heads
-
-    def masses(self) -> Floats:
-        """Return the sum of the weights of the demonstrations that want each output, in the order of `outputs`."""
-        return self._mass.copy()
 
     def decay(self, factor: float) -> None:
         """Multiply the weight of everything learnt so far by `factor` (0 < factor ≤ 1), for preferences that change."""

@@ -182,14 +182,6 @@ def home_key(home: Path) -> HomeKey:
     )
 
 
-def open_with(home: Path, said: str) -> HomeKey:
-    """Open a home's key with a passphrase or the recovery code. Raises: HomeKeyError: It is neither."""
-    master = _by_words(_read(home), said)
-    if master is None:
-        raise HomeKeyError(f"this is neither the passphrase nor the recovery code of {str(home)!r}")
-    return _opened(home, master)
-
-
 def forget(home: Path) -> None:
     """Forget the opened key in this process: the next to need it asks again."""
     _CACHE.pop(home.absolute(), None)

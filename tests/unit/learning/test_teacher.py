@@ -26,7 +26,6 @@ from hearth.learning.teacher import (
     OwnerTeacher,
     RecordedTeacher,
     Spent,
-    SuccessTeacher,
     entry_from,
 )
 from hearth.models.llm.scripted import ScriptedModel
@@ -99,7 +98,6 @@ def test_every_teacher_keeps_the_contract(store: Store, budget: Budget, tmp_path
         endpoint(budget),
         recorded(tmp_path, LINE),
         OwnerTeacher(store),
-        SuccessTeacher([entry]),
         FirstOf([OwnerTeacher(store), endpoint(budget, *[GOOD] * 40)]),
         FirstOf([]),
         ScriptedTeacher({"mail from Mia": FIND}),

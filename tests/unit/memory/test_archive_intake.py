@@ -28,6 +28,7 @@ def mail(n: int, sender: str = "Tom <tom@x.example>", extra: str = "") -> str:
 
 
 SPAM = "X-Gmail-Labels: Opened,Spam\n"
+EXPUNGED, STARRED = "X-Mozilla-Status: 0009\n", "X-Mozilla-Status: 0005\n"
 CALENDAR = (
     "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VTIMEZONE\r\nTZID:Europe/Berlin\r\nEND:VTIMEZONE\r\n"
     "BEGIN:VEVENT\r\nUID:a\r\nDTSTART;TZID=Europe/Berlin:20261125T180000\r\nSUMMARY:Choir\r\nEND:VEVENT\r\n"
@@ -45,9 +46,13 @@ FILES: dict[str, bytes] = {
         {"title": "Camping", "listContent": [{"text": "tent", "isChecked": True}]}
     ).encode(),
     "Takeout/Keep/List.html": b"<html>Camping</html>",
+    "Takeout/Keep/Old.json": b'{"textContent": "gone", "isTrashed": true}',
+    "Takeout/Keep/Empty.json": b'{"textContent": " "}',
+    "Takeout/archive_browser.html": b"<html>what is in it</html>",
+    "Vault/.trash/gone.md": b"thrown away",
     "Takeout/Activity.json": b'{"x": 1}',
     "Takeout/Chat/messages.json": b'{"messages": [{"text": "of a form that is not known"}]}',
-    "Local Folders/Inbox": f"From a Mon\n{mail(4)}".encode(),
+    "Local Folders/Inbox": (f"From a Mon\n{mail(4, extra=STARRED)}\n\nFrom b Mon\n{mail(8, extra=EXPUNGED)}".encode()),
     "Local Folders/Inbox.msf": b"// index",
     "Local Folders/Trash": f"From a Mon\n{mail(5)}".encode(),
     "Maildir/cur/1.x:2,S": mail(6).encode(),
@@ -104,8 +109,11 @@ def test_each_form_is_known_and_twice_is_once(handed: Path, tmp_path: Path, stor
         "pages of notes that are taken",
         "data of other programs (JSON)",
         "indexes and settings of other programs",
+        "notes that were deleted or are empty",
         "pictures",
     }
+    assert taken.left_out["mail that was deleted, not sent or junk"] == 3
+    assert not (owner / "notes/gone.md").exists()
     sent = [one.read_text().rstrip() for one in (owner / "mail/.Sent/cur").iterdir()]
     assert sent == [mail(2, "Me <me@home.example>").rstrip()]
     assert (owner / "notes/Roof.md").exists()

@@ -1,4 +1,4 @@
-"""Ages, days until something, and the last, first and next of events are worked out, and nothing else is."""
+"""Ages, and the last, first and next of events are worked out, and nothing else is."""
 
 from __future__ import annotations
 
@@ -49,9 +49,6 @@ def call() -> CallContext:
         ("how old will Ben be on 1 November", "72"),
         ("how old will Ben be in November", "73"),
         ("how old is Toby turning", "17"),
-        ("how many days until my hip operation", "27 days"),
-        ("how long have I got till me hip operation", "27 days"),
-        ("how long is it until Ben's birthday", "12 days"),
         ("when was my last optician appointment", "Tuesday 6 October 2026 at 18:00"),
         ("when was the last choir rehearsal", "Wednesday 14 October 2026 at 18:00"),
         ("when was the first choir", "Wednesday 9 September 2026 at 18:00"),
@@ -71,7 +68,7 @@ def test_it_is_worked_out_from_the_records(call: CallContext, question: str, val
     [
         "how old is Ruth",  # the card gives no year
         "how old is the church",
-        "how many days until the moon landing",
+        "how many days until my hip operation",
         "when was the last volcano",
         "who has a birthday",
         "how long is the notice period",

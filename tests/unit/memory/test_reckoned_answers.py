@@ -107,6 +107,8 @@ def check(found: HomeAnswer | None, value: str) -> HomeAnswer:
         ("how many days did Hedda leave me between her mail and her deadline for the deposit", "11 days"),
         ("days since the optician", "16 days"),
         ("how many days have I left until the regatta", "3 days"),
+        ("how long have I got till the regatta", "3 days"),
+        ("how long is it until Nils's birthday", "22 days"),
         ("how many weeks until the regatta", "0.4 weeks (3 days)"),
         ("by how many days am I past the date for the deposit", "12 days"),
         ("how many years separate the building of the boat from the broken mast", "26 years"),
@@ -121,6 +123,20 @@ def check(found: HomeAnswer | None, value: str) -> HomeAnswer:
 )  # fmt: skip
 def test_a_span_is_reckoned_between_two_moments(ask: Ask, question: str, value: str) -> None:
     check(ask(question), value)
+
+
+def test_what_is_waited_for_has_its_own_time_and_what_there_is_time_for_a_deadline(tmp_path: Path) -> None:
+    files = {
+        "calendar/1.ics": event("regatta", "Regatta", "20261124T1000", "20261124T1600"),
+        "mail/cur/1.a:2,S": mail("Club <club@c.example>", "Regatta", "Enter your boat by 1 November.", "1 Oct 2026"),
+    }
+    call = make_call(workspace=InMemoryWorkspace(files), now=NOW)
+    with Store.open(tmp_path / "hearth.db") as store:
+        home = HomeAnswers(store, None, AnswerReader())
+        for _ in home.refresh(call.workspace, dt.UTC):
+            pass
+        check(reckoned_answer("how many days until the regatta", home.passages, call), "34 days")
+        check(reckoned_answer("how many days have I got for the regatta", home.passages, call), "11 days")
 
 
 @pytest.mark.parametrize(

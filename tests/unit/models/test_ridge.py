@@ -96,7 +96,7 @@ def test_one_demonstration_needs_no_new_solution() -> None:
     heads = Heads(50)
     heads.learn(features, targets)
     heads.predict(features)
-    heads.learn_one(features[0], {"third": 1.0})
+    heads.learn(features[:1], [{"third": 1.0}])
     assert heads.predict(features[:1]).shape == (1, 3)
     assert heads.n_solved == 1
 
@@ -117,7 +117,7 @@ def test_an_output_leaves_with_its_last_demonstration() -> None:
     features, targets = some()
     heads = Heads(50)
     heads.learn(features, targets)
-    heads.learn_one(features[0], {"rare": 1.0})
+    heads.learn(features[:1], [{"rare": 1.0}])
     assert heads.column("rare") is not None
     heads.remove(features[:1], [{"rare": 1.0}])
     assert heads.column("rare") is None

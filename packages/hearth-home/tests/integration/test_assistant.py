@@ -25,7 +25,7 @@ from hearth.testing import FIXED_NOW, make_call
 from hearth_home import assistant_states as socket_module
 from hearth_home import assistant_states as states_module
 from hearth_home import connected_devices as connected_module
-from hearth_home.assistant_states import assistant_of
+from hearth_home.assistant_states import STATES, assistant_of, connected_assistant
 from hearth_home.tools.home import (
     close_blinds,
     device_state,
@@ -284,6 +284,16 @@ def test_a_server_that_never_answers_is_left(store: Store, monkeypatch: pytest.M
         list_devices(call)
         assert "Home Assistant at" in call.notices[0]
     assert time.monotonic() - began < 8
+
+
+def test_what_had_come_before_is_told_however_late_one_listens(server: AssistantServer, store: Store) -> None:
+    egress = Egress([f"127.0.0.1:{server.port}"], store, lambda: FIXED_NOW, own=["127.0.0.1"])
+    assistant = assistant_of({"assistant": {"url": f"http://127.0.0.1:{server.port}", "token": TOKEN}})
+    assert assistant is not None
+    with connected_assistant(assistant, egress, "a test", threading.Event()) as session:
+        topics = [message.topic for message in session.listen(0.0, 0.0)]
+        assert topics[-1] == STATES, "the states are read by the rooms that are told before them"
+        assert list(session.listen(0.0, 0.0)) == []
 
 
 def test_a_host_that_is_not_allowed_is_not_reached(server: AssistantServer, store: Store) -> None:

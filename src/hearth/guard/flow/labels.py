@@ -21,6 +21,7 @@ from functools import cache, reduce
 from types import MappingProxyType
 
 from hearth.errors import BadReference, Cycle, UnknownTool
+from hearth.formats.plan_validation import dependence_order
 from hearth.types import (
     ANYONE,
     OWNER,
@@ -329,24 +330,14 @@ def run_order(plan: Plan, needs: Sequence[frozenset[int]] | None = None) -> tupl
         BadReference: A step needs one that does not exist.
         Cycle: Steps wait for each other.
     """
-    order: list[int] = []
     found = [step.needs() for step in plan.steps] if needs is None else needs
-    if all(not before or (min(before) >= 0 and max(before) < index) for index, before in enumerate(found)):
-        return tuple(range(len(found)))
-    waiting = {index: set(before) for index, before in enumerate(found)}
-    for index, before in waiting.items():
+    for index, before in enumerate(found):
         if absent := [k for k in before if not 0 <= k < len(plan.steps)]:
             raise BadReference(f"step {index} needs step {absent[0]}, which is not in the plan", step=index)
-    while waiting:
-        ready = [index for index, rest in waiting.items() if not rest]
-        if not ready:
-            circle = ", ".join(f"{index} ({plan.steps[index].tool})" for index in waiting)
-            raise Cycle(f"steps {circle} wait for each other", step=min(waiting))
-        for index in ready:
-            del waiting[index]
-        for rest in waiting.values():
-            rest.difference_update(ready)
-        order.extend(ready)
+    order = dependence_order(found)
+    if waiting := sorted(set(range(len(found))).difference(order)):
+        circle = ", ".join(f"{index} ({plan.steps[index].tool})" for index in waiting)
+        raise Cycle(f"steps {circle} wait for each other", step=waiting[0])
     return tuple(order)
 
 

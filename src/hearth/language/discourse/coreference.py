@@ -397,19 +397,31 @@ def _exchanged(said: str, rest: str) -> str:
         place = old_words.index(str(opposite))
         return " ".join([*old[:place], *new, *old[place + 1 :]])
     if new_words[0] in _CUE_WORDS and new_words[0] in old_words[1:] and len(new) > 1:
-        first = max(k for k, word in enumerate(old_words) if word == new_words[0])
-        ends = [k for k in range(first + 1, len(old)) if old_words[k] == new_words[-1]]
-        ends += [k - 1 for k in range(first + 2, len(old)) if old_words[k] in _CUE_WORDS]
-        last = ends[0] if ends else len(old) - 1
+        first, last = _beginning_alike(old_words, new_words)
     elif new_words[-1] in old_words[1:] and new_words[-1] not in _BOUNDS:
-        first = last = max(k for k, word in enumerate(old_words) if word == new_words[-1])
-        while first > 1 and last - first + 1 < len(new) and old_words[first - 1] not in _BOUNDS:
-            first -= 1
-        if first > 1 and new_words[0] in _ARTICLES and old_words[first - 1] in _ARTICLES:
-            first -= 1
+        first, last = _ending_alike(old_words, new_words)
     else:
         return ""
     return " ".join([*old[:first], *new, *old[last + 1 :]])
+
+
+def _beginning_alike(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
+    """Return the first and last of the old words from the cue on with which the new ones begin: "to the hardware
+    list"."""
+    first = max(k for k, word in enumerate(old) if word == new[0])
+    ends = [k for k in range(first + 1, len(old)) if old[k] == new[-1]]
+    ends += [k - 1 for k in range(first + 2, len(old)) if old[k] in _CUE_WORDS]
+    return first, ends[0] if ends else len(old) - 1
+
+
+def _ending_alike(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
+    """Return the first and last of the old words up to the one with which the new ones end: "oat milk"."""
+    first = last = max(k for k, word in enumerate(old) if word == new[-1])
+    while first > 1 and last - first + 1 < len(new) and old[first - 1] not in _BOUNDS:
+        first -= 1
+    if first > 1 and new[0] in _ARTICLES and old[first - 1] in _ARTICLES:
+        first -= 1
+    return first, last
 
 
 # ── Ellipsis ──────────────────────────────────────────────────────────────────────────────────────────────

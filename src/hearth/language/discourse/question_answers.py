@@ -196,9 +196,7 @@ def answered(utterance: Utterance, asked: Episode) -> str:
     if (pair := then.alternatives) is not None:
         return _with_one_of(before, pair, said)
     if names & _PEOPLE and _is_whole(said, slots) and slots[0].kind in _WHO:
-        if (told := _TOLD.match(before)) is not None:
-            return f"{before[: told.start('who')]}{said}{before[told.end('who') :]}"
-        return f"{before} {'' if slots[0].cue else 'to '}{said}"
+        return _with_person(before, said, has_cue=slots[0].cue != "")
     if names & _TIMES and (time := _time_said(utterance.saying(said), names)):
         return f"{before} {time}"
     if names & _ITEMS and (verb := re.match(r"(?:please\s+)?(?:add|put)\b", before, re.IGNORECASE)) is not None:
@@ -207,6 +205,13 @@ def answered(utterance: Utterance, asked: Episode) -> str:
         joint = " " if words[0] in ("to", "that", "about", "for", "saying", "with") else ": "
         return f"{before}{joint}{said}"
     return ""
+
+
+def _with_person(before: str, said: str, *, has_cue: bool) -> str:
+    """Return the request with who it is for: where it has somebody already, in their place."""
+    if (told := _TOLD.match(before)) is not None:
+        return f"{before[: told.start('who')]}{said}{before[told.end('who') :]}"
+    return f"{before} {'' if has_cue else 'to '}{said}"
 
 
 def _is_whole(said: str, slots: Sequence[Slot]) -> bool:

@@ -47,6 +47,13 @@ _AFTER_ORDINAL = frozenset(
         "please is i between through what who same it it's isn't was wasn't won't can't has instead rather but than not"
     )
 )
+_ORDERED = frozenset(
+    listed(
+        "floor team grade class form year place birthday anniversary edition round hole chapter time attempt league "
+        "eleven half quarter page row seat gate lane street avenue platform hour lesson meeting session visit one"
+    )
+)
+"""What is counted by an ordinal after a weekday: "Monday the 7th floor"."""
 
 
 _YEARS = {"last": -1, "this": 0, "next": 1}
@@ -297,12 +304,11 @@ def lone_ordinal(line: Line, number: tuple[int, int], cue: str) -> Reading:
             return (Said(first=first), place + 3) if first is not None else None
     if cue not in DATE_CUES and cue not in ("joined", "the"):
         return None
-    is_of_weekday = any(
-        word in WEEKDAYS for word in line.words[max(0, place - 4) : place]
-    )  # "Monday the 7th I've a run"
-    if line.word(place) not in (*_AFTER_ORDINAL, "") and line.tokens[place].kind != "clock" and not is_of_weekday:
-        return None
     first = lone_day(line, value)
+    if line.word(place) not in (*_AFTER_ORDINAL, "") and line.tokens[place].kind != "clock":
+        weekday = next((WEEKDAYS[word] for word in line.words[max(0, place - 4) : place] if word in WEEKDAYS), None)
+        if first is None or first.weekday() != weekday or line.word(place) in _ORDERED:
+            return None  # "Monday the 7th I've a run" is a date, "Monday the 7th floor" is none
     return (Said(first=first), place) if first is not None else None
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 
-from hearth.language.temporal.clock_times import RANGE_MARKS, Line
+from hearth.language.temporal.clock_times import AFTER_HOUR, RANGE_MARKS, Line
 from hearth.language.temporal.dates import (
     DATE_CUES,
     ORDINALS,
@@ -68,6 +68,13 @@ _ORDINAL_ENDS = frozenset(["st", "nd", "rd", "th", *ORDINALS])
 _PARTS_OF_THAT_DAY = frozenset(["morning", "afternoon", "evening", "night"])
 _SITTING = frozenset(listed("i we he she they you who that has have had"))
 """Words after which "sat" is no day and "wed" no day either: "they wed at 10"."""
+_BUYING = frozenset(listed("the buy order get draw paint watch read see"))
+"""Words before a thing, not a day, where only a bare number follows: "buy sun 2", "the sun at 12"."""
+_ENDS = frozenset(["", *".,?!;"])
+_AFTER_HOUR_OF_DAY = frozenset(
+    listed("is by near if until before after then or when while because so sharp today i we - – — : ( o'clock")
+)
+"""More words that may follow an hour after "sat at"; others are counted by it: "the cat sat at 7 doors"."""
 _AFTER_OWN = frozenset(["", *".,?!;:", *listed("look looks looking like and ahead shaping going is full busy packed")])
 DAY_STARTS = frozenset(
     {*_TODAY, *MODIFIERS, *WEEKDAYS, *MONTHS, *PARTS, *HOLIDAY_STARTS, *ORDINALS, *_EDGES, *SEASONS}
@@ -143,16 +150,24 @@ def _special(line: Line, text: str, index: int, cue: str) -> Reading:
         return _own(line, index)
     if word == "week" and line.words[index + 1 : index + 2] and line.word(index + 1).isdecimal():
         return calendar_week(line, index, cue)
-    if word in SEASONS and is_year(line.word(index + 1)):
-        begins = dt.date(int(line.word(index + 1)), SEASONS[word], 1)
-        return Said(first=begins, after=add_months(begins, 3)), index + 2
-    if word in SEASONS and cue in ("in", "since", "until", "before", "after", "during"):
-        return season(line, word, 0), index + 1
+    if word in SEASONS:
+        return _season_said(line, index, cue)
     if word in ("q1", "q2", "q3", "q4"):
         first = with_year(line, index + 1, 3 * int(word[1]) - 2)
         return Said(first=first[0], after=add_months(first[0], 3)), first[1]
     if word in ORDINALS or word == "twenty":
         return _counted(line, text, index) or ordinal_first(line, index, cue)
+    return None
+
+
+def _season_said(line: Line, index: int, cue: str) -> Reading:
+    """Read "summer 2024", "since spring"."""
+    word = line.words[index]
+    if is_year(line.word(index + 1)):
+        begins = dt.date(int(line.word(index + 1)), SEASONS[word], 1)
+        return Said(first=begins, after=add_months(begins, 3)), index + 2
+    if cue in ("in", "since", "until", "before", "after", "during"):
+        return season(line, word, 0), index + 1
     return None
 
 
@@ -216,12 +231,13 @@ def _is_followed_by_time(line: Line, index: int) -> bool:
         return True
     if line.word(index) in PARTS:
         return line.word(index) not in MEALS
-    is_at, may_be_verb = line.word(index) == "at", line.word(index - 2) in _SITTING
+    is_at, before = line.word(index) == "at", line.word(index - 2)
+    may_be_verb = before in _SITTING
     index += is_at
     if index >= len(line.tokens) or line.tokens[index].kind not in ("clock", "number"):
         return False
     is_range = line.word(index + 1) in (*RANGE_MARKS, "to", "until") and line.word(index + 2)[:1].isdecimal()
-    is_hour = is_at or line.word(index + 1) in ("", *".,?!;")
+    is_hour = line.word(index + 1) in (AFTER_HOUR | _AFTER_HOUR_OF_DAY if is_at else _ENDS) and before not in _BUYING
     is_sure = line.tokens[index].kind == "clock" or has_half(line, index + 1) or is_range
     return not (is_at and may_be_verb) if is_sure else is_hour and not may_be_verb
 

@@ -295,21 +295,39 @@ def _bounded(
 
 def _first_of_repeat(said: Said, now: dt.datetime, clues: Clues) -> Said:
     """Return the expression with the day of its first occurrence that is still to come."""
-    if said.first is not None or said.repeat in ("hourly", "minutely"):
+    begins = now.date()
+    if said.after is not None and said.first is not None and _recurs_within(said, clues):
+        begins = max(said.first, begins)
+    elif said.first is not None or said.repeat in ("hourly", "minutely"):
         return said
-    day = now.date()
+    day = begins
     for n in range(1, 9):
         day_said = _on(said, day)
         matches = not said.weekdays or day.weekday() in said.weekdays
         if matches and _is_ahead(day_said, now, clues) and _starts(said, day, now):
             return day_said
         if said.weekdays or said.repeat == "daily":
-            day = now.date() + n * DAY
+            day = begins + n * DAY
         elif said.repeat == "weekly":
-            day = now.date() + 7 * n * DAY
+            day = begins + 7 * n * DAY
         else:
-            day = add_months(now.date(), n * (12 if said.repeat == "yearly" else 1))
+            day = add_months(begins, n * (12 if said.repeat == "yearly" else 1))
     return _on(said, day)
+
+
+_DAYS_OF_REPEAT = {"daily": 1, "weekly": 7, "monthly": 28, "yearly": 365}
+
+
+def _recurs_within(said: Said, clues: Clues) -> bool:
+    """Return whether a repeat comes back within a stretch of days: "every Monday this month", "daily this week at 6".
+
+    Not where the stretch itself comes back, "the first week of every month". "Every day this week", without hours, is
+    the week.
+    """
+    if said.first is None or said.after is None or said.repeat not in _DAYS_OF_REPEAT or clues.is_past:
+        return False
+    is_long = (said.after - said.first).days >= _DAYS_OF_REPEAT[said.repeat]
+    return is_long and (said.clock is not None or said.part is not None or bool(said.weekdays))
 
 
 def _is_ahead(said: Said, now: dt.datetime, clues: Clues) -> bool:

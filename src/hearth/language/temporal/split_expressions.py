@@ -27,6 +27,11 @@ class TimeSaid(NamedTuple):
 
 
 _TARGETS = frozenset({"to", "until", "till", "til"})
+_LIST_MARKS = frozenset(["", "and", "or", "&", ",", ", and", ", or"])
+_NEXT_THING = re.compile(r"\b(?:and|or|but|then|while)\b|[&,;]", re.IGNORECASE)
+"""Words and marks after which a sentence may go on about something else."""
+_STILL_OF_REPEAT = re.compile(r"\W*(?:(?:both|each|all|always|every time|please)\W*)*", re.IGNORECASE)
+"""What may stand between a repeat and its hour after such a mark: "daily, always at 7"."""
 
 
 _BEGINNING = re.compile(
@@ -53,6 +58,8 @@ def begun(text: str, found: Sequence[TimeSaid], now: dt.datetime) -> list[TimeSa
                 first += moments.DAY
             hours = said if said.clock is not None or said.part is not None else start
             said = replace(said, first=first, clock=hours.clock, to_clock=hours.to_clock, part=hours.part)
+            if said.clock is not None:
+                said.moment = None  # "every 30 minutes from 12 to 2 on Saturday" begins there, not in 30 minutes
             result[place] = _changed(found[place], said, now)
             if start.clock is None and said.clock is not None and start.after is None:
                 result[other] = _changed(found[other], replace(start, stands_at=_moment(said, clues, now)), now)
@@ -79,29 +86,54 @@ def joined(text: str, found: Sequence[TimeSaid], now: dt.datetime, before: Said 
     Args:
         before: A day that the sentence named before the clause; used for clock times when the clause names no day.
     """
-    changed = _clocks_with_days(found, now, before) | _days_with_clocks(text, found, now)
+    changed = _clocks_with_days(text, found, now, before) | _days_with_clocks(text, found, now)
     return [_rebuilt(item, changed.get(place), now) for place, item in enumerate(found)]
 
 
-def _clocks_with_days(found: Sequence[TimeSaid], now: dt.datetime, before: Said | None) -> dict[int, Said]:
+def _clocks_with_days(text: str, found: Sequence[TimeSaid], now: dt.datetime, before: Said | None) -> dict[int, Said]:
     """Give each clock time without a day the last day named before it, else the one after it, by its place."""
     day: Said | None = None
-    day_place = 0
+    day_place = end = 0
     changed: dict[int, Said] = {}
-    for place, (slot, said, _) in enumerate(found):
+    for place, (slot, said, clues) in enumerate(found):
         if said is None:
             continue
-        if _is_clock_only(said) or _is_of_that_day(slot, said):
+        if _is_clock_only(said) or is_of_that_day(found[place]):
             donor = day or _coming_day(found, place) or before
-            if donor is not None:
-                changed[place] = _with_day(said, donor)
-            if donor is not None and donor is day and donor.repeat and donor.clock is None and not said.bound:
-                changed.setdefault(day_place, changed[place])  # "every week … at 7": the rhythm is that of the hour
+            between = text[end : slot.cue_start if slot.cue else slot.start]
+            if donor is None or (donor.repeat and not _is_of_repeat(between, donor, said)):
+                continue
+            changed[place] = _with_day(said, donor)
+            if donor.repeat:
+                end = slot.end
+                hour = replace(changed[place], bound="")
+                if _takes_hour(donor, hour, clues, now) and (said.bound or day_place not in changed):
+                    changed[day_place] = hour  # "every week … at 7": the rhythm is that of the hour
         is_to_come = said.first is not None and (said.after is None or said.first > now.date())
         names_day = is_to_come and not said.bound and slot.cue not in _TARGETS
         if names_day or said.repeat:
-            day, day_place = said, place
+            day, day_place, end = said, place, slot.end
     return changed
+
+
+def _is_of_repeat(between: str, repeat: Said, said: Said) -> bool:
+    """Return whether an hour belongs to the repeat said before it: "daily … at 7"; no "run daily and eat at 7".
+
+    Of "every minute until 9" the hour is the end, and takes no repeat.
+    """
+    if said.bound:
+        return said.bound == "onward" or (said.bound == "after" and repeat.moment is not None)
+    mark = _NEXT_THING.search(between)
+    is_list = between.strip().lower() in _LIST_MARKS
+    return mark is None or is_list or _STILL_OF_REPEAT.fullmatch(between, mark.end()) is not None
+
+
+def _takes_hour(repeat: Said, hour: Said, clues: Clues, now: dt.datetime) -> bool:
+    """Return whether an hour becomes that of a repeat: one without an hour, whose part of the day the hour is in."""
+    if repeat.clock is not None or repeat.part is None:
+        return repeat.clock is None
+    moment = _moment(hour, clues, now)
+    return moment is not None and repeat.part.start <= moment.hour <= repeat.part.end
 
 
 def _days_with_clocks(text: str, found: Sequence[TimeSaid], now: dt.datetime) -> dict[int, Said]:
@@ -134,9 +166,9 @@ def _is_clock_only(said: Said) -> bool:
     return said.clock is not None and not is_dated and not said.repeat
 
 
-def _is_of_that_day(slot: Slot, said: Said) -> bool:
+def is_of_that_day(time: TimeSaid) -> bool:
     """Return whether only a part of a day was said that is named elsewhere: "that morning"."""
-    return said.first is None and slot.text.lower().startswith("that ")
+    return time.said is not None and time.said.first is None and time.slot.text.lower().startswith("that ")
 
 
 def _coming_day(found: Sequence[TimeSaid], place: int) -> Said | None:
@@ -151,6 +183,7 @@ def _with_day(said: Said, donor: Said) -> Said:
     return replace(
         said,
         first=donor.first,
+        after=donor.after if donor.repeat else None,
         part=said.part or (donor.part if donor.clock is None else None),
         is_within_day=True,
         repeat=donor.repeat,
@@ -175,11 +208,17 @@ def _hours_of_list(text: str, found: Sequence[TimeSaid], place: int) -> Said | N
     """Return the clock time at the end of a list of days: "on Monday and Wednesday at 6pm"."""
     for (slot, _, _), (following, said, _) in pairwise(found[place:]):
         between = text[slot.end : following.cue_start if following.cue else following.start].strip().lower()
-        if said is None or following.cue in _TARGETS or between not in ("", "and", "or", "&", ",", ", and", ", or"):
+        if said is None or following.cue in _TARGETS or between not in _LIST_MARKS:
             return None
+        if following.cue == "for" and not between and not _may_be_same_day(found[place].said, said):
+            return None  # "move the gym on Monday for Wednesday at 6pm"
         if said.clock is not None:
             return said
     return None
+
+
+def _may_be_same_day(said: Said | None, other: Said) -> bool:
+    return said is not None and other.first in (None, said.first)
 
 
 def _moment(said: Said, clues: Clues, now: dt.datetime) -> dt.datetime | None:

@@ -51,6 +51,8 @@ _PRESENT = frozenset(
         "we'll you're they're she'll he'll it'll they'll"
     )
 )
+_OWED = frozenset(listed("must mustn't will won't shall should to it'll they'll we'll i'll you'll he'll she'll"))
+"""Words before "be" and a participle that look ahead: "must be paid", "has to be sent"."""
 _HAD = frozenset(listed("any anything a some time room space much anyone"))
 _WOULD = frozenset(listed("i'd he'd she'd we'd they'd i'll he'll she'll we'll they'll"))
 _SAYING = frozenset(listed("said told promised says agreed"))
@@ -116,6 +118,8 @@ class _Reader:
         word = self.words[index]
         if word == "got":
             return not self._is_had(index) and not self._is_moved_on(index)
+        if self.word(index - 1) == "be" and not _OWED.isdisjoint(self.words[max(0, index - 4) : index - 1]):
+            return False  # "it must be paid by Friday"; not "what could be heard on Sunday"
         if word == "had" and self.word(index + 1) == "better":
             return False  # "tea had better be Wednesday"
         if word == "catch":

@@ -14,7 +14,7 @@ from dataclasses import replace
 from hearth.formats.tool_signature import duration_text
 from hearth.language.temporal import moments
 from hearth.language.temporal.clock_times import AFTER_HOUR, APPROXIMATE, CLOCK_WORDS, RANGE_MARKS, Line, clock
-from hearth.language.temporal.dates import Reading, lone_day
+from hearth.language.temporal.dates import Reading, count_of, is_year, lone_day
 from hearth.language.temporal.days import DAY_STARTS, day
 from hearth.language.temporal.durations import OPEN_WORDS, Length, length
 from hearth.language.temporal.moments import DAY, Clues, Leaning, Said
@@ -136,6 +136,8 @@ _PARTS_SAID = frozenset(
     | {("at", "night"), ("last", "night"), ("tomorrow", "night")}
 )
 """Parts of the day after which an hour needs no "at": "Sunday, ten in the morning"."""
+_NEAR_COUNT = 8
+"""So many words before and after a number the other one is looked for: "one in the morning, one at night"."""
 _STARTS = frozenset(
     {"now", *DAY_STARTS, *CLOCK_WORDS, *OPEN_WORDS, *_CUES, *REPEATS, *WEEKDAYS_PLURAL, *NUMBER_WORDS}
     | set(listed("an few couple half quarter three once weekdays weekends"))
@@ -241,7 +243,8 @@ def _expression(line: Line, text: str, place: int, cue: str) -> Reading:
     if cue == "every":
         return _composed(line, text, every(line, text, place))
     if line.words[place] == "now":
-        is_counted_to = line.word(place - 2) in UNITS  # "how many days from now till the 2nd of July"
+        is_every = not {"every", "each"}.isdisjoint(line.words[max(0, place - 4) : place])
+        is_counted_to = line.word(place - 2) in UNITS and not is_every  # "how many days from now till the 2nd of July"
         return None if is_counted_to else _from_now(line, text, place, cue)
     offset = _offset(line, text, place, cue)
     if offset is not None:
@@ -279,7 +282,21 @@ def _bare_before_part(line: Line, place: int, cue: str) -> Reading:
         return None
     before, has_minutes = line.word(place - 1), read[1] - place > 1
     is_apart = has_minutes or cue == "between" or before in ("", *",.;:-–—(") or before in _NAMED_DAYS
-    return read if is_apart else None
+    is_count = not cue and not has_minutes and _are_counts(line, place)
+    return read if is_apart and not is_count else None
+
+
+def _are_counts(line: Line, place: int) -> bool:
+    """Return whether the numbers before several parts of the day count something: "one in the morning, two at night".
+
+    They do where one of them is hardly an hour of its part; not in "ten in the morning and four in the afternoon".
+    """
+    said = []
+    for index in range(max(0, place - _NEAR_COUNT), min(place + _NEAR_COUNT + 1, len(line.words))):
+        n_words = next((n for n in (2, 3) if tuple(line.words[index + 1 : index + 1 + n]) in _PARTS_SAID), 0)
+        if n_words and (number := count_of(line.words[index])):
+            said.append(number < 5 and line.word(index + n_words) != "afternoon")
+    return len(said) > 1 and any(said)
 
 
 def _bare_before_day(line: Line, place: int) -> Reading:
@@ -304,8 +321,11 @@ def _bare_after_day(line: Line, place: int, said: Said) -> Reading:
     if said.first is None or said.after is not None or said.clock is not None or line.is_counting:
         return None
     read = clock(line, place, "at")
-    if line.word(place - 1) == "," and word not in NUMBER_WORDS and not _has_minutes(read):
-        return None
+    if line.word(place - 1) == "," and word not in NUMBER_WORDS:
+        is_price = "." in word and read is not None and line.word(read[1]) == "for"  # "Friday, 2.50 for bread"
+        has_number = said.weekday is None and line.word(place - 2) not in _TODAYS
+        if is_price or (is_year(word) and has_number) or not _has_minutes(read):
+            return None
     if read is None or line.word(read[1]) not in AFTER_HOUR:
         return None
     if word.isdecimal() and said.weekday is not None and (alone := lone_day(line, int(word))) is not None:

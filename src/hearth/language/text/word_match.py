@@ -1,7 +1,9 @@
 """Compares words and names as people mean them, and finds texts by a few words of the owner.
 
 Case, accents and plural endings make no difference; in a search every significant word must occur, in any order, small
-words do not count, and a word of four letters or more also finds longer words that it begins. What a person allows
+words do not count, and a word of four letters or more also finds longer words that it begins. Titles are compared word
+by word (`Query`), which is quick for thousands of events; long texts are searched by patterns (`wanted`), which find
+words inside names of files and of languages without spaces, count them, and tell where they are. What a person allows
 another by name is compared exactly (`same_name`): in any case and however its letters are stored, but "café" is not
 "cafe". Not covered: synonyms, typing errors, word forms beyond English plurals and possessives.
 """
@@ -18,13 +20,15 @@ from functools import lru_cache
 # ── The same word ─────────────────────────────────────────────────────────────────────────────────────
 
 
-_STOP = frozenset(
+_SMALL = frozenset(
     re.findall(
         r"\w+",
         "a an the my our your his her their this that these those some any of for to in on at with and or from by "
-        "about is are was were be do does did have has had i me we us you it next",
+        "about is are was were be do does did have has had i me we us you it",
     )
 )
+_SMALL_OF_TITLES = _SMALL | {"next"}
+_SMALL_OF_TEXTS = _SMALL | {"its", "all", "regarding"}
 _GENERIC = frozenset(
     re.findall(r"\w+", "appointment event meeting entry calendar reminder task date session contact person")
 )
@@ -68,7 +72,7 @@ class Query:
 
     def __init__(self, text: str) -> None:
         found = stems(text)
-        self.words = found - _STOP or found
+        self.words = found - _SMALL_OF_TITLES or found
         self.specific = self.words - _GENERIC
         """Words of the query without such as `appointment`, which people say but do not write in a title."""
 
@@ -133,11 +137,6 @@ def by_same_name(names: Iterable[str]) -> dict[str, str]:
 
 N_MAX_QUERY_CHARACTERS = 2_000
 N_MAX_WORDS = 32
-_SMALL_NAMES = (
-    "a an the my our your his her its their this that these those some any of for to in on at with and or from by "
-    "about is are was were be do does did have has had i me we us you it all regarding"
-)
-_SMALL = frozenset(_SMALL_NAMES.split())
 NO_SUCH_WORD = "Nothing has all of the words; given is what has those that occur at all."
 _fold = folded.__wrapped__  # texts of whole mails and files must not stay in a cache of short texts
 
@@ -201,7 +200,7 @@ def wanted(query: str, generic: frozenset[str] = frozenset()) -> Wanted:
 @lru_cache(maxsize=200)
 def _wanted(query: str, generic: frozenset[str]) -> Wanted:
     found = list(dict.fromkeys(re.findall(r"\w+(?:['’]s\b)?", fold(query))))
-    telling = [word for word in found if word not in _SMALL] or found
+    telling = [word for word in found if word not in _SMALL_OF_TEXTS] or found
     specific = [word for word in map(stem, telling) if word not in generic]
     return Wanted(tuple(_pattern(word) for word in dict.fromkeys(specific[:N_MAX_WORDS])))
 

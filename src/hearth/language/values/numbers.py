@@ -221,11 +221,16 @@ def _measure(text: str, said: Sequence[Token], index: int, letters: frozenset[st
         return _quantity(text, start, said[after - 1].end, value, name), after
     if _touching(said, place) == "k" and said[index].kind == "number":
         return _made("number", text, start, said[place].end, _number_views(value * 1000)), place + 1
-    if said[index].kind == "word" and said[index].low == "one" and place == index + 1:
-        return None  # "this one", "the first one"
-    if said[index].kind == "day_month" or (_touching(said, place) and said[index].kind == "number"):
-        return None  # 3rd, 5x, 3/4 without a unit
+    if _counts_nothing(said, index, place):
+        return None
     return _made("number", text, start, end, _number_views(value)), place
+
+
+def _counts_nothing(said: Sequence[Token], index: int, place: int) -> bool:
+    """Return whether what reads like a number without a unit is none: "this one", "the first one", 3rd, 5x, 3/4."""
+    if said[index].kind == "word":
+        return said[index].low == "one" and place == index + 1
+    return said[index].kind == "day_month" or bool(_touching(said, place) and said[index].kind == "number")
 
 
 def _money(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | None:
@@ -609,17 +614,10 @@ def _plain_number(value: float) -> str:
 
 
 def _operator(text: str, said: Sequence[Token], place: int, parts: Sequence[str]) -> tuple[str, int] | None:
+    """Read what joins two numbers, and return the index after it."""
+    if (of_percent := _percent_operator(said, place)) is not None:
+        return of_percent
     words = [token.low for token in said[place : place + 4]]
-    if words[:2] in (["%", "of"], ["percent", "of"]):
-        return "% of", place + 2
-    if words[:2] in (["%", "off"], ["percent", "off"]):
-        return "% off", place + 2
-    if words[:1] == ["with"] and _is_taken_off(said, place + 1):
-        return "-", place + 1
-    after = _past_percent(said, place)
-    after += bool(after) and after < len(said) and said[after].low in _SURCHARGES
-    if after and after < len(said) and said[after].low == "on":
-        return "% of", after + 1
     if words[:1] == ["of"] and "/" in parts[-1] and len(parts[-1]) > 1:
         return "of", place + 1
     for long, sign in _LONG_OPERATORS.items():
@@ -634,3 +632,17 @@ def _operator(text: str, said: Sequence[Token], place: int, parts: Sequence[str]
     if token.low == "*" and words[1:2] == ["*"]:
         return "^", place + 2
     return sign_, place + 1
+
+
+def _percent_operator(said: Sequence[Token], place: int) -> tuple[str, int] | None:
+    """Read what a percentage does to a number: "percent of", "% off", "with … percent off", "percent tip on"."""
+    words = [token.low for token in said[place : place + 2]]
+    if words in (["%", "of"], ["percent", "of"]):
+        return "% of", place + 2
+    if words in (["%", "off"], ["percent", "off"]):
+        return "% off", place + 2
+    if words[:1] == ["with"] and _is_taken_off(said, place + 1):
+        return "-", place + 1
+    after = _past_percent(said, place)
+    after += bool(after) and after < len(said) and said[after].low in _SURCHARGES
+    return ("% of", after + 1) if after and after < len(said) and said[after].low == "on" else None

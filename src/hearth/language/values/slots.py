@@ -37,7 +37,7 @@ from dataclasses import dataclass, field
 
 from hearth.language.acts.clauses import clauses, without
 from hearth.language.temporal.recurrence import REPEATS
-from hearth.language.temporal.split_expressions import TimeSaid, begun, carried, joined
+from hearth.language.temporal.split_expressions import TimeSaid, begun, carried, is_of_that_day, joined
 from hearth.language.temporal.time_words import HOLIDAY_STARTS, MONTHS, WEEKDAYS
 from hearth.language.temporal.times import find_times
 from hearth.language.text.tokens import Clause, Slot, Token, listed, tokens
@@ -353,7 +353,7 @@ def find_slots(text: str, now: dt.datetime, context: Context, said: Sequence[Tok
         *find_numbers(text, said),
     ]
     kept = _apart(text, found)
-    if len(times) > 1:
+    if len(times) > 1 or any(is_of_that_day(time) for time in times):
         kept = _times_joined(text, kept, times, now)
     return tuple(_finished(slot, said, place) for slot, place in _placed(kept, said))
 
@@ -413,22 +413,30 @@ def _names_a_paper(said: Sequence[Token], after: int, words: Sequence[str]) -> b
 
 
 def _times_joined(text: str, kept: list[Slot], times: Sequence[TimeSaid], now: dt.datetime) -> list[Slot]:
-    """Return the slots with the times of each clause read together."""
+    """Return the slots with the times of each clause read together.
+
+    "That morning" is of a day that the clauses or the sentences before it name; where none is, it is no slot.
+    """
     by_start = {time.slot.start: time for time in times}
+    vague = {start for start, time in by_start.items() if is_of_that_day(time)}
     result: dict[int, Slot] = {}
-    day, end = None, 0
+    day = last = None
+    end = 0
     for clause in clauses(text, kept):
         if _ENDS_SENTENCE.search(text, max(0, end - 1), clause.start):
-            day = None
+            last, day = day or last, None
         end = clause.end
         of_clause = [
             by_start[slot.start] for slot in clause.slots if slot.kind == "time" and by_start[slot.start].slot == slot
         ]
         before = day if day is None or day.clock is not None or _THERE.search(clause.text) else None
+        if any(time.slot.start in vague for time in of_clause):
+            before = day or last
         if (2 if before is None else 1) <= len(of_clause) <= _MOST_TIMES:
             result.update((slot.start, slot) for slot in joined(text, of_clause, now, before))
         day = carried(of_clause, now) or day
-    return [result.get(slot.start, slot) for slot in kept]
+    unplaced = {start for start in vague if result.get(start, by_start[start].slot) is by_start[start].slot}
+    return [result.get(slot.start, slot) for slot in kept if slot.kind != "time" or slot.start not in unplaced]
 
 
 def _apart(text: str, found: list[Slot]) -> list[Slot]:

@@ -3,9 +3,9 @@
 In: a question, passages, records. Out: an answer with its type, the words it stands on, and how likely it is.
 Here: `home_answers` (one question from end to end), `reading` (what one passage says: the trained reader and its
 calibration, whose value a line is, who a pronoun means), `people_meant` (whose card is meant, over two records where
-one does not say it), `amounts` (tables, prices together, changes), `answer_telling` (sources that
-repeat or disagree, whole lists), `record_answers` (clashes, sums, counts, who waits), `date_answers` (ages, days until,
-the last and next of events), `summaries` (texts, days and weeks), `asking_sentences` (what a mail asks for),
-`awaited_mails` (whose turn it is), `grouped_sums`, `money`.
+one does not say it), `amounts` (tables, prices together, changes), `reckoning` (operations over typed records),
+`answer_telling` (sources that repeat or disagree, whole lists), `record_answers` (clashes, sums, counts, who waits),
+`date_answers` (ages, the last and next of events), `summaries` (texts, days and weeks), `asking_sentences` (what a mail
+asks for), `awaited_mails` (whose turn it is), `grouped_sums`, `money`.
 Not here: how files become passages (`passages`), what is held true or was said (`answers`).
 """

@@ -1,8 +1,8 @@
-"""Answers that are worked out from dates: ages, days until something, the last, first and next of events and birthdays.
+"""Answers that are worked out from dates: ages, the last, first and next of events and birthdays.
 
 Covered: people by any name on their card ("my mother"), events by the words of their titles; where no event holds all
 the words that name it ("the last choir rehearsal"), those that hold most of them.
-Not covered: ages at another event, days between two events, working days.
+Not covered: ages at another event, days until an event (`reckoning`; a question for them is parsed here).
 """
 
 from __future__ import annotations
@@ -77,12 +77,10 @@ def asked_of_dates(question: str) -> DateAsked | None:
 def answer_from_dates(question: str, call: CallContext) -> HomeAnswer | None:
     """Work out the answer to a question; None if it asks for nothing of the kind, or nothing is known of its matter."""
     asked = asked_of_dates(question)
-    if asked is None:
+    if asked is None or asked.operation == "until":
         return None
     if asked.operation == "age":
         return _age(question, asked.matter, call)
-    if asked.operation == "until":
-        return _until(asked.matter, call)
     if asked.operation == "next birthday":
         born = birthdays_in(Period(call.now, call.now + _YEAR), call)
         return HomeAnswer("text", born[0].quote, "", (born[0],)) if born else None
@@ -116,23 +114,6 @@ def _age(question: str, matter: str, call: CallContext) -> HomeAnswer | None:
         age += card.birth.in_year(today.year) != today
     witness = Witness(card.uid or card.name, f"card “{card.name}”", f"{card.name}: born {_day(born)}", "file")
     return HomeAnswer("number", str(age), "", (witness,))
-
-
-def _until(matter: str, call: CallContext) -> HomeAnswer | None:
-    today = call.now.date()
-    card = card_meant(_DAY_OF.sub("", matter), cards_of(call)) if "birthday" in matter.casefold() else None
-    if card is not None and card.birth is not None:
-        day = min(d for y in (today.year, today.year + 1) if (d := card.birth.in_year(y)) >= today)
-        witness = Witness(card.uid or card.name, f"card “{card.name}”", f"{card.name}: {_day(day)}", "file")
-    else:
-        ahead = (call.now, call.now + 3 * _YEAR)
-        found = events_in(call, *ahead, matter_of(matter)) if happens(matter) else _events_of(matter, *ahead, call)
-        events = [e for e in found if e.start > call.now]
-        if not events:
-            return None
-        day, witness = events[0].start.astimezone(call.now.tzinfo).date(), witness_of_event(events[0])
-    n = (day - today).days
-    return HomeAnswer("number", f"{n} day{'s' if n != 1 else ''}", "", (witness,))
 
 
 def _events_of(matter: str, start: dt.datetime, end: dt.datetime, call: CallContext) -> list[Event]:

@@ -23,7 +23,7 @@ from hearth.errors import NotFound, StoreError, ToolError
 from hearth.language.acts.questions import two_questions
 from hearth.language.text.tokens import listed
 from hearth.memory.inquiry.amounts.amount_changes import changed_by
-from hearth.memory.inquiry.amounts.joint_amounts import joint_answer, multiple_answer, multiple_asked
+from hearth.memory.inquiry.amounts.joint_amounts import joint_answer, share_answer, share_asked
 from hearth.memory.inquiry.amounts.table_counts import counted
 from hearth.memory.inquiry.answer_telling import SAID_ABOUT, answer_of, sentence_of, witness_of
 from hearth.memory.inquiry.awaited_mails import answer_from_letters
@@ -215,8 +215,8 @@ class HomeAnswers:
 
     def _read_answer(self, question: str, call: CallContext) -> HomeAnswer:
         """Answer a question from the passages that speak of it."""
-        if (multiple := multiple_asked(question)) is not None:
-            told = multiple_answer(multiple, self._readings(multiple.question, call))
+        if (share := share_asked(question)) is not None:
+            told = share_answer(share, self._readings(share.question, call))
             if told is not None and told.chance >= least_chance():
                 return told
         readings = self._readings(question, call)

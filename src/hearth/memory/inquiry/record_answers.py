@@ -16,7 +16,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
@@ -261,31 +261,29 @@ def answer_from_records(question: str, passages: PassageStore, call: CallContext
     named = times_named(question, call.now, country)
     periods = [_meant(one, asked, question, call.now) for one in named]
     period = periods[0] if periods else None
-    if asked.operation == "clash":
-        return _clashes(period or Period(call.now, call.now + LOOKED_AHEAD), call)
-    if asked.operation == "birthdays":
-        born = birthdays_in(period or Period(call.now, call.now + _SOON), call)
-        return HomeAnswer("list", "; ".join(one.quote for one in born), "", tuple(born)) if born else None
-    if asked.operation == "waiting":
-        return waiting_answer(call, passages, period)
-    if asked.operation == "wanted":
-        return wanted_answer(asked.matter, call, passages)
-    if asked.operation == "due":
-        return due_answer(asked.matter, call, passages)
-    if asked.operation == "undone":
-        return _undone(asked, passages)
-    if asked.operation in ("column", "held"):
-        # "How many hours have I worked": a table's, if one has a column of hours.
-        summed = column_sum(asked.things, asked.matter.split(), period, passages, call)
-        if summed is not None or asked.operation == "column":
-            return summed
-    if asked.operation == "held":
-        if period is not None and period.end - period.start > _LONG and not _IS_PAST.search(question):
-            period = Period(call.now, period.end)  # "before new year" begins today
-        return _held(replace(asked, matter=_without_times(asked.matter, question, call)), period, call)
-    if asked.operation == "count":
-        return _count(asked, period, passages, call)
-    return _money(asked, periods if _MONTHS_TOGETHER.search(question) else periods[:1], passages, call.now)
+    match asked.operation:
+        case "clash":
+            return _clashes(period or Period(call.now, call.now + LOOKED_AHEAD), call)
+        case "birthdays":
+            return _birthdays(period or Period(call.now, call.now + _SOON), call)
+        case "waiting":
+            return waiting_answer(call, passages, period)
+        case "wanted":
+            return wanted_answer(asked.matter, call, passages)
+        case "due":
+            return due_answer(asked.matter, call, passages)
+        case "undone":
+            return _undone(asked, passages)
+        case "column":
+            return column_sum(asked.things, asked.matter.split(), period, passages, call)
+        case "held":
+            # "How many hours have I worked": a table's, if one has a column of hours.
+            summed = column_sum(asked.things, asked.matter.split(), period, passages, call)
+            return summed or _held(question, asked, period, call)
+        case "count":
+            return _count(asked, period, passages, call)
+        case _:
+            return _money(asked, periods if _MONTHS_TOGETHER.search(question) else periods[:1], passages, call.now)
 
 
 def _meant(period: Period, asked: Asked, question: str, now: dt.datetime) -> Period:
@@ -357,15 +355,18 @@ def _count(asked: Asked, period: Period | None, passages: PassageStore, call: Ca
     return _counted(list(map(_of, rows.values())), what)
 
 
-def _held(asked: Asked, period: Period | None, call: CallContext) -> HomeAnswer | None:
+def _held(question: str, asked: Asked, period: Period | None, call: CallContext) -> HomeAnswer | None:
     """Count the events that something is called or held at; None where none is, or none of its own words is asked."""
-    if not asked.matter and period is None:
+    if period is not None and period.end - period.start > _LONG and not _IS_PAST.search(question):
+        period = Period(call.now, period.end)  # "before new year" begins today
+    matter = _without_times(asked.matter, question, call)
+    if not matter and period is None:
         return None
     start = period.start if period else call.now
     end = period.end if period else call.now + dt.timedelta(days=365)
     things = "" if asked.things.casefold() in ("times", "days") else asked.things
-    named = events_in(call, start, end, f"{things} {asked.matter}") if things or asked.matter else []
-    events = named or (events_in(call, start, end, asked.matter) if asked.matter else [])
+    named = events_in(call, start, end, f"{things} {matter}") if things or matter else []
+    events = named or (events_in(call, start, end, matter) if matter else [])
     return (
         _counted(list(map(witness_of_event, events)), asked.things if named and things else "events")
         if events
@@ -391,6 +392,11 @@ def _undone(asked: Asked, passages: PassageStore) -> HomeAnswer | None:
 def _counted(rows: Sequence[Witness], what: str) -> HomeAnswer:
     noun = what.removesuffix("s") + ("" if len(rows) == 1 else "s")
     return HomeAnswer("number", f"{len(rows)} {noun}", "", tuple(rows[:N_ROWS]))
+
+
+def _birthdays(period: Period, call: CallContext) -> HomeAnswer | None:
+    born = birthdays_in(period, call)
+    return HomeAnswer("list", "; ".join(one.quote for one in born), "", tuple(born)) if born else None
 
 
 def birthdays_in(period: Period, call: CallContext) -> list[Witness]:

@@ -49,6 +49,8 @@ _WHY = {ending: why for why, endings in _LEFT_OUT.items() for ending in endings.
 _NOT_OWN = re.compile(
     r"(?:^|/)(?:trash|deleted[ \w]*|junk|spam|drafts?|papierkorb|entw[uü]rfe)(?:\.mbox)?(?:/|$)", re.I
 )
+_INDEX = "archive_browser.html"
+"""Page about a Google Takeout."""
 _ID = re.compile(r"[ _-][0-9a-f]{32}(?=\.\w+$)")
 """What Notion puts behind each title."""
 
@@ -244,6 +246,8 @@ def kind_of(name: str, head: bytes) -> tuple[str, str]:
         return (
             ("", "mail that was deleted, not sent or junk") if _NOT_OWN.search(name) else (_mail_kind(ending, head), "")
         )
+    if place.name == _INDEX or any(map(_is_hidden, place.parts[:-1])):  # `.trash` of Obsidian
+        return "", "indexes and settings of other programs"
     if ending in ("ics", "vcf"):
         return ("calendar" if ending == "ics" else "contacts"), ""
     if ending in ("json", "jsonl", "ndjson"):
@@ -253,6 +257,10 @@ def kind_of(name: str, head: bytes) -> tuple[str, str]:
     if ending in ("md", "markdown"):
         return "note", ""
     return ("document", "") if ending in _DOCUMENTS else ("", _WHY.get(ending, "files of other kinds"))
+
+
+def _is_hidden(folder: str) -> bool:
+    return folder.startswith(".") and folder != ".."
 
 
 def _mail_kind(ending: str, head: bytes) -> str:
@@ -278,11 +286,14 @@ def _without_ending(name: str) -> str:
     return name.rpartition(".")[0]
 
 
-def keep_note(data: bytes) -> tuple[str, str]:
-    """Read a note of Google Keep: its title and text. Raises: ValueError: It is none, or was deleted."""
+def keep_note(data: bytes) -> tuple[str, str] | None:
+    """Read a note of Google Keep: its title and text; None if it was deleted or is empty. Raises: ValueError: It is
+    none."""
     said = json.load(io.BytesIO(data))
-    if not isinstance(said, dict) or said.get("isTrashed"):
-        raise ValueError("a deleted note" if isinstance(said, dict) else "no note of Keep")
+    if not isinstance(said, dict):
+        raise ValueError("no note of Keep")
+    if said.get("isTrashed"):
+        return None
     rows = said.get("listContent")
     lines = [
         f"- [{'x' if row.get('isChecked') else ' '}] {row.get('text', '')}"
@@ -291,5 +302,5 @@ def keep_note(data: bytes) -> tuple[str, str]:
     ]
     text = str(said.get("textContent") or "\n".join(lines))
     if not text.strip():
-        raise ValueError("an empty note")
+        return None
     return str(said.get("title") or "").strip(), text

@@ -46,6 +46,9 @@ _SENT_BY_NAME = re.compile(
     r"(?:^|/)(?:sent(?: mail| items| messages)?|gesendet\w*)(?:-\d+)?(?:\.mbox)?(?:/|$)", re.IGNORECASE
 )
 _GMAIL_LABELS = re.compile(rb"^x-gmail-labels:[^\n]*\b(spam|trash|drafts?)\b", re.IGNORECASE | re.MULTILINE)
+_MOZILLA_STATUS = re.compile(rb"^x-mozilla-status:[ \t]*([0-9a-f]{4})\b", re.IGNORECASE | re.MULTILINE)
+_EXPUNGED = 0x0008
+"""Flag of a mail that Thunderbird has deleted and not yet cut out of its file."""
 
 
 @dataclass(slots=True)
@@ -107,7 +110,7 @@ class Intake:
             for n_bytes, raw, n_line in mbox_messages(file, MAX_FILE_BYTES):
                 if len(raw) >= MAX_FILE_BYTES:
                     self.taken.faults.append(f"{piece.name}, line {n_line}: a mail over {MAX_FILE_BYTES // 10**6} MB")
-                elif _GMAIL_LABELS.search(raw[:_HEAD_BYTES]):
+                elif _is_deleted(raw[:_HEAD_BYTES]):
                     self.taken.left_out["mail that was deleted, not sent or junk"] += 1
                 else:
                     self._mail(raw, piece.name)
@@ -180,7 +183,11 @@ class Intake:
     def note(self, piece: Piece) -> None:
         data, title = piece.read(self._archives), piece.title
         if piece.name.lower().endswith(".json"):
-            named, text = keep_note(data)
+            kept = keep_note(data)
+            if kept is None:
+                self.taken.left_out["notes that were deleted or are empty"] += 1
+                return
+            named, text = kept
             title, data = named or title, (f"# {named}\n\n{text}\n" if named else f"{text}\n").encode()
         self._text("note", self._root / "notes", f"{safe_name(title)}.md", data)
 
@@ -241,6 +248,12 @@ _TAKES: Mapping[str, Callable[[Intake, Piece], None]] = {
     "document": Intake.document,
     "chat": Intake.chat,
 }
+
+
+def _is_deleted(head: bytes) -> bool:
+    """Return whether a mail of an mbox is no more, by what Gmail or Thunderbird noted in its head."""
+    status = _MOZILLA_STATUS.search(head)
+    return bool(_GMAIL_LABELS.search(head)) or bool(status and int(status[1], 16) & _EXPUNGED)
 
 
 def _mail_identity(raw: bytes, path: Path | None = None) -> str:

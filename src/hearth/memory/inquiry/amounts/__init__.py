@@ -2,6 +2,6 @@
 
 In: a question, passages or readings. Out: an answer that shows what it was worked out from.
 Here: `table_sums` (sums, counts and lists of rows), `table_counts` (a number over one table), `joint_amounts` (prices
-together, apart, several times, shared), `amount_changes` (by how much it is more than before).
+together, a price shared), `amount_changes` (by how much it is more than before).
 Not here: sums over mails and documents, counts of records (`record_answers`).
 """

@@ -151,33 +151,48 @@ def column_sum(
 ) -> HomeAnswer | None:
     """Sum the column that is called as what is asked for, over the rows that hold what the table knows of the words and
     whose days lie in the period; None where no table has one. Doubtful where no part of the table says a word."""
-    called, said = keys_of(what), {key_of(word.casefold()) for word in words}
-    found: list[tuple[int, bool, list[tuple[float, Witness]]]] = []
+    said = {key_of(word.casefold()) for word in words}
+    found: list[tuple[set[str], list[tuple[float, Witness]]]] = []
     for table in tables_of(passages):
-        one = table.passage
-        columns = [
-            k
-            for k, name in enumerate(table.head)
-            if called <= keys_of(name) and all(_NUMBER.fullmatch(cell) for cell in table.column(k) if cell)
-        ]
-        filters = said & table.said_in_cells(columns[:1])
-        rows = [
-            (number_in(row[columns[0]]), Witness(one.record, where_of(one), " | ".join(row), one.source, at))
-            for row in (table.rows if columns else ())
-            if filters <= keys_of(" ".join(row)) and _NUMBER.fullmatch(row[columns[0]])
-            for at in [row_day(row, call.now) or one.at]
-            if period is None or (at is not None and is_of(one, at, period))
-        ]
-        if rows:
-            of_title = said & keys_of(f"{one.title} {' '.join(table.head)}")
-            found.append((len(filters | of_title), said <= filters | of_title, rows))
-    most = max((n for n, *_ in found), default=0)
-    meant = [(is_told, row) for n, is_told, rows in found if n == most for row in rows]
+        if (k := _called(what, table)) is None:
+            continue
+        filters = said & table.said_in_cells([k])
+        if rows := _numbers_in(k, table, filters, period, call.now):
+            found.append((filters | said & keys_of(f"{table.passage.title} {' '.join(table.head)}"), rows))
+    most = max((len(told) for told, _ in found), default=0)
+    meant = [(told, rows) for told, rows in found if len(told) == most]
     if not meant:
         return None
-    total, witnesses = sum(row[0] for _, row in meant), tuple(row[1] for _, row in meant)[:N_ROWS]
-    chance = 1.0 if all(is_told for is_told, _ in meant) else DOUBTED
+    rows = [row for _, of_table in meant for row in of_table]
+    total, witnesses = sum(value for value, _ in rows), tuple(witness for _, witness in rows)[:N_ROWS]
+    chance = 1.0 if all(said <= told for told, _ in meant) else DOUBTED
     return HomeAnswer("number", f"{round(total, 4):g} {what}", "", witnesses, chance)
+
+
+def _called(what: str, table: Table) -> int | None:
+    """Return the first column of numbers with all words of a name; None where none has them."""
+    return next(
+        (
+            k
+            for k, name in enumerate(table.head)
+            if keys_of(what) <= keys_of(name) and all(_NUMBER.fullmatch(cell) for cell in table.column(k) if cell)
+        ),
+        None,
+    )
+
+
+def _numbers_in(
+    k: int, table: Table, filters: set[str], period: Period | None, now: dt.datetime
+) -> list[tuple[float, Witness]]:
+    """Return the numbers of a column with their rows: of those that hold all filters and whose day is in the period."""
+    one = table.passage
+    return [
+        (number_in(row[k]), Witness(one.record, where_of(one), " | ".join(row), one.source, at))
+        for row in table.rows
+        if filters <= keys_of(" ".join(row)) and _NUMBER.fullmatch(row[k])
+        for at in [row_day(row, now) or one.at]
+        if period is None or (at is not None and is_of(one, at, period))
+    ]
 
 
 def row_day(row: Sequence[str], now: dt.datetime) -> dt.datetime | None:

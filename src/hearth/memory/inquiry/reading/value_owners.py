@@ -9,7 +9,7 @@ Not covered: two people of one first name, values that a line has of several peo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from hearth import patterns as re
@@ -80,28 +80,41 @@ def lines_of_others(question: str, passage: Passage, people: People) -> list[tup
     named = keys_of(question) | meant
     lines = [one for one in _LINE.finditer(passage.read) if one.start() >= len(passage.read) - len(passage.text)]
     own = [one for one in lines if meant & keys_of(one.group())]
-    leads = [_lead(one.group()) for one in lines]
-    # Names stand before their lines, known or not; a mail's signature stands alone.
-    is_listed = any(lead in meant and _is_labelled(one.group()) for one, lead in zip(lines, leads, strict=True))
-    if whose and not own:
-        if meant & keys_of(f"{passage.title} {passage.person}"):
-            return []
-        return [one.span() for one in lines if people.known & keys_of(one.group()) - named]
     if mine is not None and not own:
         thing = key_of(mine["thing"].casefold())
         return [one.span() for one in lines if _is_anothers(one.group(), thing, people, named)]
-    others: list[tuple[int, int]] = []
-    is_others = False
-    for one, lead in zip(lines, leads, strict=True):
-        if one in own or passage.read[: one.start()].endswith("\n\n"):
-            is_others = False
-        if one in own:
+    if not own:
+        if meant & keys_of(f"{passage.title} {passage.person}"):
+            return []
+        return [one.span() for one in lines if people.known & keys_of(one.group()) - named]
+    anothers, unmeant, is_listed = people.known - named, named | {""}, _is_listed(meant, lines)
+    heads = [
+        lead in anothers or (is_listed and lead not in unmeant and _is_labelled(one.group()))
+        for one in lines
+        for lead in [_lead(one.group())]
+    ]
+    return _headed(lines, heads, own, passage.read)
+
+
+def _is_listed(meant: Set[str], lines: Iterable[re.Match[str]]) -> bool:
+    """Return whether names stand before their lines, known or not; a mail's signature stands alone."""
+    return any(_lead(one.group()) in meant and _is_labelled(one.group()) for one in lines)
+
+
+def _headed(
+    lines: Sequence[re.Match[str]], heads: Sequence[bool], own: Sequence[re.Match[str]], read: str
+) -> list[tuple[int, int]]:
+    """Return where the lines lie that a head heads: from it on until an own line or an empty one ends its part."""
+    found: list[tuple[int, int]] = []
+    is_headed = False
+    for line, is_head in zip(lines, heads, strict=True):
+        if line in own:
+            is_headed = False
             continue
-        if lead and lead not in named and (lead in people.known or (is_listed and _is_labelled(one.group()))):
-            is_others = True
-        if is_others:
-            others.append(one.span())
-    return others
+        is_headed = is_head or (is_headed and not read[: line.start()].endswith("\n\n"))
+        if is_headed:
+            found.append(line.span())
+    return found
 
 
 def worded_for(question: str, passage: Passage, people: People) -> str:

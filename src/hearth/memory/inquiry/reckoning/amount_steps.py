@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from hearth import patterns as re
 from hearth.language.text.tokens import spoken_number, tokens
 from hearth.memory.inquiry.money import money_in, money_text
-from hearth.memory.inquiry.reckoning.moments import Moments, periods_meant
+from hearth.memory.inquiry.reckoning.meant_moments import Moments, periods_meant
 from hearth.memory.inquiry.reckoning.stated_amounts import Stated, StatedAmounts, amount_keys, same_currency
 from hearth.memory.inquiry.reckoning.time_spans import AUX, DOUBTED
 from hearth.memory.inquiry.record_answers import N_ROWS
@@ -50,7 +50,8 @@ _MORE_CENT = re.compile(
 _APART = re.compile(
     rf"\s*(?:by )?how much(?: (?:more|less|dearer|cheaper|higher|lower))?(?: expensive)? (?:{AUX}|to) (?P<one>.+?)"
     rf"(?: (?:dearer|cheaper|more(?: expensive)?|less(?: expensive)?|higher|lower|cost|costs))* than (?P<other>.+?)"
-    r"(?: (?:was|did|is|cost|costs))?",
+    r"(?: (?:was|did|is|cost|costs))?"
+    r"|\s*what(?:['’]s| is| was) the (?:price )?difference between (?P<this>.+?) and (?P<that>.+)",
     re.I,
 )
 _LARGEST = re.compile(r"\b(?:largest|biggest|highest|dearest|most expensive)\b", re.I)
@@ -74,7 +75,7 @@ _BOTH = re.compile(
     r"(?:.*[,:]\s*|.*?\b(?:for|from|of|are|is|do|does)\s+)?(?P<one>[\w'’ -]+?) (?:and|plus|&) (?P<other>[\w'’ -]+)",
     re.I,
 )
-_UNITS = "days|nights|weeks|months|hours|years|lessons|persons|people"
+_UNITS = "days|nights|weeks|months|hours|years|lessons|sessions|visits|persons|people"
 _PLUS = re.compile(
     r"\b(?:add(?:ing)?|plus|with|including|and|on top of) (?:the |a |an |my |in )*(?P<what>[^\W\d_]+)", re.I
 )
@@ -165,7 +166,7 @@ def _apart(asked: str, stated: StatedAmounts, moments: Moments) -> HomeAnswer | 
     found = _APART.fullmatch(asked)
     if found is None:
         return None
-    now, sides = moments.call.now, (found["one"], found["other"])
+    now, sides = moments.call.now, (found["one"] or found["this"], found["other"] or found["that"])
     when = [periods_meant(side, now) for side in sides]
     if all(when) and not amount_keys(without_times(sides[1], now)):
         what = without_times(sides[0], now)

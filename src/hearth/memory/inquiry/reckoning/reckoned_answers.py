@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hearth.memory.inquiry.reckoning.amount_steps import amounts_answer
 from hearth.memory.inquiry.reckoning.dated_things import DatedThings
-from hearth.memory.inquiry.reckoning.moments import Moments
+from hearth.memory.inquiry.reckoning.meant_moments import Moments
 from hearth.memory.inquiry.reckoning.record_lists import lists_answer
 from hearth.memory.inquiry.reckoning.repeated_times import length_answer, next_answer, times_answer
 from hearth.memory.inquiry.reckoning.time_spans import age_answer, end_answer, span_answer

@@ -19,7 +19,7 @@ from hearth.language.temporal.time_words import MONTHS
 from hearth.language.text.tokens import listed
 from hearth.memory.inquiry.people_meant import card_meant
 from hearth.memory.inquiry.reckoning.dated_things import Thing, Time, in_order, moment_said, naming_keys
-from hearth.memory.inquiry.reckoning.moments import BIRTHDAY, Moment, Moments, periods_meant
+from hearth.memory.inquiry.reckoning.meant_moments import BIRTHDAY, Moment, Moments, periods_meant
 from hearth.memory.inquiry.reckoning.time_spans import DOUBTED, hours_said
 from hearth.memory.inquiry.record_answers import N_ROWS, birthdays_in
 from hearth.memory.passages.collecting import said_birth, said_date

@@ -21,7 +21,7 @@ from hearth.memory.inquiry.reckoning.dated_things import (
     moment_said,
     naming_keys,
 )
-from hearth.memory.inquiry.reckoning.moments import Moments, periods_meant
+from hearth.memory.inquiry.reckoning.meant_moments import Moments, periods_meant
 from hearth.memory.inquiry.reckoning.time_spans import AUX, DOUBTED, hours_said
 from hearth.memory.inquiry.record_answers import N_ROWS
 from hearth.memory.passages.passage_cutting import sentences_of

@@ -45,7 +45,7 @@ _PLAIN = re.compile(
 )
 _UNIT = re.compile(r"\s*(?:of )?(?P<unit>[^\W\d_]+)", re.I)
 _RATE = re.compile(
-    r"(?:\b(?:per|a|an|each|every)|/) ?(?P<unit>day|night|week|month|hour|year|person|kilo|kg|lesson)\b"
+    r"(?:\b(?:per|a|an|each|every)|/) ?(?P<unit>day|night|week|month|hour|year|person|kilo|kg|lesson|session|visit)\b"
     r"|\b(?P<by>daily|nightly|weekly|monthly|hourly|yearly)\b",
     re.I,
 )

@@ -1,8 +1,8 @@
 """Reckons how far apart two moments are, how old somebody is at one, how long a thing lasts and when it ends.
 
 A question is cut into the words of two moments by what stands between them ("between … and …", "after … did …", "how
-old … when …"); `moments` finds what they mean. Of days the calendar's are counted, of hours and minutes those from the
-end of the first thing to the start of the second, unless the words say otherwise.
+old … when …"); `meant_moments` finds what they mean. Of days the calendar's are counted, of hours and minutes those
+from the end of the first thing to the start of the second, unless the words say otherwise.
 
 Covered: the same in any unit; a moment that is meant without all its words is told with doubt.
 Not covered: working days, spans within spans ("half the time between …").
@@ -19,7 +19,7 @@ from hearth.memory.inquiry.answer_telling import witness_of
 from hearth.memory.inquiry.date_answers import happens
 from hearth.memory.inquiry.people_meant import card_meant
 from hearth.memory.inquiry.reckoning.dated_things import EVENTS, MAILS, moment_said, naming_keys
-from hearth.memory.inquiry.reckoning.moments import BIRTHDAY, Moment, Moments, periods_meant
+from hearth.memory.inquiry.reckoning.meant_moments import BIRTHDAY, Moment, Moments, periods_meant
 from hearth.memory.passages.collecting import said_birth, said_date
 from hearth.memory.passages.passage_cutting import sentences_of
 from hearth.memory.search.time_mentions import Period, times_named, without_times
@@ -60,6 +60,7 @@ _LEFT = re.compile(
     r"|(?:until|till?)) (?P<second>.+)",
     re.I,
 )
+_IS_UNTIL = re.compile(r"\b(?:until|till?)\b", re.I)
 _UNTIL = re.compile(rf"\W*(?:{AUX}) (?P<second>.+)", re.I)
 """Stands behind "in how many days"."""
 _AGE = re.compile(
@@ -155,8 +156,9 @@ def _pair(rest: str, lead: str, unit: str, moments: Moments) -> tuple[Moment, Mo
             return (first, now) if first is not None and first.start <= now.start else None
     said = _LEFT.fullmatch(rest) or (_UNTIL.fullmatch(rest) if re.search(r"\bin\W*\Z", lead, re.I) else None)
     if said is not None and not happens(said["second"]):
-        # What there is time for has a deadline, where somebody states one.
-        ends = (moments.due(said["second"]), moments.of(said["second"]))
+        # What there is time for has a deadline, where somebody states one; what is waited for has a time of its own.
+        ways = (moments.due, moments.of)
+        ends = (way(said["second"]) for way in (reversed(ways) if _IS_UNTIL.search(rest) else ways))
         second = next((one for one in ends if one is not None and one.start > now.start), None)
         return (now, second) if second is not None else None
     return None
