@@ -65,8 +65,9 @@ from hearth.planning.dialogue.amendments.contradictions import refused_deed, wit
 from hearth.planning.dialogue.amendments.each_of_several import with_each_day, with_each_device, with_each_time
 from hearth.planning.dialogue.amendments.told_text import said_directly, turned_to_told, without_told_filters
 from hearth.planning.dialogue.clarification import either_asked, nearest_rhythm
-from hearth.planning.dialogue.fallbacks.answer_steps import FIND
+from hearth.planning.dialogue.fallbacks.answer_steps import FIND, with_answer
 from hearth.planning.dialogue.fallbacks.cloud_fallback import ASK_CLOUD, asked_of_cloud
+from hearth.planning.dialogue.fallbacks.dated_reminders import dated_thing, day_in, with_date
 from hearth.planning.dialogue.fallbacks.footage_questions import asked_of_footage
 from hearth.planning.dialogue.fallbacks.memory_fallback import (
     Grounds,
@@ -376,6 +377,7 @@ class Agent:
             return Refusal("out_of_scope", reason)
         found = self._settled(draft, said, tools, reads_ahead=reads_ahead)
         found = self._read_otherwise(said, found, tools)
+        found = self._by_its_date(said, found, tools) or found
         found = said_directly(said, found, tools) or found
         found = either_asked(said, found, tools) or found
         if reason := nearest_rhythm(said, found, tools):
@@ -415,10 +417,27 @@ class Agent:
         rooms = self.footage.rooms() if self.footage is not None else ()
         found = asked_of_footage(request, found, rooms, tools) or found
         found = self._of_named_things(request, found, tools) or found
+        found = with_answer(request, found, request.context, tools) or found
         sent = with_named_file(request, found, tools)
         found = sent if sent is not None and self._groundedness(request, sent) >= WHOLE else found
         found = shown_again(request, found, tools) or found
         return refused_deed(request, found, tools, self.recall.name) or found
+
+    def _by_its_date(self, said: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
+        """The plan of a reminder that counts from a date in the owner's things: "a day before the MOT is due"."""
+        thing = dated_thing(said, found, tools)
+        answer = self._looked_up(said, Step(FIND, {"question": thing.question})) if thing is not None else None
+        day = day_in(answer.value, said.now, said.context.country) if answer is not None else None
+        if thing is None or answer is None or day is None:
+            return None
+        plan = self._planned(said.saying(thing.on(day)), tools)
+        return with_date(plan, thing, said, answer.label, tools) if isinstance(plan, Plan) else None
+
+    def _looked_up(self, said: Utterance, step: Step) -> StepResult | None:
+        """What one step finds that only reads; None where the owner's rules do not let it be read unasked."""
+        plan = Plan((step,))
+        ahead = ReadAhead.begin(self.monitor, plan, self.tools.specs, self.occasion(said, plan), self._call_context)
+        return ahead.finish(self.tools.specs[step.tool].timeout_s).get(0) if ahead is not None else None
 
     def _beyond(self, request: Utterance, best: Plan | Refusal | None) -> str:
         """Return what to say of a request that no tool should be made to serve; empty where the owner taught one to."""
@@ -644,10 +663,7 @@ class Agent:
         if anchor is None or _LOOK_UP not in self.tools.specs:
             return meant
         times = {name: value for name, value in (("start", anchor.start), ("end", anchor.end)) if value}
-        plan = Plan((Step(_LOOK_UP, {"query": anchor.words, **times}),))
-        occasion = self.occasion(said, plan)
-        ahead = ReadAhead.begin(self.monitor, plan, self.tools.specs, occasion, self._call_context)
-        found = ahead.finish(self.tools.specs[_LOOK_UP].timeout_s).get(0) if ahead is not None else None
+        found = self._looked_up(said, Step(_LOOK_UP, {"query": anchor.words, **times}))
         events = found.value if found is not None and isinstance(found.value, list) else []
         is_sure = found is not None and NO_SUCH_WORD not in found.notices
         if len(events) != 1 or not isinstance(events[0], dict) or not is_sure:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hearth.errors import HearthError
 from hearth.formats.tool_signature import parse_duration
@@ -52,6 +52,7 @@ def compose(
     lines += [_fault(plan, result, done, tools, now) for result in faults]
     said = {r.step for r in achieved if _is_told_by_notices(plan, r, tools)}
     lines += _notes(r for r in current if r.step not in said)
+    lines += _doubts(plan, [r for r in done if r.step in used], tools, now)
     if is_stopped := any(r.error_kind == "CancelledError" for r in current):
         lines.insert(0, "You stopped this before it was over.")
     lines += _left_undone(plan, current, faults)
@@ -61,6 +62,13 @@ def compose(
 def _notes(results: Iterable[StepResult]) -> list[str]:
     notices = dict.fromkeys(notice for result in results for notice in result.notices)
     return [f"Note: {_sentence(notice)}" for notice in notices]
+
+
+def _doubts(plan: Plan, used: Sequence[StepResult], tools: Mapping[str, ToolSpec], now: dt.datetime) -> Iterator[str]:
+    """Say of each value that another step took how it would be told alone, where that is with doubt."""
+    for result in used:
+        if isinstance(result.value, dict) and result.value.get("doubt"):
+            yield f"Note: {say(_spec(plan, result, tools), result.value, now)}"
 
 
 def _left_undone(plan: Plan, current: Sequence[StepResult], faults: Sequence[StepResult]) -> list[str]:

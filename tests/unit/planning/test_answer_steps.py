@@ -55,6 +55,18 @@ def test_what_no_contact_is_called_is_looked_for_everywhere() -> None:
     assert planned("email Ben the address of Sam", known, BEN, mail) is None
 
 
+def test_a_mail_goes_to_whom_it_is_written_to_and_not_to_whom_it_is_about() -> None:
+    sam = Step("find_contact", {"name": "Sam Ode"})
+    turned = Step("draft_mail", {"to": [Ref(1, ("email",))], "text": Ref(0, ("address",))})
+    plan = planned("email Ben Sam's phone number", BEN, sam, turned)
+    assert plan is not None
+    assert plan.steps[2].arguments == {"to": [Ref(0, ("email",))], "text": Ref(1, ("phone",))}
+    nobody = Step("find_contact", {"name": "Pasture"})
+    question, draft = question_and_draft(planned("email Ben Pasture's address", BEN, nobody, turned))
+    assert question == "what is the address of Pasture"
+    assert draft.arguments["to"] == [Ref(0, ("email",))]
+
+
 def test_an_unknown_recipient_stays_a_contact() -> None:
     nobody = Step("find_contact", {"name": "Pasture"})
     assert planned("email Pasture that I am late", nobody, drafted("I am late")) is None

@@ -143,7 +143,7 @@ _LATER = frozenset(listed("back out later"))
 _ALWAYS_LATER = frozenset(listed("push delay postpone bump"))
 
 
-_REMIND = re.compile(r"\bremind(?:er)?\b[\w\s]*$", re.IGNORECASE)
+_REMIND = re.compile(r"\bremind(?:er)?\b(?!.*\bto\b)[\w\s]*$", re.IGNORECASE)
 """Ends in no deed: "remind me", "set a reminder"."""
 
 

@@ -92,7 +92,9 @@ class TableAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class Table:
+    """A table of the owner's with its heads."""
+
     passage: Passage
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -135,7 +137,7 @@ def answer_from_tables(question: str, passages: PassageStore, call: CallContext)
     period = past_of(named[0], call.now) if named else None
     found = [
         (score, answer)
-        for one in _tables(passages)
+        for one in tables_of(passages)
         if (told := _told(asked, question, one, period, call.now))
         for score, answer in [told]
     ]
@@ -151,7 +153,7 @@ def column_sum(
     whose days lie in the period; None where no table has one. Doubtful where no part of the table says a word."""
     said = {key_of(word.casefold()) for word in words}
     found: list[tuple[set[str], list[tuple[float, Witness]]]] = []
-    for table in _tables(passages):
+    for table in tables_of(passages):
         if (k := _called(what, table)) is None:
             continue
         filters = said & table.said_in_cells([k])
@@ -167,7 +169,7 @@ def column_sum(
     return HomeAnswer("number", f"{round(total, 4):g} {what}", "", witnesses, chance)
 
 
-def _called(what: str, table: _Table) -> int | None:
+def _called(what: str, table: Table) -> int | None:
     """Return the first column of numbers with all words of a name; None where none has them."""
     return next(
         (
@@ -180,12 +182,12 @@ def _called(what: str, table: _Table) -> int | None:
 
 
 def _numbers_in(
-    k: int, table: _Table, filters: set[str], period: Period | None, now: dt.datetime
+    k: int, table: Table, filters: set[str], period: Period | None, now: dt.datetime
 ) -> list[tuple[float, Witness]]:
     """Return the numbers of a column with their rows: of those that hold all filters and whose day is in the period."""
     one = table.passage
     return [
-        (_value(row[k]), Witness(one.record, where_of(one), " | ".join(row), one.source, at))
+        (number_in(row[k]), Witness(one.record, where_of(one), " | ".join(row), one.source, at))
         for row in table.rows
         if filters <= keys_of(" ".join(row)) and _NUMBER.fullmatch(row[k])
         for at in [row_day(row, now) or one.at]
@@ -204,7 +206,7 @@ def row_day(row: Sequence[str], now: dt.datetime) -> dt.datetime | None:
     return (named[0] if _YEAR.search(dated) else past_of(named[0], now)).start if named else None
 
 
-def _tables(passages: PassageStore) -> list[_Table]:
+def tables_of(passages: PassageStore) -> list[Table]:
     """Return the tables of the owner's documents and notes."""
     records = dict.fromkeys(one.record for one in passages.all(("document", "note")) if "|" in one.text)
     tables = []
@@ -212,12 +214,12 @@ def _tables(passages: PassageStore) -> list[_Table]:
         pieces = passages.of_record(record)
         first = next(one for one in pieces if "|" in one.text)
         for table in tables_in("\n".join(one.text for one in pieces)):
-            tables.append(_Table(first, tuple(table.names()), tuple(table.texts())))
+            tables.append(Table(first, tuple(table.names()), tuple(table.texts())))
     return tables
 
 
 def _told(
-    asked: TableAsked, question: str, table: _Table, period: Period | None, now: dt.datetime
+    asked: TableAsked, question: str, table: Table, period: Period | None, now: dt.datetime
 ) -> tuple[int, HomeAnswer] | None:
     """Return the answer that a table gives, and how many words of the question it speaks of."""
     rows = list(table.rows)
@@ -234,7 +236,7 @@ def _told(
             return None
         rows = [row for row in rows if row[column].casefold() in (_YES if asked.is_done else _NO)]
         typed.add(column)
-    amounts = _amounts(table, typed)
+    amounts = amount_column(table, typed)
     if asked.operation == "sum" and amounts is None:
         return None
     if period is not None:
@@ -254,7 +256,7 @@ def _told(
 def _answer(
     asked: TableAsked,
     question: str,
-    table: _Table,
+    table: Table,
     rows: Sequence[tuple[str, ...]],
     columns: tuple[int | None, set[int]],
     chance: float,
@@ -278,12 +280,12 @@ def _answer(
         return HomeAnswer("list", "; ".join(told[:N_ROWS]), "", witnesses, chance)
     stated = [money_in(row[amounts]) for row in rows]
     currency = next((found[0][1] for found in stated if found), "")
-    total = sum(_value(row[amounts]) for row in rows)
+    total = sum(number_in(row[amounts]) for row in rows)
     n = f" ({len(rows)} rows)" if len(rows) > 1 else ""
     return HomeAnswer("amount", money_text(total, currency) + n, "", witnesses, chance)
 
 
-def _of_state(state: str, table: _Table) -> int | None:
+def _of_state(state: str, table: Table) -> int | None:
     """Return the column that says whether something is done: called so, with yes and no in it."""
     for k, name in enumerate(table.head):
         is_called = state in keys_of(name) or (state in _OF_PAYMENT and bool(keys_of(name) & _OF_PAYMENT))
@@ -292,7 +294,7 @@ def _of_state(state: str, table: _Table) -> int | None:
     return None
 
 
-def _amounts(table: _Table, typed: set[int]) -> int | None:
+def amount_column(table: Table, typed: set[int]) -> int | None:
     """Return the column of amounts: one of numbers that is called so, else the last of numbers with cents."""
     numeric = [
         k
@@ -304,6 +306,7 @@ def _amounts(table: _Table, typed: set[int]) -> int | None:
     return next(iter(called or with_cents[-1:]), None)
 
 
-def _value(cell: str) -> float:
+def number_in(cell: str) -> float:
+    """Return the number that a cell holds; 0 without one."""
     digits = re.sub(r"[^\d.-]", "", cell)
     return float(digits) if digits.strip(".-") else 0.0

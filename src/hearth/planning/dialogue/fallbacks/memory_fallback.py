@@ -32,7 +32,9 @@ from hearth.language.reading import Utterance
 from hearth.language.text.thesaurus import POLITE, QUESTIONS
 from hearth.language.text.tokens import NUMBER_WORDS, listed
 from hearth.memory.facts.fact_rules import KIN_WORDS
+from hearth.memory.inquiry.awaited_mails import asked_of_letters
 from hearth.memory.inquiry.date_answers import DateAsked, asked_of_dates, happens
+from hearth.memory.inquiry.grouped_sums import asked_of_groups
 from hearth.memory.inquiry.reading.answer_reading import ON_A_CARD, asks_deed, asks_hours
 from hearth.memory.inquiry.reading.answer_subjects import asks_who
 from hearth.memory.inquiry.record_answers import Asked, asked_of_records
@@ -204,6 +206,14 @@ def _is_worked_out(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpe
         return isinstance(found, Refusal) or only_reads(found, tools)
     if _asks_what_no_tool_knows(text, found, tools):
         return True
+    if asked_of_groups(text) is not None and not gives_order(text):
+        return isinstance(found, Refusal) or only_reads(found, tools)
+    if (letters := asked_of_letters(text)) is not None:
+        if isinstance(found, Refusal):
+            return True
+        # Whether somebody answered is seen in their mails, too, if there are any.
+        is_seen = letters.operation == "answered" and {step.tool for step in found.steps} == {"find_mail"}
+        return not is_seen and only_reads(found, tools)
     if two_questions(text) is not None and (isinstance(found, Refusal) or found.unserved or _only_next(found)):
         return isinstance(found, Refusal) or only_reads(found, tools)
     asked = asked_of_records(text) or asked_of_dates(text)

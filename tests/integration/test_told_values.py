@@ -1,0 +1,106 @@
+"""A value that a request only names is found first and told, through the shipped planner of a home that knows people."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from hearth.agent import Agent, make_home
+from hearth.guard.policy.question import YesApprover
+from hearth.testing import FIXED_NOW
+from hearth.types import Plan, Ref
+
+PEOPLE = ("Sam Okoro", "Tom Hale", "Priya Nair", "Ana Costa", "Ben Reed")
+
+
+@pytest.fixture(scope="module")
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
+    home = tmp_path_factory.mktemp("values")
+    make_home(home, {"name": "Mira", "email": "mira@home.example", "time_zone": "Europe/London", "country": "GB"})
+    for k, name in enumerate(PEOPLE):
+        first, last = name.split()
+        mail = f"EMAIL:{first.lower()}@home.example\r\nTEL:+44 117 496 000{k}\r\n"
+        card = f"BEGIN:VCARD\r\nVERSION:3.0\r\nUID:c{k}\r\nFN:{name}\r\nN:{last};{first};;;\r\n{mail}END:VCARD\r\n"
+        (home / f"owner/contacts/c{k}.vcf").write_text(card)
+    notes = {
+        "Places.md": "Pasture: 12 Portwall Lane, Bristol BS1 6NB, great lamb.",
+        "Home.md": "The alarm code is 7741.",
+    }
+    for name, text in notes.items():
+        (home / "owner/notes" / name).write_text(f"# {name.removesuffix('.md')}\n\n{text}\n")
+    agent = Agent.open(home, YesApprover(), environ=os.environ, clock=lambda: FIXED_NOW)
+    for _ in agent.learn_shipped():
+        pass
+    yield agent
+    agent.close()
+
+
+def planned(agent: Agent, text: str) -> Plan:
+    found = agent.plan(agent.request(text), agent.tools.specs)
+    assert isinstance(found, Plan)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("said", "to", "question"),
+    [
+        ("email Sam the address of Pasture", "Sam Okoro", "what is the address of Pasture"),
+        ("write Sam the address of Pasture", "Sam Okoro", "what is the address of Pasture"),
+        ("email Sam Pasture's address", "Sam Okoro", "what is the address of Pasture"),
+        ("email Sam the wifi password", "Sam Okoro", "what is the wifi password"),
+        ("write Tom the wifi password", "Tom Hale", "what is the wifi password"),
+        ("email the wifi password to Tom", "Tom Hale", "what is the wifi password"),
+        ("send Tom the wifi password", "Tom Hale", "what is the wifi password"),
+        ("mail Priya the alarm code", "Priya Nair", "what is the alarm code"),
+        ("let Priya know the alarm code", "Priya Nair", "what is the alarm code"),
+        ("email Tom the executor of my will", "Tom Hale", "what is the executor of my will"),
+        ("email Tom the notice period of the lease", "Tom Hale", "what is the notice period of the lease"),
+        ("email Tom my passport number", "Tom Hale", "what is my passport number"),
+        ("email Ben when the school play is", "Ben Reed", "when is the school play"),
+        ("write Tom when the parents evening is", "Tom Hale", "when is the parents evening"),
+        ("email Ana what we decided in the studio meeting", "Ana Costa", "what we decided in the studio meeting"),
+    ],
+)
+def test_a_mail_tells_the_value_that_is_named(agent: Agent, said: str, to: str, question: str) -> None:
+    plan = planned(agent, said)
+    asked = next(k for k, step in enumerate(plan.steps) if step.tool == "find_answer")
+    contact = next(k for k, step in enumerate(plan.steps) if step.tool == "find_contact")
+    draft = next(step for step in plan.steps if step.tool == "draft_mail")
+    assert plan.steps[asked].arguments == {"question": question}
+    assert plan.steps[contact].arguments == {"name": to}
+    assert (draft.arguments["to"], draft.arguments["text"]) == ([Ref(contact, ("email",))], Ref(asked, ("value",)))
+    assert "attachments" not in draft.arguments
+
+
+def test_an_answer_to_a_mail_tells_the_value_too(agent: Agent) -> None:
+    plan = planned(agent, "reply to Sam with the address of Pasture")
+    assert [step.tool for step in plan.steps] == ["find_mail", "find_answer", "draft_reply"]
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("email Sam the good news", "the good news"),
+        ("email Tom that the code is 7741", "the code is 7741"),
+        ("email Tom about the alarm code", "the alarm code"),
+        ("email Ana happy birthday", "happy birthday"),
+        ("email Tom that I found the wifi password", "I found the wifi password"),
+    ],
+)
+def test_words_that_are_meant_stay(agent: Agent, said: str, text: str) -> None:
+    assert planned(agent, said).steps[-1].arguments["text"] == text
+
+
+def test_what_nothing_says_is_told_so_and_nothing_is_written(agent: Agent) -> None:
+    missed = agent.run(agent.request("email Tom the executor of my will"))
+    assert missed.answer.status == "failed"
+    assert "I looked for “what is the executor of my will”" in missed.answer.text
+    told = agent.run(agent.request("email Sam the address of Pasture"))
+    assert "12 Portwall Lane" in told.answer.text
+
+
+def test_a_doubtful_value_is_told_with_its_place(agent: Agent) -> None:
+    told = agent.run(agent.request("email Tom the wifi password"))
+    assert "I am not sure, perhaps: 7741 (note “Home”: “The alarm code is 7741.”)" in told.answer.text
