@@ -55,6 +55,11 @@ _OF_ONE_THING = re.compile(
 _LEAD = re.compile(r"(?:[-*•·]\s+)?(?P<label>[^\W\d_][\w '’-]{1,30}):\s+\S")
 _ITEM = re.compile(r"[-*•·]\s+\S")
 _N_TOLD = 3
+_DOUBTED = 0.6
+"""The most that a value counts whose own passage is an unlikely answer."""
+_LEAST_SPOKEN = 0.5
+"""What is the owner's own speaks of at least this share of what a stranger's passage does of a question."""
+_NOW = re.compile(r"\A(?:now|currently) (?=\S)", re.IGNORECASE)
 _LEANS = 5
 """A sentence of so few words is told with the one before."""
 _LONG_AGO = dt.datetime.min.replace(tzinfo=dt.UTC)
@@ -79,16 +84,43 @@ def answer_of(question: str, readings: Sequence[Reading], now: dt.datetime) -> H
     if (items := _items_beside(question, best)) is not None:
         return items
     others = _others(question, best, readings)
-    told = [best, *others]
-    rivals = [one for one in others if _contradicts(_value(best), _value(one), now)]
+    rivals = [one for one in others if _is_rival(best, one, now)]
+    if not named:
+        rivals += _said_later(question, best, readings, now)
+    alike = [one for one in others if one not in rivals and _agrees(_value(best), _value(one), now)]
+    told = [best, *(rivals or alike)]
     if rivals and not named:
-        told = sorted((best, *rivals), key=_at, reverse=True)
+        # What is the owner's own stands before what a stranger wrote, and of the same the newest first.
+        told.sort(key=lambda one: (not one.is_strangers, _at(one)), reverse=True)
     value = _value(told[0])
     witnesses = [
-        replace(witness_of(one.candidate.passage, sentence_of(one)), value=_value(one) if rivals and k else "")
-        for k, one in enumerate(told[:N_WITNESSES])
+        replace(told_at(one), value=_value(one) if rivals and k else "") for k, one in enumerate(told[:N_WITNESSES])
     ]
-    return HomeAnswer(kind_of(value), value, "", tuple(witnesses), round(best.chance, 4))
+    is_likely = told[0] is best or told[0].chance >= least_chance()
+    chance = best.chance if is_likely else min(best.chance, _DOUBTED)
+    return HomeAnswer(kind_of(value), value, "", tuple(witnesses), round(chance, 4))
+
+
+def own_first(question: str, readings: Sequence[Reading]) -> list[Reading]:
+    """Put the likeliest answer of the owner's own before a stranger's, where it speaks of as good as the same."""
+    best = readings[0] if readings else None
+    if best is None or not best.is_strangers:
+        return list(readings)
+    least = _LEAST_SPOKEN * covered(question, best.candidate.passage.read)
+    own = [
+        one
+        for one in readings
+        if not one.is_strangers
+        and one.text
+        and one.chance >= least_chance()
+        and covered(question, one.candidate.passage.read) >= least
+    ]
+    return [*own[:1], *(one for one in readings if one not in own[:1])]
+
+
+def told_at(one: Reading) -> Witness:
+    """Return the place of an answer, and whether a stranger may have written it."""
+    return replace(witness_of(one.candidate.passage, sentence_of(one)), is_strangers=one.is_strangers)
 
 
 def _items_beside(question: str, best: Reading) -> HomeAnswer | None:
@@ -252,6 +284,41 @@ def _others(question: str, best: Reading, readings: Sequence[Reading]) -> list[R
     ]
 
 
+def _said_later(question: str, best: Reading, readings: Sequence[Reading], now: dt.datetime) -> list[Reading]:
+    """Return the readings of later mails of the same sender that speak of all that `best` does and give another value:
+    "it now takes place on 11 December". However unlikely they are, they are not passed over."""
+    spoken, first = covered(question, best.candidate.passage.read), best.candidate.passage
+    return [
+        one
+        for one in readings
+        if (passage := one.candidate.passage).kind == first.kind == "mail"
+        and passage.person == first.person
+        and one.is_strangers == best.is_strangers
+        and one.text
+        and one.chance < max(least_chance(), _LEAST_OTHER * best.chance)
+        and _at(one) > _at(best)
+        and covered(question, passage.read) >= spoken
+        and _contradicts(_value(best), _value(one), now)
+    ]
+
+
+def _is_rival(best: Reading, one: Reading, now: dt.datetime) -> bool:
+    """Return whether another record says something else. What a stranger wrote has to say the same to be no rival of
+    what is the owner's own."""
+    if one.is_strangers != best.is_strangers:
+        return not _agrees(_value(best), _value(one), now)
+    return _contradicts(_value(best), _value(one), now)
+
+
+def _agrees(value: str, other: str, now: dt.datetime) -> bool:
+    """Return whether two values say the same: all words of one in the other, or the same amount, time or number."""
+    a, b = (set(re.findall(r"\w+", text.casefold())) for text in (value, other))
+    if a and b and (a <= b or b <= a):
+        return True
+    kind = kind_of(value)
+    return kind != "text" and kind_of(other) == kind and not _contradicts(value, other, now)
+
+
 def _contradicts(value: str, other: str, now: dt.datetime) -> bool:
     """Return whether two values of one type are not the same amount, time or number."""
     kind = kind_of(value)
@@ -266,7 +333,7 @@ def _contradicts(value: str, other: str, now: dt.datetime) -> bool:
 
 
 def _value(one: Reading) -> str:
-    return one.text.strip(" ,;:")
+    return _NOW.sub("", one.text.strip(" ,;:"))
 
 
 def _at(one: Reading) -> dt.datetime:
