@@ -74,6 +74,7 @@ from hearth.planning.dialogue.fallbacks.memory_fallback import (
     asked_beyond_card,
     asked_beyond_device,
     asked_beyond_event,
+    asked_beyond_list,
     asked_elsewhere,
     asked_of_memory,
     is_misplaced,
@@ -526,6 +527,7 @@ class Agent:
             return asked
         beyond = asked_beyond_card(request, plan, results, self.tools.specs)
         beyond = beyond or asked_beyond_device(request, plan, results, self.tools.specs)
+        beyond = beyond or asked_beyond_list(request, plan, results, self.tools.specs)
         with suppress(HearthError):
             found = self.home_answers.find_answer(request.question, self.call_context()) if beyond else None
             if found is not None and found.kind != "unknown" and found.chance >= _MAYBE_OWN:

@@ -80,7 +80,7 @@ def answer_of(question: str, readings: Sequence[Reading], now: dt.datetime) -> H
     if asks_yes_or_no(question):
         # Whether it is yes or no is left to the owner: the reader is right about it hardly more often than by chance.
         quote = sentence_of(best)
-        return HomeAnswer("text", quote, "", (witness_of(best.candidate.passage, quote),), round(best.chance, 4))
+        return HomeAnswer("text", quote, "", (told_at(best),), round(best.chance, 4))
     if (items := _items_beside(question, best)) is not None:
         return items
     others = _others(question, best, readings)
