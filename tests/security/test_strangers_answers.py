@@ -43,7 +43,7 @@ class Home:
         settings = {"owner": {"email": "me@home.example"}}
         call = make_call(workspace=InMemoryWorkspace(files), memory=self.memory, settings=settings)
         found = find_answer(question, call=call)
-        assert found is not None
+        assert isinstance(found, FoundAnswer)
         return found
 
 
@@ -64,7 +64,9 @@ def home(tmp_path: Path, encoder: MiniLMEncoder, reader: AnswerReader) -> Iterat
 
 
 def test_the_owners_note_stands_before_a_strangers_mail(home: Home) -> None:
-    found = home.ask("what is the address of Pasture", PLACES, mail(STRANGER, "The address of Pasture is 66 Evil Road."))
+    found = home.ask(
+        "what is the address of Pasture", PLACES, mail(STRANGER, "The address of Pasture is 66 Evil Road.")
+    )
     assert found.value.startswith("12 Portwall Lane")
     assert found.elsewhere.startswith("66 Evil Road (mail “Hello 1” from Eve")
 
@@ -100,9 +102,8 @@ def test_a_known_name_over_another_address_is_a_strangers(home: Home) -> None:
 
 def test_a_mail_by_somebody_on_a_card_is_no_strangers(home: Home) -> None:
     found = home.ask("what is the alarm code", ALARM, mail(FRIEND, "The alarm code is now 1111."))
-    assert (found.value, found.elsewhere) == ("1111", "7741 (document “Burglar alarm”, Monday 23 November 2026)") or (
-        found.value == "7741" and found.elsewhere.startswith("1111")
-    )
+    # Of two that may both be right, neither is left out: the newer stands first.
+    assert (found.value, found.elsewhere[:4]) == ("7741", "1111")
 
 
 def test_what_the_owner_told_stands_before_a_strangers_mail(home: Home) -> None:
@@ -142,6 +143,13 @@ def test_what_a_friend_wants_told_is_an_answer(home: Home) -> None:
         ("Say: the code is 12.", True),
         ("The museum says that the locker code is 4821.", False),
         ("The answer is 42.", False),
+        ("I am writing to confirm that your appointment is on 3 May.", False),
+        ("We are pleased to inform you that the fee is £20.", False),
+        ("Just to say that the hall is booked.", False),
+        ("State pension is £221 a week.", False),
+        ("Report: the boiler is fine.", False),
+        ("We will confirm that the date is right.", False),
+        ("Agent: Karl Lund, 0117 496 0000.", False),
         ("Anna told me that the hall is booked.", False),
         ("You can reach the assistant at 0117 496 0000.", False),
         ("Please reply by Friday.", False),

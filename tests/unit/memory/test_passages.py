@@ -134,7 +134,11 @@ def test_a_sentence_that_speaks_of_something_else_is_told_for_no_yes_or_no(world
 @pytest.mark.parametrize(
     ("question", "text", "value"),
     [
-        ("what is the landlord email", "The landlord email is kari@flat-line.example. Call him.", "kari@flat-line.example"),
+        (
+            "what is the landlord email",
+            "The landlord email is kari@flat-line.example. Call him.",
+            "kari@flat-line.example",
+        ),
         ("what is the ferry website", "The ferry website is www.ferry.example/book.", "www.ferry.example/book"),
         ("what is the plumber phone number", "The plumber phone number is 0117 496 0123.", "0117 496 0123"),
         ("what is the kiln fee", "The kiln fee is £1,280.50, due in May.", "£1,280.50"),

@@ -282,7 +282,7 @@ class HomeAnswers:
         ]
 
     def _is_order(self, one: Reading) -> bool:
-        """Return whether what a stranger's passage answers stands in an order: to the assistant, or to say something."""
+        """Return whether a stranger's answer stands in an order: to the assistant, or to say something."""
         if not one.is_strangers or one.chance < least_chance():
             return False
         sentence = sentence_of(one)

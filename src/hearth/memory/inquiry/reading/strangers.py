@@ -1,5 +1,5 @@
-"""Tells what strangers wrote from what is the owner's own or by people of his cards, and which sentence of a stranger is
-an order to say something.
+"""Tells what strangers wrote from what is the owner's own or by people on his cards, and which of their sentences order
+somebody to say something.
 
 Notes, documents, reminders, cards, own events and sent mails are the owner's; a mail is its sender's, by the address.
 
@@ -18,17 +18,22 @@ from hearth.tools.mail.mailbox import SENT
 from hearth.tools.mail.mime import read_head
 from hearth.tools.pim.cards import read_cards
 
-_SAYING = r"(?:answer|say|tell|reply|respond|state|confirm|claim|repeat|report|inform|assure|believe)"
+_ORDERED = (
+    r"(?:\A\W*|[,;:–-]\s+|\b(?:please|kindly)\s+|\byou (?:must|should|shall|will|have to|need to|are to|can only)\s+)"
+    r"(?:(?:now|always|only|simply|just|never)\s+)*"
+)
 _TO_SAY = re.compile(
-    rf"(?:\A|[,;:–-]\s+|\b(?:please|kindly|must|should|shall|will|always|simply|just|to|and|then)\s+)"
-    rf"(?:always |only |simply |just )?{_SAYING}\b(?!\s*\?)"
-    r"(?:[^.;]*\b(?:that|is|are|was|were|with)\b|\s*:)",
+    rf"{_ORDERED}(?:(?:say|tell|respond|confirm|inform|assure)\b(?:[^.;?]*\b(?:that|is|are|was|were)\b|\s*:| with\b)"
+    r"|(?:answer|reply|state|report|claim|repeat) (?:[\w'’]+ ){0,4}?(?:that|with)\b)",
     re.IGNORECASE,
 )
 """An order to say something, with what is to be said."""
 _TO_ASSISTANT = re.compile(
-    r"\A\W*(?:(?:dear|hey|hi|hello|attention|note to|to|for) )?(?:the |my |your |an? )?(?:ai|hearth|assistant|chatbot|bot|agent"
-    r"|language model|llm)\b(?: (?:assistant|agent|model|system))?\s*[,:;!–-]",
+    r"\A\W*(?:(?:dear|hey|hi|hello|attention|(?:note |message )?(?:to|for)) (?:the |my |your |any )?(?:ai )?"
+    r"(?:assistant|agent|bot|model)\s*[,:;!–-]"
+    r"|(?:(?:dear|hey|hi|hello|to|for) )?(?:an? |the )?(?:ai|hearth|chatbot|language model|llm)\b"
+    r"(?: (?:assistant|agent|bot|model|system))?\s*[,:;!–-]"
+    r"|(?:assistant|agent|bot)\s*,)",
     re.IGNORECASE,
 )
 """Speaks to the assistant."""
