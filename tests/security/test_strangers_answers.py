@@ -77,6 +77,13 @@ def test_what_contradicts_is_not_told_as_agreement(home: Home) -> None:
     assert found.elsewhere.startswith("1111 (mail")
 
 
+def test_a_stranger_is_doubted_where_the_owners_own_may_say_otherwise(home: Home) -> None:
+    card = {"contacts/ana.vcf": CARD.replace("EMAIL", "TEL:+44 117 496 0001\r\nEMAIL")}
+    found = home.ask("what is Ana's phone number", card, mail(STRANGER, "Ana's phone number is 0900 555 555."))
+    assert (found.value, found.doubt) == ("0900 555 555", NOT_SURE)
+    assert found.elsewhere.startswith("+44 117 496 0001 (card “Ana Costa”")
+
+
 def test_what_agrees_is_counted(home: Home) -> None:
     found = home.ask("what is the alarm code", ALARM, mail(STRANGER, "The alarm code is 7741."))
     assert (found.value, found.elsewhere) == ("7741", "")

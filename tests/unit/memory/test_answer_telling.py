@@ -157,9 +157,14 @@ def test_the_owners_own_stands_before_a_strangers_likelier_answer() -> None:
     mine = reading("School", "The parents evening: the hall.", "the hall", 30, 0.4)
     theirs = letter("Evening", "The parents evening is in the gym.", "the gym", 1, 0.9)
     weak = reading("School", "The parents evening: the hall.", "the hall", 30, least_chance() / 2)
+    none = reading("School", "The parents evening: the hall.", "the hall", 30, 0.01)
     aside = reading("School", "The choir: the hall.", "the hall", 30, 0.4)
     assert own_first("where is the parents evening", [theirs, mine]) == [mine, theirs]
-    assert own_first("where is the parents evening", [theirs, weak]) == [theirs, weak]
+    assert own_first("where is the parents evening", [theirs, none]) == [theirs, none]
+    doubted = own_first("where is the parents evening", [theirs, weak])
+    assert (doubted[0].text, doubted[0].chance < LEAST_SURE) == ("the gym", True)
+    witnesses = answer_of("where is the parents evening", doubted, FIXED_NOW).witnesses
+    assert [one.value for one in witnesses] == ["", "the hall"]
     assert own_first("where is the parents evening", [theirs, aside]) == [theirs, aside]
     found = answer_of("where is the parents evening", [mine, theirs], FIXED_NOW)
     assert (found.value, [one.value for one in found.witnesses]) == ("the hall", ["", "the gym"])

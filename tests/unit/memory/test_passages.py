@@ -142,6 +142,7 @@ def test_a_sentence_that_speaks_of_something_else_is_told_for_no_yes_or_no(world
         ("what is the ferry website", "The ferry website is www.ferry.example/book.", "www.ferry.example/book"),
         ("what is the plumber phone number", "The plumber phone number is 0117 496 0123.", "0117 496 0123"),
         ("what is the kiln fee", "The kiln fee is £1,280.50, due in May.", "£1,280.50"),
+        ("what is the IBAN of the club", "IBAN of the club: DE12 5001 0517. Ask Joan.", "DE12 5001 0517"),
         ("what is the gate code", "The gate code is 0905. The shed is open.", "0905"),
         ("when is the recital", "The recital takes place on 9 May at 19:00 in the hall.", "9 May at 19:00"),
         ("when is the recital", "The recital begins at 19:00 on 9 May, in the hall.", "19:00 on 9 May"),

@@ -59,6 +59,8 @@ _DOUBTED = 0.6
 """The most that a value counts whose own passage is an unlikely answer."""
 _LEAST_SPOKEN = 0.5
 """What is the owner's own speaks of at least this share of what a stranger's passage does of a question."""
+_LEAST_OWN = 0.05
+"""From this chance on what is the owner's own makes a stranger's answer doubtful."""
 _NOW = re.compile(r"\A(?:now|currently) (?=\S)", re.IGNORECASE)
 _LEANS = 5
 """A sentence of so few words is told with the one before."""
@@ -87,11 +89,15 @@ def answer_of(question: str, readings: Sequence[Reading], now: dt.datetime) -> H
     rivals = [one for one in others if _is_rival(best, one, now)]
     if not named:
         rivals += _said_later(question, best, readings, now)
+    unlikely = [one for one in _own_instead(question, best, readings) if one not in others]
     alike = [one for one in others if one not in rivals and _agrees(_value(best), _value(one), now)]
     told = [best, *(rivals or alike)]
     if rivals and not named:
         # What is the owner's own stands before what a stranger wrote, and of the same the newest first.
         told.sort(key=lambda one: (not one.is_strangers, _at(one)), reverse=True)
+    elif unlikely and not named:
+        rivals = [one for one in unlikely if not _agrees(_value(best), _value(one), now)][:1]
+        told = [best, *(rivals or alike)]
     value = _value(told[0])
     witnesses = [
         replace(told_at(one), value=_value(one) if rivals and k else "") for k, one in enumerate(told[:N_WITNESSES])
@@ -102,20 +108,29 @@ def answer_of(question: str, readings: Sequence[Reading], now: dt.datetime) -> H
 
 
 def own_first(question: str, readings: Sequence[Reading]) -> list[Reading]:
-    """Put the likeliest answer of the owner's own before a stranger's, where it speaks of as good as the same."""
+    """Put the likeliest answer of the owner's own before a stranger's, where it speaks of as good as the same; where
+    that is an unlikely one, the stranger's is doubted."""
     best = readings[0] if readings else None
-    if best is None or not best.is_strangers:
+    own = _own_instead(question, best, readings) if best is not None else []
+    if best is None or not own:
         return list(readings)
+    if own[0].chance >= least_chance():
+        return [own[0], *(one for one in readings if one is not own[0])]
+    return [replace(best, chance=min(best.chance, _DOUBTED)), *readings[1:]]
+
+
+def _own_instead(question: str, best: Reading, readings: Sequence[Reading]) -> list[Reading]:
+    """Return the readings of the owner's own that may answer instead of a stranger's, the likeliest first."""
     least = _LEAST_SPOKEN * covered(question, best.candidate.passage.read)
-    own = [
+    return [
         one
         for one in readings
-        if not one.is_strangers
+        if best.is_strangers
+        and not one.is_strangers
         and one.text
-        and one.chance >= least_chance()
+        and one.chance >= _LEAST_OWN
         and covered(question, one.candidate.passage.read) >= least
     ]
-    return [*own[:1], *(one for one in readings if one not in own[:1])]
 
 
 def told_at(one: Reading) -> Witness:

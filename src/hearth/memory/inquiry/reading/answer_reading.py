@@ -262,7 +262,8 @@ _MOST_LABELLED = 8
 _AMOUNT_BEHIND = re.compile(r"[:€£$\d]")
 _OF_A_VALUE = re.compile(r"\s*(?:what|which|when|how much|how many)\b", re.IGNORECASE)
 _LABEL = re.compile(
-    r"(?m)^[^\S\n]*(?:[-*•·][^\S\n]+)?(?P<label>[^\W\d_][\w '’-]{1,30}):[^\S\n]+(?P<value>\S[^\n]{0,80}?)[^\S\n]*$"
+    r"(?m)^[^\S\n]*(?:[-*•·][^\S\n]+)?(?P<label>[^\W\d_][\w '’-]{1,30}):[^\S\n]+(?P<value>\S[^\n]{0,80}?)"
+    rf"(?:[^\S\n]*$|(?<=\d\d)\.[^\S\n]+(?!(?i:{_MONTHS}))(?=[A-Z]))"
 )
 _STATED = re.compile(
     r"\b(?:the|my|our|your) (?P<label>[^\W\d_][\w '’-]{1,30}?)"
