@@ -136,8 +136,8 @@ def test_a_sentence_that_speaks_of_something_else_is_told_for_no_yes_or_no(world
     [
         (
             "what is the landlord email",
-            "The landlord email is kari@flat-line.example. Call him.",
-            "kari@flat-line.example",
+            "The boat is ready.\nThe plumber number is 0117 496 0123. The landlord email is kari@flat.example.",
+            "kari@flat.example",
         ),
         ("what is the ferry website", "The ferry website is www.ferry.example/book.", "www.ferry.example/book"),
         ("what is the plumber phone number", "The plumber phone number is 0117 496 0123.", "0117 496 0123"),

@@ -1,7 +1,8 @@
 """Makes the answer of readings: the words, their type, where they stand, and what other records say instead.
 
 Of records that come again (a bill of each month) the newest counts. Records that answer the same question with another
-amount, date or number are told with their dates, the newest first: which of them holds is the owner's to judge.
+amount, date or number are told with their dates, the newest first: which of them holds is the owner's to judge. What is
+the owner's own, or by people on his cards, stands before what strangers wrote.
 
 Not covered: other words for the same thing ("Yusuf" and "the landlord"): only amounts, dates and numbers are compared.
 """
