@@ -39,6 +39,7 @@ from hearth.guard.guard_state import Records
 from hearth.guard.monitor import Monitor
 from hearth.guard.policy.policy import Policy
 from hearth.language.acts.admissibility import MAX_CHARACTERS, beyond_tools, why_unreadable, without_manner
+from hearth.language.acts.questions import states_in_a_clause
 from hearth.language.discourse.additions import copied_in, lead_of
 from hearth.language.discourse.coreference import Reading, read_after, shown_again, with_records
 from hearth.language.discourse.plain_request import on_its_list, plainly
@@ -48,7 +49,7 @@ from hearth.language.text.word_match import NO_SUCH_WORD
 from hearth.memory.answers.answer_spans import WordReader
 from hearth.memory.answers.recollection import Recollection
 from hearth.memory.event_memory import EventMemory
-from hearth.memory.facts.fact_extraction import Told, facts_in, known_from, learn_from
+from hearth.memory.facts.fact_extraction import ASKED, Told, facts_in, known_from, learn_from
 from hearth.memory.facts.fact_store import FactStore
 from hearth.memory.inquiry.home_answers import HomeAnswers
 from hearth.memory.inquiry.reading.answer_reading import AnswerReader, asks_yes_or_no
@@ -74,6 +75,7 @@ from hearth.planning.dialogue.fallbacks.memory_fallback import (
     asked_beyond_card,
     asked_beyond_device,
     asked_beyond_event,
+    asked_beyond_list,
     asked_elsewhere,
     asked_of_memory,
     is_misplaced,
@@ -292,7 +294,8 @@ class Agent:
             asked=self.monitor.take_asked(),
         )
         if self.monitor.rights == "all" and not request.is_pressed:
-            self.memory.remember(request.text, kind="request", at=request.now, label=OWNER, key=episode_id)
+            kind = ASKED if self._only_asks(episode) else "request"
+            self.memory.remember(request.text, kind=kind, at=request.now, label=OWNER, key=episode_id)
             self._learn_facts(episode)
         self.trace.finish(episode)  # last: it forces what was written before it to the disk, too
         return episode
@@ -543,6 +546,7 @@ class Agent:
             return asked
         beyond = asked_beyond_card(request, plan, results, self.tools.specs)
         beyond = beyond or asked_beyond_device(request, plan, results, self.tools.specs)
+        beyond = beyond or asked_beyond_list(request, plan, results, self.tools.specs)
         with suppress(HearthError):
             found = self.home_answers.find_answer(request.question, self.call_context()) if beyond else None
             if found is not None and found.kind != "unknown" and found.chance >= _MAYBE_OWN:
@@ -591,6 +595,13 @@ class Agent:
             least = 0.0 if naming == "wholly" else _MAYBE_OWN if is_asked and not is_worldly else _LIKELY_OWN
             return found.kind != "unknown" and found.chance >= (_LIKELY_OWN if is_misplaced else least)
         return False
+
+    def _only_asks(self, episode: Episode) -> bool:
+        """Return whether a request only wanted to know something, or was refused, and tells nothing itself."""
+        steps = episode.plan.steps if episode.plan is not None else ()
+        text = episode.request.text
+        is_telling = states_in_a_clause(text) or facts_in(text, episode.request.now)
+        return not is_telling and all(self.tools.specs[step.tool].effect == "none" for step in steps)
 
     def _learn_facts(self, episode: Episode) -> None:
         """Hold true what the request itself says, unless the owner said no to it; never what was found or answered."""

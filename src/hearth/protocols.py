@@ -308,6 +308,8 @@ class Witness:
     """Of something remembered: the label that it was remembered with."""
     kind: str = ""
     """`event` or `reminder`, where the record is one that Hearth may have made itself; else empty."""
+    is_strangers: bool = False
+    """Whether somebody may have written it whom the owner has no card of."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,3 +141,20 @@ def test_an_own_lesson_goes_before(agent: Agent) -> None:
     after = agent.run(agent.request(said))
     assert after.plan is not None
     assert [step.tool for step in after.plan.steps] == ["add_note"]
+
+
+def test_what_was_only_asked_answers_nothing_later(agent: Agent) -> None:
+    asked = ("sales per buyer", "any clash on Wednesday")
+    for text in (*asked, "my locker code is 4821"):
+        agent.run(agent.request(text))
+    kinds = {row[0]: row[1] for row in agent.store.query("SELECT text, kind FROM event")}
+    assert [kinds[text] for text in (*asked, "my locker code is 4821")] == ["asked", "asked", "request"]
+    answer = agent.run(agent.request("what is the sum of sales by buyer")).answer
+    assert "sales per buyer" not in answer.text
+    assert "4821" in agent.run(agent.request("what is my locker code")).answer.text
+
+
+def test_what_a_note_needs_is_no_list(agent: Agent) -> None:
+    (agent.home / "owner/notes/Boat.md").write_text("# Boat\n\nWe need rope, varnish and two fenders.\n")
+    answer = agent.run(agent.request("what do we need for the boat")).answer
+    assert answer.text.startswith("rope, varnish and two fenders")

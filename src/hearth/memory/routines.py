@@ -43,7 +43,8 @@ _TIME_WORDS = frozenset(
         *listed("one two three four five six seven eight nine ten eleven twelve half past quarter week month year day"),
     )
 )
-_KINDS = ("request", "visit", "photo", "calendar")
+_REQUESTS = ("request", "asked")
+_KINDS = (*_REQUESTS, "visit", "photo", "calendar")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +64,12 @@ def routines(events: Iterable[Happened]) -> tuple[NewFact, ...]:
     """Find what repeats among `events`, surest first."""
     happened = list(events)
     groups: list[tuple[str, str, list[Happened]]] = [
-        ("habit", _shortest(group), group) for group in _of_one_kind([e for e in happened if e.kind == "request"])
+        ("habit", _shortest(group), group) for group in _of_one_kind([e for e in happened if e.kind in _REQUESTS])
     ]
     for relation, name in (("goes to", "place"), ("meets often", "person")):
         by_name: dict[str, list[Happened]] = defaultdict(list)
         for event in happened:
-            if event.kind != "request" and (value := event.place if name == "place" else event.person):
+            if event.kind not in _REQUESTS and (value := event.place if name == "place" else event.person):
                 by_name[value].append(event)
         groups += [(relation, value, found) for value, found in by_name.items()]
     found = [fact for relation, value, group in groups if (fact := _routine(relation, value, group)) is not None]

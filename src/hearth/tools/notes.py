@@ -267,6 +267,8 @@ def read_list(list: ExistingList, call: CallContext) -> ItemList:
     """
     id, content = _existing_list(list, call)
     result = _item_list(id, content.split("\n"))
+    if _parts(id, content)[1].strip() and not any(map(_entry, content.split("\n"))):
+        raise NotFound(f"the note {result.name!r} is no list; ask what it says, or name another list")
     if not result.items:
         call.notices.append(f"Nothing is open on the {result.name} list.")
     return result

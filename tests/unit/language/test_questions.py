@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.language.acts.questions import Believed, SaidBy, asked_of, believed_then, declares, said_by
+from hearth.language.acts.questions import (
+    Believed,
+    SaidBy,
+    asked_of,
+    believed_then,
+    declares,
+    said_by,
+    states_in_a_clause,
+)
 
 
 @pytest.mark.parametrize(
@@ -96,3 +104,19 @@ def test_what_was_believed_at_a_time(text: str, expected: Believed | None) -> No
 )
 def test_whose_words_are_asked_for(text: str, expected: SaidBy | None) -> None:
     assert said_by(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "is_told"),
+    [
+        ("my locker is 48 now", True),
+        ("we sold the canoe", True),
+        ("the boiler got serviced", True),
+        ("sales per buyer", False),
+        ("any clash on Wednesday", False),
+        ("total of my sales this year", False),
+        ("whose turn is it", False),
+    ],
+)
+def test_a_heading_states_nothing(text: str, is_told: bool) -> None:
+    assert states_in_a_clause(text) is is_told

@@ -6,10 +6,11 @@ import datetime as dt
 
 import pytest
 
-from hearth.memory.inquiry.answer_telling import answer_of, kind_of
+from hearth.memory.inquiry.answer_telling import answer_of, kind_of, own_first
 from hearth.memory.inquiry.reading.answer_reading import Reading, least_chance
 from hearth.memory.passages.passage_store import Candidate, Passage
 from hearth.testing import FIXED_NOW
+from hearth.tools.memory import LEAST_SURE
 
 QUESTION = "when is the parents evening"
 
@@ -119,3 +120,51 @@ def test_of_what_somebody_said_on_a_matter_the_newest_is_told(question: str, val
     old = reading("Invoice", "The clutch is done. She wants front tyres.", "The clutch is done", 30, 0.8, "mail")
     new = reading("MOT", "Monday is fine. Have you got the nut key? No tyres without.", "Monday", 2, 0.1, "mail")
     assert answer_of(question, [old, new], FIXED_NOW).value == value
+
+
+def letter(title: str, text: str, value: str, days_ago: int, chance: float, person: str = "School") -> Reading:
+    at = FIXED_NOW - dt.timedelta(days=days_ago)
+    passage = Passage(f"{title} {days_ago}", "mail", "message", title, person, at, text, days_ago, title)
+    return Reading(Candidate(passage, 1.0, 0.5), value, passage.read.index(value), 0.5, (), chance, is_strangers=True)
+
+
+@pytest.mark.parametrize(("chance", "is_doubted"), [(0.02, True), (0.35, False)])
+def test_a_later_mail_of_the_same_sender_counts_however_unlikely_it_reads(chance: float, is_doubted: bool) -> None:
+    old = letter("Parents evening", "The parents evening is on 9 December at 19:00.", "9 December at 19:00", 20, 0.9)
+    text = "The parents evening had to be moved. It now takes place on 11 December at 19:00."
+    new = letter("Parents evening moved", text, "11 December at 19:00", 5, chance)
+    found = answer_of(QUESTION, [old, new], FIXED_NOW)
+    assert found.value == "11 December at 19:00"
+    assert [one.value for one in found.witnesses] == ["", "9 December at 19:00"]
+    assert (found.chance < LEAST_SURE) is is_doubted
+    other = letter("Parents evening moved", text, "11 December at 19:00", 5, chance, "Somebody else")
+    assert answer_of(QUESTION, [old, other], FIXED_NOW).value == "9 December at 19:00"
+
+
+def test_only_what_says_the_same_is_counted_beside_an_answer() -> None:
+    question = "where is the parents evening"
+    told, same, another = (
+        reading(title, f"The parents evening is in {value}.", value, days, 0.8)
+        for title, value, days in (("A", "the hall", 3), ("B", "the hall upstairs", 2), ("C", "the gym", 1))
+    )
+    assert [one.where for one in answer_of(question, [told, same, another], FIXED_NOW).witnesses] == [
+        "note “A”",
+        "note “B”",
+    ]
+
+
+def test_the_owners_own_stands_before_a_strangers_likelier_answer() -> None:
+    mine = reading("School", "The parents evening: the hall.", "the hall", 30, 0.4)
+    theirs = letter("Evening", "The parents evening is in the gym.", "the gym", 1, 0.9)
+    weak = reading("School", "The parents evening: the hall.", "the hall", 30, least_chance() / 2)
+    none = reading("School", "The parents evening: the hall.", "the hall", 30, 0.01)
+    aside = reading("School", "The choir: the hall.", "the hall", 30, 0.4)
+    assert own_first("where is the parents evening", [theirs, mine]) == [mine, theirs]
+    assert own_first("where is the parents evening", [theirs, none]) == [theirs, none]
+    doubted = own_first("where is the parents evening", [theirs, weak])
+    assert (doubted[0].text, doubted[0].chance < LEAST_SURE) == ("the gym", True)
+    witnesses = answer_of("where is the parents evening", doubted, FIXED_NOW).witnesses
+    assert [one.value for one in witnesses] == ["", "the hall"]
+    assert own_first("where is the parents evening", [theirs, aside]) == [theirs, aside]
+    found = answer_of("where is the parents evening", [mine, theirs], FIXED_NOW)
+    assert (found.value, [one.value for one in found.witnesses]) == ("the hall", ["", "the gym"])

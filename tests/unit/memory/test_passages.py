@@ -131,6 +131,31 @@ def test_a_sentence_that_speaks_of_something_else_is_told_for_no_yes_or_no(world
     assert "insured against water" in world.ask("is my studio insured against water").value
 
 
+@pytest.mark.parametrize(
+    ("question", "text", "value"),
+    [
+        (
+            "what is the landlord email",
+            "The boat is ready.\nThe plumber number is 0117 496 0123. The landlord email is kari@flat.example.",
+            "kari@flat.example",
+        ),
+        ("what is the ferry website", "The ferry website is www.ferry.example/book.", "www.ferry.example/book"),
+        ("what is the plumber phone number", "The plumber phone number is 0117 496 0123.", "0117 496 0123"),
+        ("what is the kiln fee", "The kiln fee is £1,280.50, due in May.", "£1,280.50"),
+        ("what is the IBAN of the club", "IBAN of the club: DE12 5001 0517. Ask Joan.", "DE12 5001 0517"),
+        ("what is the gate code", "The gate code is 0905. The shed is open.", "0905"),
+        ("when is the recital", "The recital takes place on 9 May at 19:00 in the hall.", "9 May at 19:00"),
+        ("when is the recital", "The recital begins at 19:00 on 9 May, in the hall.", "19:00 on 9 May"),
+        ("what time is the recital", "The recital takes place on 9 May at 19:00 in the hall.", "19:00"),
+    ],
+)
+def test_a_value_is_told_to_its_end(
+    store: Store, encoder: MiniLMEncoder, reader: AnswerReader, question: str, text: str, value: str
+) -> None:
+    files = {"mail/cur/1.a:2,S": mail("Ida <ida@x.example>", "Hello", text)}
+    assert World(store, HomeAnswers(store, encoder, reader), files).ask(question).value.removeprefix("on ") == value
+
+
 STATEMENT = "Gas: £74.30\nElectricity: £57.16\nAmount to pay: £131.46\n\nWe take it on the 27th."
 PASSPORTS = "# Passports\n\n| who | valid until |\n|---|---|\n| Zoya | 8 June 2027 |\n| Kit | 30 January 2030 |\n"
 

@@ -224,6 +224,14 @@ def test_a_list_is_known_by_its_name(name: str, call: CallContext) -> None:
     assert read_list(name, call=call).items == ["rye flour", "2 l milk"]
 
 
+def test_a_note_in_prose_is_no_list_and_an_empty_list_is_one(call: CallContext) -> None:
+    call.workspace.write("notes/boat.md", b"# Boat\n\nWe need rope, varnish and two fenders.\n")
+    call.workspace.write("notes/tent.md", b"# Tent\n")
+    with pytest.raises(NotFound, match="the note 'boat' is no list"):
+        read_list("boat", call=call)
+    assert read_list("tent", call=call).items == []
+
+
 @pytest.mark.parametrize(("typed", "is_there"), [("shoping", True), ("the shpping list", True), ("chopping", False)])
 def test_a_mistyped_list_is_the_one_that_is_there(typed: str, is_there: bool, call: CallContext) -> None:
     found = add_to_list(typed, ["tea"], call=call)

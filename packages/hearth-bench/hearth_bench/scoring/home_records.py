@@ -227,6 +227,8 @@ def _told(database: Path) -> Iterator[Record]:
     if not database.exists():
         return
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
-        rows = connection.execute("SELECT id, text FROM event WHERE kind NOT IN ('request', 'answer')").fetchall()
+        rows = connection.execute(
+            "SELECT id, text FROM event WHERE kind NOT IN ('request', 'asked', 'answer')"
+        ).fetchall()
     for id, text in rows:
         yield Record("memory", id, {"text": text})

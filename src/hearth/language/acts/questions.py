@@ -171,6 +171,19 @@ def declares(text: str) -> bool:
     return False
 
 
+_CLAUSE = re.compile(
+    r"\b(?:i|we|he|she|they|it|am|is|are|was|were|isn't|aren't|wasn't|has|have|had|hasn't|haven't|got|will|won't|can|can't"
+    r"|does|doesn't|did|didn't|must|should)\b|['’](?:s an?|m|re|ve|ll)\b",
+    re.IGNORECASE,
+)
+"""Words of a whole clause, which a mere heading lacks: "sales per buyer"."""
+
+
+def states_in_a_clause(text: str) -> bool:
+    """Return whether a request states something in a clause of its own, and does not only name a matter."""
+    return declares(text) and _CLAUSE.search(text) is not None
+
+
 # ── What is asked for without a question ──────────────────────────────────────────────────────────────────
 
 VALUES = (

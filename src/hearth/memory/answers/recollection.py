@@ -181,7 +181,11 @@ class Recollection:
             return at_home
         if said.kind in ("unknown", "listed"):
             return at_home or HomeAnswer("unknown", "", "what you told me", chance=said.chance)
-        return self._as_at_home(asked, said)
+        told = self._as_at_home(asked, said)
+        if at_home is None or not _is_strangers(at_home) or at_home.value.casefold() in told.value.casefold():
+            return told
+        # What a stranger says instead is told beside what the owner said.
+        return replace(told, witnesses=(*told.witnesses[:1], replace(at_home.witnesses[0], value=at_home.value)))
 
     def _as_at_home(self, asked: str, said: Recalled) -> HomeAnswer:
         """Put what memory says in the form in which the owner's folder answers. What it does not rest on is told beside
@@ -377,8 +381,14 @@ def _speaks_nearer(question: str, said: Recalled, at_home: HomeAnswer) -> bool:
     """Return whether what is remembered holds more of a question's words than what was read at home."""
     if said.kind in ("unknown", "listed") or not said.evidence or not at_home.witnesses:
         return False
-    first = at_home.witnesses[0]
-    return covered(question, said.evidence[0].text) > covered(question, f"{first.where} {first.quote}")
+    first, evidence = at_home.witnesses[0], said.evidence[0]
+    here, there = covered(question, evidence.text), covered(question, f"{first.where} {first.quote}")
+    return here > there or (here == there and evidence.is_owners and _is_strangers(at_home))
+
+
+def _is_strangers(at_home: HomeAnswer) -> bool:
+    """Return whether an answer from the folder rests on what a stranger may have written."""
+    return bool(at_home.witnesses) and at_home.witnesses[0].is_strangers
 
 
 def _hit(found: Found) -> MemoryHit:

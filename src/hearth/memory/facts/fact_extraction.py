@@ -352,8 +352,10 @@ def _singular(word: str) -> str:
 
 NEVER_READ = frozenset({"answer", "recalled", "digest", "summary"})
 """Kinds of events that hold what Hearth itself said: nothing is learnt from its own words."""
-NEVER_FOUND = frozenset({"answer", "recalled"})
-"""Those of them that repeat memory itself: these are not found either. Summaries are."""
+ASKED = "asked"
+"""Kind of a request that only asked for something, and states nothing."""
+NEVER_FOUND = frozenset({"answer", "recalled", ASKED})
+"""Kinds of events that repeat memory itself or only ask: these are not found. Summaries are."""
 LEAST_BELIEVED = 0.5
 """Facts with less confidence are only proposed, and wait for the owner's confirmation."""
 

@@ -1,7 +1,8 @@
 """Makes the answer of readings: the words, their type, where they stand, and what other records say instead.
 
 Of records that come again (a bill of each month) the newest counts. Records that answer the same question with another
-amount, date or number are told with their dates, the newest first: which of them holds is the owner's to judge.
+amount, date or number are told with their dates, the newest first: which of them holds is the owner's to judge. What is
+the owner's own, or by people on his cards, stands before what strangers wrote.
 
 Not covered: other words for the same thing ("Yusuf" and "the landlord"): only amounts, dates and numbers are compared.
 """
@@ -55,6 +56,13 @@ _OF_ONE_THING = re.compile(
 _LEAD = re.compile(r"(?:[-*•·]\s+)?(?P<label>[^\W\d_][\w '’-]{1,30}):\s+\S")
 _ITEM = re.compile(r"[-*•·]\s+\S")
 _N_TOLD = 3
+_DOUBTED = 0.6
+"""The most that a value counts whose own passage is an unlikely answer."""
+_LEAST_SPOKEN = 0.5
+"""What is the owner's own speaks of at least this share of what a stranger's passage does of a question."""
+_LEAST_OWN = 0.05
+"""From this chance on what is the owner's own makes a stranger's answer doubtful."""
+_NOW = re.compile(r"\A(?:now|currently) (?=\S)", re.IGNORECASE)
 _LEANS = 5
 """A sentence of so few words is told with the one before."""
 _LONG_AGO = dt.datetime.min.replace(tzinfo=dt.UTC)
@@ -75,20 +83,60 @@ def answer_of(question: str, readings: Sequence[Reading], now: dt.datetime) -> H
     if asks_yes_or_no(question):
         # Whether it is yes or no is left to the owner: the reader is right about it hardly more often than by chance.
         quote = sentence_of(best)
-        return HomeAnswer("text", quote, "", (witness_of(best.candidate.passage, quote),), round(best.chance, 4))
+        return HomeAnswer("text", quote, "", (told_at(best),), round(best.chance, 4))
     if (items := _items_beside(question, best)) is not None:
         return items
     others = _others(question, best, readings)
-    told = [best, *others]
-    rivals = [one for one in others if _contradicts(_value(best), _value(one), now)]
+    rivals = [one for one in others if _is_rival(best, one, now)]
+    if not named:
+        rivals += _said_later(question, best, readings, now)
+    unlikely = [one for one in _own_instead(question, best, readings) if one not in others]
+    alike = [one for one in others if one not in rivals and _agrees(_value(best), _value(one), now)]
+    told = [best, *(rivals or alike)]
     if rivals and not named:
-        told = sorted((best, *rivals), key=_at, reverse=True)
+        # What is the owner's own stands before what a stranger wrote, and of the same the newest first.
+        told.sort(key=lambda one: (not one.is_strangers, _at(one)), reverse=True)
+    elif unlikely and not named:
+        rivals = [one for one in unlikely if not _agrees(_value(best), _value(one), now)][:1]
+        told = [best, *(rivals or alike)]
     value = _value(told[0])
     witnesses = [
-        replace(witness_of(one.candidate.passage, sentence_of(one)), value=_value(one) if rivals and k else "")
-        for k, one in enumerate(told[:N_WITNESSES])
+        replace(told_at(one), value=_value(one) if rivals and k else "") for k, one in enumerate(told[:N_WITNESSES])
     ]
-    return HomeAnswer(kind_of(value), value, "", tuple(witnesses), round(best.chance, 4))
+    is_likely = told[0] is best or told[0].chance >= least_chance()
+    chance = best.chance if is_likely else min(best.chance, _DOUBTED)
+    return HomeAnswer(kind_of(value), value, "", tuple(witnesses), round(chance, 4))
+
+
+def own_first(question: str, readings: Sequence[Reading]) -> list[Reading]:
+    """Put the likeliest answer of the owner's own before a stranger's, where it speaks of as good as the same; where
+    that is an unlikely one, the stranger's is doubted."""
+    best = readings[0] if readings else None
+    own = _own_instead(question, best, readings) if best is not None else []
+    if best is None or not own:
+        return list(readings)
+    if own[0].chance >= least_chance():
+        return [own[0], *(one for one in readings if one is not own[0])]
+    return [replace(best, chance=min(best.chance, _DOUBTED)), *readings[1:]]
+
+
+def _own_instead(question: str, best: Reading, readings: Sequence[Reading]) -> list[Reading]:
+    """Return the readings of the owner's own that may answer instead of a stranger's, the likeliest first."""
+    least = _LEAST_SPOKEN * covered(question, best.candidate.passage.read)
+    return [
+        one
+        for one in readings
+        if best.is_strangers
+        and not one.is_strangers
+        and one.text
+        and one.chance >= _LEAST_OWN
+        and covered(question, one.candidate.passage.read) >= least
+    ]
+
+
+def told_at(one: Reading) -> Witness:
+    """Return the place of an answer, and whether a stranger may have written it."""
+    return replace(witness_of(one.candidate.passage, sentence_of(one)), is_strangers=one.is_strangers)
 
 
 def _items_beside(question: str, best: Reading) -> HomeAnswer | None:
@@ -252,6 +300,41 @@ def _others(question: str, best: Reading, readings: Sequence[Reading]) -> list[R
     ]
 
 
+def _said_later(question: str, best: Reading, readings: Sequence[Reading], now: dt.datetime) -> list[Reading]:
+    """Return the readings of later mails of the same sender that speak of all that `best` does and give another value:
+    "it now takes place on 11 December". However unlikely they are, they are not passed over."""
+    spoken, first = covered(question, best.candidate.passage.read), best.candidate.passage
+    return [
+        one
+        for one in readings
+        if (passage := one.candidate.passage).kind == first.kind == "mail"
+        and passage.person == first.person
+        and one.is_strangers == best.is_strangers
+        and one.text
+        and one.chance < max(least_chance(), _LEAST_OTHER * best.chance)
+        and _at(one) > _at(best)
+        and covered(question, passage.read) >= spoken
+        and _contradicts(_value(best), _value(one), now)
+    ]
+
+
+def _is_rival(best: Reading, one: Reading, now: dt.datetime) -> bool:
+    """Return whether another record says something else. What a stranger wrote has to say the same to be no rival of
+    what is the owner's own."""
+    if one.is_strangers != best.is_strangers:
+        return not _agrees(_value(best), _value(one), now)
+    return _contradicts(_value(best), _value(one), now)
+
+
+def _agrees(value: str, other: str, now: dt.datetime) -> bool:
+    """Return whether two values say the same: all words of one in the other, or the same amount, time or number."""
+    a, b = (set(re.findall(r"\w+", text.casefold())) for text in (value, other))
+    if a and b and (a <= b or b <= a):
+        return True
+    kind = kind_of(value)
+    return kind != "text" and kind_of(other) == kind and not _contradicts(value, other, now)
+
+
 def _contradicts(value: str, other: str, now: dt.datetime) -> bool:
     """Return whether two values of one type are not the same amount, time or number."""
     kind = kind_of(value)
@@ -266,7 +349,7 @@ def _contradicts(value: str, other: str, now: dt.datetime) -> bool:
 
 
 def _value(one: Reading) -> str:
-    return one.text.strip(" ,;:")
+    return _NOW.sub("", one.text.strip(" ,;:"))
 
 
 def _at(one: Reading) -> dt.datetime:

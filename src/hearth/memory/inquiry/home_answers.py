@@ -13,6 +13,7 @@ Not covered: what a provider has and has not been fetched yet; other answers joi
 from __future__ import annotations
 
 import datetime as dt
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -25,7 +26,7 @@ from hearth.language.text.tokens import listed
 from hearth.memory.inquiry.amounts.amount_changes import changed_by
 from hearth.memory.inquiry.amounts.joint_amounts import joint_answer, share_answer, share_asked
 from hearth.memory.inquiry.amounts.table_counts import counted
-from hearth.memory.inquiry.answer_telling import SAID_ABOUT, answer_of, sentence_of, witness_of
+from hearth.memory.inquiry.answer_telling import SAID_ABOUT, answer_of, own_first, sentence_of, witness_of
 from hearth.memory.inquiry.awaited_mails import answer_from_letters
 from hearth.memory.inquiry.date_answers import answer_from_dates, asked_of_dates
 from hearth.memory.inquiry.grouped_sums import answer_by_group
@@ -37,6 +38,7 @@ from hearth.memory.inquiry.reading.answer_reading import (
     least_chance,
     read_passages,
 )
+from hearth.memory.inquiry.reading.strangers import is_order_to_say, is_strangers, known_addresses
 from hearth.memory.inquiry.reading.value_owners import People, people_of, with_apostrophes
 from hearth.memory.inquiry.reckoning.reckoned_answers import reckoned_answer
 from hearth.memory.inquiry.record_answers import DOUBTED, answer_from_records
@@ -55,6 +57,11 @@ LEAST_NEAR = 0.1
 """Below this chance of what a passage says, its place is not worth a look."""
 _LEAST_ALONE = 0.5
 """Below this chance of what one passage says, two are joined."""
+LEAST_ORDER = -3.0
+"""A stranger's sentence that is an answer reads like an instruction from this score of the detector on: nine of ten
+that steer an answer do, one of two hundred ordinary ones."""
+_QUOTED = 0.6
+"""The most that what is only quoted counts: it is told with doubt."""
 READING_VERSION = 4
 """Raise it with every change to how files become passages: all are read again."""
 MOST_WAITING_S = 20.0
@@ -257,7 +264,13 @@ class HomeAnswers:
         if _DECIDED.match(question) or SAID_ABOUT.match(question):
             # The record of an event says when and where, and nothing of what was said there.
             found = [one for one in found if one.passage.kind != "event"]
-        return self._telling(read_passages(question, found, self._reader, people))
+        known = known_addresses(call)
+        read = [
+            replace(one, is_strangers=is_strangers(one.candidate.passage, known, call.workspace))
+            for one in self._telling(read_passages(question, found, self._reader, people))
+        ]
+        quoted = [self._as_quotation(one) if self._is_order(one) else one for one in read]
+        return own_first(question, sorted(quoted, key=lambda one: -one.chance))
 
     @staticmethod
     def _nearest(readings: Sequence[Reading]) -> str:
@@ -284,12 +297,29 @@ class HomeAnswers:
             )
         ]
 
-    def _is_instruction(self, text: str) -> bool:
-        if self._encoder is None:
+    def _is_order(self, one: Reading) -> bool:
+        """Return whether a stranger's answer stands in an order: to the assistant, or to say something."""
+        if not one.is_strangers or one.chance < least_chance():
             return False
+        sentence = sentence_of(one)
+        return is_order_to_say(sentence) or self._instruction_score(sentence) > LEAST_ORDER
+
+    @staticmethod
+    def _as_quotation(one: Reading) -> Reading:
+        """Return a reading that tells its whole sentence, with doubt: what an order says is no answer."""
+        return replace(one, text=f"“{sentence_of(one)}”", chance=min(one.chance, _QUOTED))
+
+    def _is_instruction(self, text: str) -> bool:
+        score = self._instruction_score(text)
+        return self._detector is not None and score > self._detector.threshold
+
+    def _instruction_score(self, text: str) -> float:
+        """Score how much a text reads like an instruction; the least there is without an encoder."""
+        if self._encoder is None:
+            return -math.inf
         if self._detector is None:
             self._detector = Detector.open(self._encoder)
-        return any(map(self._detector.is_flagged, self._detector.judge([text])))
+        return self._detector.judge([text])[0].score
 
 
 def _is_of(read: HomeAnswer, reckoned: HomeAnswer) -> bool:

@@ -37,6 +37,8 @@ from hearth.models.span_extractor import ABSENT, NO, SPAN, YES, Answer, Form, Qu
 READER_FILE = "answer_reader.npz"
 N_READ = 6
 """Most passages that are read for one question; some 20 ms each."""
+N_BESIDE_MAILS = 2
+"""Most passages of other kinds that are read beside mails alone."""
 N_MOST_TOKENS = 40
 SIGNS = ("bias", "margin", "span", "spread", "covered", "sentence", "unnamed", "cosine", "words", "lead")
 """What is weighed: see `_signs`."""
@@ -185,6 +187,13 @@ _WHOLE_DATE = re.compile(
     r"(?:,? \d{4}\b)?",
     re.IGNORECASE,
 )
+_CLOCK_TIME = r"(?:\d{1,2}[:.]\d\d(?: ?[ap]m\b)?|\d{1,2} ?[ap]m\b|noon\b|midday\b|midnight\b)"
+_WHOLE_MOMENT = re.compile(
+    rf"{_WHOLE_DATE.pattern}(?:,|,? (?:at|from)| ·)? {_CLOCK_TIME}(?: ?(?:to|until|till|-|–) ?{_CLOCK_TIME})?"
+    rf"|{_CLOCK_TIME},? (?:on )?(?:the )?{_WHOLE_DATE.pattern}",
+    re.IGNORECASE,
+)
+"""A day with its time."""
 _WHEN_HELD = re.compile(r"\b\w+day \d{1,2} [A-Z][a-z]+ \d{4}(?: (?:from|at) \d\d:\d\d)?(?: to \d\d:\d\d)?")
 """When an event is: no number of anything."""
 _WHOLE_RANGE = re.compile(r"[€£$]\s?\d[\d,.]*\d? ?(?:to|or|-|–) ?[€£$]?\s?\d[\d,]*(?:\.\d+)?")
@@ -193,6 +202,7 @@ _WHOLE_NUMBER = re.compile(
     r"(?![\w/:-]|[.,]\d)"
 )
 """A number of several groups, as telephones and accounts have."""
+_WHOLE_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?:https?://|www\.)[^\s<>|]*[\w/]")
 _HOW_MUCH_OF = re.compile(
     rf"\s*how (?:much (?!{_PRICES})|many )(?P<of>[^\W\d_]+) (?:does|do|did|is|are|was|were|have|has|had|will"
     r"|would|should|goes?|can|must|to)\b",
@@ -252,13 +262,14 @@ _MOST_LABELLED = 8
 _AMOUNT_BEHIND = re.compile(r"[:€£$\d]")
 _OF_A_VALUE = re.compile(r"\s*(?:what|which|when|how much|how many)\b", re.IGNORECASE)
 _LABEL = re.compile(
-    r"(?m)^[^\S\n]*(?:[-*•·][^\S\n]+)?(?P<label>[^\W\d_][\w '’-]{1,30}):[^\S\n]+(?P<value>\S[^\n]{0,80}?)[^\S\n]*$"
+    r"(?m)^[^\S\n]*(?:[-*•·][^\S\n]+)?(?P<label>[^\W\d_][\w '’-]{1,30}):[^\S\n]+(?P<value>\S[^\n]{0,80}?)"
+    rf"(?:[^\S\n]*$|(?<=\d\d)\.[^\S\n]+(?!(?i:{_MONTHS}))(?=[A-Z]))"
 )
 _STATED = re.compile(
     r"\b(?:the|my|our|your) (?P<label>[^\W\d_][\w '’-]{1,30}?)"
     r" (?:is|are|becomes|will be|(?:rises|goes (?:up|down)|increases|falls|drops) to"
     r"|changes (?:on [^.;,\n]{3,20} )?to|(?:was|is|has been|has) changed to) "
-    r"(?P<value>[^\s.,;](?:[^.,;\n]|(?<=\d)[.,](?=\d)){0,60}?)(?= and |[.,](?!\d)|[;\n]|\Z)",
+    r"(?P<value>[^\s.,;](?:[^.,;\n]|(?<=\d),(?=\d)|(?<=\w)\.(?=\w)){0,60}?)(?= and |\.(?!\w)|,(?!\d)|[;\n]|\Z)",
     re.IGNORECASE,
 )
 _BESIDE = re.compile(r"\b(?P<label>[^\W\d_][\w-]{1,20}) ?[:=] ?(?P<value>[^\s,;]{3,60}?)(?=[.,;]?(?:\s|\Z))")
@@ -296,6 +307,8 @@ class Reading:
     """One number for each of `SIGNS`."""
     chance: float
     """That the passage answers the question, in [0, 1]."""
+    is_strangers: bool = False
+    """Whether somebody may have written the passage whom the owner has no card of."""
 
 
 class AnswerReader:
@@ -340,7 +353,7 @@ def read_passages(
     Args:
         people: By whose names lines are told apart that say the same of several.
     """
-    chosen = ranked(question, candidates)[:N_READ]
+    chosen = _chosen(ranked(question, candidates))
     most_words = max((one.words for one in chosen), default=0.0)
     readings: list[Reading] = []
     place = 0  # among the passages that say anything of what is asked for, and do not only ask it
@@ -350,6 +363,15 @@ def read_passages(
         text, start = readings[-1].text, readings[-1].start
         place += bool(text) and not sentence_at(one.passage.read, start).endswith("?")
     return sorted(readings, key=lambda reading: -reading.chance)
+
+
+def _chosen(likeliest: Sequence[Candidate]) -> list[Candidate]:
+    """Return the passages that are read: the likeliest, and where those are all mails, the likeliest of other kinds,
+    too, which no number of mails can push aside."""
+    first = list(likeliest[:N_READ])
+    if any(one.passage.kind != "mail" for one in first):
+        return first
+    return first + [one for one in likeliest[N_READ:] if one.passage.kind != "mail"][:N_BESIDE_MAILS]
 
 
 def _read(question: str, one: Candidate, reader: AnswerReader, people: People, rank: tuple[float, int]) -> Reading:
@@ -583,7 +605,8 @@ class _Fitting:
             return None
         if not self._is_in_place(start, end) or not self._is_of_kind(words, start, end):
             return None
-        for whole in (_WHOLE_DATE, _WHOLE_RANGE, _WHOLE_NUMBER):
+        moment = (_WHOLE_MOMENT,) if _WHEN.match(self.question) else ()
+        for whole in (_WHOLE_DATE, *moment, _WHOLE_RANGE, _WHOLE_NUMBER, _WHOLE_ADDRESS):
             start, end = _widened(whole, self.text, start, end)
         if self.needed is not None and not (self.needed.search(words) and self.needed.search(self.text[start:end])):
             return None

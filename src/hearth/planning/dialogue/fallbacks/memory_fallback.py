@@ -315,6 +315,17 @@ def asked_beyond_device(
     return _asked_instead(request, plan, 0, tools) if request.asked.is_question else None
 
 
+def asked_beyond_list(
+    request: Utterance, plan: Plan, results: Sequence[StepResult], tools: Mapping[str, ToolSpec]
+) -> Plan | None:
+    """Continue a plan that read a list which is not there, where a question was asked: "what do we need for the boat"
+    is said in a note on the boat. Whether anything answers is for the caller to find out."""
+    is_missed = len(results) == 1 and results[0].error_kind == "NotFound"
+    if FIND not in tools or len(plan.steps) != 1 or plan.steps[0].tool != "read_list" or not is_missed:
+        return None
+    return _asked_instead(request, plan, 0, tools) if request.asked.is_question else None
+
+
 _ASKS_EVENTS = re.compile(
     r"\b(?:what(?:['’]s| is| do| have| am)|events?|appointments?|meetings?|plans?|planned|calendar|diary|schedule"
     r"|agenda|busy|free|any(?:thing|body|one)?|on)\b(?! the week| my )",
