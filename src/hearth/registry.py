@@ -48,12 +48,14 @@ CHECKS = "hearth.checks"
 LISTENERS = "hearth.listeners"
 WATCHERS = "hearth.watchers"
 SCENES = "hearth.scenes"
+READERS = "hearth.readers"
 GROUPS: Mapping[str, str] = MappingProxyType(
     {
         TOOLS: "a tool, or a tuple of tools",
         COMMANDS: "a click command; `edge.point` is the command `point` of the group `edge`",
         ENTITIES: "`entities(call) -> tuple[Entity, ...]`: names that a planner may know",
         FOOTAGE: "`open_footage(store, memory, settings) -> Footage`: home video",
+        READERS: "`read(data, options) -> Iterator[bytes]`: the text in a file of the kind that it is called by",
         HOLDERS: "`open_holder(store) -> Holder`: a store of the owner's data that takes part in forgetting",
         CHECKS: "`check(home) -> str`: a line of `hearth doctor`; raises a HearthError that says what is wrong",
         LISTENERS: "`listen(home, environ, asked, stop, say)`: a thread of `hearth edge run` that hears of news",
@@ -177,6 +179,11 @@ def load_parts(group: str, name: str | None = None) -> Parts:
 def part_names(group: str) -> tuple[str, ...]:
     """Return the names of a group's parts, without loading them."""
     return tuple(dict.fromkeys(point.name for point in _points(group)))
+
+
+def place_of(group: str, name: str) -> str:
+    """Return where a part is, `module:function`, without loading it; empty where there is none."""
+    return next((point.value for point in _points(group) if point.name == name), "")
 
 
 def third_party(group: str, name: str) -> str:

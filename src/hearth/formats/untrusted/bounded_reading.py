@@ -44,6 +44,7 @@ class Bounds:
     wait_s: float
     n_most_bytes: int
     """Of the result."""
+    memory_bytes: int = MEMORY_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +67,9 @@ class _NoAnswerError(Exception):
 class _Worker:
     """One process; it reads one item at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory_bytes: int) -> None:
         worker = "hearth.formats.untrusted.reading_worker"
-        command = [sys.executable, "-P", "-W", "ignore", "-m", worker, str(MEMORY_BYTES)]
+        command = [sys.executable, "-P", "-W", "ignore", "-m", worker, str(memory_bytes)]
         variables = {name: os.environ[name] for name in _PYTHON_NEEDS if name in os.environ}
         self._process = subprocess.Popen(
             command,
@@ -79,6 +80,7 @@ class _Worker:
             # Libraries of numbers would start a thread, with its own memory, for each core.
             env=variables | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"},
         )
+        self.memory_bytes = memory_bytes
         self.started_by = os.getpid()
 
     @property
@@ -185,7 +187,7 @@ class _Workers:
         """Raises: Unreadable."""
         with self._free:
             for _ in range(3):
-                worker = self._taken()
+                worker = self._taken(bounds.memory_bytes)
                 try:
                     return worker.read(reader, options, data, bounds)
                 except BrokenPipeError:
@@ -194,14 +196,15 @@ class _Workers:
                     self._give_back(worker)
         raise Unreadable("no process could be kept alive to read it; see what limits this machine sets")
 
-    def _taken(self) -> _Worker:
+    def _taken(self, memory_bytes: int) -> _Worker:
         with self._lock:
-            while self._idle:
-                if (worker := self._idle.pop()).is_alive:
+            while fitting := [worker for worker in self._idle if worker.memory_bytes == memory_bytes]:
+                self._idle.remove(worker := fitting[-1])
+                if worker.is_alive:
                     return worker
                 worker.end()
         try:
-            return _Worker()
+            return _Worker(memory_bytes)
         except OSError as error:
             raise Unreadable(f"no process could be started to read it: {error.strerror}") from None
 

@@ -16,7 +16,7 @@ from hearth import patterns as re
 from hearth.errors import Unreadable
 from hearth.formats.content_lines import Component, parse
 from hearth.formats.headings import heading_of
-from hearth.memory.passages.document_text import MAX_DOCUMENT_BYTES, text_of
+from hearth.memory.passages.document_text import MAX_DOCUMENT_BYTES, is_picture, picture_text, text_of
 from hearth.memory.passages.passage_cutting import passages_of
 from hearth.memory.passages.passage_store import NewPassage, Passage
 from hearth.protocols import Workspace
@@ -145,7 +145,7 @@ def _document(path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassa
 
 
 def _document_of(record: str, kind: str, path: str, raw: bytes, modified: dt.datetime) -> Iterator[NewPassage]:
-    text = text_of(path, raw)
+    text = picture_text(raw) if is_picture(raw) else text_of(path, raw)
     name = path.rpartition("/")[2].rpartition(".")[0].replace("-", " ").replace("_", " ").strip()
     top = _TOP.match(text)
     heading = heading_of(top[1]) if top else ""

@@ -6,7 +6,8 @@ the process for strangers' bytes (`formats.untrusted`) by `office_documents`; th
 
 Covered: wrong endings (the first bytes decide), archives within archives and documents that unpack to far more than
 they are (the bounds), encrypted ones (said).
-Not covered: pictures and scanned pages without text, presentations, old Word files.
+The writing in pictures is read by what is installed for it (`hearth.readers`; hearth-video brings a reader).
+Not covered: scanned pages in a PDF, presentations, old Word files.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import re
 
 from hearth.errors import Unreadable
 from hearth.formats.untrusted.bounded_reading import Bounds, read_bounded
+from hearth.registry import INSTALL_COMMANDS, READERS, place_of
 from hearth.tools.files import decoded
 from hearth.tools.mail.mime import looks_like_html, text_of_html
 
@@ -24,6 +26,9 @@ MAX_DOCUMENT_BYTES = 50_000_000
 MAX_TEXT_CHARACTERS = 400_000
 _MAX_ROWS = 5_000
 _BOUNDS = Bounds(cpu_s=25, wait_s=30, n_most_bytes=4 * MAX_TEXT_CHARACTERS + 2_000_000)
+_PICTURE_BOUNDS = Bounds(cpu_s=60, wait_s=90, n_most_bytes=_BOUNDS.n_most_bytes, memory_bytes=3_000_000_000)
+_PICTURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
+"""First bytes of PNG and JPEG."""
 _PACKED = b"PK\x03\x04"
 _RULE = re.compile(r"[\s|:-]*-[\s|:-]*")
 _MARKDOWN_TABLE = re.compile(
@@ -59,6 +64,19 @@ def text_of(name: str, data: bytes) -> str:
     if ending in ("csv", "tsv"):
         return _table(text, "\t" if ending == "tsv" else ",")
     return plain_tables(text.replace("\r\n", "\n"))
+
+
+def is_picture(data: bytes) -> bool:
+    return data.startswith(_PICTURES)
+
+
+def picture_text(data: bytes) -> str:
+    """Return the lines of writing in a picture. Raises: Unreadable: It holds none, or nothing is installed that reads
+    it."""
+    reader = place_of(READERS, "picture")
+    if not reader:
+        raise Unreadable(f"a picture: its writing is read with {INSTALL_COMMANDS['hearth-video']}")
+    return read_bounded(reader, data, _PICTURE_BOUNDS, {}).decode(errors="replace")[:MAX_TEXT_CHARACTERS]
 
 
 def plain_tables(text: str) -> str:
