@@ -220,7 +220,7 @@ class RecallPlanner:
         return self._repeated(again) if again is not None and _bears_out(answer, again) else answer
 
     def _is_for_now_only(self, answer: Plan | Refusal, said: Utterance, offered: Offered) -> bool:
-        """Return whether, without its time, the request surely means something else, which no time can be given.
+        """Return whether, without its time, the request more surely means something else, which no time can be given.
 
         "Turn the heating on at six" reads like something to write down, or like nothing; without "at six" it is the
         heating.
@@ -239,7 +239,8 @@ class RecallPlanner:
         tools = [offered.tools[step.tool] for step in part.steps]
         is_other = not {spec.name for spec in tools} & {step.tool for step in planned}
         changes = any(spec.effect != "none" for spec in tools)
-        return part.confidence >= _SURELY_NOW and is_other and changes and not any(map(takes_time, tools))
+        is_surer = part.confidence >= max(_SURELY_NOW, answer.confidence if isinstance(answer, Plan) else 0.0)
+        return is_surer and is_other and changes and not any(map(takes_time, tools))
 
     def options(self, said: Utterance, tools: Mapping[str, ToolSpec]) -> list[Option]:
         """Return ways to serve the whole request as one thing, best first, with what was read of each.
