@@ -104,7 +104,7 @@ def test_home_beside_a_prior_equals_one_ridge_over_both() -> None:
     weights = draw.standard_normal((rows.shape[1], 2)).astype(np.float32) / 10
     heads = ToolHeads(DIM, made_prior(np.diag(spread).astype(np.float32), weights))
     heads.teach(["a", "b"], vectors_of(here), [t.split() for t in here], [("turn_on",), ("set_brightness",)])
-    importance, gram = 5.0, np.diag(spread**-2)  # of a demonstration of this home; what the prior was solved with
+    importance, gram = 12.0, np.diag(spread**-2)  # of a demonstration of this home; what the prior was solved with
     before = np.hstack([weights, np.zeros((len(weights), 1))])
     known = rows @ before  # where the prior says more than a target asks for, there is nothing to learn
     targets = np.where([[1, 0, 0], [0, 0, 1]], np.maximum(1, known), np.minimum(0, known))
