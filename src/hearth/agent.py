@@ -52,6 +52,7 @@ from hearth.memory.event_memory import EventMemory
 from hearth.memory.facts.fact_extraction import ASKED, Told, facts_in, known_from, learn_from
 from hearth.memory.facts.fact_store import FactStore
 from hearth.memory.inquiry.home_answers import HomeAnswers
+from hearth.memory.inquiry.people_meant import card_meant, cards_of
 from hearth.memory.inquiry.reading.answer_reading import AnswerReader, asks_yes_or_no
 from hearth.memory.maintenance import retention_of, tend_a_little
 from hearth.memory.passages.passage_store import EMBED_BATCH
@@ -68,7 +69,14 @@ from hearth.planning.dialogue.amendments.told_text import said_directly, turned_
 from hearth.planning.dialogue.clarification import either_asked, nearest_rhythm
 from hearth.planning.dialogue.fallbacks.answer_steps import FIND, with_answer
 from hearth.planning.dialogue.fallbacks.cloud_fallback import ASK_CLOUD, asked_of_cloud
-from hearth.planning.dialogue.fallbacks.dated_reminders import dated_thing, day_in, with_date
+from hearth.planning.dialogue.fallbacks.dated_reminders import (
+    DatedThing,
+    dated_thing,
+    day_in,
+    loses_words,
+    when_asked,
+    with_date,
+)
 from hearth.planning.dialogue.fallbacks.footage_questions import asked_of_footage
 from hearth.planning.dialogue.fallbacks.memory_fallback import (
     Grounds,
@@ -426,15 +434,29 @@ class Agent:
         found = shown_again(request, found, tools) or found
         return refused_deed(request, found, tools, self.recall.name) or found
 
-    def _by_its_date(self, said: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]) -> Plan | None:
-        """The plan of a reminder that counts from a date in the owner's things: "a day before the MOT is due"."""
+    def _by_its_date(
+        self, said: Utterance, found: Plan | Refusal, tools: Mapping[str, ToolSpec]
+    ) -> Plan | Refusal | None:
+        """The plan of a reminder that counts from a date in the owner's things: "a day before the MOT is due". A
+        question for the time where they do not surely say it."""
         thing = dated_thing(said, found, tools)
-        answer = self._looked_up(said, Step(FIND, {"question": thing.question})) if thing is not None else None
-        day = day_in(answer.value, said.now, said.context.country) if answer is not None else None
-        if thing is None or answer is None or day is None:
-            return None
+        if not isinstance(thing, DatedThing):
+            return thing
+        answer = self._looked_up(said, Step(FIND, {"question": thing.question}))
+        if answer is None or answer.value is None:
+            return when_asked()
+        who = said.context.owner if thing.whose == "my" else thing.whose
+        card = card_meant(who, cards_of(self.call_context())) if who else None
+        birth = card.birth if card is not None else None
+        day = day_in(answer, thing, birth, said.now, said.context.country)
+        if day is None:
+            return when_asked(f"None of your things surely says it: ask me “{thing.question}” to see what I found.")
+        if day + thing.anchor.length <= said.now:
+            return when_asked("The time that you named has passed.")
         plan = self._planned(said.saying(thing.on(day)), tools)
-        return with_date(plan, thing, said, answer.label, tools) if isinstance(plan, Plan) else None
+        if not isinstance(plan, Plan) or loses_words(plan, thing, said):
+            return when_asked()
+        return with_date(plan, thing, said, answer.label, tools) or when_asked()
 
     def _looked_up(self, said: Utterance, step: Step) -> StepResult | None:
         """What one step finds that only reads; None where the owner's rules do not let it be read unasked."""
