@@ -38,10 +38,11 @@ _OF_SOMEBODY = re.compile(r"([^\W\d_]+)['’]s\b")
 _ASKED_FIELDS = {
     "phone": re.compile(r"\b(?:phone|telephone|mobile|cell|number|call|ring|reach)\b", re.IGNORECASE),
     "email": re.compile(r"\be-?mail\b", re.IGNORECASE),
-    "address": re.compile(r"\b(?:address|live|lives)\b", re.IGNORECASE),
+    "address": re.compile(r"\b(?:(?<!mail )address|live|lives)\b", re.IGNORECASE),
     "birthday": re.compile(r"\b(?:birthday|born)\b", re.IGNORECASE),
 }
 """What a question asks of a card, the most telling last."""
+_NEWEST = frozenset(map(key_of, listed("new newest current latest actual own")))
 _ASKS = frozenset(map(key_of, listed("what which when where who how please tell give need get got go do i my the")))
 
 
@@ -72,6 +73,17 @@ def card_answer(question: str, call: CallContext) -> HomeAnswer | None:
     phrase, cards = person_asked(question), cards_of(call)
     card = _only(_described(phrase, cards)) if phrase and not _named(question, cards) else None
     return _told(question, card, (), 1.0) if card is not None else None
+
+
+def named_card_answer(question: str, call: CallContext) -> HomeAnswer | None:
+    """Tell a value of the card of somebody whom a question names: "what is Ana's new number", with doubt where it asks
+    for the newest. None where it asks for more than that, or the card has no such value."""
+    phrase, cards = person_asked(question), cards_of(call)
+    card = _only(_named(phrase, cards)) if phrase else None
+    if card is None:
+        return None
+    more = keys_of(_spaced(phrase)) - keys_of(" ".join(_names(card)))
+    return _told(question, card, (), _JOINED if more else 1.0) if more <= _NEWEST else None
 
 
 def joined_answer(question: str, passages: PassageStore, call: CallContext) -> HomeAnswer | None:
