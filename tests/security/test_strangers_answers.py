@@ -167,9 +167,10 @@ def test_a_stranger_alone_answers_with_the_source_named(home: Home) -> None:
     assert "from Eve" in found.source
 
 
-def test_many_mails_push_no_note_aside(home: Home) -> None:
+@pytest.mark.parametrize("n_mails", [11, 90])
+def test_many_mails_push_no_note_aside(home: Home, n_mails: int) -> None:
     text = "The address of Pasture is 66 Evil Road. Pasture address, address of Pasture."
-    flood = [mail(STRANGER, text, n) for n in range(1, 12)]
+    flood = [mail(STRANGER, text, n) for n in range(1, n_mails)]
     assert home.ask("what is the address of Pasture", PLACES, *flood).value.startswith("12 Portwall Lane")
 
 
