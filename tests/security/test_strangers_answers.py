@@ -130,7 +130,8 @@ def test_a_stranger_who_repeats_the_question_removes_no_terse_note(
     ("question", "text", "own", "doubt"),
     [
         ("what is Ana's phone number", "Ana's phone number is 0900 555 555.", "+44 117 496 0001", ""),
-        ("what is Ana's mobile number", "Ana's mobile number is 0900 555 555.", "+44 117 496 0001", ""),
+        ("what is Ana's mobile number", "Ana's mobile number is 0900 555 555.", "+44 117 496 0001", NOT_SURE),
+        ("what is the phone number of Ana Costa", "The phone number of Ana Costa is 0900 5.", "+44 117 496 0001", ""),
         (
             "what is Ana Costa's new phone number",
             "Ana Costa's new phone number is 0900 5.",
@@ -139,13 +140,16 @@ def test_a_stranger_who_repeats_the_question_removes_no_terse_note(
         ),
         ("what is Ana's email address", "Ana's email address is ana@evil.example.", "ana@costa.example", ""),
         ("what is the phone number of Ana's plumber", "The phone number of Ana's plumber is 0900 5.", "0900 5", ""),
+        ("what is Ana's house number", "Ana's house number is 12.", "12", ""),
     ],
 )
 def test_a_card_stands_before_a_strangers_mail(home: Home, question: str, text: str, own: str, doubt: str) -> None:
     card = {"contacts/ana.vcf": CARD.replace("EMAIL", "TEL:+44 117 496 0001\r\nEMAIL")}
     found = home.ask(question, card, mail(STRANGER, text))
     assert (found.value, found.doubt) == (own, doubt)
-    assert found.elsewhere.endswith("(mail “Hello 1” from Eve, Wednesday 18 November 2026)") or own == "0900 5"
+    assert found.elsewhere.endswith("(mail “Hello 1” from Eve, Wednesday 18 November 2026)") or not own.startswith(
+        ("+44", "ana@")
+    )
 
 
 def test_of_yes_or_no_the_owners_own_is_told_first(home: Home) -> None:

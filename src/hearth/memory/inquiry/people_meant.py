@@ -42,7 +42,17 @@ _ASKED_FIELDS = {
     "birthday": re.compile(r"\b(?:birthday|born)\b", re.IGNORECASE),
 }
 """What a question asks of a card, the most telling last."""
-_NEWEST = frozenset(map(key_of, listed("new newest current latest actual own")))
+_SURELY = r"(?:(?:tele)?phone|e-?mail|postal|street|full|contact)"
+_PERHAPS = r"(?:new|newest|current|latest|mobile|cell|home|work|private)"
+_FIELD = rf"(?:(?:{_SURELY}|{_PERHAPS}) )*(?:(?:tele|cell)?phone|mobile|number|e-?mail|address|birthday)"
+_FIELD_OF = re.compile(
+    r"\s*(?:(?:what|which|when)(?:['’]s| is| was)|(?:please )?(?:tell|give|show) me|i need) (?:the )?"
+    rf"(?:(?P<who>[\w '’-]+?)['’]s? (?P<field>{_FIELD})|(?P<of>{_FIELD}) (?:of|for) (?P<whom>[\w '’-]+?))[\s?.!]*",
+    re.IGNORECASE,
+)
+"""Asks for one field of somebody's card and nothing else: no house number, no number of a hotel."""
+_MAY_DIFFER = re.compile(rf"\b(?:{_PERHAPS})\b", re.IGNORECASE)
+"""A card does not say whether it tells this one."""
 _ASKS = frozenset(map(key_of, listed("what which when where who how please tell give need get got go do i my the")))
 
 
@@ -76,14 +86,16 @@ def card_answer(question: str, call: CallContext) -> HomeAnswer | None:
 
 
 def named_card_answer(question: str, call: CallContext) -> HomeAnswer | None:
-    """Tell a value of the card of somebody whom a question names: "what is Ana's new number", with doubt where it asks
-    for the newest. None where it asks for more than that, or the card has no such value."""
-    phrase, cards = person_asked(question), cards_of(call)
-    card = _only(_named(phrase, cards)) if phrase else None
-    if card is None:
+    """Tell a value of the card of somebody whom a question names: "what is Ana's new number", with doubt where the card
+    may hold another one. None where anything else is asked, or the card has no such value."""
+    asked = _FIELD_OF.fullmatch(question)
+    if asked is None:
         return None
-    more = keys_of(_spaced(phrase)) - keys_of(" ".join(_names(card)))
-    return _told(question, card, (), _JOINED if more else 1.0) if more <= _NEWEST else None
+    who, field, cards = asked["who"] or asked["whom"], asked["field"] or asked["of"], cards_of(call)
+    card = _only(_named(who, cards))
+    if card is None or not keys_of(_spaced(who)) <= keys_of(" ".join(_names(card))):
+        return None
+    return _told(question, card, (), _JOINED if _MAY_DIFFER.search(field) else 1.0)
 
 
 def joined_answer(question: str, passages: PassageStore, call: CallContext) -> HomeAnswer | None:
