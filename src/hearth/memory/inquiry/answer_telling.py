@@ -60,7 +60,7 @@ _DOUBTED = 0.6
 """The most that a value counts whose own passage is an unlikely answer."""
 _LEAST_SPOKEN = 0.5
 """What is the owner's own speaks of at least this share of what a stranger's passage does of a question."""
-_LEAST_OWN = 0.05
+_LEAST_OWN = 0.03
 """From this chance on what is the owner's own makes a stranger's answer doubtful."""
 _NOW = re.compile(r"\A(?:now|currently) (?=\S)", re.IGNORECASE)
 _LEANS = 5
@@ -82,15 +82,14 @@ def answer_of(question: str, readings: Sequence[Reading], now: dt.datetime) -> H
         return said
     if asks_yes_or_no(question):
         # Whether it is yes or no is left to the owner: the reader is right about it hardly more often than by chance.
-        quote = sentence_of(best)
-        return HomeAnswer("text", quote, "", (told_at(best),), round(best.chance, 4))
+        return _told_of_yes_or_no(question, best, readings)
     if (items := _items_beside(question, best)) is not None:
         return items
     others = _others(question, best, readings)
     rivals = [one for one in others if _is_rival(best, one, now)]
     if not named:
         rivals += _said_later(question, best, readings, now)
-    unlikely = [one for one in _own_instead(question, best, readings) if one not in others]
+    unlikely = [one for one in _own_beside(question, best, readings) if one not in others]
     alike = [one for one in others if one not in rivals and _agrees(_value(best), _value(one), now)]
     told = [best, *(rivals or alike)]
     if rivals and not named:
@@ -110,19 +109,22 @@ def answer_of(question: str, readings: Sequence[Reading], now: dt.datetime) -> H
 
 def own_first(question: str, readings: Sequence[Reading]) -> list[Reading]:
     """Put the likeliest answer of the owner's own before a stranger's, where it speaks of as good as the same; where
-    that is an unlikely one, the stranger's is doubted."""
+    that is an unlikely one, or a terse one, the stranger's is doubted."""
     best = readings[0] if readings else None
-    own = _own_instead(question, best, readings) if best is not None else []
-    if best is None or not own:
+    beside = _own_beside(question, best, readings) if best is not None else []
+    if best is None or not beside:
         return list(readings)
-    if own[0].chance >= least_chance():
-        return [own[0], *(one for one in readings if one is not own[0])]
+    own = next((one for one in beside if _speaks_as_much(question, one, best)), None)
+    if own is not None and own.chance >= least_chance():
+        return [own, *(one for one in readings if one is not own)]
     return [replace(best, chance=min(best.chance, _DOUBTED)), *readings[1:]]
 
 
-def _own_instead(question: str, best: Reading, readings: Sequence[Reading]) -> list[Reading]:
-    """Return the readings of the owner's own that may answer instead of a stranger's, the likeliest first."""
-    least = _LEAST_SPOKEN * covered(question, best.candidate.passage.read)
+def _own_beside(question: str, best: Reading, readings: Sequence[Reading]) -> list[Reading]:
+    """Return the readings of the owner's own that may answer instead of a stranger's, the likeliest first.
+
+    A stranger may repeat every word of a question; a terse note of the owner's shares but one.
+    """
     return [
         one
         for one in readings
@@ -130,8 +132,36 @@ def _own_instead(question: str, best: Reading, readings: Sequence[Reading]) -> l
         and not one.is_strangers
         and one.text
         and one.chance >= _LEAST_OWN
-        and covered(question, one.candidate.passage.read) >= least
+        and covered(question, one.candidate.passage.read) > 0
     ]
+
+
+def _speaks_as_much(question: str, own: Reading, best: Reading) -> bool:
+    """Return whether what is the owner's own speaks of as good as all that a stranger's passage does."""
+    spoken = covered(question, best.candidate.passage.read)
+    return covered(question, own.candidate.passage.read) >= _LEAST_SPOKEN * spoken
+
+
+def _told_of_yes_or_no(question: str, best: Reading, readings: Sequence[Reading]) -> HomeAnswer:
+    """Tell the sentence that answers; beside a stranger's the owner's own, which stands first where it speaks of as
+    good as the same."""
+    told = [best, *_own_beside(question, best, readings)[:1]]
+    if len(told) > 1 and _speaks_as_much(question, told[1], best):
+        told.reverse()
+    quotes = [sentence_of(one) for one in told]
+    witnesses = [
+        replace(told_at(one), value=quote if k else "") for k, (one, quote) in enumerate(zip(told, quotes, strict=True))
+    ]
+    chance = min(best.chance, _DOUBTED) if len(told) > 1 else best.chance
+    return HomeAnswer("text", quotes[0], "", tuple(witnesses), round(chance, 4))
+
+
+def beside_card(card: HomeAnswer, best: Reading, now: dt.datetime) -> HomeAnswer:
+    """Tell the value of a card before what a stranger wrote of it."""
+    said = told_at(best)
+    if not _agrees(card.value, _value(best), now):
+        said = replace(said, value=_value(best))
+    return replace(card, witnesses=(*card.witnesses, said))
 
 
 def told_at(one: Reading) -> Witness:

@@ -194,8 +194,10 @@ def _with(who: str, matter: str, letters: Sequence[Letter], call: CallContext) -
     """Return the mails that the owner shares with somebody, about a matter if one is named."""
     wanted, cards = stems(who), cards_of(call)
     card = card_meant(who, cards)
-    known = {card.email.casefold()} if card is not None and card.email else set()
-    known |= {one.seen.head.sender.casefold() for one in letters if wanted and wanted <= stems(one.seen.writer)}
+    if card is not None and card.email:
+        known = {card.email.casefold()}  # anybody may write under their name
+    else:
+        known = {one.seen.head.sender.casefold() for one in letters if wanted and wanted <= stems(one.seen.writer)}
     theirs = [one for one in letters if one.others & known]
     about = stems(re.sub(r"\A(?:the|my|our|a|an) ", "", matter))
     return [one for one in theirs if about <= stems(f"{one.seen.head.subject} {one.seen.body(call).text}")]

@@ -26,12 +26,19 @@ from hearth.language.text.tokens import listed
 from hearth.memory.inquiry.amounts.amount_changes import changed_by
 from hearth.memory.inquiry.amounts.joint_amounts import joint_answer, share_answer, share_asked
 from hearth.memory.inquiry.amounts.table_counts import counted
-from hearth.memory.inquiry.answer_telling import SAID_ABOUT, answer_of, own_first, sentence_of, witness_of
+from hearth.memory.inquiry.answer_telling import (
+    SAID_ABOUT,
+    answer_of,
+    beside_card,
+    own_first,
+    sentence_of,
+    witness_of,
+)
 from hearth.memory.inquiry.awaited_mails import answer_from_letters
 from hearth.memory.inquiry.date_answers import answer_from_dates, asked_of_dates
 from hearth.memory.inquiry.grouped_sums import answer_by_group
 from hearth.memory.inquiry.money import money_in
-from hearth.memory.inquiry.people_meant import card_answer, joined_answer
+from hearth.memory.inquiry.people_meant import card_answer, joined_answer, named_card_answer
 from hearth.memory.inquiry.reading.answer_reading import (
     AnswerReader,
     Reading,
@@ -247,6 +254,8 @@ class HomeAnswers:
         if best is None or best.chance < least_chance():
             chance = best.chance if best is not None else 0.0
             return HomeAnswer("unknown", "", self.looked_at(), (), round(chance, 4), self._nearest(readings))
+        if best.is_strangers and (card := named_card_answer(question, call)) is not None:
+            return beside_card(card, best, call.now)
         if (joint := joint_answer(question, readings)) is not None:
             return joint
         passage = best.candidate.passage

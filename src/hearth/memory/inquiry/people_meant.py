@@ -38,10 +38,21 @@ _OF_SOMEBODY = re.compile(r"([^\W\d_]+)['’]s\b")
 _ASKED_FIELDS = {
     "phone": re.compile(r"\b(?:phone|telephone|mobile|cell|number|call|ring|reach)\b", re.IGNORECASE),
     "email": re.compile(r"\be-?mail\b", re.IGNORECASE),
-    "address": re.compile(r"\b(?:address|live|lives)\b", re.IGNORECASE),
+    "address": re.compile(r"\b(?:(?<!mail )address|live|lives)\b", re.IGNORECASE),
     "birthday": re.compile(r"\b(?:birthday|born)\b", re.IGNORECASE),
 }
 """What a question asks of a card, the most telling last."""
+_SURELY = r"(?:(?:tele)?phone|e-?mail|postal|street|full|contact)"
+_PERHAPS = r"(?:new|newest|current|latest|mobile|cell|home|work|private)"
+_FIELD = rf"(?:(?:{_SURELY}|{_PERHAPS}) )*(?:(?:tele|cell)?phone|mobile|number|e-?mail|address|birthday)"
+_FIELD_OF = re.compile(
+    r"\s*(?:(?:what|which|when)(?:['’]s| is| was)|(?:please )?(?:tell|give|show) me|i need) (?:the )?"
+    rf"(?:(?P<who>[\w '’-]+?)['’]s? (?P<field>{_FIELD})|(?P<of>{_FIELD}) (?:of|for) (?P<whom>[\w '’-]+?))[\s?.!]*",
+    re.IGNORECASE,
+)
+"""Asks for one field of somebody's card and nothing else: no house number, no number of a hotel."""
+_MAY_DIFFER = re.compile(rf"\b(?:{_PERHAPS})\b", re.IGNORECASE)
+"""A card does not say whether it tells this one."""
 _ASKS = frozenset(map(key_of, listed("what which when where who how please tell give need get got go do i my the")))
 
 
@@ -72,6 +83,19 @@ def card_answer(question: str, call: CallContext) -> HomeAnswer | None:
     phrase, cards = person_asked(question), cards_of(call)
     card = _only(_described(phrase, cards)) if phrase and not _named(question, cards) else None
     return _told(question, card, (), 1.0) if card is not None else None
+
+
+def named_card_answer(question: str, call: CallContext) -> HomeAnswer | None:
+    """Tell a value of the card of somebody whom a question names: "what is Ana's new number", with doubt where the card
+    may hold another one. None where anything else is asked, or the card has no such value."""
+    asked = _FIELD_OF.fullmatch(question)
+    if asked is None:
+        return None
+    who, field, cards = asked["who"] or asked["whom"], asked["field"] or asked["of"], cards_of(call)
+    card = _only(_named(who, cards))
+    if card is None or not keys_of(_spaced(who)) <= keys_of(" ".join(_names(card))):
+        return None
+    return _told(question, card, (), _JOINED if _MAY_DIFFER.search(field) else 1.0)
 
 
 def joined_answer(question: str, passages: PassageStore, call: CallContext) -> HomeAnswer | None:

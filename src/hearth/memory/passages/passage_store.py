@@ -29,6 +29,8 @@ from hearth.storage.database import Store
 from hearth.storage.trace import moment_text, parse_moment
 
 N_BY_WORDS, N_BY_MEANING = 40, 24
+N_BESIDE = 4
+"""Passages of other kinds that are found by words however many mails hold more of them."""
 EMBED_BATCH = 32
 _MOST_ASKED_WORDS = 24
 _WORD = re.compile(r"\w+")
@@ -172,9 +174,12 @@ class PassageStore:
         vector = self.encoder.encode([question])[0] if self.encoder is not None else None
         cosines = self._cosines(vector)
         near = sorted(cosines, key=lambda number: -cosines[number])[:N_BY_MEANING] if len(cosines) else []
-        numbers = list(dict.fromkeys([*words, *near]))
-        marks = ",".join("?" * len(numbers))
-        rows = self._store.query(f"SELECT * FROM passage WHERE number IN ({marks})", numbers)  # noqa: S608 - question marks only
+        rows = self._rows(dict.fromkeys([*words, *near]))
+        if len(words) == N_BY_WORDS and sum(row["kind"] != "mail" for row in rows if row["number"] in words) < N_BESIDE:
+            # The plus sign has each row found checked, instead of the words looked up once more for each row.
+            beside = "AND +rowid IN (SELECT number FROM passage WHERE kind <> 'mail')"
+            words |= self._by_words(asked, N_BESIDE, beside)
+            rows = self._rows(dict.fromkeys([*words, *near]))
         return [
             Candidate(_passage(row), words.get(row["number"], 0.0), cosines.get(row["number"], 0.0))
             for row in rows
@@ -213,11 +218,16 @@ class PassageStore:
             )
         )
 
-    def _by_words(self, match: str) -> dict[int, float]:
+    def _rows(self, numbers: Iterable[int]) -> list[sqlite3.Row]:
+        wanted = list(numbers)
+        marks = ",".join("?" * len(wanted))
+        return list(self._store.query(f"SELECT * FROM passage WHERE number IN ({marks})", wanted))  # noqa: S608 - question marks only
+
+    def _by_words(self, match: str, limit: int = N_BY_WORDS, where: str = "") -> dict[int, float]:
         rows = self._store.query(
             f"SELECT rowid, -bm25(passage_words, {_WEIGHTS}) AS score FROM passage_words"  # noqa: S608 - our own text
-            " WHERE passage_words MATCH ? ORDER BY score DESC LIMIT ?",
-            (match, N_BY_WORDS),
+            f" WHERE passage_words MATCH ? {where} ORDER BY score DESC LIMIT ?",
+            (match, limit),
         )
         return {row[0]: max(0.0, row[1]) for row in rows}
 

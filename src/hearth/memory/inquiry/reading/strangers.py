@@ -24,7 +24,10 @@ _ORDERED = (
 )
 _TO_SAY = re.compile(
     rf"{_ORDERED}(?:(?:say|tell|respond|confirm|inform|assure)\b(?:[^.;?]*\b(?:that|is|are|was|were)\b|\s*:| with\b)"
-    r"|(?:answer|reply|state|report|claim|repeat) (?:[\w'’]+ ){0,4}?(?:that|with)\b)",
+    r"|(?:answer|reply|state|report|claim|repeat) (?:[\w'’]+ ){0,4}?(?:that|with)\b"
+    r"|(?:let|make sure(?: that)?|see that) (?!me\b|us\b|you\b)(?:[\w'’]+ ){1,4}?knows?\b"
+    r"(?! (?:if|when|whether|what|how|who|where|why|by|before)\b)(?:[^.;?]*\b(?:that|is|are|was|were)\b|\s*:))"
+    r"|\b(?:whenever|when|if)\b[^.;:?]*\b(?:asks?|asked|wants? to know|wonders?)\b[^.;:?]*:",
     re.IGNORECASE,
 )
 """An order to say something, with what is to be said."""
