@@ -59,6 +59,7 @@ def planned(agent: Agent, text: str) -> Plan:
         ("let Priya know the alarm code", "Priya Nair", "what is the alarm code"),
         ("email Tom the executor of my will", "Tom Hale", "what is the executor of my will"),
         ("email Tom the notice period of the lease", "Tom Hale", "what is the notice period of the lease"),
+        ("email Tom the flight number to Lisbon", "Tom Hale", "what is the flight number to Lisbon"),
         ("email Tom my passport number", "Tom Hale", "what is my passport number"),
         ("email Ben when the school play is", "Ben Reed", "when is the school play"),
         ("write Tom when the parents evening is", "Tom Hale", "when is the parents evening"),
@@ -165,6 +166,8 @@ def test_what_nothing_says_is_told_so_and_nothing_is_written(agent: Agent) -> No
     assert "12 Portwall Lane" in told.answer.text
 
 
-def test_a_doubtful_value_is_told_with_its_place(agent: Agent) -> None:
+def test_a_doubtful_value_of_something_else_is_told_with_its_place_and_not_written(agent: Agent) -> None:
     told = agent.run(agent.request("email Tom the wifi password"))
+    assert told.answer.status == "needs"
+    assert "I wrote nothing" in told.answer.text
     assert "I am not sure, perhaps: 7741 (note “Home”: “The alarm code is 7741.”)" in told.answer.text

@@ -50,7 +50,8 @@ _VALUE = re.compile(
     re.IGNORECASE,
 )
 _SAID_OTHERWISE = re.compile(
-    r"(?:the|my|our) (?!(?:address|birthday|iban|landlord|registration|rent|wifi)\Z)\w+"
+    r"(?:the|my|our) (?!(?:address|birthday|deadline|deposit|excess|executor|iban|landlord|mileage"
+    r"|premium|recipe|registration|rent|wifi)\Z)\w+"
     r"|.*\b(?:cost of living|weight of the world|code of conduct|time of (?:my|your|our) li(?:fe|ves))\b.*",
     re.IGNORECASE,
 )
@@ -164,12 +165,15 @@ def _values_in(request: str, names: Collection[str]) -> Iterator[tuple[int, int]
     for start in _DETERMINER.finditer(request):
         if (match := _VALUE.match(request, start.start())) is None:
             continue
-        end = match.end()
-        if match["of"] and (rest := _REST.search(request, match.start("of"), end)):
-            end = rest.start()  # "the wifi password to Tom"
-        end = match.start() + len(request[match.start() : end].rstrip())
-        if not _SAID_OTHERWISE.fullmatch(request, match.start(), end) and _stands(request, match.start(), end, names):
-            yield match.start(), end
+        ends = [match.end()]
+        if match["of"] and (rest := _REST.search(request, match.start("of"), match.end())):
+            ends.insert(0, rest.start())  # "the wifi password to Tom", but "the flight number to Lisbon"
+        for end in ends:
+            end = match.start() + len(request[match.start() : end].rstrip())
+            is_otherwise = _SAID_OTHERWISE.fullmatch(request, match.start(), end) is not None
+            if not is_otherwise and _stands(request, match.start(), end, names):
+                yield match.start(), end
+                break
 
 
 def _stands(request: str, start: int, end: int, names: Collection[str]) -> bool:
