@@ -54,9 +54,12 @@ def planned(agent: Agent, text: str) -> Plan:
         ("email the wifi password to Tom", "Tom Hale", "what is the wifi password"),
         ("send Tom the wifi password", "Tom Hale", "what is the wifi password"),
         ("mail Priya the alarm code", "Priya Nair", "what is the alarm code"),
+        ("please send an email to Tom with the wifi password", "Tom Hale", "what is the wifi password"),
+        ("could you email Tom the wifi password please", "Tom Hale", "what is the wifi password"),
         ("let Priya know the alarm code", "Priya Nair", "what is the alarm code"),
         ("email Tom the executor of my will", "Tom Hale", "what is the executor of my will"),
         ("email Tom the notice period of the lease", "Tom Hale", "what is the notice period of the lease"),
+        ("email Tom the flight number to Lisbon", "Tom Hale", "what is the flight number to Lisbon"),
         ("email Tom my passport number", "Tom Hale", "what is my passport number"),
         ("email Ben when the school play is", "Ben Reed", "when is the school play"),
         ("write Tom when the parents evening is", "Tom Hale", "when is the parents evening"),
@@ -93,6 +96,68 @@ def test_words_that_are_meant_stay(agent: Agent, said: str, text: str) -> None:
     assert planned(agent, said).steps[-1].arguments["text"] == text
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "email Tom to send me the alarm code",
+        "ask Priya for the gate code",
+        "email Sam asking for the address of Pasture",
+        "ask Sam the address of Pasture",
+        "email Tom to tell me the gate code",
+        "email Tom whether he knows the wifi password",
+        "email Priya please send the address of the venue",
+        "email Tom to send me Ana's number",
+    ],
+)
+def test_who_is_asked_for_a_value_is_not_sent_it(agent: Agent, said: str) -> None:
+    plan = planned(agent, said)
+    assert [step.tool for step in plan.steps] == ["find_contact", "draft_mail"]
+    assert isinstance(plan.steps[-1].arguments["text"], str)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "tell Priya the code of conduct is attached",
+        "email Tom the cost of living is insane",
+        "email Sam the weight of the world",
+        "email Tom my number",
+        "email Ana when we are back I will call",
+        "email Ana what I said yesterday was wrong",
+        "tell Sam the number of guests is 12",
+        "tell Tom the name of the plumber is Dawes",
+        "email Ana that the address of the venue is on the flyer",
+        "send Ana the address of the venue is on the flyer",
+        "email Sam the size of it",
+        "email Sam the owner",
+        "email Priya the time of our lives",
+        "email Sam our model",
+        "email Tom the cost of living report",
+        "email Sam the address of Pasture and Bosco",
+        "email Sam the wifi password and the alarm code",
+    ],
+)
+def test_words_that_say_something_are_no_value(agent: Agent, said: str) -> None:
+    assert "find_answer" not in [step.tool for step in planned(agent, said).steps]
+
+
+@pytest.mark.parametrize(
+    ("said", "to", "of", "field"),
+    [
+        ("email Sam Ana's phone number", "Sam Okoro", "Ana Costa", "phone"),
+        ("email Sam Ana's email address", "Sam Okoro", "Ana Costa", "email"),
+        ("email Sam Ana's birthday", "Sam Okoro", "Ana Costa", "birthday"),
+        ("email Tom Ana's number", "Tom Hale", "Ana Costa", "phone"),
+        ("email Zoltan Ana's birthday", "Zoltan", "Ana Costa", "birthday"),
+    ],
+)
+def test_a_known_person_s_value_is_their_card_s(agent: Agent, said: str, to: str, of: str, field: str) -> None:
+    plan = planned(agent, said)
+    contacts = {step.arguments["name"]: k for k, step in enumerate(plan.steps) if step.tool == "find_contact"}
+    draft = next(step for step in plan.steps if step.tool == "draft_mail").arguments
+    assert (draft["to"], draft["text"]) == ([Ref(contacts[to], ("email",))], Ref(contacts[of], (field,)))
+
+
 def test_what_nothing_says_is_told_so_and_nothing_is_written(agent: Agent) -> None:
     missed = agent.run(agent.request("email Tom the executor of my will"))
     assert missed.answer.status == "failed"
@@ -101,6 +166,8 @@ def test_what_nothing_says_is_told_so_and_nothing_is_written(agent: Agent) -> No
     assert "12 Portwall Lane" in told.answer.text
 
 
-def test_a_doubtful_value_is_told_with_its_place(agent: Agent) -> None:
+def test_a_doubtful_value_of_something_else_is_told_with_its_place_and_not_written(agent: Agent) -> None:
     told = agent.run(agent.request("email Tom the wifi password"))
+    assert told.answer.status == "needs"
+    assert "I wrote nothing" in told.answer.text
     assert "I am not sure, perhaps: 7741 (note “Home”: “The alarm code is 7741.”)" in told.answer.text

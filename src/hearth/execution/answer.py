@@ -65,10 +65,16 @@ def _notes(results: Iterable[StepResult]) -> list[str]:
 
 
 def _doubts(plan: Plan, used: Sequence[StepResult], tools: Mapping[str, ToolSpec], now: dt.datetime) -> Iterator[str]:
-    """Say of each value that another step took how it would be told alone, where that is with doubt."""
+    """Say of each answer that another step took how it would be told alone, where that is with doubt or another may
+    have written it."""
     for result in used:
-        if isinstance(result.value, dict) and result.value.get("doubt"):
+        if not isinstance(result.value, dict) or "doubt" not in result.value:
+            continue
+        if result.value["doubt"] or _OTHERS & result.fields.get("value", result.label).sources:
             yield f"Note: {say(_spec(plan, result, tools), result.value, now)}"
+
+
+_OTHERS = frozenset({"message", "web"})
 
 
 def _left_undone(plan: Plan, current: Sequence[StepResult], faults: Sequence[StepResult]) -> list[str]:

@@ -3,7 +3,7 @@
 Pure functions. `<node-2.email>` walks the fields of a result. Where one value is wanted and the result is a list, a
 list of one gives its item, an empty list is NotFound, and several are Ambiguous, named so that the owner can choose. A
 parameter that takes a list of records gets all of them, even none. A text parameter that is given a record or a list
-gets it in words.
+gets it in words. A doubtful answer is no text where its place does not name what was asked for.
 """
 
 from __future__ import annotations
@@ -98,6 +98,8 @@ class _Reference:
             value = self._one(value)
             if not isinstance(value, dict) or part not in value:
                 raise BadReference(f"{self._ref} has no {part!r}: {self._source.tool} gave {_shape(value)}")
+            if part == "value" and kind == "text" and value.get("doubt"):
+                self._check_named(value)
             value = value[part]
         if kind == "text" and not self._parameter.enum:
             return self._words(value)
@@ -110,6 +112,16 @@ class _Reference:
         if kind == "list[text]":
             return [item if isinstance(item, str) else _line(item) for item in _listed(value)]
         return value
+
+    def _check_named(self, answer: Mapping[str, Plain]) -> None:
+        """Raise Ambiguous where a doubtful answer is not of what was asked for: the words may be meant as they are."""
+        asked = self._source.arguments.get("question")
+        place = f"{answer.get('source')} {answer.get('quote')}".casefold()
+        if isinstance(asked, str) and not all(_stem(word) in place for word in _named(asked)):
+            raise Ambiguous(
+                f"I am not sure that what I found answers “{asked}”, so I wrote nothing. "
+                "Say whether you mean it or the words themselves, and which text to write"
+            )
 
     def _takes_records(self, kind: str) -> bool:
         is_list = kind.startswith("list[") and kind.endswith("]")
@@ -155,6 +167,28 @@ class _Reference:
         if self._ref.path and self._ref.path[-1] != "id":
             return f"{self._source.tool} found no {self._ref.path[-1].replace('_', ' ')}{what}, {needs}"
         return f"{self._source.tool} found nothing{what}, {needs}"
+
+
+def _named(question: str) -> list[str]:
+    """Return the words by which a question names what it is of: `pasture` of "what is the address of Pasture"."""
+    thing, is_of, rest = question.casefold().removeprefix("what is ").partition(" of ")
+    words = thing.split()
+    if question.casefold().startswith("what is ") and (is_of or len(words) > 1 + (words[0] in _SMALL)):
+        words = words[:-1]  # what kind of value it is: a place may say it without the word
+    found = (re.sub(r"['’]s?\Z", "", word.strip("“”\"'.,?!")) for word in (*words, *rest.split()))
+    return [word for word in found if word and word not in _SMALL]
+
+
+_SMALL = frozenset(
+    {"the", "a", "an", "my", "our", "his", "her", "their", "of", "for", "from", "in", "at", "on", "to", "and", "by"}
+    | {"is", "are", "was", "were", "do", "does", "did", "we", "i", "what", "when", "where", "who", "how", "much"}
+    | {"many", "long", "cost", "start", "begin", "end"}
+)
+
+
+def _stem(word: str) -> str:
+    """Return the beginning of a word that its other forms share."""
+    return word[: max(4, len(word) - 3)]
 
 
 def name_of(value: Plain) -> str:

@@ -13,6 +13,7 @@ from hearth.types import (
     Answer,
     Argument,
     Evidence,
+    Label,
     Offer,
     Plain,
     Plan,
@@ -132,6 +133,20 @@ def test_what_a_tool_left_out_is_said() -> None:
     plan = Plan((Step("find_events"),))
     answer = compose(plan, None, ALLOW, [result], TOOLS, NOW)
     assert answer.text == "No events found.\nNote: 1 file could not be read: broken.ics."
+
+
+@pytest.mark.parametrize(
+    ("source", "doubt", "is_told"), [("message", "", True), ("web", "", True), ("file", "", False), ("file", "?", True)]
+)
+def test_the_place_of_an_answer_that_was_used_is_said_where_another_may_have_written_it(
+    source: str, doubt: str, is_told: bool
+) -> None:
+    find = ToolSpec("find_answer", "Find.", returns="FoundAnswer", answer="[{doubt} ]{value}{behind}.")
+    plan = Plan((Step("find_answer"), Step("move_event", {"event": Ref(0, ("value",))})))
+    found: dict[str, Plain] = {"value": "66 Road", "doubt": doubt, "behind": " (mail “Hi” from Eve Stranger)"}
+    results = [StepResult(0, "done", found, Label(frozenset({source}))), done(1, EVENT)]
+    answer = compose(plan, None, ALLOW, results, {**TOOLS, "find_answer": find}, NOW)
+    assert ("66 Road (mail “Hi” from Eve Stranger)" in answer.text) == is_told
 
 
 def test_a_notice_that_two_steps_give_is_told_once() -> None:

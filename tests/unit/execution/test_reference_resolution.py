@@ -98,6 +98,35 @@ def test_an_optional_parameter_takes_nothing_as_nothing() -> None:
     assert bound(Ref(0), None, "list[text]", is_required=False) == []
 
 
+@pytest.mark.parametrize(
+    ("question", "quote", "is_written"),
+    [
+        ("what is the address of Pasture", "Pasture: 12 Portwall Lane", True),
+        ("what is Pasture's address", "Pasture: 12 Portwall Lane", True),
+        ("when is the parents evening", "parents’ evening … parents evening at 19:00", True),
+        ("what we decided in the studio meeting", "Studio meeting: we decided to buy a kiln", True),
+        ("what is the wifi password", "The alarm code is 7741.", False),
+        ("what is the weight of the world", "The dog weighs 9 kg.", False),
+        ("what is the gate code", "The parcel code is PK-31.", False),
+        ("what is the deposit", "The rent is 500.", False),
+    ],
+)
+def test_a_doubtful_answer_is_written_only_where_its_place_names_what_was_asked(
+    question: str, quote: str, is_written: bool
+) -> None:
+    source = ToolSpec("find_answer", "Find.", returns="FoundAnswer", fields={"value": "text"})
+    plan = Plan((Step("find_answer", {"question": question}), Step("take", {"it": Ref(0, ("value",))})))
+    tools = {"find_answer": source, "take": take("text")}
+    found: dict[str, Plain] = {"value": "5", "source": "note “N”", "quote": quote, "doubt": "perhaps"}
+    sure = {**found, "doubt": ""}
+    assert bind(plan, 1, {0: StepResult(0, "done", sure)}, tools)["it"].data == "5"
+    if is_written:
+        assert bind(plan, 1, {0: StepResult(0, "done", found)}, tools)["it"].data == "5"
+    else:
+        with pytest.raises(Ambiguous, match="I wrote nothing"):
+            bind(plan, 1, {0: StepResult(0, "done", found)}, tools)
+
+
 def test_a_choice_is_not_put_in_words() -> None:
     assert bound(Ref(0), ["daily"], "text", enum=("daily", "weekly")) == "daily"
 

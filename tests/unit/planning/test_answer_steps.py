@@ -67,6 +67,35 @@ def test_a_mail_goes_to_whom_it_is_written_to_and_not_to_whom_it_is_about() -> N
     assert draft.arguments["to"] == [Ref(0, ("email",))]
 
 
+@pytest.mark.parametrize(
+    ("said", "field"), [("phone number", "phone"), ("number", "phone"), ("email address", "email")]
+)
+def test_what_a_card_has_is_taken_from_its_own_field(said: str, field: str) -> None:
+    sam = Step("find_contact", {"name": "Sam Ode"})
+    wrong = Step("draft_mail", {"to": [Ref(1, ("email",))], "text": Ref(0, ("address",))})
+    plan = planned(f"email Ben Sam's {said}", sam, BEN, wrong)
+    assert plan is not None
+    assert plan.steps[2].arguments == {"to": [Ref(1, ("email",))], "text": Ref(0, (field,))}
+    words = planned(f"email Ben Sam's {said}", BEN, drafted(f"Sam's {said}"))
+    assert words is not None
+    told = next(step for step in words.steps if step.tool == "draft_mail").arguments
+    whose, to = told["text"], told["to"]
+    assert isinstance(whose, Ref)
+    assert whose.path == (field,)
+    assert isinstance(to, list)
+    assert isinstance(to[0], Ref)
+    assert [words.steps[k].arguments for k in (whose.step, to[0].step)] == [sam.arguments, BEN.arguments]
+
+
+def test_whose_value_is_told_does_not_get_the_mail() -> None:
+    sam = Step("find_contact", {"name": "Sam Ode"})
+    plan = planned("email Ben Sam's birthday", sam, drafted("birthday"))
+    assert plan is not None
+    assert [step.arguments.get("name") for step in plan.steps] == ["Sam Ode", "Ben Ashworth", None]
+    assert plan.steps[2].arguments["to"] == [Ref(1, ("email",))]
+    assert plan.steps[2].arguments["text"] == Ref(0, ("birthday",))
+
+
 def test_an_unknown_recipient_stays_a_contact() -> None:
     nobody = Step("find_contact", {"name": "Pasture"})
     assert planned("email Pasture that I am late", nobody, drafted("I am late")) is None

@@ -7,22 +7,23 @@ value, which carries the label of where it stands. Only a text takes such a valu
 types that no answer has.
 
 Covered: a value by what it is called ("the address of Pasture", "Ana's shoe size"), a clause ("email Sam when the
-school play is", "what we decided in the meeting") and a value on somebody's card, in mails.
+school play is", "what we decided in the meeting") and a value on somebody's card, in mails. Who is asked for a value
+("email Tom to send me the code") is never sent it: a value is told only right behind whom it is given to.
 Not covered: values in the middle of a sentence ("tell Sam that the code is …"); what a mail is about ("email Tom about
-the alarm code").
+the alarm code"); a mail that is only a part of what a request asks for.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from hearth.errors import PlanError
 from hearth.formats.plan_validation import check_plan
 from hearth.language.acts.questions import VALUES
 from hearth.planning.plan_steps import moved
-from hearth.types import Context, Plan, Ref, Refusal, Request, Step, ToolSpec
+from hearth.types import Argument, Context, Plan, Ref, Refusal, Request, Step, ToolSpec
 
 FIND = "find_answer"
 _CONTACT, _MAIL, _FILES = "find_contact", "draft_mail", "find_files"
@@ -34,14 +35,49 @@ _TELLABLE = (
 )
 """What a thing has and a mail may tell."""
 _WORDS = r"(?:(?!(?:the|my|our|a|an|to|that) )[\w'’-]+ )"
+_PRONOUN = r"i|we|you|he|she|it|they|this|that|these|those|there|us|them|him|me|i['’]\w+|\w+['’](?:ll|re|ve)"
+_VERB = (
+    r"is|are|was|were|am|be|been|has|have|had|will(?= (?!please|to|by|and)\w)|would|can|could|should"
+    r"|must|may|might|do|does|did|says?|said"
+    r"|needs?|seems?|looks?|sounds?|stays?|remains?|changed|\w+n['’]t"
+)
+"""Makes a sentence of its own: what holds one is no name of a value."""
+_SENTENCE = re.compile(rf"\b(?:{_PRONOUN}|{_VERB})(?![\w'’])", re.IGNORECASE)
 _VALUE = re.compile(
     rf"(?:the|my|our|[\w-]+['’]s) {_WORDS}{{0,3}}?(?:{_TELLABLE})"
-    r"(?P<of> (?:of|for|from|in|at|on|to) (?:[\w'’&-]+ ?){1,6})?(?= ?(?:[.!?,;]|\Z|(?:to|by|and|please|as)\b))",
+    rf"(?P<of> (?:of|for|from|in|at|on|to) (?:(?!(?:{_PRONOUN}|{_VERB}|and)(?![\w'’]))[\w'’&-]+ ?){{1,6}})?"
+    r"(?= ?(?:[.!?,;]|\Z|(?:to|by|and|please|as)\b))",
     re.IGNORECASE,
 )
+_SAID_OTHERWISE = re.compile(
+    r"(?:the|my|our) (?!(?:address|birthday|deadline|deposit|excess|executor|iban|landlord|mileage"
+    r"|premium|recipe|registration|rent|wifi)\Z)\w+"
+    r"|.*\b(?:cost of living|weight of the world|code of conduct|time of (?:my|your|our) li(?:fe|ves))\b.*",
+    re.IGNORECASE,
+)
+"""Names no value of its own: "the owner", "my number", or something that people say."""
 _DETERMINER = re.compile(r"\b(?:the|my|our|[\w-]+['’]s) ", re.IGNORECASE)
-_TOPIC = re.compile(r"\b(?:about|regarding|concerning|re:?) \Z", re.IGNORECASE)
-"""Says that a mail is about what follows: it does not tell it."""
+_GIVES = re.compile(
+    r"\s*(?:(?:please|kindly|hey|ok|okay|now|just|(?:can|could|would|will) you|i (?:want|need|would like) to"
+    r"|i['’]d like to),? )*"
+    r"(?P<gives>(?:send|write|draft) an? (?:e-?mail|mail|message|note|reply) to|forward [^,.;:?!]+? to"
+    r"|(?:e-?mail|mail|write|send|tell|text|message|give|let|reply|answer|draft)(?: to)?) "
+    r"(?P<whom>(?:[\w.+@'’,-]+ ){0,6}?)(?:know )?(?:(?:an? )?(?:e-?mail|mail|message|note|reply) (?=with))?(?:with )?",
+    re.IGNORECASE,
+)
+"""Begins a request up to what is given: "let Priya know", "reply to Sam with"."""
+_FOLLOWS = re.compile(
+    r"[\s.!?]*|,? (?:please|thanks|by (?:e-?mail|mail)|as an? \w+)[\s.!?]*|,? to (?P<whom>[\w.+@'’, -]+?)[\s.!?]*"
+    r"|,? and (?:add|attach|call|copy|create|note|put|remind|schedule|send|set) .*",
+    re.IGNORECASE,
+)
+"""What may stand behind a value that is given."""
+_MAILS = re.compile(r"e-?mail|mail|write|(?:send|draft) an? (?:e-?mail|mail)", re.IGNORECASE)
+_POLITE = re.compile(r",? please[\s.!?]*\Z", re.IGNORECASE)
+_AND = re.compile(r",? and |, ", re.IGNORECASE)
+_NO_NAMES = frozenset({"ask", "asking", "for", "whether", "if", "that", "to", "about", "please", "when", "what", "how"})
+_BESIDE_NAMES = frozenset({"and", "my", "the", "me", "myself", "mail", "email", "e-mail", "message", "last", "latest"})
+"""What may stand among the names of those who are written to."""
 _REST = re.compile(r" (?:to|and|by|please)\b", re.IGNORECASE)
 """Begins what follows a value in a request."""
 _WRITE = r"\s*(?:please )?(?:e-?mail|mail|write(?: to)?|send|text|message|tell) (?P<whom>(?:[\w'’-]+ ){1,3}?)"
@@ -61,12 +97,13 @@ _CLAUSES = (
 _FIELDS = {"address": "address", "phone": "phone number", "email": "e-mail address", "birthday": "birthday"}
 """How the fields of a contact are asked for."""
 _FIELD_SAID = {
-    "address": r"address",
-    "phone": r"(?:(?:tele)?phone |mobile )?number|(?:tele)?phone|mobile",
+    "address": r"(?:home |postal )?address",
+    "phone": r"(?:(?:tele)?phone |mobile |cell )?number|(?:tele)?phone|mobile",
     "email": r"e-?mail(?: address)?",
     "birthday": r"birthday",
 }
 """How the fields of a contact are called in a request."""
+_LOOK_UPS = frozenset({_FILES, _CONTACT})
 _LOOKED_UP = frozenset({_CONTACT, "find_events", "next_event"})
 """Tools that find only what bears the words as its title."""
 _AS_FILES = frozenset({"recipe", "bill"})
@@ -85,10 +122,15 @@ def with_answer(
     clause = _of_clause(request, found, people, tools)
     if clause is not None or not isinstance(found, Plan):
         return clause
-    for steps in (_by_value(found, request.text, people), _for_nobody(found, people)):
+    for steps in (
+        _of_a_card(found, request.text, people),
+        _of_the_other(found, request.text, people),
+        _by_value(found, request.text, people),
+        _for_nobody(found, request.text, people),
+    ):
         if (plan := _checked(found, steps, tools)) is not None:
             return plan
-    return _checked(found, _of_the_other(found, request.text, people), tools)
+    return None
 
 
 def _by_value(plan: Plan, request: str, people: Mapping[str, str]) -> list[Step]:
@@ -98,32 +140,60 @@ def _by_value(plan: Plan, request: str, people: Mapping[str, str]) -> list[Step]
         said = step.arguments.get("text")
         if step.tool not in _TOLD or not isinstance(said, str):
             continue
-        thing = _thing_told(said.strip(" ?.!"), request)
+        thing = _thing_told(_POLITE.sub("", said).strip(" ?.!"), request, _names_in(plan, people))
+        if any(card[0] in thing for *_, card in _fields_asked(request, people)):
+            continue
         if thing and not ("attachments" in step.arguments and _AS_FILES & set(thing.casefold().split())):
-            steps[k] = _without_files(_telling(step, len(steps), thing), thing, plan)
+            steps[k] = _without_files(_telling(step, Ref(len(steps), ("value",)), thing), thing, plan)
             steps.append(_asked(f"what is {_as_asked(thing, people)}", step.text))
     return _without_unused(steps, plan)
 
 
-def _thing_told(said: str, request: str) -> str:
+def _thing_told(said: str, request: str, names: Collection[str]) -> str:
     """Return the value that a text names, with the words around it in the request; empty where it names none."""
     start = request.casefold().find(said.casefold())
     if not said or start < 0:
-        return said if _VALUE.fullmatch(said) else ""
-    for match in _values_in(request):
-        end = match.end()
-        if match["of"] and (rest := _REST.search(request, max(start + len(said), match.start("of")), end)):
-            end = rest.start()  # "the wifi password to Tom"
-        if match.start() <= start and start + len(said) <= end:
-            return "" if _TOPIC.search(request, 0, match.start()) else request[match.start() : end].strip()
+        return ""
+    for first, end in _values_in(request, names):
+        if first <= start and start + len(said) <= end:
+            return request[first:end].strip()
     return ""
 
 
-def _values_in(request: str) -> Iterator[re.Match[str]]:
-    """Yield where a value is named in a request, the leftmost first."""
+def _values_in(request: str, names: Collection[str]) -> Iterator[tuple[int, int]]:
+    """Yield where a value is named in a request and given to somebody, the leftmost first."""
     for start in _DETERMINER.finditer(request):
-        if (match := _VALUE.match(request, start.start())) is not None:
-            yield match
+        if (match := _VALUE.match(request, start.start())) is None:
+            continue
+        ends = [match.end()]
+        if match["of"] and (rest := _REST.search(request, match.start("of"), match.end())):
+            ends.insert(0, rest.start())  # "the wifi password to Tom", but "the flight number to Lisbon"
+        for end in ends:
+            end = match.start() + len(request[match.start() : end].rstrip())
+            is_otherwise = _SAID_OTHERWISE.fullmatch(request, match.start(), end) is not None
+            if not is_otherwise and _stands(request, match.start(), end, names):
+                yield match.start(), end
+                break
+
+
+def _stands(request: str, start: int, end: int, names: Collection[str]) -> bool:
+    """Return whether nothing but whom it is given to stands around a value: who is asked for it is not given it."""
+    head, rest = _GIVES.fullmatch(request, 0, start), _FOLLOWS.fullmatch(request, end)
+    if head is None or rest is None:
+        return False
+    whom = f"{head['whom']} {rest['whom'] or ''}".casefold().replace(",", " ").split()
+    return all("@" in word or word in _BESIDE_NAMES or re.sub(r"['’]s\Z", "", word) in names for word in whom)
+
+
+def _names_in(plan: Plan, people: Mapping[str, str]) -> frozenset[str]:
+    """Return the words of all names that are known or that a plan looks for."""
+    sought = (step.arguments.get(name) for step in plan.steps for name in ("name", "sender"))
+    names = (*people, *people.values(), *(one for one in sought if isinstance(one, str)))
+    return frozenset(word for name in names for word in name.casefold().split()) - _NO_NAMES
+
+
+def _is_given(request: str, plan: Plan, people: Mapping[str, str]) -> bool:
+    return next(_values_in(request, _names_in(plan, people)), None) is not None
 
 
 def _as_asked(thing: str, people: Mapping[str, str]) -> str:
@@ -151,18 +221,18 @@ def _is_of_thing(step: Step, thing: str) -> bool:
 
 
 def _without_unused(steps: list[Step], plan: Plan) -> list[Step]:
-    """Drop the look-ups of files that the plan used and these steps no longer do."""
+    """Drop the look-ups that the plan used and these steps no longer do."""
     was_used = {k for step in plan.steps for k in step.needs()}
     is_used = {k for step in steps for k in step.needs()}
-    kept = [k for k, step in enumerate(steps) if step.tool != _FILES or k in is_used or k not in was_used]
+    kept = [k for k, step in enumerate(steps) if step.tool not in _LOOK_UPS or k in is_used or k not in was_used]
     place = {k: new for new, k in enumerate(kept)}
     return [moved(steps[k], place) for k in kept]
 
 
-def _for_nobody(plan: Plan, people: Mapping[str, str]) -> list[Step]:
+def _for_nobody(plan: Plan, request: str, people: Mapping[str, str]) -> list[Step]:
     """Ask everything for what a plan wants to tell of a contact whom nobody knows."""
     steps = list(plan.steps)
-    for k, step in enumerate(plan.steps):
+    for k, step in enumerate(plan.steps) if _is_given(request, plan, people) else ():
         name = step.arguments.get("name")
         if step.tool != _CONTACT or not isinstance(name, str) or name.casefold() in people:
             continue
@@ -179,39 +249,96 @@ def _for_nobody(plan: Plan, people: Mapping[str, str]) -> list[Step]:
         if told.path and told.path[0] in _FIELDS:
             thing = f"the {_FIELDS[told.path[0]]} of {name}"
             steps[k] = _asked(f"what is {thing}", step.text)
-            steps[users[0]] = _telling(user, k, thing)
+            steps[users[0]] = _telling(user, Ref(k, ("value",)), thing)
     return steps
+
+
+def _of_a_card(plan: Plan, request: str, people: Mapping[str, str]) -> list[Step]:
+    """Take a known person's value from their card, and write to whom the request names: "email Ana Tom's number"."""
+    steps = list(plan.steps)
+    drafts = [k for k, step in enumerate(steps) if step.tool in _TOLD]
+    asked = next(_fields_asked(request, people), None)
+    if asked is None or len(drafts) > 1:
+        return steps
+    name, field, said = asked
+    head, rest = _GIVES.fullmatch(request, 0, said.start()), _FOLLOWS.fullmatch(request, said.end())
+    if head is None or rest is None:
+        return steps
+    contact = {_known(step, people): k for k, step in enumerate(steps) if step.tool == _CONTACT}
+    written = [one.strip(" ,") for part in (head["whom"], rest["whom"] or "") for one in _AND.split(part)]
+    whom = [people.get(one.casefold(), one) for one in written if one]
+    if any(not _is_name(one, (*people.values(), *contact)) for one in whom):
+        return steps
+    if not drafts:
+        is_mail = _MAILS.match(head["gives"]) and all(step.tool == _CONTACT for step in steps)
+        if not is_mail or not whom or _SELF & set(whom):
+            return steps
+        drafts = [len(steps)]
+        steps.append(Step(_MAIL, {}, text=request))
+    step = steps[drafts[0]]
+    to: list[Argument] = []
+    for one in (name, *(whom if step.tool == _MAIL else ())):
+        if "@" not in one and one not in contact and one not in _SELF:
+            contact[one] = len(steps)
+            steps.append(Step(_CONTACT, {"name": one}, text=step.text))
+        to.append(one if "@" in one or one in _SELF else Ref(contact[one], ("email",)))
+    told = Ref(contact[name], (field,))
+    thing = said[0]
+    if not isinstance(step.arguments.get("text"), Ref):
+        step = _without_files(_telling(step, told, thing), thing, plan)
+    arguments = {**step.arguments, "text": told}
+    if step.tool == _MAIL and whom and not _SELF & set(whom):
+        arguments["to"] = to[1:]
+    steps[drafts[0]] = step.given(arguments)
+    return _without_unused(steps, plan)
+
+
+_SELF = frozenset({"me", "myself"})
+
+
+def _known(step: Step, people: Mapping[str, str]) -> str:
+    """Return whom a step looks for, by the name that is known."""
+    name = str(step.arguments.get("name"))
+    return people.get(name.casefold(), name)
+
+
+def _is_name(whom: str, names: Collection[str]) -> bool:
+    """Return whether words are whom a mail is for: an address, somebody known, or written as a name."""
+    words = whom.split()
+    if whom in names or whom in _SELF or (len(words) == 1 and "@" in whom):
+        return True
+    return len(words) <= 2 and all(word.istitle() and word.casefold() not in _NO_NAMES for word in words)
 
 
 def _of_the_other(plan: Plan, request: str, people: Mapping[str, str]) -> list[Step]:
-    """Turn round a mail that would go to the one whose value it tells: "email Ana Tom's number" is for Ana.
-
-    What nobody known has ("Pasture's address") is asked of everything.
-    """
+    """Ask everything for what nobody known has: a mail with "Pasture's address" does not go to a contact Pasture."""
     steps = list(plan.steps)
-    contact = {str(step.arguments.get("name")): k for k, step in enumerate(steps) if step.tool == _CONTACT}
-    for k, step in enumerate(plan.steps):
+    contact = {name: k for k, step in enumerate(steps) if step.tool == _CONTACT for name in [_known(step, people)]}
+    unknown = {name: name for name in contact if name not in people.values()}
+    for k, step in enumerate(plan.steps) if _is_given(request, plan, people) else ():
         to, told = step.arguments.get("to"), step.arguments.get("text")
         if step.tool != _MAIL or not isinstance(to, list) or len(to) != 1 or not isinstance(told, Ref):
             continue
-        for name, field in _fields_asked(request, {**{one: one for one in contact}, **people}):
-            whose = contact.get(name)
-            if whose is None or to[0] != Ref(whose, ("email",)) or told.step not in contact.values():
+        for name, field, _ in _fields_asked(request, unknown):
+            whose = contact[name]
+            if to[0] != Ref(whose, ("email",)) or told.step not in contact.values():
                 continue
-            turned = step.given({**step.arguments, "to": [Ref(told.step, ("email",))], "text": Ref(whose, (field,))})
-            if name not in people.values():
-                thing = f"the {_FIELDS[field]} of {name}"
-                steps[whose], turned = _asked(f"what is {thing}", step.text), _telling(turned, whose, thing)
-            steps[k] = turned
+            thing = f"the {_FIELDS[field]} of {name}"
+            turned = step.given({**step.arguments, "to": [Ref(told.step, ("email",))]})
+            steps[whose] = _asked(f"what is {thing}", step.text)
+            steps[k] = _telling(turned, Ref(whose, ("value",)), thing)
     return steps
 
 
-def _fields_asked(request: str, people: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield whose value of a card a request names, and which: ("Tom Hale", "phone")."""
-    for alias, name in people.items():
+def _fields_asked(request: str, people: Mapping[str, str]) -> Iterator[tuple[str, str, re.Match[str]]]:
+    """Yield whose value of a card a request names, which, and where: ("Tom Hale", "phone", "Tom's number")."""
+    for alias, name in sorted(people.items(), key=lambda one: -len(one[0])):
         for field, said in _FIELD_SAID.items():
-            if re.search(rf"\b{re.escape(alias)}['’]s (?:{said})\b", request, re.IGNORECASE):
-                yield name, field
+            owned = (
+                rf"\b{re.escape(alias)}['’]s (?:{said})(?![\w'’-])|\bthe (?:{said}) of {re.escape(alias)}(?![\w'’-])"
+            )
+            for match in re.finditer(owned, request, re.IGNORECASE):
+                yield name, field, match
 
 
 def _of_clause(
@@ -219,12 +346,14 @@ def _of_clause(
 ) -> Plan | None:
     """Plan "email Sam when the school play is": the contact, the answer to "when is the school play", the draft."""
     said = next((match for form in _CLAUSES if (match := form.fullmatch(request.text)) is not None), None)
+    if said is not None and _SENTENCE.search(f"{said['thing']}{said.groupdict().get('rest') or ''}"):
+        return None  # "when we are back I will call" says something
     whom = _whom(said["whom"].strip(), found, people) if said is not None else ""
     if said is None or not whom or _has_value(found):
         return None
     contact = Step(_CONTACT, {"name": whom}, text=request.text)
     draft = Step(_MAIL, {"to": [Ref(0, ("email",))]}, text=request.text)
-    steps = [contact, _asked(_question(said), request.text), _telling(draft, 1, said["thing"])]
+    steps = [contact, _asked(_question(said), request.text), _telling(draft, Ref(1, ("value",)), said["thing"])]
     return _checked(Plan((), confidence=0.5, planner="memory"), steps, tools)
 
 
@@ -251,9 +380,9 @@ def _question(said: re.Match[str]) -> str:
     return f"{said['asks']} {verb}{said['rest'] or ''}"
 
 
-def _telling(step: Step, asked: int, thing: str) -> Step:
+def _telling(step: Step, told: Ref, thing: str) -> Step:
     """Return a step whose text is an answer; a mail's subject says what it is of, so that the value is not in it."""
-    arguments = {**step.arguments, "text": Ref(asked, ("value",))}
+    arguments = {**step.arguments, "text": told}
     subject = re.sub(r"\A(?:the|my|our) ", "", thing, flags=re.IGNORECASE)
     named = {"subject": subject[:1].upper() + subject[1:]} if step.tool == _MAIL else {}
     return replace(step, arguments={**named, **arguments})
