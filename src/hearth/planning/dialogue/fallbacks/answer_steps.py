@@ -271,7 +271,7 @@ def _of_a_card(plan: Plan, request: str, people: Mapping[str, str]) -> list[Step
         return steps
     name, field, said = asked
     if (around := _around(request, said.start(), said.end())) is None:
-        return steps
+        return _with_words_for(plan, name, said, people)
     head, rest = around
     contact = {_known(step, people): k for k, step in enumerate(steps) if step.tool == _CONTACT}
     written = [one.strip(" ,") for part in (head["whom"], rest["whom"] or "") for one in _AND.split(part)]
@@ -300,6 +300,22 @@ def _of_a_card(plan: Plan, request: str, people: Mapping[str, str]) -> list[Step
         arguments["to"] = to[1:]
     steps[drafts[0]] = step.given(arguments)
     return _without_unused(steps, plan)
+
+
+def _with_words_for(plan: Plan, name: str, said: re.Match[str], people: Mapping[str, str]) -> list[Step]:
+    """Write the words to whom the request names and not to whom they speak of: "email Sam Ana's birthday is near"."""
+    steps = list(plan.steps)
+    head = _GIVES.fullmatch(said.string, 0, said.start())
+    whom = people.get(head["whom"].strip(" ,").casefold()) if head is not None else None
+    for k, step in enumerate(plan.steps) if whom is not None and whom != name else ():
+        to = step.arguments.get("to")
+        one = to[0] if isinstance(to, list) and len(to) == 1 else None
+        if step.tool == _MAIL and isinstance(one, Ref) and _known(steps[one.step], people) == name:
+            words = said.string[said.start() :].strip()
+            steps[k] = step.given({**step.arguments, "to": [Ref(len(steps), ("email",))], "text": words})
+            steps.append(Step(_CONTACT, {"name": str(whom)}, text=step.text))
+            return _without_unused(steps, plan)
+    return steps
 
 
 _SELF = frozenset({"me", "myself"})
