@@ -56,6 +56,7 @@ def planned(agent: Agent, text: str) -> Plan:
         ("mail Priya the alarm code", "Priya Nair", "what is the alarm code"),
         ("please send an email to Tom with the wifi password", "Tom Hale", "what is the wifi password"),
         ("could you email Tom the wifi password please", "Tom Hale", "what is the wifi password"),
+        ("can you email Tom the wifi password?", "Tom Hale", "what is the wifi password"),
         ("let Priya know the alarm code", "Priya Nair", "what is the alarm code"),
         ("email Tom the executor of my will", "Tom Hale", "what is the executor of my will"),
         ("email Tom the notice period of the lease", "Tom Hale", "what is the notice period of the lease"),
@@ -107,11 +108,15 @@ def test_words_that_are_meant_stay(agent: Agent, said: str, text: str) -> None:
         "email Tom whether he knows the wifi password",
         "email Priya please send the address of the venue",
         "email Tom to send me Ana's number",
+        "email Tom the alarm code?",
+        "email Tom what the alarm code is?",
+        "email Tom, what is the alarm code?",
+        "reply to Tom with a request for the alarm code",
     ],
 )
 def test_who_is_asked_for_a_value_is_not_sent_it(agent: Agent, said: str) -> None:
     plan = planned(agent, said)
-    assert [step.tool for step in plan.steps] == ["find_contact", "draft_mail"]
+    assert not {"find_answer", "send_mail"} & {step.tool for step in plan.steps}
     assert isinstance(plan.steps[-1].arguments["text"], str)
 
 

@@ -96,6 +96,14 @@ def test_whose_value_is_told_does_not_get_the_mail() -> None:
     assert plan.steps[2].arguments["text"] == Ref(0, ("birthday",))
 
 
+def test_words_about_somebody_go_to_whom_they_are_written_to() -> None:
+    sam = Step("find_contact", {"name": "Sam Ode"})
+    plan = planned("email Ben Sam's birthday is on Friday", sam, drafted("birthday is on Friday"))
+    assert plan is not None
+    assert plan.steps[0].arguments == BEN.arguments
+    assert plan.steps[1].arguments == {"to": [Ref(0, ("email",))], "text": "Sam's birthday is on Friday"}
+
+
 def test_an_unknown_recipient_stays_a_contact() -> None:
     nobody = Step("find_contact", {"name": "Pasture"})
     assert planned("email Pasture that I am late", nobody, drafted("I am late")) is None

@@ -58,7 +58,7 @@ _SAID_OTHERWISE = re.compile(
 """Names no value of its own: "the owner", "my number", or something that people say."""
 _DETERMINER = re.compile(r"\b(?:the|my|our|[\w-]+['’]s) ", re.IGNORECASE)
 _GIVES = re.compile(
-    r"\s*(?:(?:please|kindly|hey|ok|okay|now|just|(?:can|could|would|will) you|i (?:want|need|would like) to"
+    r"\s*(?:(?:please|kindly|hey|ok|okay|now|just|(?P<asks>(?:can|could|would|will) you)|i (?:want|need|would like) to"
     r"|i['’]d like to),? )*"
     r"(?P<gives>(?:send|write|draft) an? (?:e-?mail|mail|message|note|reply) to|forward [^,.;:?!]+? to"
     r"|(?:e-?mail|mail|write|send|tell|text|message|give|let|reply|answer|draft)(?: to)?) "
@@ -178,11 +178,20 @@ def _values_in(request: str, names: Collection[str]) -> Iterator[tuple[int, int]
 
 def _stands(request: str, start: int, end: int, names: Collection[str]) -> bool:
     """Return whether nothing but whom it is given to stands around a value: who is asked for it is not given it."""
-    head, rest = _GIVES.fullmatch(request, 0, start), _FOLLOWS.fullmatch(request, end)
-    if head is None or rest is None:
+    around = _around(request, start, end)
+    if around is None:
         return False
+    head, rest = around
     whom = f"{head['whom']} {rest['whom'] or ''}".casefold().replace(",", " ").split()
     return all("@" in word or word in _BESIDE_NAMES or re.sub(r"['’]s\Z", "", word) in names for word in whom)
+
+
+def _around(request: str, start: int, end: int) -> tuple[re.Match[str], re.Match[str]] | None:
+    """Return what stands before and behind a value that is given; None where it is not: "email Tom the code?" asks."""
+    head, rest = _GIVES.fullmatch(request, 0, start), _FOLLOWS.fullmatch(request, end)
+    if head is None or rest is None or ("?" in rest[0] and not head["asks"]):
+        return None
+    return head, rest
 
 
 def _names_in(plan: Plan, people: Mapping[str, str]) -> frozenset[str]:
@@ -261,9 +270,9 @@ def _of_a_card(plan: Plan, request: str, people: Mapping[str, str]) -> list[Step
     if asked is None or len(drafts) > 1:
         return steps
     name, field, said = asked
-    head, rest = _GIVES.fullmatch(request, 0, said.start()), _FOLLOWS.fullmatch(request, said.end())
-    if head is None or rest is None:
-        return steps
+    if (around := _around(request, said.start(), said.end())) is None:
+        return _with_words_for(plan, name, said, people)
+    head, rest = around
     contact = {_known(step, people): k for k, step in enumerate(steps) if step.tool == _CONTACT}
     written = [one.strip(" ,") for part in (head["whom"], rest["whom"] or "") for one in _AND.split(part)]
     whom = [people.get(one.casefold(), one) for one in written if one]
@@ -291,6 +300,22 @@ def _of_a_card(plan: Plan, request: str, people: Mapping[str, str]) -> list[Step
         arguments["to"] = to[1:]
     steps[drafts[0]] = step.given(arguments)
     return _without_unused(steps, plan)
+
+
+def _with_words_for(plan: Plan, name: str, said: re.Match[str], people: Mapping[str, str]) -> list[Step]:
+    """Write the words to whom the request names and not to whom they speak of: "email Sam Ana's birthday is near"."""
+    steps = list(plan.steps)
+    head = _GIVES.fullmatch(said.string, 0, said.start())
+    whom = people.get(head["whom"].strip(" ,").casefold()) if head is not None else None
+    for k, step in enumerate(plan.steps) if whom is not None and whom != name else ():
+        to = step.arguments.get("to")
+        one = to[0] if isinstance(to, list) and len(to) == 1 else None
+        if step.tool == _MAIL and isinstance(one, Ref) and _known(steps[one.step], people) == name:
+            words = said.string[said.start() :].strip()
+            steps[k] = step.given({**step.arguments, "to": [Ref(len(steps), ("email",))], "text": words})
+            steps.append(Step(_CONTACT, {"name": str(whom)}, text=step.text))
+            return _without_unused(steps, plan)
+    return steps
 
 
 _SELF = frozenset({"me", "myself"})
@@ -346,6 +371,8 @@ def _of_clause(
 ) -> Plan | None:
     """Plan "email Sam when the school play is": the contact, the answer to "when is the school play", the draft."""
     said = next((match for form in _CLAUSES if (match := form.fullmatch(request.text)) is not None), None)
+    if said is not None and request.text.rstrip(" .!").endswith("?"):
+        return None
     if said is not None and _SENTENCE.search(f"{said['thing']}{said.groupdict().get('rest') or ''}"):
         return None  # "when we are back I will call" says something
     whom = _whom(said["whom"].strip(), found, people) if said is not None else ""
