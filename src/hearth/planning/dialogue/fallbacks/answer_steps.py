@@ -357,7 +357,9 @@ def _of_the_other(plan: Plan, request: str, people: Mapping[str, str]) -> list[S
 
 def _fields_asked(request: str, people: Mapping[str, str]) -> Iterator[tuple[str, str, re.Match[str]]]:
     """Yield whose value of a card a request names, which, and where: ("Tom Hale", "phone", "Tom's number")."""
-    for alias, name in sorted(people.items(), key=lambda one: -len(one[0])):
+    folded = request.casefold()
+    named = ((alias, name) for alias, name in people.items() if alias.casefold() in folded)
+    for alias, name in sorted(named, key=lambda one: -len(one[0])):
         for field, said in _FIELD_SAID.items():
             owned = (
                 rf"\b{re.escape(alias)}['’]s (?:{said})(?![\w'’-])|\bthe (?:{said}) of {re.escape(alias)}(?![\w'’-])"
