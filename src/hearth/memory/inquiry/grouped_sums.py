@@ -17,7 +17,7 @@ from typing import Literal
 from hearth import patterns as re
 from hearth.memory.inquiry.amounts.table_sums import Table, amount_column, number_in, row_day, tables_of
 from hearth.memory.inquiry.money import money_in, money_text
-from hearth.memory.inquiry.record_answers import N_ROWS, answer_from_records, matter_of
+from hearth.memory.inquiry.record_answers import answer_from_records, matter_of
 from hearth.memory.passages.collecting import where_of
 from hearth.memory.passages.passage_store import PassageStore
 from hearth.memory.search.time_mentions import Period, times_named
@@ -117,7 +117,7 @@ def _by_rows(
     }
     witnesses = tuple(Witness(one.record, where_of(one), " | ".join(row), one.source, one.at) for row in counted)
     value = _lines(told) if not asked.order else _first(sums, told, asked.order)
-    return len(words) + len(keys_of(asked.matter) & about), HomeAnswer("list", value, "", witnesses[:N_ROWS])
+    return len(words) + len(keys_of(asked.matter) & about), HomeAnswer("list", value, "", witnesses)
 
 
 def _group_column(asked: GroupsAsked, table: Table) -> int | None:
@@ -142,7 +142,7 @@ def _by_months(
         if found is not None and found.kind == "amount":
             told[name] = found.value
             witnesses.extend(found.witnesses)
-    return HomeAnswer("list", _lines(told), "", tuple(witnesses[-N_ROWS:])) if told else None
+    return HomeAnswer("list", _lines(told), "", tuple(witnesses)) if told else None
 
 
 def _months(period: Period | None, now: dt.datetime) -> list[dt.date]:
