@@ -125,7 +125,6 @@ def test_who_is_asked_for_a_value_is_not_sent_it(agent: Agent, said: str) -> Non
     [
         "tell Priya the code of conduct is attached",
         "email Tom the cost of living is insane",
-        "email Sam the weight of the world",
         "email Tom my number",
         "email Ana when we are back I will call",
         "email Ana what I said yesterday was wrong",
@@ -135,9 +134,7 @@ def test_who_is_asked_for_a_value_is_not_sent_it(agent: Agent, said: str) -> Non
         "send Ana the address of the venue is on the flyer",
         "email Sam the size of it",
         "email Sam the owner",
-        "email Priya the time of our lives",
         "email Sam our model",
-        "email Tom the cost of living report",
         "email Sam the address of Pasture and Bosco",
         "email Sam the wifi password and the alarm code",
     ],
@@ -176,3 +173,14 @@ def test_a_doubtful_value_of_something_else_is_told_with_its_place_and_not_writt
     assert told.answer.status == "needs"
     assert "I wrote nothing" in told.answer.text
     assert "I am not sure, perhaps: 7741 (note “Home”: “The alarm code is 7741.”)" in told.answer.text
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["email Sam the weight of the world", "email Priya the time of our lives", "email Tom the cost of living report"],
+)
+def test_what_only_sounds_like_a_value_is_asked_about_and_not_written(agent: Agent, said: str) -> None:
+    """No list of sayings tells them from values; what was found is told, and the owner says which is meant."""
+    told = agent.run(agent.request(said))
+    assert told.answer.status in ("needs", "failed"), told.answer
+    assert "Draft to" not in told.answer.text

@@ -50,13 +50,20 @@ def compose(
     achieved = [r for r in done if r.step not in used or _spec(plan, r, tools).effect != "none"]
     lines = [_result(plan, r, tools, now) for r in achieved]
     lines += [_fault(plan, result, done, tools, now) for result in faults]
-    said = {r.step for r in achieved if _is_told_by_notices(plan, r, tools)}
-    lines += _notes(r for r in current if r.step not in said)
+    lines += _remarks(plan, current, achieved, tools)
     lines += _doubts(plan, [r for r in done if r.step in used], tools, now)
     if is_stopped := any(r.error_kind == "CancelledError" for r in current):
         lines.insert(0, "You stopped this before it was over.")
     lines += _left_undone(plan, current, faults)
     return Answer("\n".join(lines), _status(plan, achieved, faults, is_stopped), _evidence(plan, done, tools, now))
+
+
+def _remarks(
+    plan: Plan, current: Sequence[StepResult], achieved: Sequence[StepResult], tools: Mapping[str, ToolSpec]
+) -> list[str]:
+    """Return the notices of all steps but those that are told by their notices alone."""
+    said = {r.step for r in achieved if _is_told_by_notices(plan, r, tools)}
+    return _notes(r for r in current if r.step not in said)
 
 
 def _notes(results: Iterable[StepResult]) -> list[str]:

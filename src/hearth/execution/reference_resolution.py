@@ -92,15 +92,7 @@ class _Reference:
     def resolve(self, value: Plain, kind: str) -> Plain:
         """Return the value the reference points at, as a parameter of type `kind` takes it."""
         for part in self._ref.path:
-            if isinstance(value, list) and part.lstrip("-").isdigit():
-                value = self._item(value, int(part))
-                continue
-            value = self._one(value)
-            if not isinstance(value, dict) or part not in value:
-                raise BadReference(f"{self._ref} has no {part!r}: {self._source.tool} gave {_shape(value)}")
-            if part == "value" and kind == "text" and value.get("doubt"):
-                self._check_named(value)
-            value = value[part]
+            value = self._part(value, part, kind)
         if kind == "text" and not self._parameter.enum:
             return self._words(value)
         if value is not None and kind != "any" and not kind.startswith("list["):
@@ -112,6 +104,17 @@ class _Reference:
         if kind == "list[text]":
             return [item if isinstance(item, str) else _line(item) for item in _listed(value)]
         return value
+
+    def _part(self, value: Plain, part: str, kind: str) -> Plain:
+        """Return the item or the field of a value that one part of the reference's path names."""
+        if isinstance(value, list) and part.lstrip("-").isdigit():
+            return self._item(value, int(part))
+        value = self._one(value)
+        if not isinstance(value, dict) or part not in value:
+            raise BadReference(f"{self._ref} has no {part!r}: {self._source.tool} gave {_shape(value)}")
+        if part == "value" and kind == "text" and value.get("doubt"):
+            self._check_named(value)
+        return value[part]
 
     def _check_named(self, answer: Mapping[str, Plain]) -> None:
         """Raise Ambiguous where a doubtful answer is not of what was asked for: the words may be meant as they are."""

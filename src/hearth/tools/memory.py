@@ -184,10 +184,12 @@ def _dated(one: Witness) -> str:
 
 
 N_SHOWN = 12
-"""Most places that are shown. The answer is labelled by all that it rests on."""
+"""Most places, or rows, that an answer shows. It rests on all that were counted, and is labelled by all of them."""
 NOT_SURE = "I am not sure, perhaps:"
 LEAST_SURE = 0.65
 """Least probability of an answer that is told without doubt."""
+DOUBTED = 0.6
+"""The probability of an answer that is likely, and still told with doubt: not all that was asked is said, say."""
 _MADE_HERE = {"event": "calendar", "reminder": "reminders"}
 """Domain of the tools that make records of a kind."""
 _LEAST_TRUSTED = ("message", "web", "file", "memory")

@@ -22,6 +22,7 @@ from hearth.memory.passages.passage_store import Passage
 from hearth.memory.search.time_mentions import Period, times_named
 from hearth.memory.search.word_forms import keys_of
 from hearth.protocols import HomeAnswer, ValueKind, Witness
+from hearth.tools.memory import DOUBTED
 
 N_WITNESSES = 3
 _LEAST_OTHER = 0.5
@@ -56,8 +57,6 @@ _OF_ONE_THING = re.compile(
 _LEAD = re.compile(r"(?:[-*•·]\s+)?(?P<label>[^\W\d_][\w '’-]{1,30}):\s+\S")
 _ITEM = re.compile(r"[-*•·]\s+\S")
 _N_TOLD = 3
-_DOUBTED = 0.6
-"""The most that a value counts whose own passage is an unlikely answer."""
 _LEAST_SPOKEN = 0.5
 """What is the owner's own speaks of at least this share of what a stranger's passage does of a question."""
 _LEAST_OWN = 0.03
@@ -70,14 +69,9 @@ _LONG_AGO = dt.datetime.min.replace(tzinfo=dt.UTC)
 
 def answer_of(question: str, readings: Sequence[Reading], now: dt.datetime) -> HomeAnswer:
     """Make the answer of readings, the likeliest first, of which the first is likely enough."""
-    best = readings[0]
     # "The bill of September" names one of them.
     named = [period for period in times_named(question, now) if period.end - period.start >= _LEAST_NAMED]
-    if named:
-        is_written = best.candidate.passage.kind in _WRITTEN
-        best = _within(past_of(named[0], now) if is_written else named[0], best, readings)
-    else:
-        best = _newest_like(best, readings)
+    best = _within(named[0], readings[0], readings, now) if named else _newest_like(readings[0], readings)
     if (said := _last_said(question, best, readings)) is not None:
         return said
     if asks_yes_or_no(question):
@@ -98,12 +92,17 @@ def answer_of(question: str, readings: Sequence[Reading], now: dt.datetime) -> H
     elif unlikely and not named:
         rivals = [one for one in unlikely if not _agrees(_value(best), _value(one), now)][:1]
         told = [best, *(rivals or alike)]
+    is_likely = told[0] is best or told[0].chance >= least_chance()
+    chance = best.chance if is_likely else min(best.chance, DOUBTED)
+    return _told(told, chance, has_rivals=bool(rivals))
+
+
+def _told(told: Sequence[Reading], chance: float, *, has_rivals: bool) -> HomeAnswer:
+    """Tell the first of readings, and the places of the others; of rivals what they say instead."""
     value = _value(told[0])
     witnesses = [
-        replace(told_at(one), value=_value(one) if rivals and k else "") for k, one in enumerate(told[:N_WITNESSES])
+        replace(told_at(one), value=_value(one) if has_rivals and k else "") for k, one in enumerate(told[:N_WITNESSES])
     ]
-    is_likely = told[0] is best or told[0].chance >= least_chance()
-    chance = best.chance if is_likely else min(best.chance, _DOUBTED)
     return HomeAnswer(kind_of(value), value, "", tuple(witnesses), round(chance, 4))
 
 
@@ -117,7 +116,7 @@ def own_first(question: str, readings: Sequence[Reading]) -> list[Reading]:
     own = next((one for one in beside if _speaks_as_much(question, one, best)), None)
     if own is not None and own.chance >= least_chance():
         return [own, *(one for one in readings if one is not own)]
-    return [replace(best, chance=min(best.chance, _DOUBTED)), *readings[1:]]
+    return [replace(best, chance=min(best.chance, DOUBTED)), *readings[1:]]
 
 
 def _own_beside(question: str, best: Reading, readings: Sequence[Reading]) -> list[Reading]:
@@ -152,7 +151,7 @@ def _told_of_yes_or_no(question: str, best: Reading, readings: Sequence[Reading]
     witnesses = [
         replace(told_at(one), value=quote if k else "") for k, (one, quote) in enumerate(zip(told, quotes, strict=True))
     ]
-    chance = min(best.chance, _DOUBTED) if len(told) > 1 else best.chance
+    chance = min(best.chance, DOUBTED) if len(told) > 1 else best.chance
     return HomeAnswer("text", quotes[0], "", tuple(witnesses), round(chance, 4))
 
 
@@ -257,8 +256,9 @@ def _newest_like(best: Reading, readings: Sequence[Reading]) -> Reading:
     return replace(max(like, key=lambda one: (_at(one), one.chance)), chance=best.chance) if like else best
 
 
-def _within(named: Period, best: Reading, readings: Sequence[Reading]) -> Reading:
+def _within(named: Period, best: Reading, readings: Sequence[Reading], now: dt.datetime) -> Reading:
     """Of records of one series, choose the one of the time that the question names; `best` where none is."""
+    named = past_of(named, now) if best.candidate.passage.kind in _WRITTEN else named
     if is_of(best.candidate.passage, _at(best), named):
         return best
     like = [one for one in _series_of(best, readings) if is_of(one.candidate.passage, _at(one), named)]

@@ -22,9 +22,8 @@ from hearth.memory.passages.passage_store import PassageStore
 from hearth.memory.search.time_mentions import Period, times_named
 from hearth.protocols import CallContext, HomeAnswer, Witness
 from hearth.tools.mail.mailbox import INBOX, SENT, Seen, look, places
+from hearth.tools.memory import N_SHOWN
 
-N_ROWS = 12
-"""Most mails that an answer shows."""
 LOOKED_BACK = dt.timedelta(days=60)
 """How long a mail waits for an answer before it is taken for given up."""
 _REFERS = re.compile(r"\b(?:them|it|this|that|these|those)\b", re.I)
@@ -68,7 +67,7 @@ def waiting_answer(call: CallContext, passages: PassageStore, period: Period | N
     if period is not None and period.start < call.now:
         came = [(one, one.witness.at) for one in waiting]
         waiting = [one for one, at in came if at is not None and period.start <= at < period.end]
-    mails = waiting[:N_ROWS]
+    mails = waiting[:N_SHOWN]
     names = list(dict.fromkeys(one.sender for one in mails))
     value = ", ".join(names) if mails else "Nobody: no mail of the last weeks asks for an answer"
     return HomeAnswer("list" if mails else "text", value, "", tuple(one.witness for one in mails))
@@ -76,7 +75,7 @@ def waiting_answer(call: CallContext, passages: PassageStore, period: Period | N
 
 def wanted_answer(who: str, call: CallContext, passages: PassageStore) -> HomeAnswer | None:
     """Return what somebody asks of the owner, in their words, the newest first; None where none of their mails asks."""
-    mails = [one.witness for one in _asked_by(who, call, passages)][:N_ROWS]
+    mails = [one.witness for one in _asked_by(who, call, passages)][:N_SHOWN]
     return HomeAnswer("text", " ".join(one.quote for one in mails), "", tuple(mails)) if mails else None
 
 

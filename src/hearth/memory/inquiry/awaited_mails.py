@@ -15,7 +15,7 @@ from typing import Literal
 
 from hearth import patterns as re
 from hearth.language.text.word_match import stems
-from hearth.memory.inquiry.asking_mails import LOOKED_BACK, N_ROWS, AskingMail, asking_mails
+from hearth.memory.inquiry.asking_mails import LOOKED_BACK, AskingMail, asking_mails
 from hearth.memory.inquiry.asking_sentences import AskingSentences
 from hearth.memory.inquiry.people_meant import card_meant, cards_of
 from hearth.memory.passages.collecting import is_indexed, said_date, unquoted
@@ -24,6 +24,7 @@ from hearth.memory.passages.passage_store import PassageStore
 from hearth.memory.search.time_mentions import times_named
 from hearth.protocols import CallContext, HomeAnswer, Witness
 from hearth.tools.mail.mailbox import SENT, Seen, look, places
+from hearth.tools.memory import N_SHOWN
 
 _ANSWERS = r"(?:answer\w*|repl(?:y|ied|ies)|respon\w+|wr(?:itten|ote|ite) back|(?:got|get|gotten) back)"
 _AWAITED = re.compile(
@@ -129,8 +130,8 @@ def _asked_by_when(question: str, passages: PassageStore, call: CallContext) -> 
     mails.sort(key=lambda one: (one.due is None, one.due.timestamp() if one.due is not None else 0.0))
     if not mails:
         return HomeAnswer("text", "Nothing: no mail asks you for something that is still open")
-    lines = [_line(one) for one in mails[:N_ROWS]]
-    return HomeAnswer("list", "\n".join(lines), "", tuple(one.witness for one in mails[:N_ROWS]))
+    lines = [_line(one) for one in mails[:N_SHOWN]]
+    return HomeAnswer("list", "\n".join(lines), "", tuple(one.witness for one in mails[:N_SHOWN]))
 
 
 def _line(mail: AskingMail) -> str:
@@ -146,9 +147,9 @@ def _awaited(letters: Sequence[Letter], asking: AskingSentences, call: CallConte
             continue
         if asks := asking.asks(sentences_of(unquoted(letter.seen.body(call).text))):
             found.append((_names(letter, call), _witness(letter, asks, call)))
-    names = ", ".join(dict.fromkeys(name for name, _ in found[:N_ROWS]))
+    names = ", ".join(dict.fromkeys(name for name, _ in found[:N_SHOWN]))
     value = names or "Nobody: no mail that you sent in the last weeks waits for an answer"
-    return HomeAnswer("list" if names else "text", value, "", tuple(one for _, one in found[:N_ROWS]))
+    return HomeAnswer("list" if names else "text", value, "", tuple(one for _, one in found[:N_SHOWN]))
 
 
 def _turn(letters: Sequence[Letter], asking: AskingSentences, call: CallContext) -> HomeAnswer | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -95,29 +96,37 @@ def _by_rows(
     about = keys_of(f"{one.title} {' '.join(table.head)}")
     if amounts is None or (column is None and asked.key not in _OF_TIME) or column == amounts:
         return None
-    filters = words - about
-    sums: dict[str, float] = defaultdict(float)
-    counted: list[tuple[str, ...]] = []
-    groups: list[str] = []
+    counted: list[tuple[str, tuple[str, ...]]] = []
     for row in table.rows:
         day = row_day(row, now)
         is_in = period is None or (day is not None and period.start <= day < period.end)
         group = row[column] if column is not None else _time_of(asked.key, day)
-        if filters <= keys_of(" ".join(row)) and is_in and group and row[amounts].strip():
-            sums[group] += number_in(row[amounts])
-            counted.append(row)
-            groups.append(group)
+        if words - about <= keys_of(" ".join(row)) and is_in and group and row[amounts].strip():
+            counted.append((group, row))
     if not counted or (column is None and not words):
         return None
-    currency = next((found[0][1] for row in counted if (found := money_in(row[amounts]))), "")
-    n_rows = Counter(groups)
+    value = _summed(counted, amounts, asked.order)
+    witnesses = tuple(Witness(one.record, where_of(one), " | ".join(row), one.source, one.at) for _, row in counted)
+    return len(words) + len(keys_of(asked.matter) & about), HomeAnswer("list", value, "", witnesses)
+
+
+def _summed(counted: Sequence[tuple[str, tuple[str, ...]]], amounts: int, order: str) -> str:
+    """Tell the sums of rows by their groups.
+
+    Args:
+        amounts: The column that is summed.
+        order: As in `GroupsAsked`.
+    """
+    sums: dict[str, float] = defaultdict(float)
+    for group, row in counted:
+        sums[group] += number_in(row[amounts])
+    currency = next((found[0][1] for _, row in counted if (found := money_in(row[amounts]))), "")
+    n_rows = Counter(group for group, _ in counted)
     told = {
         group: money_text(total, currency) + (f" ({n_rows[group]} rows)" if n_rows[group] > 1 else "")
         for group, total in sums.items()
     }
-    witnesses = tuple(Witness(one.record, where_of(one), " | ".join(row), one.source, one.at) for row in counted)
-    value = _lines(told) if not asked.order else _first(sums, told, asked.order)
-    return len(words) + len(keys_of(asked.matter) & about), HomeAnswer("list", value, "", witnesses)
+    return _first(sums, told, order) if order else _lines(told)
 
 
 def _group_column(asked: GroupsAsked, table: Table) -> int | None:

@@ -48,7 +48,7 @@ from hearth.memory.inquiry.reading.answer_reading import (
 from hearth.memory.inquiry.reading.strangers import is_order_to_say, is_strangers, known_addresses
 from hearth.memory.inquiry.reading.value_owners import People, people_of, with_apostrophes
 from hearth.memory.inquiry.reckoning.reckoned_answers import reckoned_answer
-from hearth.memory.inquiry.record_answers import DOUBTED, answer_from_records
+from hearth.memory.inquiry.record_answers import answer_from_records
 from hearth.memory.inquiry.summaries import asked_for_summary, decision_of, summary_of
 from hearth.memory.passages.collecting import FOLDERS, is_indexed, passages_in, unquoted_place_of
 from hearth.memory.passages.passage_store import Candidate, Passage, PassageStore
@@ -57,7 +57,7 @@ from hearth.memory.search.time_mentions import times_named
 from hearth.models.injection_classifier import Detector
 from hearth.protocols import CallContext, Encoder, HomeAnswer, Workspace
 from hearth.storage.database import Store
-from hearth.tools.memory import LEAST_SURE
+from hearth.tools.memory import DOUBTED, LEAST_SURE
 
 Naming: TypeAlias = Literal["not", "partly", "wholly"]
 LEAST_NEAR = 0.1

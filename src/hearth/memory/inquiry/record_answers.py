@@ -34,6 +34,7 @@ from hearth.memory.passages.passage_store import Passage, PassageStore
 from hearth.memory.search.time_mentions import Period, times_named, without_times
 from hearth.protocols import CallContext, HomeAnswer, Witness
 from hearth.tools.mail.mailbox import SENT
+from hearth.tools.memory import DOUBTED, N_SHOWN
 from hearth.tools.pim.calendar_events import Event, Events, Search
 from hearth.tools.pim.cards import read_cards
 from hearth.types import Context
@@ -54,10 +55,6 @@ Operation = Literal[
     "due",
     "table",
 ]
-N_ROWS = 12
-"""Most rows that the text of an answer names. It rests on all that were counted, which are its witnesses."""
-DOUBTED = 0.6
-"""The chance of an answer from records that do not say all of the question's words."""
 _N_READ = 2000
 """Most passages that are counted."""
 LOOKED_AHEAD = dt.timedelta(days=14)
@@ -328,7 +325,7 @@ def _clashes(period: Period, call: CallContext) -> HomeAnswer:
         said = f"No: none of {len(events)} events overlap" if len(events) > 1 else "No: there are not two events"
         return HomeAnswer("yesno", said, "", _witnesses(events, call))
     clashing = list(dict.fromkeys(event for pair in pairs for event in pair))
-    said = "; ".join(f"{a.title} ({hours_of(a)}) and {b.title} ({hours_of(b)})" for a, b in pairs[:N_ROWS])
+    said = "; ".join(f"{a.title} ({hours_of(a)}) and {b.title} ({hours_of(b)})" for a, b in pairs[:N_SHOWN])
     return HomeAnswer("yesno", f"Yes: {said}", "", _witnesses(clashing, call))
 
 
@@ -420,7 +417,7 @@ def _undone(asked: Asked, passages: PassageStore) -> HomeAnswer | None:
         for one in passages.all(("note", "document", "mail"), asked.matter)
         for line in one.text.split("\n")
         if is_undone.search(line)
-    ][:N_ROWS]
+    ][:N_SHOWN]
     return HomeAnswer("list", "; ".join(row.quote for row in rows), "", tuple(rows)) if rows else None
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from hearth import patterns as re
 from hearth.memory.inquiry.answer_telling import witness_of
-from hearth.memory.inquiry.asking_mails import waiting_for
+from hearth.memory.inquiry.asking_mails import AskingMail, waiting_for
 from hearth.memory.inquiry.reading.answer_reading import covered, ranked
 from hearth.memory.inquiry.record_answers import birthdays_in, events_in, hours_of, witness_of_event
 from hearth.memory.passages.collecting import made_here, said_date, where_of
@@ -225,12 +225,8 @@ def _of_period(words: str, passages: PassageStore, call: CallContext) -> HomeAns
         _listed("reminder", [f"{one.title} ({one.at:%A} {one.at:%H:%M})" for one in reminders if one.at is not None]),
         _listed("birthday", [one.quote.partition(":")[0] for one in born]),
         _listed("mail", sorted({one.person for one in mails.values()})).replace(": ", " from ", 1),
-        _listed("mail", [f"{one.sender}: “{_short(one.witness.quote)}”" for one in waiting], N_ASKING).replace(
-            ": ", " waits for your answer: " if len(waiting) == 1 else " wait for your answer: ", 1
-        ),
+        _waiting_said(waiting),
     ]
-    last = period.end - dt.timedelta(minutes=1)
-    when = said_date(period.start) + (f" to {said_date(last)}" if last.date() != period.start.date() else "")
     told = [f"\n· {one}" for one in said if one]
     witnesses = (
         *(witness_of_event(one, call) for one in events),
@@ -239,7 +235,20 @@ def _of_period(words: str, passages: PassageStore, call: CallContext) -> HomeAns
         *(one.witness for one in waiting),
         *(witness_of(one, one.title) for one in mails.values()),
     )
-    return HomeAnswer("list", f"{when}:{''.join(told) or ' nothing stands in your things'}", "", witnesses)
+    return HomeAnswer(
+        "list", f"{_period_said(period)}:{''.join(told) or ' nothing stands in your things'}", "", witnesses
+    )
+
+
+def _waiting_said(waiting: Sequence[AskingMail]) -> str:
+    told = _listed("mail", [f"{one.sender}: “{_short(one.witness.quote)}”" for one in waiting], N_ASKING)
+    verb = "waits" if len(waiting) == 1 else "wait"
+    return told.replace(": ", f" {verb} for your answer: ", 1)
+
+
+def _period_said(period: Period) -> str:
+    last = period.end - dt.timedelta(minutes=1)
+    return said_date(period.start) + (f" to {said_date(last)}" if last.date() != period.start.date() else "")
 
 
 def _period(words: str, call: CallContext) -> Period | None:

@@ -22,6 +22,7 @@ from hearth.memory.passages.passage_cutting import unwrapped
 from hearth.memory.passages.passage_store import Passage
 from hearth.memory.search.word_forms import keys_of
 from hearth.protocols import HomeAnswer
+from hearth.tools.memory import DOUBTED
 
 _ASKED = re.compile(
     r"\s*(?:how much|what)(?:['’]s| (?:is|are|was|were|does|do|did|will|would))? (?:it )?(?P<one>.+?)"
@@ -39,8 +40,6 @@ _AMONG = re.compile(
 )
 _CLAUSE = re.compile(r"(?:(?!,\s|;|\s(?:and|but|plus)\s|\.\s|\n).)+")
 _PLAIN = re.compile(r"(?<![\d.,:/-])\d{1,5}(?:\.\d\d)?(?![\d.,:/-]\d|[-/:%]|\s?(?:am|pm|th|st|nd|rd)\b)")
-_DOUBTED = 0.6
-"""The chance of a sum of which one amount stands without its currency, and of a sentence told instead of one."""
 _LEAST_SAID = 0.4
 """The least share of a thing's words that the clause of its price says."""
 _DOUBTED_SHARE = 0.75
@@ -100,7 +99,7 @@ def joint_answer(question: str, readings: Sequence[Reading]) -> HomeAnswer | Non
     best = readings[0]
     quote = sentence_of(best)
     witness = witness_of(best.candidate.passage, quote)
-    return HomeAnswer("text", quote, "", (witness,), round(min(best.chance, _DOUBTED), 4))
+    return HomeAnswer("text", quote, "", (witness,), round(min(best.chance, DOUBTED), 4))
 
 
 def _of_both(first: str, second: str, reading: Reading) -> HomeAnswer | None:
@@ -114,7 +113,7 @@ def _of_both(first: str, second: str, reading: Reading) -> HomeAnswer | None:
         return None
     (currency,) = currencies
     shown = " + ".join(money_text(each.value, currency) for each in (one, other))
-    chance = reading.chance if one.currency == other.currency else min(_DOUBTED, reading.chance)
+    chance = reading.chance if one.currency == other.currency else min(DOUBTED, reading.chance)
     quote = " ".join(passage.text[min(one.start, other.start) :].split("\n")[0].split())
     value = f"{money_text(one.value + other.value, currency)} ({shown})"
     return HomeAnswer("amount", value, "", (witness_of(passage, quote),), round(chance, 4))

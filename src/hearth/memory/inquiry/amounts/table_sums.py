@@ -28,11 +28,9 @@ from hearth.memory.passages.text_tables import tables_in
 from hearth.memory.search.time_mentions import Period, times_named
 from hearth.memory.search.word_forms import key_of, keys_of
 from hearth.protocols import CallContext, HomeAnswer, Witness
+from hearth.tools.memory import DOUBTED, N_SHOWN
 
 Direction = Literal["in", "out", ""]
-N_ROWS = 12
-DOUBTED = 0.6
-"""The chance of an answer from a table that does not say all that is asked."""
 _IN = re.compile(
     r"\b(?:income|earnings|takings|revenue|receipts|earn(?:ed|s|t)?|(?:taken?|took|come|came|brought) in|received)\b",
     re.I,
@@ -277,7 +275,7 @@ def _answer(
             (k for k, name in enumerate(table.head) if keys_of(name) & wanted and k not in typed | {amounts}), None
         )
         told = [row[named] if named is not None else ", ".join(row[:2]) for row in rows]
-        return HomeAnswer("list", "; ".join(told[:N_ROWS]), "", witnesses, chance)
+        return HomeAnswer("list", "; ".join(told[:N_SHOWN]), "", witnesses, chance)
     stated = [money_in(row[amounts]) for row in rows]
     currency = next((found[0][1] for found in stated if found), "")
     total = sum(number_in(row[amounts]) for row in rows)

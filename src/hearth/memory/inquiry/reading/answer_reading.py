@@ -33,6 +33,7 @@ from hearth.memory.search.terms import telling_words
 from hearth.memory.search.word_forms import key_of, keys_of
 from hearth.models.encoder.lora_encoder import Array
 from hearth.models.span_extractor import ABSENT, NO, SPAN, YES, Answer, Form, Question, SpanReader
+from hearth.tools.memory import DOUBTED
 
 READER_FILE = "answer_reader.npz"
 N_READ = 6
@@ -156,7 +157,7 @@ _UNSAID = frozenset(
     """amount cost day date fee name number price rent size sum time total value colour color kind sort""".split()  # noqa: SIM905 - a list of words
 )
 """Nouns that what they name need not stand beside."""
-_LEAST_MEANT, _DOUBTED = 0.4, 0.6
+_LEAST_MEANT = 0.4
 """The chance of a name that a pronoun may stand for: it is told, and with doubt."""
 _WHEN = re.compile(r"\s*(?:by |until |till |from )?when\b", re.IGNORECASE)
 LACKING = 0.4
@@ -394,7 +395,7 @@ def _read(question: str, one: Candidate, reader: AnswerReader, people: People, r
     if is_lacking:
         chance *= LACKING**2 if passage.kind == "contact" else LACKING  # a card names all that it tells
     if not is_lacking and _WHOSE.match(question) and lacks_noun(question, passage.read):
-        chance = min(chance, _DOUBTED)
+        chance = min(chance, DOUBTED)
     chance *= _owned(question, passage, people) if text or not of_others else 0.0
     if text and _says_clothes(question, passage):
         chance = max(chance, _LEAST_MEANT)
@@ -444,11 +445,11 @@ def _person_meant(question: str, passage: Passage, text: str, start: int, chance
     """Return who answers, where that is told, and how likely: a pronoun is who it stands for, or else its sentence."""
     who = who_told(question, passage)
     if who is not None and who.name:
-        likely = max(chance, LABELLED) if who.is_sure else min(max(chance, _LEAST_MEANT), _DOUBTED)
+        likely = max(chance, LABELLED) if who.is_sure else min(max(chance, _LEAST_MEANT), DOUBTED)
         return who.name, who.start, likely
     if who is not None or is_pronoun(text):
         place = who.start if who is not None else start
-        return sentence_at(passage.read, place) or text, place, min(chance, _DOUBTED)
+        return sentence_at(passage.read, place) or text, place, min(chance, DOUBTED)
     return of_the_writer(text, passage.read[max(0, start - 4) : start], passage), start, chance
 
 

@@ -18,9 +18,9 @@ from hearth.memory.inquiry.money import MOST_DIGITS, money_in, money_text, numbe
 from hearth.memory.inquiry.reckoning.meant_moments import Moments, periods_meant
 from hearth.memory.inquiry.reckoning.stated_amounts import Stated, StatedAmounts, amount_keys, same_currency
 from hearth.memory.inquiry.reckoning.time_spans import AUX
-from hearth.memory.inquiry.record_answers import DOUBTED
 from hearth.memory.search.time_mentions import times_named, without_times
 from hearth.protocols import HomeAnswer, Witness
+from hearth.tools.memory import DOUBTED
 
 _CENT = r"per ?cent(?:age)?|percentage|%"
 _PARTS = {

@@ -178,13 +178,14 @@ class Moments:
 
     def time_of(self, thing: Thing, phrase: str, within: Period | None, tense: Tense = "") -> tuple[Time, bool] | None:
         """Return the time of a thing that a phrase means, and whether the words say which."""
-        now, is_last, is_first = self.call.now, _LAST.search(phrase) is not None, _FIRST.search(phrase) is not None
-        if within is not None:
-            inside = [one for one in thing.times if within.start <= one.start < within.end]
-            if inside or len(thing.times) > 1:
-                return (inside[-1 if is_last else 0], is_last or is_first or len(inside) == 1) if inside else None
-        past = [one for one in thing.times if one.end <= now]
-        ahead = [one for one in thing.times if one.end > now]
+        is_last, is_first = _LAST.search(phrase) is not None, _FIRST.search(phrase) is not None
+        inside = [one for one in thing.times if within and within.start <= one.start < within.end]
+        if inside:
+            return inside[-1 if is_last else 0], is_last or is_first or len(inside) == 1
+        if within is not None and len(thing.times) > 1:
+            return None
+        past = [one for one in thing.times if one.end <= self.call.now]
+        ahead = [one for one in thing.times if one.end > self.call.now]
         if is_last:
             return (past[-1], True) if past else None
         if is_first:

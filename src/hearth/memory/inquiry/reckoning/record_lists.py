@@ -22,12 +22,13 @@ from hearth.memory.inquiry.people_meant import card_meant
 from hearth.memory.inquiry.reckoning.dated_things import Kind, Thing, Time, in_order, moment_said, naming_keys
 from hearth.memory.inquiry.reckoning.meant_moments import BIRTHDAY, Moment, Moments, periods_meant, tense_of
 from hearth.memory.inquiry.reckoning.time_spans import length_said
-from hearth.memory.inquiry.record_answers import DOUBTED, N_ROWS, birthdays_in
+from hearth.memory.inquiry.record_answers import birthdays_in
 from hearth.memory.passages.collecting import said_birth, said_date
 from hearth.memory.search.time_mentions import Period, without_times
 from hearth.memory.search.word_forms import key_of
 from hearth.protocols import HomeAnswer, ValueKind, Witness
 from hearth.tools.mail.mailbox import places
+from hearth.tools.memory import DOUBTED, N_SHOWN
 from hearth.tools.pim.cards import Card
 
 _YEAR_AHEAD = dt.timedelta(days=366)
@@ -222,23 +223,29 @@ def _mails(question: str, moments: Moments) -> HomeAnswer | None:
     if found is None or not found[0]:
         return None
     rows, wanted, since = found
-    is_who = _WHO.search(question) is not None
     if asked == "people":
         people = {person_of(one) for one in rows}
         return _of_mails("number", f"{len(people)} people", rows, moments, since)
     if asked == "count":
         return _of_mails("number", f"{len(rows)} mail{'s' if len(rows) != 1 else ''}", rows, moments, since)
     if asked == "list":
-        told = "; ".join(f"“{one.title}” from {person_of(one)}" for one in rows[:N_ROWS])
+        told = "; ".join(f"“{one.title}” from {person_of(one)}" for one in rows[:N_SHOWN])
         return _of_mails("list", told, rows, moments, since)
+    is_who = _WHO.search(question) is not None
     if asked in ("often", "twice"):
         return _often(rows, moments, since, is_most=asked == "often") if is_who and not wanted else None
-    rows = [one for one in rows if wanted <= one.named]
-    if not rows or (wanted and not _WHICH.match(question)):
+    if wanted and not _WHICH.match(question):
         return None  # what a mail says is read
-    chosen = (max if asked == "last" else min)(rows, key=lambda one: one.times[0].start)
+    chosen = _at_end([one for one in rows if wanted <= one.named], is_last=asked == "last")
+    if chosen is None:
+        return None
     told = person_of(chosen) if is_who else f"“{chosen.title}” from {person_of(chosen)}"
     return _of_mails("text", told, [chosen], moments, since)
+
+
+def _at_end(mails: Sequence[Thing], *, is_last: bool) -> Thing | None:
+    """Return the last of mails, or the first; None of none."""
+    return (max if is_last else min)(mails, key=lambda one: one.times[0].start, default=None)
 
 
 def _asked_of_mails(question: str) -> str:
@@ -294,7 +301,7 @@ def _of_mails(kind: ValueKind, value: str, rows: Sequence[Thing], moments: Momen
     witnesses = tuple(one.times[0].witness for one in rows)
     is_sure = since is None or since.is_sure
     if kind != "number":
-        is_sure = is_sure and all(moments.things.is_by_whom_it_says(one) for one in rows[:N_ROWS])
+        is_sure = is_sure and all(moments.things.is_by_whom_it_says(one) for one in rows[:N_SHOWN])
     return HomeAnswer(
         kind, value, "", witnesses + (since.rests_on if since is not None else ()), 1.0 if is_sure else DOUBTED
     )
@@ -365,8 +372,11 @@ def _events(question: str, moments: Moments) -> HomeAnswer | None:
     if is_count:
         n = f"{len(rows)} event{'s' if len(rows) != 1 else ''}"
         return HomeAnswer("number", n, "", _shown([time for _, time in rows]))
-    if not rows:
-        return None
+    return _longest(rows, is_short=is_short) if rows else None
+
+
+def _longest(rows: Sequence[tuple[Thing, Time]], *, is_short: bool) -> HomeAnswer | None:
+    """Tell the longest of events, or the shortest; None where they take no time."""
     lengths = [time.length for _, time in rows]
     wanted = min(lengths) if is_short else max(lengths)
     chosen = [row for row, length in zip(rows, lengths, strict=True) if length == wanted]
@@ -432,7 +442,7 @@ def _same_time(question: str, moments: Moments) -> HomeAnswer | None:
         rows = _beside(at["kind"], moment, moments)
     rows = [row for row in rows if row[0] != moment.thing]
     value = "; ".join(
-        thing.title if time.is_all_day else f"{thing.title} ({time.start:%H:%M})" for thing, time in rows[:N_ROWS]
+        thing.title if time.is_all_day else f"{thing.title} ({time.start:%H:%M})" for thing, time in rows[:N_SHOWN]
     )
     chance = 1.0 if moment.is_sure else DOUBTED
     witnesses = (*_shown([time for _, time in rows]), *moment.rests_on)

@@ -24,11 +24,11 @@ from hearth.memory.inquiry.reckoning.dated_things import (
 )
 from hearth.memory.inquiry.reckoning.meant_moments import Moments, periods_meant
 from hearth.memory.inquiry.reckoning.time_spans import AUX, length_said
-from hearth.memory.inquiry.record_answers import DOUBTED
 from hearth.memory.passages.passage_cutting import sentences_of
 from hearth.memory.search.time_mentions import without_times
 from hearth.memory.search.word_forms import keys_of
 from hearth.protocols import HomeAnswer, Witness
+from hearth.tools.memory import DOUBTED
 
 _ASKS_NEXT = re.compile(r".*\b(?:when|what (?:day|date|time)|which (?:day|date))\b.*", re.I)
 _AGAIN = re.compile(r"\b(?:next|again|due|comes? (?:a)?round)\b", re.I)

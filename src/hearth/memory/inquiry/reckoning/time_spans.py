@@ -30,11 +30,11 @@ from hearth.memory.inquiry.reckoning.meant_moments import (
     periods_meant,
     tense_of,
 )
-from hearth.memory.inquiry.record_answers import DOUBTED
 from hearth.memory.passages.collecting import said_birth, said_date
 from hearth.memory.passages.passage_cutting import sentences_of
 from hearth.memory.search.time_mentions import Period, times_named, without_times
 from hearth.protocols import HomeAnswer, Witness
+from hearth.tools.memory import DOUBTED
 
 UNITS = "minutes|mins|hours|hrs|days|nights|weeks|months|years"
 AUX = "did|does|do|was|were|is|are|will|would|has|have|had|shall|should|must|can|could|am|'s"

@@ -51,11 +51,10 @@ _VALUE = re.compile(
 )
 _SAID_OTHERWISE = re.compile(
     r"(?:the|my|our) (?!(?:address|birthday|deadline|deposit|excess|executor|iban|landlord|mileage"
-    r"|premium|recipe|registration|rent|wifi)\Z)\w+"
-    r"|.*\b(?:cost of living|weight of the world|code of conduct|time of (?:my|your|our) li(?:fe|ves))\b.*",
+    r"|premium|recipe|registration|rent|wifi)\Z)\w+",
     re.IGNORECASE,
 )
-"""Names no value of its own: "the owner", "my number", or something that people say."""
+"""Names no value of its own: "the owner", "my number"."""
 _DETERMINER = re.compile(r"\b(?:the|my|our|[\w-]+['’]s) ", re.IGNORECASE)
 _GIVES = re.compile(
     r"\s*(?:(?:please|kindly|hey|ok|okay|now|just|(?P<asks>(?:can|could|would|will) you)|i (?:want|need|would like) to"
@@ -272,14 +271,12 @@ def _of_a_card(plan: Plan, request: str, people: Mapping[str, str]) -> list[Step
     name, field, said = asked
     if (around := _around(request, said.start(), said.end())) is None:
         return _with_words_for(plan, name, said, people)
-    head, rest = around
     contact = {_known(step, people): k for k, step in enumerate(steps) if step.tool == _CONTACT}
-    written = [one.strip(" ,") for part in (head["whom"], rest["whom"] or "") for one in _AND.split(part)]
-    whom = [people.get(one.casefold(), one) for one in written if one]
+    whom = _written_to(around, people)
     if any(not _is_name(one, (*people.values(), *contact)) for one in whom):
         return steps
     if not drafts:
-        is_mail = _MAILS.match(head["gives"]) and all(step.tool == _CONTACT for step in steps)
+        is_mail = _MAILS.match(around[0]["gives"]) and all(step.tool == _CONTACT for step in steps)
         if not is_mail or not whom or _SELF & set(whom):
             return steps
         drafts = [len(steps)]
@@ -300,6 +297,13 @@ def _of_a_card(plan: Plan, request: str, people: Mapping[str, str]) -> list[Step
         arguments["to"] = to[1:]
     steps[drafts[0]] = step.given(arguments)
     return _without_unused(steps, plan)
+
+
+def _written_to(around: tuple[re.Match[str], re.Match[str]], people: Mapping[str, str]) -> list[str]:
+    """Return whom a value is given to, before it or behind it, by the names that are known."""
+    head, rest = around
+    written = [one.strip(" ,") for part in (head["whom"], rest["whom"] or "") for one in _AND.split(part)]
+    return [people.get(one.casefold(), one) for one in written if one]
 
 
 def _with_words_for(plan: Plan, name: str, said: re.Match[str], people: Mapping[str, str]) -> list[Step]:

@@ -202,26 +202,24 @@ def _is_worked_out(text: str, found: Plan | Refusal, tools: Mapping[str, ToolSpe
     """Return whether a question has to be worked out over records, where what was found only lists some, or nothing."""
     if FIND not in tools:
         return False
+    changes_nothing = isinstance(found, Refusal) or only_reads(found, tools)
     if asked_for_summary(text) is not None:
-        return isinstance(found, Refusal) or only_reads(found, tools)
+        return changes_nothing
     if _asks_what_no_tool_knows(text, found, tools):
         return True
     if asked_of_groups(text) is not None and not gives_order(text):
-        return isinstance(found, Refusal) or only_reads(found, tools)
+        return changes_nothing
     if (letters := asked_of_letters(text)) is not None:
-        if isinstance(found, Refusal):
-            return True
         # Whether somebody answered is seen in their mails, too, if there are any.
-        is_seen = letters.operation == "answered" and {step.tool for step in found.steps} == {"find_mail"}
-        return not is_seen and only_reads(found, tools)
-    if two_questions(text) is not None and (isinstance(found, Refusal) or found.unserved or _only_next(found)):
-        return isinstance(found, Refusal) or only_reads(found, tools)
+        return changes_nothing and not (letters.operation == "answered" and _only_finds_mail(found))
+    if two_questions(text) is not None and _serves_one_at_most(found):
+        return changes_nothing
     asked = asked_of_records(text) or asked_of_dates(text)
     if asked is None:
         return False
     if isinstance(found, Refusal):
         return found.kind == "out_of_scope"
-    return only_reads(found, tools) and (
+    return changes_nothing and (
         asked.operation not in _LISTED or {step.tool for step in found.steps} == {SEARCH} or _has_lost(asked, found)
     )
 
@@ -236,6 +234,15 @@ def _asks_what_no_tool_knows(text: str, found: Plan | Refusal, tools: Mapping[st
     if asks_hours(text):
         return {step.tool for step in found.steps} <= _OF_CLOCK_OR_DAYS
     return asks_who(text) and not only_reads(found, tools) and not gives_order(text)
+
+
+def _only_finds_mail(found: Plan | Refusal) -> bool:
+    return isinstance(found, Plan) and {step.tool for step in found.steps} == {"find_mail"}
+
+
+def _serves_one_at_most(found: Plan | Refusal) -> bool:
+    """Return whether of two questions at least one stays open."""
+    return isinstance(found, Refusal) or bool(found.unserved) or _only_next(found)
 
 
 def _only_next(found: Plan) -> bool:
