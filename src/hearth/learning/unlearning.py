@@ -176,6 +176,9 @@ def find(store: Store, sought: Sought, encoder: Encoder | None = None) -> Found:
         raise NotFound(f"no episode {sought.episode!r}; `hearth history` lists the ones there are")
     found = _events(store, {*named, *meant, *(id for id, _ in episodes)}, matching)
     found, others = _with_holders(store, found, wanted, matching)
+    if sought.with_record and (quoting := _quoting(store, others)):
+        episodes = _episodes(store, asked | quoting, matching)
+        found, others = _with_holders(store, _events(store, {id for id, _ in found} | quoting, ""), wanted, matching)
     for id in named:
         if all(id != known for known, _ in found):
             raise NotFound(f"no event {id!r} in memory; it may have been forgotten already")
@@ -283,6 +286,38 @@ def _steps_hold(store: Store, number: int, text: str) -> bool:
         (first, first + N_MAX_STEPS - 1),
     )
     return any(_has([_said(part) for part in row], text) for row in steps)
+
+
+_LEAST_QUOTED = 12
+"""Characters from which on the same words are a quotation."""
+
+
+def _quoting(store: Store, held: Iterable[Held]) -> set[str]:
+    """The requests that were answered with the words of what goes: a mail does not stay where it was quoted."""
+    gone = [" ".join(text.split()) for one in held for text in one.texts]
+    quoting = set()
+    for row in store.query(_FINISHED) if gone else ():
+        first = row["number"] * N_MAX_STEPS
+        steps = store.query("SELECT value_json FROM step WHERE place BETWEEN ? AND ?", (first, first + N_MAX_STEPS - 1))
+        told = {
+            " ".join(text.rstrip("…").split()) for step in steps for text in _strings(json.loads(step[0] or "null"))
+        }
+        told = {text for text in told if len(text) >= _LEAST_QUOTED}
+        if any(text in one or (len(one) >= _LEAST_QUOTED and one in text) for text in told for one in gone):
+            quoting.add(row["id"])
+    return quoting
+
+
+def _strings(value: object) -> Iterator[str]:
+    """All texts in a value of JSON."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from _strings(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _strings(one)
 
 
 def _events(store: Store, ids: set[str], matching: str) -> list[tuple[str, str]]:
