@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from hearth.memory.inquiry.amounts.table_sums import DOUBTED, asked_of_table
+from hearth.memory.inquiry.amounts.table_sums import asked_of_table
 from hearth.memory.inquiry.home_answers import HomeAnswers
 from hearth.memory.inquiry.reading.answer_reading import AnswerReader
 from hearth.protocols import HomeAnswer
 from hearth.storage.database import Store
 from hearth.testing import FIXED_NOW, InMemoryWorkspace, make_call
+from hearth.tools.memory import DOUBTED
 
 ACCOUNTS = (
     "date,what,type,amount\n2026-01-03,Court hire,expense,120.00\n2026-02-01,Subs,income,300.50\n"
