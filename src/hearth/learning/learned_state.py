@@ -127,6 +127,17 @@ class _Before:
     """Ids of what is new and was planned otherwise, with the plan's confidence."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """What would be learnt, planned with before any of it is kept."""
+
+    planner: Rehearsal
+    made: Described
+    verdict: Verdict | None
+    """None where nothing stood before."""
+    tools_before: frozenset[str]
+
+
 @dataclass(eq=False)
 class State:
     """The learned state of one folder. Make it with `State.open`, end it with `close`. Not thread-safe."""
@@ -247,28 +258,40 @@ class State:
         if not fresh and old == have and (version is not None or not have):
             return replace(base, cpu_s=time.process_time() - started_s)
         members = {**have, **{e.id: e.digest for e in fresh}}
-        was, would_be = self._as_of(old), self._as_of(old)
-        would_be.suppose((e.demonstration for e in fresh), [id for id in old if id not in members])
-        is_judged = bool(old) and (bool(fresh) or version is not None)
-        before = self._before(was, would_be, fresh, version, progress) if is_judged else _Before({})
-        made = self._described(would_be, before.scores, progress)
-        verdict = self._judged(made, before, fresh, was.tools(), version) if is_judged else None
+        trial = self._tried(old, [id for id in old if id not in members], fresh, progress)
+        verdict, made = trial.verdict, trial.made
         if fresh and verdict is not None and not verdict.is_promoted and must_pass:
-            return self._turned_away(base, fresh, old, verdict, progress, started_s)
+            turned = self._turned_away(base, fresh, old, verdict, progress)
+            return replace(turned, cpu_s=time.process_time() - started_s)
         cpu_s = time.process_time() - started_s
         said = _reason(fresh) if fresh or version is not None else "what ships"
         number = self.promote(members, made, fresh, self._on_top(reason or said, verdict, cpu_s))
-        would_be.write_supposed()
+        trial.planner.write_supposed()
         names = {task.name for task in self.lineage.tasks(version.number)} if version else set()
         return replace(
             base,
             version=number,
             n_learnt=len(fresh) or len(members) * (version is None),
             verdict=verdict,
-            new_tools=tuple(sorted(_tools_of(fresh) - was.tools())),
+            new_tools=tuple(sorted(_tools_of(fresh) - trial.tools_before)),
             new_tasks=tuple(task.name for task in made.tasks if task.name not in names) if version else (),
             cpu_s=time.process_time() - started_s,
         )
+
+    def _tried(self, old: Mapping[str, str], gone: Sequence[str], fresh: Sequence[Entry], progress: Progress) -> _Trial:
+        """Plan with what would be learnt, and judge it where something stood before.
+
+        Args:
+            old: The current version's demonstrations, id → digest; `gone` of them are held no longer.
+        """
+        version = self.lineage.current()
+        was, would_be = self._as_of(old), self._as_of(old)
+        would_be.suppose((e.demonstration for e in fresh), gone)
+        is_judged = bool(old) and (bool(fresh) or version is not None)
+        before = self._before(was, would_be, fresh, version, progress) if is_judged else _Before({})
+        made = self._described(would_be, before.scores, progress)
+        verdict = self._judged(made, before, fresh, was.tools(), version) if is_judged else None
+        return _Trial(would_be, made, verdict, was.tools())
 
     def _members(self, version: Version | None) -> dict[str, str]:
         """Return id → digest of what a version plans from: its demonstrations and all that are shipped now."""
@@ -361,7 +384,6 @@ class State:
         old: Mapping[str, str],
         verdict: Verdict,
         progress: Progress,
-        started_s: float,
     ) -> Report:
         """Set the batch aside and keep the old version; the owner's part is tried alone, and counts in any case."""
         reason = f"the gate refused it: {verdict.reason}"
@@ -377,7 +399,7 @@ class State:
             rows.keep(cursor, owners, None)
         refused = (*base.refused, *(Refused(e.id, reason) for e in others))
         notes = (f"{len(owners)} of your own count as examples, outside any version",) if owners and not others else ()
-        report = replace(base, refused=refused, verdict=verdict, notes=notes, cpu_s=time.process_time() - started_s)
+        report = replace(base, refused=refused, verdict=verdict, notes=notes)
         if not owners or not others:
             return report
         again = self.learn((), progress)
@@ -386,7 +408,6 @@ class State:
             refused=refused,
             contradictions=base.contradictions,
             n_known=base.n_known,
-            cpu_s=time.process_time() - started_s,
             notes=(f"refused {len(others)} others: {verdict.reason}", *again.notes),
         )
 
