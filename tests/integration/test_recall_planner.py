@@ -504,6 +504,42 @@ def test_a_number_taught_for_one_person_never_goes_to_another(
 
 
 @pytest.mark.companions
+def test_times_that_another_step_took_are_no_sign_against_a_look_up(shipped: RecallPlanner) -> None:
+    events = (
+        "choir",
+        "judo",
+        "the bakery shift",
+        "book club",
+        "pilates",
+        "dance class",
+        "the allotment",
+        "staff lunch",
+    )
+    shown = [
+        Demonstration(
+            f"moved-{hour}-{place}",
+            f"{event} is on tomorrow at {hour}, put that right",
+            Plan(
+                (
+                    Step("find_events", {"query": event}),
+                    Step("move_event", {"event": Ref(0, ("id",)), "start": f"2026-11-21T{hour:02}:00:00+01:00"}),
+                )
+            ),
+            source="owner",
+            now=FIXED_NOW,
+        )
+        for place, event in enumerate(events)
+        for hour in range(13, 20)
+    ]
+    shipped.add(shown)
+    try:
+        wanted = [("find_events", {"start": "2026-11-21T14:00:00+01:00"})]
+        assert steps(plan(shipped, "what's on tomorrow at 2")) == wanted
+    finally:
+        for one in shown:
+            shipped.remove(one.id)
+
+
 def test_the_opposite_of_what_was_taught_is_not_done(taught: Callable[[str, Plan], RecallPlanner]) -> None:
     said = "the kitchen light {} and then we cook, it is dark here"
     planner = taught(said.format("on"), Plan((Step("turn_on", {"device": "kitchen light"}),)))

@@ -214,16 +214,27 @@ class _ToolManner:
     frame: Counter[str] = field(default_factory=Counter)
     """Number of requests in which a word stood outside all arguments."""
 
-    def count(self, words: tuple[str, ...], step: LessonStep) -> None:
-        self.occurred.count(words)
+    def count(self, lesson: Lesson, step: LessonStep) -> None:
+        words, places = lesson.words, _without_taken(lesson, step)
+        self.occurred.n_steps += 1
+        self.occurred.signs.update(signs_of(words))
+        self.occurred.count_places(places)
         for name, source in step.sources.items():
             manner = self.parameters.get(name)
             if manner is None:
                 manner = self.parameters[name] = Manner(self.occurred)
             manner.count_kind(words, source)
-            manner.count_stretches(words, source)
+            manner.count_stretches(places, source)
         hidden = _hidden(words, step)
         self.frame.update({word for word in hidden if word != HIDDEN})
+
+
+def _without_taken(lesson: Lesson, step: LessonStep) -> tuple[str, ...]:
+    """Return the words without the values that other steps took: that this step left them says nothing of how it would
+    take one that nobody else does."""
+    own = {k for source in step.sources.values() for first, last in stretches_of(source) for k in range(first, last)}
+    others = _hidden_places(lesson) - own
+    return tuple(HIDDEN if k in others and word.startswith("<") else word for k, word in enumerate(lesson.words))
 
 
 def _hidden(words: tuple[str, ...], step: LessonStep) -> tuple[str, ...]:
@@ -297,7 +308,7 @@ class Manners:
             for lesson in self._book.newest_with(tool, _N_PER_TOOL):
                 for step in lesson.steps:
                     if step.tool == tool:
-                        found.count(lesson.words, step)
+                        found.count(lesson, step)
         return found
 
     def _over_all(self) -> _General:
