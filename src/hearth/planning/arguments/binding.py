@@ -516,6 +516,8 @@ def _best_slot(
             continue  # "30 minutes before" is how far from something, and no length
         if filling.changed_by.get(index, frozenset()) & filling.taken.get(place, set()):
             continue  # "move the class to Friday": Friday is where it goes, not where it is
+        if index in filling.changed_by and parameter.name in _STRETCH and token.slot and _is_moment(token.slot):
+            continue  # "cancel my alarm for 5pm": the one at five, none that is later
         if parameter.name in _END_NAMES and view != "end" and not filling.is_free(place, index):
             continue  # "who came after 6": nothing ends when it begins
         score = _W_EDGE * left_odds(levels, filling.words, place)
