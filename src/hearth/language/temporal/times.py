@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from hearth.formats.tool_signature import duration_text
 from hearth.language.temporal import moments
-from hearth.language.temporal.clock_times import AFTER_HOUR, APPROXIMATE, CLOCK_WORDS, RANGE_MARKS, Line, clock
+from hearth.language.temporal.clock_times import AFTER_HOUR, APPROXIMATE, CLOCK_WORDS, RANGE_MARKS, Line, clock, glued
 from hearth.language.temporal.dates import Reading, count_of, is_year, lone_day
 from hearth.language.temporal.days import DAY_STARTS, day
 from hearth.language.temporal.durations import OPEN_WORDS, Length, length
@@ -32,7 +32,7 @@ from hearth.language.temporal.time_words import (
     add_months,
     spelling,
 )
-from hearth.language.text.tokens import NUMBER_WORDS, Slot, Token, listed
+from hearth.language.text.tokens import NUMBER_WORDS, Slot, Token, listed, spoken_number
 from hearth.types import Plain
 
 # ── The words around a time ───────────────────────────────────────────────────────────────────────────
@@ -163,7 +163,11 @@ def find_times(text: str, said: Sequence[Token], now: dt.datetime, country: str)
             index += 1
             continue
         line.look_back(index)
-        found = _time_at(line, text, index, tense[index]) or _duration_at(line, text, index)
+        found = (
+            _shared_duration(line, text, index, times)
+            or _time_at(line, text, index, tense[index])
+            or _duration_at(line, text, index)
+        )
         if found is None:
             index += 1
         else:
@@ -610,15 +614,72 @@ def _duration_at(line: Line, text: str, index: int) -> tuple[TimeSaid, int] | No
     if not is_sure or (span.unit in ("day", "year") and line.words[after - 1] in ("d", "s")):
         return None
     try:
-        views: dict[str, Plain] = {"duration": duration_text(span.duration)}
+        views: dict[str, Plain] = _length_views(span)
         if line.is_snoozing and cue in ("", "for", "by"):
             views["datetime"] = _later(line, span, 1).isoformat()
     except (OverflowError, ValueError):
         return None
-    if span.n_units == 1:
-        views["number"] = span.amount
-        views["unit"] = span.unit
     start, end = line.tokens[place].start, line.tokens[after - 1].end
     cue_text = " ".join(token.low for token in line.tokens[index:place])
     slot = Slot("duration", start, end, text[start:end], views, cue_text, line.tokens[index].start)
     return TimeSaid(slot, None, Clues()), after
+
+
+def _length_views(span: Length) -> dict[str, Plain]:
+    """Return the views of a length. Raises: OverflowError, ValueError."""
+    views: dict[str, Plain] = {"duration": duration_text(span.duration)}
+    return views | {"number": span.amount, "unit": span.unit} if span.n_units == 1 else views
+
+
+_FARTHEST_UNIT = 14
+"""So many words after a length a number shares its unit."""
+_TAKING = frozenset(listed("get gets need needs want wants take takes"))
+_JOINTS = (["and"], [","], [";"], ["then"], ["after", "that"], ["followed", "by"])
+"""What stands before the number of the next thing: "20 minutes for the pasta, then 10 for the sauce"."""
+
+
+def _shared_duration(line: Line, text: str, index: int, times: Sequence[TimeSaid]) -> tuple[TimeSaid, int] | None:
+    """Read a number that shares the unit of the length said before it: "35 minutes, and 50 for the rice"."""
+    if not times or not (unit := _unit_after(line, times[-1].slot, index)) or line.is_counting:
+        return None
+    place = index + (line.words[index - 1 : index + 1] == ["followed", "by"])
+    amount = spoken_number(line.tokens, place) if not glued(line, place) else None
+    if amount is None or not amount[0] or not _is_for_another(line, place, amount[1]):
+        return None
+    span = Length()
+    span.add(amount[0], unit)
+    start, end = line.tokens[place].start, line.tokens[amount[1] - 1].end
+    slot = Slot("duration", start, end, text[start:end], _length_views(span), "", start)
+    return TimeSaid(slot, None, Clues()), amount[1]
+
+
+def _unit_after(line: Line, slot: Slot, index: int) -> str:
+    """Return "minute" or "second" where a length so said stands a few words before a place in its sentence, else ""."""
+    first = max(0, index - _FARTHEST_UNIT)
+    between = {token.low for token in line.tokens[first:index] if token.start >= slot.end}
+    is_length = slot.kind == "duration" or slot.text.endswith("from now")
+    if not is_length or line.tokens[first].start > slot.end or not between.isdisjoint(".?!"):
+        return ""
+    unit, said = slot.views.get("unit"), str(slot.views.get("duration", ""))
+    ends_in = {"M": "minute", "S": "second"}.get(said[-1:], "") if said.startswith("PT") else ""
+    return str(unit) if unit in ("minute", "second") else ends_in
+
+
+def _is_for_another(line: Line, place: int, after: int) -> bool:
+    """Return whether a number is another thing's: ", and 50 for the rice", "the mask needs 12", "and the stock 45"."""
+    before, following = line.word(place - 1), line.word(after)
+    if before == "another":
+        return following in AFTER_HOUR
+    if following == "for":
+        return any(line.words[max(0, place - len(joint)) : place] == joint for joint in _JOINTS)
+    is_last = following in _ENDS or following == "and"
+    return is_last and (before in _TAKING or _is_gapped(line, place))
+
+
+def _is_gapped(line: Line, place: int) -> bool:
+    """Return whether "and the stock 45" repeats a clause without its verb."""
+    for opening in (place - 2, place - 3):
+        is_thing = all(word.isalpha() for word in line.words[max(0, opening) : place])
+        if is_thing and line.word(opening) in ("the", "my", "our") and line.word(opening - 1) in ("and", ","):
+            return True
+    return False
