@@ -17,6 +17,7 @@ from hearth.language.text.unit_words import (
     CURRENCY_SIGNS,
     HEATS,
     LENGTHS,
+    LEVELLED,
     LONG_STARTS,
     LONG_UNITS,
     TOUCHING_UNITS,
@@ -165,13 +166,6 @@ def _is_list_number(text: str, said: Sequence[Token], index: int) -> bool:
     return begins and is_marked and said[index + 2].start > said[index + 1].end
 
 
-_LEVELLED = frozenset(
-    listed(
-        "light lights lamp lamps lighting brightness dimmer volume speaker speakers radio telly tv blind blinds "
-        "curtain curtains shutter shutters shade shades awning skylight window windows valve vent"
-    )
-)
-"""What can be put half way or to the full."""
 _FULLY = frozenset(listed("whack blast power pelt brightness volume"))
 _BEFORE_FULL = frozenset(listed("to on at up"))
 _BEING = frozenset(listed("i'm im we're am are is was 's still already about"))
@@ -190,7 +184,7 @@ def _level(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | N
         percent, after = 50, index + (2 if word == "half" else 1)
         is_said_so = (word == "halfway" or following == "way") and before not in _BEING
     is_last = after >= len(said) or said[after].kind == "mark" or said[after].low in _AFTER_LEVEL
-    if not is_said_so or not is_last or _LEVELLED.isdisjoint(token.low for token in said[max(0, index - 8) : index]):
+    if not is_said_so or not is_last or LEVELLED.isdisjoint(token.low for token in said[max(0, index - 8) : index]):
         return None
     views = _number_views(float(percent)) | {"unit": "percent", "fraction": percent / 100}
     return _made("number", text, said[index].start, said[after - 1].end, views), after
