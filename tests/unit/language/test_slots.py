@@ -199,6 +199,8 @@ VALUES: list[tuple[str, list[tuple[str, str, dict[str, object]]]]] = [
     ("six pounds seventy grams", [("quantity", "six pounds", {}), ("quantity", "seventy grams", {})]),
     ("12 lamps at 34.50 plus 2 hours at 110", [("expression", "12 lamps at 34.50 plus 2 hours at 110", {"expression": "12 * 34.5 + 2 * 110"})]),
     ("38 boxes at $12.95 less 7 percent", [("expression", "38 boxes at $12.95 less 7 percent", {"expression": "38 * 12.95 - 7%"})]),
+    ("9 bags of gravel at 6.40 plus 35, tot that up", [("expression", "9 bags of gravel at 6.40 plus 35", {"expression": "9 * 6.4 + 35"})]),
+    ("9 bags of gravel at 6.40 plus 35", [("number", "9", {}), ("expression", "6.40 plus 35", {})]),
     ("340 plus vat at 13.5 percent", [("expression", "340 plus vat at 13.5 percent", {"expression": "340 + 13.5%"})]),
     ("340 plus vat at 4", [("number", "340", {}), ("time", "4", {})]),
     ("31 euros an hour times 16 hours", [("expression", "31 euros an hour times 16 hours", {"expression": "31 * 16"})]),

@@ -59,6 +59,8 @@ def test_a_wall_clock_time_is_known_under_another_offset() -> None:
     [
         ("brew it for 36 hours", "set_timer", "length", "PT36H", True),
         ("brew it for 36 hours", "set_timer", "length", "PT26H", False),
+        ("birthdays before Christmas", "upcoming_birthdays", "start", "2026-11-20", True),
+        ("birthdays before Christmas", "upcoming_birthdays", "start", "2026-11-21", False),
         ("what are 6 plumes at 18.50 each", "calculate", "expression", "6 * 18.50", True),
         ("what are 6 plumes at 18.50 each", "calculate", "expression", "6*18.5", True),
         ("what are 6 plumes at 18.50 each", "calculate", "expression", "6 * 18.05", False),

@@ -76,6 +76,11 @@ _AFTER_HOUR_OF_DAY = frozenset(
     listed("is by near if until before after then or when while because so sharp today i we - – — : ( o'clock")
 )
 """More words that may follow an hour after "sat at"; others are counted by it: "the cat sat at 7 doors"."""
+_NEAR_PLANS = 8
+_MAKING = frozenset(listed("set add make create put book schedule plan"))
+_PLANS = frozenset(
+    listed("reminders alarms events meetings appointments calendar diary schedule agenda plans tasks todos birthdays")
+)
 _AFTER_NIGHT = frozenset(["", *".,?!;", *listed("and or in at on by from while please")])
 _AFTER_BESIDE = frozenset(["", *".,?!;", *listed("at to and about for i please too as in around by")])
 """What may follow "the day before" where it counts from a day named elsewhere."""
@@ -280,6 +285,8 @@ def _after_the(line: Line, text: str, index: int, cue: str) -> Reading:
     found = _beside_named(line, place) if place < len(line.words) else None
     if found is not None:
         return found
+    if cue == "for" and word in ("day", "week", "month") and _is_of_plans(line, place):
+        return (Said(first=line.today), place + 1) if word == "day" else period(line, word, 0, place + 1)
     if word in ("day", "week", "night", "evening", "morning", "month", "weekend", "year"):
         found = _unit_after_the(line, text, place)
         if found is not None:
@@ -328,6 +335,14 @@ def _ordinal(line: Line, text: str, place: int, cue: str) -> Reading:
 def _is_new_day(line: Line, after: int, cue: str) -> bool:
     """Return whether "to the fifth" says where something is moved to."""
     return cue == "to" and (line.is_moving or line.word(after) in ("", ".", "?"))
+
+
+def _is_of_plans(line: Line, place: int) -> bool:
+    """Return whether "for the week" ends what is said of plans that there are: "my reminders for the week"; no "rent it
+    for the week", no "set alarms for the week"."""
+    near = range(max(0, place - _NEAR_PLANS), place + _NEAR_PLANS)
+    are_said = any(line.word(index) in _PLANS and line.word(index - 1) not in _MAKING for index in near)
+    return are_said and line.word(place + 1) in (*_ENDS, "please")
 
 
 def _beside_named(line: Line, place: int) -> Reading:

@@ -55,6 +55,10 @@ _ASKED_FOR = re.compile(
     r"\b(?:what(?:'s|’s|s| is| are)|how much (?:is|are|for|would)|calculate|compute|work out|add up)\s*$", re.IGNORECASE
 )
 """Ends what stands before a sum that is asked for itself."""
+_ADDS_UP = re.compile(
+    r"\b(?:tot(?:al)?|adds?)(?:\s+\w+)?\s+up\b|\bcomes? to\s*(?:$|[?.,!])|\bthat makes\b", re.IGNORECASE
+)
+"""What shows that numbers are to be reckoned with, wherever it stands: "tot that up", "what does that come to"."""
 _SURCHARGES = frozenset(["off", "tip", "vat", "tax", "discount", "service", "deposit", "interest"])
 
 
@@ -64,6 +68,7 @@ def find_numbers(text: str, said: Sequence[Token]) -> list[Slot]:
     index = 0
     codes = _codes(said)
     asks_for_sum = _SUM_WORDS.search(text[:4000]) is not None
+    adds_up = _ADDS_UP.search(text[:4000]) is not None
     has_measure = False
     no_sum_before = 0
     letters = _letter_units(said)
@@ -79,7 +84,7 @@ def find_numbers(text: str, said: Sequence[Token]) -> list[Slot]:
             continue
         found = None
         if index >= no_sum_before:
-            found, scanned = _sum(text, said, index, asks_for_sum)
+            found, scanned = _sum(text, said, index, asks_for_sum, adds_up)
             no_sum_before = scanned if scanned - index >= _LONGEST_SUM else 0
         if found is None:
             if is_name:
@@ -429,7 +434,9 @@ def _is_of_pair(said: Sequence[Token], index: int, after: int) -> bool:
     return index >= 2 and said[index - 1].low in joints and said[index - 2].low in UNIT_WORDS
 
 
-def _sum(text: str, said: Sequence[Token], index: int, asks_for_sum: bool) -> tuple[tuple[Slot, int] | None, int]:
+def _sum(
+    text: str, said: Sequence[Token], index: int, asks_for_sum: bool, adds_up: bool
+) -> tuple[tuple[Slot, int] | None, int]:
     """Find a sum of at least two numbers, or a function of one; `expression` uses signs for the words.
 
     Also returns how far it looked, so that a long stretch that is no sum is not read again from each place.
@@ -440,7 +447,7 @@ def _sum(text: str, said: Sequence[Token], index: int, asks_for_sum: bool) -> tu
         return _of_list(text, said, index), index
     if said[index].low in _SHARING:
         return _shared(text, said, index), index
-    is_itself_asked = _ASKED_FOR.search(text[max(0, said[index].start - 40) : said[index].start]) is not None
+    is_itself_asked = adds_up or _ASKED_FOR.search(text[max(0, said[index].start - 40) : said[index].start]) is not None
     place, terms = index, _Terms([], is_itself_asked)
     if said[index].low in ("-", "−") and _is_lone_minus(text, said, index):
         place, terms = index + 1, _Terms(["-"], is_itself_asked)

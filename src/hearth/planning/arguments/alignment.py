@@ -356,11 +356,13 @@ def _squeezed(text: str) -> str:
 
 
 def _is_same_written(name: str, view: Plain, value: Argument) -> bool:
-    """Return whether a view says a value that is written otherwise: a phone number, PT36H, "6 * 18.50"."""
+    """Return whether a view says a value that is written otherwise: a phone number, PT36H, "6 * 18.50", a day."""
     if not (isinstance(view, str) and isinstance(value, str)):
         return False
     if name == "duration":
         return _seconds(view) == _seconds(value) is not None
+    if name == "start":
+        return len(value) == 10 and view[:10] == value
     if name == "expression":
         return _bare_sum(view) == _bare_sum(value)
     return name == "phone" and _is_one_number(view, value)
