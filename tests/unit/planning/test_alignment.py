@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import json
 
+import pytest
+
 from hearth.language.values.slots import find_slots
 from hearth.planning.arguments.alignment import (
     Constant,
@@ -50,6 +52,25 @@ def test_a_wall_clock_time_is_known_under_another_offset() -> None:
         "remind me to pay on 5 July at 8 am", ("add_reminder", {"text": "pay", "at": "2027-07-05T08:00:00+02:00"})
     )
     assert isinstance(lesson.steps[0].sources["at"], Slotted)
+
+
+@pytest.mark.parametrize(
+    ("request_text", "tool", "argument", "value", "is_said"),
+    [
+        ("brew it for 36 hours", "set_timer", "length", "PT36H", True),
+        ("brew it for 36 hours", "set_timer", "length", "PT26H", False),
+        ("birthdays before Christmas", "upcoming_birthdays", "start", "2026-11-20", True),
+        ("birthdays before Christmas", "upcoming_birthdays", "start", "2026-11-21", False),
+        ("what are 6 plumes at 18.50 each", "calculate", "expression", "6 * 18.50", True),
+        ("what are 6 plumes at 18.50 each", "calculate", "expression", "6*18.5", True),
+        ("what are 6 plumes at 18.50 each", "calculate", "expression", "6 * 18.05", False),
+    ],
+)
+def test_a_value_written_otherwise_is_the_same(
+    request_text: str, tool: str, argument: str, value: str, *, is_said: bool
+) -> None:
+    source = whole(request_text, (tool, {argument: value})).steps[0].sources[argument]
+    assert isinstance(source, Slotted) is is_said
 
 
 def test_lists_results_and_quotes() -> None:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from hearth.language.temporal.moments import Clock, Said
 from hearth.language.temporal.time_words import COUNTING, MONTHS, MOVED, MOVING, SHORT_UNITS, UNITS, WEEKDAYS
-from hearth.language.text.tokens import NUMBER_WORDS, ONES, Token, listed, spoken_number
-from hearth.language.text.unit_words import is_unit_word
+from hearth.language.text.tokens import NUMBER_WORDS, ONES, TENS, Token, listed, spoken_number
+from hearth.language.text.unit_words import LEVELLED, is_unit_word
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class Line:
         self.is_moving = any(
             word in MOVING and (word != "shift" or _is_verb(before[k + 1 :])) for k, word in enumerate(before)
         )
-        self.is_moving = self.is_moving or ("put" in before and not _PUT_OFF.isdisjoint(before))
+        self.is_moving = self.is_moving or not (_PUTTING.isdisjoint(before) or _PUT_OFF.isdisjoint(before))
         self.is_snoozing = "snooze" in before or (
             self.word(index) == "for" and any(word in ("postpone", "delay", "snoozed") for word in before)
         )
@@ -69,6 +69,7 @@ class Line:
             self.is_moving = any(word in MOVED for word in before)
 
 
+_PUTTING = frozenset(("put", "gone"))
 _PUT_OFF = frozenset(("back", "off", "forward"))
 _BEFORE_VERBS = frozenset(listed("please pls can could would will you to and then just now kindly i we let's , :"))
 
@@ -85,11 +86,15 @@ _HALVES = frozenset({"am", "pm", "a", "p"})
 _NAMED = {"noon": Clock(12), "midday": Clock(12), "midnight": Clock(24)}
 _FRACTIONS = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20}
 CLOCK_WORDS = frozenset({*_NAMED, *_FRACTIONS, *(word for word, n in ONES.items() if 1 <= n <= 12), "a"})
-AFTER_HOUR = frozenset(["", ".", ",", "?", "!", ";", "with", "for", "in", "at", "and", "to", "on", "please", "about"])
+AFTER_HOUR = frozenset(["", *".,?!;", *listed("with for in at and to on please about not instead sharp")])
 """Words that may follow a bare hour; after any other word it is a count."""
 _DAYS_AFTER = frozenset({"today", "tomorrow", "tonight", *WEEKDAYS})
 _AFTER_DIGITS = frozenset(listed("today tomorrow tonight every this sharp each"))
 _PARTS_OF_DAY = frozenset(listed("morning afternoon evening"))
+_STRETCHES = frozenset(listed("while breakfast lunch dinner"))
+"""Words of a question about the past after which two hours say when: "while I was out, half one to three"."""
+_ON_THE_HOUR = frozenset(["sharp", "o'clock", "oclock"])
+_AFTER_SHARP = AFTER_HOUR | _DAYS_AFTER | {"this", "every", "now", "so"}
 _COUNTED = frozenset(
     listed(
         "page pages chapter chapters room rooms number numbers aged age ages year years score won lost beat item items "
@@ -124,11 +129,17 @@ def clock(line: Line, index: int, cue: str, *, is_joined: bool = False) -> tuple
     if second is not None:
         said.to_clock, place = second
     elif is_joined and not cue and not first[0].is_exact and line.tokens[index].kind != "clock":
-        return None
+        return (said, place) if line.word(place - 1) in _ON_THE_HOUR else None
     return said, place
 
 
 def _is_cued(line: Line, index: int, cue: str) -> bool:
+    if (
+        cue == "by"
+        and line.word(index - 2) in ("up", "down")
+        and not LEVELLED.isdisjoint(line.words[max(0, index - 8) : index])
+    ):
+        return False  # "telly down by 10" is a step
     if line.is_counting:
         return cue in ("at", "@") or (cue == "until" and line.word(index - 1) != "to")  # "up to 20" is a level
     if cue == "to":
@@ -157,13 +168,15 @@ def _range_of_bare(line: Line, index: int, is_joined: bool) -> tuple[Said, int] 
     """Read "3-5pm" without a cue: the end must be unambiguous, or a day must be beside both ("Tuesday 10 to 11")."""
     if line.tokens[index].kind != "number" or glued(line, index) or not _is_hour(line.words[index]):
         return None
-    if line.word(index + 1) not in (*RANGE_MARKS, "until") and (line.word(index + 1) != "to" or line.is_moving):
+    mark = line.word(index + 1)
+    if mark not in (*RANGE_MARKS, "until") and (mark != "to" or line.is_moving):
         return None
     is_of_day = line.word(index + 3) in (*_DAYS_AFTER, "every")  # "block out 9 to 11 tomorrow"
     second = _one(line, index + 2, is_joined or is_of_day, "until" if is_joined or is_of_day else "")
     if second is None:
         return None
-    if not second[0].is_exact and not is_of_day and not (is_joined and line.word(second[1]) in AFTER_HOUR):
+    is_ended = line.word(second[1]) in AFTER_HOUR or mark == "until"
+    if not second[0].is_exact and not is_of_day and not (is_joined and is_ended):
         return None
     return Said(clock=_bare(line.words[index]), to_clock=second[0]), second[1]
 
@@ -172,8 +185,9 @@ def _range_beside_day(line: Line, index: int) -> tuple[Said, int] | None:
     """Read hours without a cue that end what is said of a day named before: "block Friday for the van 8 to 9.30"."""
     if line.is_counting or line.is_moving or line.word(index - 1) in _COUNTED or not _is_after_day(line, index):
         return None
-    if line.tokens[index].kind == "word" and _relative(line, index, True, "at") is not None:
-        return None  # "Tuesday, ten to one" is ten minutes to one
+    relative = _relative(line, index, True, "at") if line.tokens[index].kind == "word" else None
+    if relative is not None and line.words[index] != "half" and not _has_minutes_after(line, relative[1]):
+        return None  # "Tuesday, ten to one" is ten minutes to one; "ten to eleven thirty" is a range
     first = _one(line, index, True, "from")
     if first is None or not (line.word(first[1]) in RANGE_MARKS or line.word(first[1]) in ("to", "until")):
         return None
@@ -185,12 +199,18 @@ def _range_beside_day(line: Line, index: int) -> tuple[Said, int] | None:
     return (Said(clock=first[0], to_clock=second[0]), second[1]) if is_later else None
 
 
+def _has_minutes_after(line: Line, place: int) -> bool:
+    """Return whether an hour in words goes on with its minutes: "eleven thirty", "eleven fifteen"."""
+    word = line.word(place)
+    return word in TENS or ONES.get(word, 0) > 12
+
+
 def _is_after_day(line: Line, index: int) -> bool:
     """Return whether the sentence names a day, or a part of one, before a place."""
     for word in reversed(line.words[max(0, index - _NEAR_DAY) : index]):
         if word in ".!?;":
             return False
-        if word in _DAYS_AFTER or word in MONTHS or word in _PARTS_OF_DAY:
+        if word in _DAYS_AFTER or word in MONTHS or word in _PARTS_OF_DAY or (line.is_past and word in _STRETCHES):
             return True
     return False
 
@@ -240,6 +260,8 @@ def _numeric(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, in
         return _numeric_half(word, half, index + 2)
     if line.word(index + 1) in ("o'clock", "oclock", "o’clock") and _is_hour(word):
         return _bare(word), index + 2
+    if _is_sharp(line, index + 1) and _is_hour(word):
+        return _bare(word), index + 2
     if not is_cued or (line.touches(index + 1) and line.tokens[index + 1].kind == "word"):
         return None
     if (undivided := _undivided(line, index, cue)) is not None:
@@ -256,6 +278,11 @@ def _numeric(line: Line, index: int, is_cued: bool, cue: str) -> tuple[Clock, in
     if _is_hour(word) and not _counts_something(line, index + 1):
         return _bare(word), index + 1
     return None
+
+
+def _is_sharp(line: Line, index: int) -> bool:
+    """Return whether "sharp" says that the number before it is an hour: "5 sharp"; no "5 sharp knives"."""
+    return line.word(index) == "sharp" and line.word(index + 1) in _AFTER_SHARP
 
 
 def _is_minutes(line: Line, index: int) -> bool:
@@ -298,7 +325,7 @@ def _in_words(line: Line, index: int, is_cued: bool) -> tuple[Clock, int] | None
     half = _half(line, place)
     if half:
         return _halved(hour, minute, 0, half, place + 1)
-    if line.word(place) in ("o'clock", "oclock"):
+    if line.word(place) in ("o'clock", "oclock") or _is_sharp(line, place):
         return Clock(hour, minute, 0, False), place + 1
     if is_cued and not _counts_something(line, place):
         return Clock(hour, minute, 0, False), place
@@ -402,13 +429,15 @@ def glued(line: Line, index: int) -> bool:
 
 
 _NO_TIME_AFTER = frozenset(
-    listed("% ° € $ £ percent per people persons guests times x * / + = degrees items others of st nd rd th or")
+    listed("% ° € $ £ percent per people persons guests times x * / + = degrees items others of st nd rd th")
 )
 
 
 def _counts_something(line: Line, index: int) -> bool:
     """Return whether the word after a bare number makes it a count: "at 5 percent", "for 4 people"."""
     word = line.word(index)
+    if word == "or":  # "5 or 6" of something; not "after 6 or am I busy"
+        return line.word(index + 1) in NUMBER_WORDS or line.word(index + 1)[:1].isdecimal()
     if word in _NO_TIME_AFTER or is_unit_word(word) or word in NUMBER_WORDS:
         return True
     if word in UNITS and word not in SHORT_UNITS:

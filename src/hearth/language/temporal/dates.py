@@ -44,7 +44,8 @@ ORDINALS = {
 _AFTER_ORDINAL = frozenset(
     listed(
         "at to from until and or in for with by around before after - – this next , . ? ! ; : of every each "
-        "please is i between through what who same it it's isn't was wasn't won't can't has instead rather but than not"
+        "please now is i between through what who same it it's isn't was wasn't won't can't has instead rather but "
+        "than not"
     )
 )
 _ORDERED = frozenset(
@@ -305,7 +306,8 @@ def lone_ordinal(line: Line, number: tuple[int, int], cue: str) -> Reading:
     if cue not in DATE_CUES and cue not in ("joined", "the"):
         return None
     first = lone_day(line, value)
-    if line.word(place) not in (*_AFTER_ORDINAL, "") and line.tokens[place].kind != "clock":
+    is_timed = has_half(line, place + 1) or (place < len(line.tokens) and line.tokens[place].kind == "clock")
+    if line.word(place) not in (*_AFTER_ORDINAL, "") and not is_timed:
         weekday = next((WEEKDAYS[word] for word in line.words[max(0, place - 4) : place] if word in WEEKDAYS), None)
         if first is None or first.weekday() != weekday or line.word(place) in _ORDERED:
             return None  # "Monday the 7th I've a run" is a date, "Monday the 7th floor" is none

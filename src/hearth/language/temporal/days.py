@@ -23,6 +23,7 @@ from hearth.language.temporal.dates import (
     holiday_day,
     is_year,
     iso_date,
+    lone_day,
     lone_ordinal,
     month_first,
     number_first,
@@ -75,12 +76,21 @@ _AFTER_HOUR_OF_DAY = frozenset(
     listed("is by near if until before after then or when while because so sharp today i we - – — : ( o'clock")
 )
 """More words that may follow an hour after "sat at"; others are counted by it: "the cat sat at 7 doors"."""
+_NEAR_PLANS = 8
+_MAKING = frozenset(listed("set add make create put book schedule plan"))
+_PLANS = frozenset(
+    listed("reminders alarms events meetings appointments calendar diary schedule agenda plans tasks todos birthdays")
+)
+_AFTER_NIGHT = frozenset(["", *".,?!;", *listed("and or in at on by from while please")])
+_AFTER_BESIDE = frozenset(["", *".,?!;", *listed("at to and about for i please too as in around by")])
+"""What may follow "the day before" where it counts from a day named elsewhere."""
 _AFTER_OWN = frozenset(["", *".,?!;:", *listed("look looks looking like and ahead shaping going is full busy packed")])
 DAY_STARTS = frozenset(
     {*_TODAY, *MODIFIERS, *WEEKDAYS, *MONTHS, *PARTS, *HOLIDAY_STARTS, *ORDINALS, *_EDGES, *SEASONS}
     | set(
         listed(
-            "the that tonight early late mid later rest remainder first eod cob week day weekend same q1 q2 q3 q4 end "
+            "the that tonight overnight early late mid later rest remainder first eod cob week day weekend same "
+            "q1 q2 q3 q4 end "
             "twenty"
         )
     )
@@ -138,6 +148,8 @@ def _special(line: Line, text: str, index: int, cue: str) -> Reading:
     word = line.words[index]
     if word == "first" and line.word(index + 1) == "thing":
         return _first_thing(line, index + 2)
+    if word == "overnight":
+        return _overnight(line, index)
     if word in ("eod", "cob"):
         return Said(part=END_OF_DAY), index + 1
     if word in _EDGES:
@@ -158,6 +170,13 @@ def _special(line: Line, text: str, index: int, cue: str) -> Reading:
     if word in ORDINALS or word == "twenty":
         return _counted(line, text, index) or ordinal_first(line, index, cue)
     return None
+
+
+def _overnight(line: Line, index: int) -> Reading:
+    """Read "overnight" as last night where the past is asked for; no "overnight oats", no "leave it on overnight"."""
+    if not line.is_past or line.word(index + 1) not in _AFTER_NIGHT:
+        return None
+    return Said(first=line.today - DAY, part=Part(18, 30, 20)), index + 1
 
 
 def _season_said(line: Line, index: int, cue: str) -> Reading:
@@ -207,7 +226,7 @@ def _weekday(line: Line, text: str, index: int, cue: str, is_joined: bool) -> Re
     place = index + 1
     if word in ("mon", "tue", "wed", "thu", "fri", "sat", "sun") and line.word(place) == "." and line.touches(place):
         place += 1 if line.words[place + 1 : place + 2] and cue else 0
-    if line.word(place) == "week" and cue in ("on", "until", "by", "to", "for", "") and not is_joined:
+    if line.word(place) == "week" and cue in ("on", "until", "by", "to", "for", ""):
         return Said(first=plain_weekday(line, weekday) + 7 * DAY), place + 1
     if line.words[place : place + 2] == ["after", "next"]:
         return Said(first=_in_week(line, weekday, 2)), place + 2
@@ -231,6 +250,8 @@ def _is_followed_by_time(line: Line, index: int) -> bool:
         return True
     if line.word(index) in PARTS:
         return line.word(index) not in MEALS
+    if _is_its_number(line, index):
+        return True
     is_at, before = line.word(index) == "at", line.word(index - 2)
     may_be_verb = before in _SITTING
     index += is_at
@@ -240,6 +261,14 @@ def _is_followed_by_time(line: Line, index: int) -> bool:
     is_hour = line.word(index + 1) in (AFTER_HOUR | _AFTER_HOUR_OF_DAY if is_at else _ENDS) and before not in _BUYING
     is_sure = line.tokens[index].kind == "clock" or has_half(line, index + 1) or is_range
     return not (is_at and may_be_verb) if is_sure else is_hour and not may_be_verb
+
+
+def _is_its_number(line: Line, index: int) -> bool:
+    """Return whether the number of such a day follows a weekday: "sat 27th", where the next 27th is a Saturday."""
+    number = day_number(line, index) if index + 1 < len(line.tokens) and line.touches(index + 1) else None
+    found = lone_day(line, number[0]) if number is not None and number[1] == index + 2 else None
+    is_verb = line.word(index - 2) in _SITTING  # "he sat 27th of 40"
+    return not is_verb and found is not None and found.weekday() == WEEKDAYS.get(line.word(index - 1))
 
 
 def _in_week(line: Line, weekday: int, weeks: int) -> dt.date:
@@ -253,6 +282,11 @@ def _after_the(line: Line, text: str, index: int, cue: str) -> Reading:
     """Read expressions that include "the": the day after tomorrow, the 3rd, the weekend, the evening, the past week."""
     place = index + 1
     word = line.word(place)
+    found = _beside_named(line, place) if place < len(line.words) else None
+    if found is not None:
+        return found
+    if cue == "for" and word in ("day", "week", "month") and _is_of_plans(line, place):
+        return (Said(first=line.today), place + 1) if word == "day" else period(line, word, 0, place + 1)
     if word in ("day", "week", "night", "evening", "morning", "month", "weekend", "year"):
         found = _unit_after_the(line, text, place)
         if found is not None:
@@ -301,6 +335,43 @@ def _ordinal(line: Line, text: str, place: int, cue: str) -> Reading:
 def _is_new_day(line: Line, after: int, cue: str) -> bool:
     """Return whether "to the fifth" says where something is moved to."""
     return cue == "to" and (line.is_moving or line.word(after) in ("", ".", "?"))
+
+
+def _is_of_plans(line: Line, place: int) -> bool:
+    """Return whether "for the week" ends what is said of plans that there are: "my reminders for the week"; no "rent it
+    for the week", no "set alarms for the week"."""
+    near = range(max(0, place - _NEAR_PLANS), place + _NEAR_PLANS)
+    are_said = any(line.word(index) in _PLANS and line.word(index - 1) not in _MAKING for index in near)
+    return are_said and line.word(place + 1) in (*_ENDS, "please")
+
+
+def _beside_named(line: Line, place: int) -> Reading:
+    """Read "the day before", "the friday before", "the weekend after" where a day was named before it."""
+    word, sign = line.words[place], {"before": -1, "after": 1}.get(line.word(place + 1))
+    if sign is None or line.word(place + 2) not in _AFTER_BESIDE or not _is_day_named(line, place):
+        return None
+    if word in WEEKDAYS or word in ("day", "weekend"):
+        return Said(beside=(word, sign)), place + 2
+    return (Said(beside=("day", sign), part=PARTS[word]), place + 2) if word in _PARTS_OF_THAT_DAY else None
+
+
+def _is_day_named(line: Line, index: int) -> bool:
+    before = line.words[max(0, index - _NEAR_DAY) : index]
+    return any(word in _TODAY or word in WEEKDAYS or word in MONTHS or word in _ORDINAL_ENDS for word in before)
+
+
+def counted_from(day: dt.date, after: dt.date | None, beside: tuple[str, int]) -> Said:
+    """Return the day or weekend before or after a day, or after the last before `after`."""
+    what, sign = beside
+    edge = after - DAY if after is not None and sign > 0 else day
+    if what == "day":
+        return Said(first=edge + sign * DAY)
+    wanted = WEEKDAYS.get(what, 5)
+    if what == "weekend" and edge.weekday() == 6 and sign < 0:
+        edge -= DAY  # the weekend before a Sunday is not its own
+    n_days = (wanted - edge.weekday()) % 7 if sign > 0 else (edge.weekday() - wanted) % 7
+    first = edge + sign * (n_days or 7) * DAY
+    return Said(first=first, after=first + 2 * DAY if what == "weekend" else None)
 
 
 def _special_weekday(line: Line, place: int) -> Reading:
@@ -368,6 +439,8 @@ def _modified(line: Line, index: int, *, has_the: bool) -> Reading:
     counted = rolling(line, place, sign, has_the or word == "past")
     if counted is not None:
         return counted
+    if target == "weekend" and word in ("coming", "upcoming") and line.today.weekday() < 5:
+        sign = 0
     if target in ("week", "weekend", "month", "year", "quarter"):
         return period(line, target, sign, place + 1)
     return None
@@ -438,9 +511,9 @@ def _part(line: Line, index: int, cue: str, is_joined: bool) -> Reading:
 def _of_that_day(line: Line, index: int) -> Reading:
     """Read "that morning" where a day was named before it: "the ram goes out on the fifth, remind me that morning"."""
     part = line.word(index + 1)
-    before = line.words[max(0, index - _NEAR_DAY) : index]
-    is_named = any(word in _TODAY or word in WEEKDAYS or word in MONTHS or word in _ORDINAL_ENDS for word in before)
-    return (Said(part=PARTS[part]), index + 2) if part in _PARTS_OF_THAT_DAY and is_named else None
+    if not (part in _PARTS_OF_THAT_DAY or part == "day") or not _is_day_named(line, index):
+        return None
+    return Said(part=PARTS.get(part)), index + 2
 
 
 def _counted(line: Line, text: str, index: int) -> Reading:

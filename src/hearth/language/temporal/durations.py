@@ -180,7 +180,8 @@ def _amount_in_words(line: Line, index: int) -> tuple[float, int] | None:
         if words[: len(phrase)] == phrase:
             return amount, index + len(phrase)
     half = index + (line.word(index) == "a")
-    return (0.5, half + 1) if line.words[half : half + 2] == ["half", "hour"] else None
+    share = {"half": 0.5, "quarter": 0.25}.get(line.word(half))
+    return (share, half + 1) if share is not None and line.word(half + 1) == "hour" else None
 
 
 def _number(line: Line, index: int) -> tuple[float, int] | None:

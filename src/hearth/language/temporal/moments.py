@@ -66,6 +66,8 @@ class Said:
     """True when the bound belongs to a day named before it: "tomorrow until noon" begins with tomorrow."""
     length: dt.timedelta | None = None
     """Length from now, when said so: "in 20 minutes"; such a moment has no end."""
+    beside: tuple[str, int] | None = None
+    """A day, weekday or weekend that counts from a day named elsewhere, and 1 for after it, -1 for before it."""
     is_rest: bool = False
     """True when only the remainder is meant: later today, the rest of the week."""
     repeat: str = ""
@@ -244,6 +246,8 @@ def _range_readings(clock: Clock, to_clock: Clock, part: Part | None, leaning: L
         ends = (*ends, to_clock.seconds(24))
     half_day_s = 43_200
     pairs = [(a, b) for a in starts for b in ends if a < b and (b - a <= half_day_s or to_clock.is_exact)]
+    if part is not None and part.end <= 12 and clock.hour == 24:  # "between midnight and six this morning"
+        return [(0, ends[0])]
     if not pairs:
         return [(a, b + 86_400) for a in starts[-1:] for b in ends[:1]]
     if not clock.is_exact and to_clock.is_exact:
@@ -287,6 +291,8 @@ def _bounded(
         return (opening if opening <= limit else None), limit
     if said.bound == "after":
         begin = start if instant else end
+        if is_timed and said.part is not None and said.part.end > 24 and said.first is not None:
+            return begin, at(said.first, said.part.end * 3600, now)  # "last night after eleven"
         if is_timed:
             return begin, at(begin.date() + DAY, 0, now)
         return begin, (now if begin < now else None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hearth.language.temporal import moments
 from hearth.language.temporal.clock_times import Line
-from hearth.language.temporal.dates import Reading, count_of, ordinal_of
+from hearth.language.temporal.dates import Reading, count_of, lone_day, ordinal_of
 from hearth.language.temporal.days import day
 from hearth.language.temporal.moments import Said
 from hearth.language.temporal.time_words import MONTHS, PARTS, UNITS, WEEKDAYS, WEEKDAYS_PLURAL, Part
@@ -64,12 +64,14 @@ def _on_date(line: Line, text: str, place: int) -> Reading:
     read = day(line, text, place, "every")
     if read is None or read[0].first is None or read[0].repeat:
         return None
-    said, after = read
+    first, after = read[0].first, read[1]
     is_monthly = line.tokens[place].kind == "number" or ordinal_of(line.word(place))
     if line.words[after : after + 3] == ["of", "the", "month"]:
-        return Said(first=said.first, repeat="monthly"), after + 3
+        return Said(first=first, repeat="monthly"), after + 3
+    if is_monthly and first < line.today and line.words[after - 3 : after] == ["of", "the", "month"]:
+        first = lone_day(line, first.day) or first
     names_month = any(w in MONTHS for w in line.words[place:after])
-    return Said(first=said.first, repeat="monthly" if is_monthly and not names_month else "yearly"), after
+    return Said(first=first, repeat="monthly" if is_monthly and not names_month else "yearly"), after
 
 
 def _repeated(line: Line, repeat: str, count: int) -> Said:

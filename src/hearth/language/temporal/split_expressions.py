@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from hearth.language.temporal import moments
+from hearth.language.temporal.days import counted_from
 from hearth.language.temporal.moments import Clues, Said
 from hearth.language.text.tokens import Slot
 
@@ -34,6 +35,7 @@ _STILL_OF_REPEAT = re.compile(r"\W*(?:(?:both|each|all|always|every time|please)
 """What may stand between a repeat and its hour after such a mark: "daily, always at 7"."""
 
 
+_THAT = re.compile(r"\bthat (?:day|morning|afternoon|evening|night)\b", re.IGNORECASE)
 _BEGINNING = re.compile(
     r"\b(?:begin(?:s|ning)?|start(?:s|ing)?|first (?:one|time))(?:'s| is)?(?: on| from)?\s*$", re.IGNORECASE
 )
@@ -103,7 +105,11 @@ def _clocks_with_days(text: str, found: Sequence[TimeSaid], now: dt.datetime, be
             between = text[end : slot.cue_start if slot.cue else slot.start]
             if donor is None or (donor.repeat and not _is_of_repeat(between, donor, said)):
                 continue
+            if said.beside is not None and donor.repeat:
+                continue
             changed[place] = _with_day(said, donor)
+            if said.beside is not None:
+                day, day_place, end = changed[place], place, slot.end
             if donor.repeat:
                 end = slot.end
                 hour = replace(changed[place], bound="")
@@ -167,8 +173,13 @@ def _is_clock_only(said: Said) -> bool:
 
 
 def is_of_that_day(time: TimeSaid) -> bool:
-    """Return whether only a part of a day was said that is named elsewhere: "that morning"."""
-    return time.said is not None and time.said.first is None and time.slot.text.lower().startswith("that ")
+    """Return whether a day was said that counts from one named elsewhere: "that morning", "the day before"."""
+    said = time.said
+    return (
+        said is not None
+        and said.first is None
+        and (said.beside is not None or _THAT.search(time.slot.text) is not None)
+    )
 
 
 def _coming_day(found: Sequence[TimeSaid], place: int) -> Said | None:
@@ -180,6 +191,9 @@ def _coming_day(found: Sequence[TimeSaid], place: int) -> Said | None:
 
 
 def _with_day(said: Said, donor: Said) -> Said:
+    if said.beside is not None and donor.first is not None:
+        counted = counted_from(donor.first, donor.after, said.beside)
+        return replace(said, first=counted.first, after=counted.after, beside=None, is_within_day=True)
     return replace(
         said,
         first=donor.first,

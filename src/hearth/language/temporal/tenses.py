@@ -67,6 +67,8 @@ _MOVED = frozenset(
         "moved pushed shifted postponed rescheduled delayed brought put changed booked scheduled set planned confirmed"
     )
 )
+_MOVED_TO = frozenset(listed("pulled shunted altered swapped shoved bumped"))
+"""Verbs that move a thing only with "to", "back" or "forward"."""
 _PLANS = frozenset(listed("calendar calendars diary diaries schedule schedules plans meetings appointments free"))
 _LONGEST_PART = 12
 _CALLED_BEFORE = frozenset(listed("me us on in at over during last this about earlier while"))
@@ -122,6 +124,8 @@ class _Reader:
             return False  # "it must be paid by Friday"; not "what could be heard on Sunday"
         if word == "had" and self.word(index + 1) == "better":
             return False  # "tea had better be Wednesday"
+        if word == "promised" and not _HAVE.isdisjoint(self.words[max(0, index - 3) : index]):
+            return False  # "have I promised anything for Wednesday"
         if word == "catch":
             return self.word(index + 1) in ("me", "us") and self.word(index + 2) == "up"  # "catch me up on Tuesday"
         if word == "compare":  # days are compared by what was seen, plans by what is to come
@@ -147,6 +151,8 @@ class _Reader:
         word = self.words[index]
         if word == "got":
             return self._is_had(index) or self._is_moved_on(index)
+        if word in _MOVED_TO:
+            return self.word(index + 1) in ("to", "until", "back", "forward")
         if word in _MOVED:
             return self.word(index - 1) == "been" or self.word(index + 1) in ("to", "until", "back", "forward")
         if self.is_setting and word in ("about", "of", "with", "to") and self.word(index + 1) in ("on", "for", "at"):

@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from hearth.formats.tool_signature import duration_text
 from hearth.language.temporal import moments
-from hearth.language.temporal.clock_times import AFTER_HOUR, APPROXIMATE, CLOCK_WORDS, RANGE_MARKS, Line, clock
-from hearth.language.temporal.dates import Reading, count_of, is_year, lone_day
+from hearth.language.temporal.clock_times import AFTER_HOUR, APPROXIMATE, CLOCK_WORDS, RANGE_MARKS, Line, clock, glued
+from hearth.language.temporal.dates import Reading, count_of, has_half, is_year, lone_day
 from hearth.language.temporal.days import DAY_STARTS, day
 from hearth.language.temporal.durations import OPEN_WORDS, Length, length
 from hearth.language.temporal.moments import DAY, Clues, Leaning, Said
@@ -23,6 +23,7 @@ from hearth.language.temporal.split_expressions import TimeSaid
 from hearth.language.temporal.tenses import Tense, is_of_records, tenses
 from hearth.language.temporal.time_words import (
     EVENING_WORDS,
+    MEALS,
     MORNING_WORDS,
     PARTS,
     UNITS,
@@ -32,7 +33,7 @@ from hearth.language.temporal.time_words import (
     add_months,
     spelling,
 )
-from hearth.language.text.tokens import NUMBER_WORDS, Slot, Token, listed
+from hearth.language.text.tokens import NUMBER_WORDS, Slot, Token, listed, spoken_number
 from hearth.types import Plain
 
 # ── The words around a time ───────────────────────────────────────────────────────────────────────────
@@ -40,6 +41,7 @@ from hearth.types import Plain
 
 _OPENING_PART = OPEN_WORDS | set(listed("open clear empty available a an one the my our any whole"))
 _BESIDE_PART = OPEN_WORDS | set(listed("on for ? say , like looking maybe busy is clear open available so"))
+_DAY_PARTS = frozenset(listed("morning afternoon evening night"))
 _FITTING = frozenset(listed("squeeze fit slot pencil sneak cram squeezed fitted"))
 
 
@@ -49,7 +51,8 @@ def part_before(line: Line, index: int) -> Part | None:
     while place > index - 5 and line.word(place) in _BESIDE_PART:
         place -= 1
     name = line.word(place).removesuffix("s")
-    if name in ("morning", "afternoon", "evening", "night") and line.word(place - 1) in _OPENING_PART:
+    is_beside = place == index - 1 and line.word(index) in ("today", "tomorrow") and line.word(place - 1) != "good"
+    if name in _DAY_PARTS and (is_beside or line.word(place - 1) in _OPENING_PART):
         return PARTS[name]
     return None
 
@@ -163,7 +166,11 @@ def find_times(text: str, said: Sequence[Token], now: dt.datetime, country: str)
             index += 1
             continue
         line.look_back(index)
-        found = _time_at(line, text, index, tense[index]) or _duration_at(line, text, index)
+        found = (
+            _shared_duration(line, text, index, times)
+            or _time_at(line, text, index, tense[index])
+            or _duration_at(line, text, index)
+        )
         if found is None:
             index += 1
         else:
@@ -213,6 +220,10 @@ def _cues_at(line: Line, index: int) -> list[tuple[int, str]]:
 def _is_waking(line: Line, index: int) -> bool:
     """Return whether the number at a place says when to wake somebody: "alarm 7", "wake me up 6 30"."""
     before = line.words[max(0, index - 3) : index]
+    if before in (["wake", "up", "call"], ["wake", "-", "up"]) or (
+        before[-2:] == ["remind", "me"] and line.words[index] == "half"
+    ):
+        return True
     return before[-1:] == ["alarm"] or before[-2:-1] == ["wake"] or (before[:1] == ["wake"] and before[-1] == "up")
 
 
@@ -301,7 +312,7 @@ def _are_counts(line: Line, place: int) -> bool:
 
 def _bare_before_day(line: Line, place: int) -> Reading:
     """Read a bare hour as a time when a day follows: "8 tomorrow evening", "nine fifteen on Friday"."""
-    if line.word(place) in NUMBER_WORDS:
+    if line.word(place) in NUMBER_WORDS or line.word(place) == "half":
         read = clock(line, place, "around")
         if read is None or read[1] < place + 2:
             return None
@@ -348,7 +359,7 @@ def _composed(line: Line, text: str, first: Reading) -> Reading:
         unchanged = _past_same_time(line, place) if line.is_moving and said.clock is None else 0
         if unchanged and said.first is not None:
             return replace(said, stands_at=moments.at(said.first, 0, line.now)), unchanged
-        following, cue = place, ""
+        following, cue = _past_meal(line, place, said), ""
         if line.word(following) == ",":
             following += 1
         if line.word(following) in _GLUE:
@@ -369,6 +380,14 @@ def _composed(line: Line, text: str, first: Reading) -> Reading:
             break
         said, place = joined, read[1]
     return said, place
+
+
+def _past_meal(line: Line, place: int, said: Said) -> int:
+    """Return the index after "lunch" in "move it to friday lunch, 12:15"; the same place elsewhere."""
+    after = place + 1 + (line.word(place + 1) == ",")
+    is_timed = after < len(line.tokens) and (line.tokens[after].kind == "clock" or has_half(line, after + 1))
+    is_day = said.first is not None and said.clock is None and said.part is None
+    return place + 1 if line.is_moving and is_day and line.word(place) in MEALS and is_timed else place
 
 
 def _past_same_time(line: Line, place: int) -> int:
@@ -395,6 +414,7 @@ def _join(said: Said, more: Said, cue: str) -> Said | None:
         clock=said.clock or more.clock,
         to_clock=said.to_clock or more.to_clock,
         stands_at=said.stands_at or more.stands_at if not (said.clock or more.clock) else None,
+        beside=said.beside or more.beside,
         bound=said.bound or more.bound or (cue if cue in ("until", "before", "after", "by") else ""),
         is_within_day=said.is_within_day or cue in ("until", "before", "by"),
         is_rest=said.is_rest or more.is_rest,
@@ -525,6 +545,9 @@ def _offset(line: Line, text: str, place: int, cue: str) -> Reading:
         return _moved(line, span, -1, cue), after + 1
     if line.words[after : after + 2] == ["from", "now"]:
         return _moved(line, span, 1, cue), after + 2
+    if span.unit == "week" and (relation == "yesterday" or (relation == "last" and line.word(after + 1) in WEEKDAYS)):
+        anchor = day(line, text, after, "on")  # "a week last Friday"
+        return (Said(first=anchor[0].first - span.days * DAY), anchor[1]) if anchor and anchor[0].first else None
     if relation in ("from", "after", "on", "before"):
         anchored = _anchored(line, text, span, relation, after + 1)
         if anchored is not None:
@@ -610,15 +633,72 @@ def _duration_at(line: Line, text: str, index: int) -> tuple[TimeSaid, int] | No
     if not is_sure or (span.unit in ("day", "year") and line.words[after - 1] in ("d", "s")):
         return None
     try:
-        views: dict[str, Plain] = {"duration": duration_text(span.duration)}
+        views: dict[str, Plain] = _length_views(span)
         if line.is_snoozing and cue in ("", "for", "by"):
             views["datetime"] = _later(line, span, 1).isoformat()
     except (OverflowError, ValueError):
         return None
-    if span.n_units == 1:
-        views["number"] = span.amount
-        views["unit"] = span.unit
     start, end = line.tokens[place].start, line.tokens[after - 1].end
     cue_text = " ".join(token.low for token in line.tokens[index:place])
     slot = Slot("duration", start, end, text[start:end], views, cue_text, line.tokens[index].start)
     return TimeSaid(slot, None, Clues()), after
+
+
+def _length_views(span: Length) -> dict[str, Plain]:
+    """Return the views of a length. Raises: OverflowError, ValueError."""
+    views: dict[str, Plain] = {"duration": duration_text(span.duration)}
+    return views | {"number": span.amount, "unit": span.unit} if span.n_units == 1 else views
+
+
+_FARTHEST_UNIT = 14
+"""So many words after a length a number shares its unit."""
+_TAKING = frozenset(listed("get gets need needs want wants take takes"))
+_JOINTS = (["and"], [","], [";"], ["then"], ["after", "that"], ["followed", "by"])
+"""What stands before the number of the next thing: "20 minutes for the pasta, then 10 for the sauce"."""
+
+
+def _shared_duration(line: Line, text: str, index: int, times: Sequence[TimeSaid]) -> tuple[TimeSaid, int] | None:
+    """Read a number that shares the unit of the length said before it: "35 minutes, and 50 for the rice"."""
+    if not times or not (unit := _unit_after(line, times[-1].slot, index)) or line.is_counting:
+        return None
+    place = index + (line.words[index - 1 : index + 1] == ["followed", "by"])
+    amount = spoken_number(line.tokens, place) if not glued(line, place) else None
+    if amount is None or not amount[0] or not _is_for_another(line, place, amount[1]):
+        return None
+    span = Length()
+    span.add(amount[0], unit)
+    start, end = line.tokens[place].start, line.tokens[amount[1] - 1].end
+    slot = Slot("duration", start, end, text[start:end], _length_views(span), "", start)
+    return TimeSaid(slot, None, Clues()), amount[1]
+
+
+def _unit_after(line: Line, slot: Slot, index: int) -> str:
+    """Return "minute" or "second" where a length so said stands a few words before a place in its sentence, else ""."""
+    first = max(0, index - _FARTHEST_UNIT)
+    between = {token.low for token in line.tokens[first:index] if token.start >= slot.end}
+    is_length = slot.kind == "duration" or slot.text.endswith("from now")
+    if not is_length or line.tokens[first].start > slot.end or not between.isdisjoint(".?!"):
+        return ""
+    unit, said = slot.views.get("unit"), str(slot.views.get("duration", ""))
+    ends_in = {"M": "minute", "S": "second"}.get(said[-1:], "") if said.startswith("PT") else ""
+    return str(unit) if unit in ("minute", "second") else ends_in
+
+
+def _is_for_another(line: Line, place: int, after: int) -> bool:
+    """Return whether a number is another thing's: ", and 50 for the rice", "the mask needs 12", "and the stock 45"."""
+    before, following = line.word(place - 1), line.word(after)
+    if before == "another":
+        return following in AFTER_HOUR
+    if following == "for":
+        return any(line.words[max(0, place - len(joint)) : place] == joint for joint in _JOINTS)
+    is_last = following in _ENDS or following == "and"
+    return is_last and (before in _TAKING or _is_gapped(line, place))
+
+
+def _is_gapped(line: Line, place: int) -> bool:
+    """Return whether "and the stock 45" repeats a clause without its verb."""
+    for opening in (place - 2, place - 3):
+        is_thing = all(word.isalpha() for word in line.words[max(0, opening) : place])
+        if is_thing and line.word(opening) in ("the", "my", "our") and line.word(opening - 1) in ("and", ","):
+            return True
+    return False

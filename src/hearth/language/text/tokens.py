@@ -117,7 +117,7 @@ ONES = {
             "sixteen seventeen eighteen nineteen"
         )
     )
-}
+} | {"nought": 0}
 TENS = {
     word: 10 * value
     for value, word in enumerate(listed("twenty thirty forty fifty sixty seventy eighty ninety"), start=2)

@@ -5,6 +5,8 @@ Units of time are not here: see `time_words`.
 
 from __future__ import annotations
 
+from hearth.language.text.tokens import listed
+
 _TABLE = """
 kilometer: km kms kilometer kilometers kilometre kilometres
 meter: meter meters metre metres
@@ -131,6 +133,13 @@ LONG_UNITS = {
 LONG_STARTS = frozenset(words[0] for words in LONG_UNITS)
 LENGTHS = frozenset(["kilometer", "meter", "centimeter", "millimeter", "mile", "yard", "foot", "inch", "nautical_mile"])
 HEATS = frozenset(["celsius", "fahrenheit", "kelvin"])
+LEVELLED = frozenset(
+    listed(
+        "light lights lamp lamps lighting brightness dimmer volume speaker speakers radio telly tv blind blinds "
+        "curtain curtains shutter shutters shade shades awning skylight window windows valve vent"
+    )
+)
+"""What can be put half way or to the full, or up by a step."""
 CURRENCY_SIGNS = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR"}
 
 

@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hearth.language.temporal.time_words import UNITS
-from hearth.language.text.tokens import NUMBER_WORDS, Slot, Token, spoken_number
+from hearth.language.text.tokens import NUMBER_WORDS, Slot, Token, listed, spoken_number
 from hearth.language.text.unit_words import (
     CURRENCY_SIGNS,
     HEATS,
     LENGTHS,
+    LEVELLED,
     LONG_STARTS,
     LONG_UNITS,
     TOUCHING_UNITS,
@@ -26,7 +27,7 @@ from hearth.types import Plain
 
 _OPERATORS = {
     "+": "+", "*": "*", "×": "*", "x": "*", "/": "/", "÷": "/", "^": "^", "-": "-", "−": "-", "plus": "+", "minus": "-",
-    "times": "*",
+    "less": "-", "times": "*",
 }  # fmt: skip
 _LONG_OPERATORS = {("divided", "by"): "/", ("multiplied", "by"): "*", ("to", "the", "power", "of"): "^"}
 _LONGEST_SUM = 60
@@ -40,6 +41,9 @@ _SHARES = {
 _OF_LISTS = {"average": "average", "mean": "average", "median": "median", "sum": "sum", "product": "product"}
 _SHARING = frozenset(["split", "divide", "share"])
 _SHARED_BY = frozenset(["between", "among", "amongst", "by", "into", "over"])
+_IS_SHARED = frozenset(["split", "divided", "shared"])
+_MONEY_OF_100 = frozenset(["pound", "pounds", "quid", "euro", "euros", "dollar", "dollars", "bucks"])
+"""Words after which a second number is of the hundredths: "six pounds seventy-five"."""
 _STARTS = frozenset(["add", "minus", *_SHARING, *_OF_LISTS, *LONG_STARTS])
 _LONGEST_LIST = 40
 _FUNCTIONS = frozenset({"sqrt", "sin", "cos", "tan", "log", "ln", "exp", "abs"})
@@ -51,6 +55,10 @@ _ASKED_FOR = re.compile(
     r"\b(?:what(?:'s|’s|s| is| are)|how much (?:is|are|for|would)|calculate|compute|work out|add up)\s*$", re.IGNORECASE
 )
 """Ends what stands before a sum that is asked for itself."""
+_ADDS_UP = re.compile(
+    r"\b(?:tot(?:al)?|adds?)(?:\s+\w+)?\s+up\b|\bcomes? to\s*(?:$|[?.,!])|\bthat makes\b", re.IGNORECASE
+)
+"""What shows that numbers are to be reckoned with, wherever it stands: "tot that up", "what does that come to"."""
 _SURCHARGES = frozenset(["off", "tip", "vat", "tax", "discount", "service", "deposit", "interest"])
 
 
@@ -60,6 +68,7 @@ def find_numbers(text: str, said: Sequence[Token]) -> list[Slot]:
     index = 0
     codes = _codes(said)
     asks_for_sum = _SUM_WORDS.search(text[:4000]) is not None
+    adds_up = _ADDS_UP.search(text[:4000]) is not None
     has_measure = False
     no_sum_before = 0
     letters = _letter_units(said)
@@ -75,13 +84,17 @@ def find_numbers(text: str, said: Sequence[Token]) -> list[Slot]:
             continue
         found = None
         if index >= no_sum_before:
-            found, scanned = _sum(text, said, index, asks_for_sum)
+            found, scanned = _sum(text, said, index, asks_for_sum, adds_up)
             no_sum_before = scanned if scanned - index >= _LONGEST_SUM else 0
         if found is None:
             if is_name:
-                found = _asked_unit(text, said, index, has_measure, letters)
+                found = _asked_unit(text, said, index, has_measure, letters) or _level(text, said, index)
             else:
-                found = _measure(text, said, index, letters) or _one_measure(text, said, index)
+                found = (
+                    _measure(text, said, index, letters)
+                    or _one_measure(text, said, index)
+                    or (_level(text, said, index) if token.low == "half" else None)
+                )
         if found is None:
             index += 1
             continue
@@ -119,6 +132,7 @@ def _compounds(text: str, slots: Sequence[Slot]) -> list[Slot]:
     return joined
 
 
+_AFTER_HALF = frozenset(["in", "into", "to", "of", "is", "as", "at", "for", "and", "or", "please", "by", "on", "with"])
 _PER = frozenset(["a", "an", "per", "each", "every"])
 _COUNTED = frozenset(["hour", "day", "night", "week", "month", "year", "person", "head", "piece", "item"])
 _FARTHEST_COUNT = 8
@@ -137,7 +151,8 @@ def _rates(text: str, said: Sequence[Token]) -> list[Slot]:
             continue
         start = said[first].start - (first > 0 and said[first - 1].low in CURRENCY_SIGNS)
         for place in range(index + 2, min(index + 2 + _FARTHEST_COUNT, len(said) - 1)):
-            count = spoken_number(said, place + 1) if said[place].low in ("for", "after", "over") else None
+            is_counted = said[place].low in ("for", "after", "over", "times")
+            count = spoken_number(said, place + 1) if is_counted else None
             if count is not None and count[1] < len(said) and said[count[1]].low in (thing, f"{thing}s"):
                 expression = f"{_plain_number(read[0])} * {_plain_number(count[0])}"
                 end = said[count[1]].end
@@ -156,8 +171,39 @@ def _is_list_number(text: str, said: Sequence[Token], index: int) -> bool:
     return begins and is_marked and said[index + 2].start > said[index + 1].end
 
 
+_FULLY = frozenset(listed("whack blast power pelt brightness volume"))
+_BEFORE_FULL = frozenset(listed("to on at up"))
+_BEING = frozenset(listed("i'm im we're am are is was 's still already about"))
+"""Words before "half way" that tell where something is."""
+_AFTER_LEVEL = frozenset(listed("and or please pls then now when while so because for in until till before after"))
+
+
+def _level(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | None:
+    """Read "half way" and "full" as a percentage where something is said that has a level: "porch light to full"."""
+    word, following = said[index].low, said[index + 1].low if index + 1 < len(said) else ""
+    before = said[index - 1].low if index else ""
+    if word == "full":
+        percent, after = 100, index + 1 + (following in _FULLY)
+        is_said_so = following in _FULLY or before in _BEFORE_FULL
+    else:
+        percent, after = 50, index + (2 if word == "half" else 1)
+        is_said_so = (word == "halfway" or following == "way") and before not in _BEING
+    is_last = after >= len(said) or said[after].kind == "mark" or said[after].low in _AFTER_LEVEL
+    if not is_said_so or not is_last or LEVELLED.isdisjoint(token.low for token in said[max(0, index - 8) : index]):
+        return None
+    views = _number_views(float(percent)) | {"unit": "percent", "fraction": percent / 100}
+    return _made("number", text, said[index].start, said[after - 1].end, views), after
+
+
 def _may_be_unit_or_sum(word: str, letters: frozenset[str]) -> bool:
-    return word in _FUNCTIONS or word in UNIT_WORDS or word in UNITS or word in _STARTS or word in letters
+    return (
+        word in ("full", "halfway")
+        or word in _FUNCTIONS
+        or word in UNIT_WORDS
+        or word in UNITS
+        or word in _STARTS
+        or word in letters
+    )
 
 
 def _letter_units(said: Sequence[Token]) -> frozenset[str]:
@@ -218,12 +264,21 @@ def _measure(text: str, said: Sequence[Token], index: int, letters: frozenset[st
             value, start = -value, said[index - 1].start
         if name == "CENT":
             name, value = "USD", value / 100
+        if _has_half(said, after):
+            value, after = value + (-0.5 if value < 0 else 0.5), after + 3
         return _quantity(text, start, said[after - 1].end, value, name), after
     if _touching(said, place) == "k" and said[index].kind == "number":
         return _made("number", text, start, said[place].end, _number_views(value * 1000)), place + 1
     if _counts_nothing(said, index, place):
         return None
     return _made("number", text, start, end, _number_views(value)), place
+
+
+def _has_half(said: Sequence[Token], place: int) -> bool:
+    """Return whether a half is added to what was measured: "four pounds and a half"; no "a pound and a half pint"."""
+    is_half = [token.low for token in said[place : place + 3]] == ["and", "a", "half"]
+    following = said[place + 3] if place + 3 < len(said) else None
+    return is_half and (following is None or following.kind == "mark" or following.low in _AFTER_HALF)
 
 
 def _counts_nothing(said: Sequence[Token], index: int, place: int) -> bool:
@@ -337,9 +392,12 @@ def _asked_unit(
     """Find the unit wanted: "5 miles in kilometres", "how many cups are in …"; both of "yards to metres: 220"."""
     before = [token.low for token in said[max(0, index - 2) : index]]
     is_asked = before == ["how", "many"] or (has_measure and before[-1:] in (["in"], ["to"], ["into"], ["as"]))
+    is_asked = is_asked or (has_measure and before in (["make", "that"], ["make", "it"]))
     unit = _wanted_unit(said, index, letters if is_asked else frozenset())
     if unit is None or not (is_asked or _is_of_pair(said, index, unit[1])):
-        return None
+        is_named = unit is not None and has_measure and before[-1:] == [","]
+        if unit is None or not is_named or [token.low for token in said[unit[1] : unit[1] + 1]] != ["please"]:
+            return None  # "three ounces, grams please"
     return _made("unit", text, said[index].start, said[unit[1] - 1].end, {"unit": unit[0]}), unit[1]
 
 
@@ -376,7 +434,9 @@ def _is_of_pair(said: Sequence[Token], index: int, after: int) -> bool:
     return index >= 2 and said[index - 1].low in joints and said[index - 2].low in UNIT_WORDS
 
 
-def _sum(text: str, said: Sequence[Token], index: int, asks_for_sum: bool) -> tuple[tuple[Slot, int] | None, int]:
+def _sum(
+    text: str, said: Sequence[Token], index: int, asks_for_sum: bool, adds_up: bool
+) -> tuple[tuple[Slot, int] | None, int]:
     """Find a sum of at least two numbers, or a function of one; `expression` uses signs for the words.
 
     Also returns how far it looked, so that a long stretch that is no sum is not read again from each place.
@@ -387,7 +447,7 @@ def _sum(text: str, said: Sequence[Token], index: int, asks_for_sum: bool) -> tu
         return _of_list(text, said, index), index
     if said[index].low in _SHARING:
         return _shared(text, said, index), index
-    is_itself_asked = _ASKED_FOR.search(text[max(0, said[index].start - 40) : said[index].start]) is not None
+    is_itself_asked = adds_up or _ASKED_FOR.search(text[max(0, said[index].start - 40) : said[index].start]) is not None
     place, terms = index, _Terms([], is_itself_asked)
     if said[index].low in ("-", "−") and _is_lone_minus(text, said, index):
         place, terms = index + 1, _Terms(["-"], is_itself_asked)
@@ -431,7 +491,8 @@ class _Terms:
             return place + 1
         operator = _operator(text, said, place, self.parts)
         if operator is None and place + 2 < len(said) and token.kind == "word":
-            operator = _of_counted(said, place, self.is_asked)
+            is_counted_before = "*" in self.parts and self.parts[-2] in ("+", "-")  # "12 at 34.50 plus 2 hours at 110"
+            operator = _of_counted(said, place, self.is_asked or is_counted_before)
         if operator is None:
             return None
         sign, after = operator
@@ -441,10 +502,14 @@ class _Terms:
         return after
 
     def _read_operand(self, text: str, said: Sequence[Token], place: int) -> int | None:
+        if self.parts and self.parts[-1] in ("+", "-") and _past_named_share(said, place):
+            place = _past_named_share(said, place)  # "plus vat at 20%"
         operand = _operand(text, said, place, is_first=not self.parts)
         if operand is None:
             return None
         part, after = operand
+        if self.parts[-1:] == ["*"] and (with_hundredths := _money_of_two(said, place)) is not None:
+            part, after = _plain_number(with_hundredths[0]), with_hundredths[1]
         if self.parts and self.parts[-1] in ("+", "-") and (after_percent := _past_percent(said, after)):
             part, after = f"{part}%", after_percent
             after += after < len(said) and said[after].low in _SURCHARGES
@@ -474,29 +539,87 @@ class _Terms:
 
 
 def _of_counted(said: Sequence[Token], place: int, is_asked: bool) -> tuple[str, int] | None:
-    """Return the sign behind what was counted, where a number follows: "31 hours times 28", "17 plots at £52"."""
-    if not said[place].low.endswith("s") and [t.low for t in said[place : place + 2]] != ["of", "them"]:
-        return None
-    place += 2 if said[place].low == "of" else 1
+    """Return the sign behind what was counted, where a number follows: "31 hours times 28", "17 plots at £52", "9 bags
+    of gravel at 6.40", "900 euros rent split by 4"."""
+    if (after := _past_shared(said, place)) is not None:
+        return "/", after
+    counted = said[place].low
+    place += 2 if [t.low for t in said[place : place + 2]] == ["of", "them"] else 1
+    if [t.low for t in said[place : place + 1]] == ["of"] and place + 1 < len(said) and said[place + 1].kind == "word":
+        place += 2
     words = [token.low for token in said[place : place + 2]]
+    if words[:1] == ["at"] and _is_price(said, place + 1, counted, is_asked):
+        return "*", place + 1
+    if not counted.endswith("s") and counted != "of":
+        return None
     for long, sign in ((("times",), "*"), (("multiplied", "by"), "*"), (("divided", "by"), "/")):
         after = place + len(long)
         if tuple(words[: len(long)]) == long and after < len(said) and spoken_number(said, after) is not None:
             return sign, after
-    is_priced = words[:1] == ["at"] and _is_price(said, place + 1, said[place - 1].low, is_asked)
-    return ("*", place + 1) if is_priced else None
+    return None
+
+
+def _past_shared(said: Sequence[Token], place: int) -> int | None:
+    """Return the index of the number by which what stands before is divided: "rent split by 4"."""
+    for verb in range(place, min(place + 3, len(said) - 1)):
+        if said[verb].low in _IS_SHARED:
+            after = verb + 1 + (said[verb + 1].low in _SHARED_BY)
+            parts = spoken_number(said, after) if after < len(said) else None
+            is_said_so = after > verb + 1 or (
+                parts is not None and [t.low for t in said[parts[1] : parts[1] + 1]] == ["ways"]
+            )
+            return after if parts is not None and is_said_so else None
+        if said[verb].kind != "word" or said[verb].low in NUMBER_WORDS:
+            return None
+    return None
 
 
 def _is_price(said: Sequence[Token], place: int, counted: str, is_asked: bool) -> bool:
     """Return whether a number is what each of several things costs; without currency, "each" or "a head" it may be a
-    time."""
+    time, unless no hour is written so."""
     if place + 1 < len(said) and said[place].low in CURRENCY_SIGNS:
         return spoken_number(said, place + 1) is not None
-    read = spoken_number(said, place) if place < len(said) else None
-    words = [token.low for token in said[read[1] : read[1] + 2]] if read is not None else []
+    read = _money_of_two(said, place) or (spoken_number(said, place) if place < len(said) else None)
+    if read is None:
+        return False
+    words = [token.low for token in said[read[1] : read[1] + 2]]
     following, one = [*words, "", ""][:2]
-    is_each = following in ("each", "apiece") or (following in _PER and one in (*_COUNTED, counted.removesuffix("s")))
-    return read is not None and (is_asked or is_each or UNIT_WORDS.get(following, "").isupper())
+    is_rate = following in _PER and one in (*_COUNTED, counted.removesuffix("s"))
+    is_money = is_rate or UNIT_WORDS.get(following, "").isupper() or _is_no_hour(said[place])
+    return following in ("each", "apiece") or ((is_asked or is_money) and (counted.endswith("s") or counted == "of"))
+
+
+def _is_no_hour(token: Token) -> bool:
+    """Return whether digits with two decimals are no time of day: 118.50, 4.75; 8.30 may be one."""
+    whole, _, decimals = token.low.replace(",", "").partition(".")
+    return token.kind == "number" and len(decimals) == 2 and (int(whole) > 24 or int(decimals) > 59)
+
+
+def _money_of_two(said: Sequence[Token], place: int) -> tuple[float, int] | None:
+    """Read "six pounds seventy-five", "4 euros 50": an amount of money with its hundredths."""
+    whole = spoken_number(said, place) if place < len(said) else None
+    if (
+        whole is None
+        or not whole[0].is_integer()
+        or whole[1] + 1 >= len(said)
+        or said[whole[1]].low not in _MONEY_OF_100
+    ):
+        return None
+    small = spoken_number(said, whole[1] + 1)
+    if small is None or not small[0].is_integer() or not 10 <= small[0] < 100 or _unit_at(said, small[1]) is not None:
+        return None
+    return whole[0] + small[0] / 100, small[1]
+
+
+def _past_named_share(said: Sequence[Token], place: int) -> int:
+    """Return the index of the percentage of "plus vat at 20%", at "vat"; 0 when something else stands there."""
+    words = [token.low for token in said[place : place + 2]]
+    read = (
+        spoken_number(said, place + 2)
+        if len(words) > 1 and words[0] in _SURCHARGES and words[1] in ("at", "of")
+        else None
+    )
+    return place + 2 if read is not None and _past_percent(said, read[1]) else 0
 
 
 def _shared(text: str, said: Sequence[Token], index: int) -> tuple[Slot, int] | None:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from hearth.formats.tool_signature import parse_duration
 from hearth.language.reading import Utterance
 from hearth.language.text.thesaurus import KNOWN_WORDS
 from hearth.language.text.tokens import Clause, Slot, listed
@@ -269,10 +270,7 @@ def _source(value: Argument, tokens: Sequence[Token], text: str, plan: Plan, tak
 
 def _views_of(slot: Slot, value: Argument) -> tuple[str, ...]:
     """Return the forms in which a slot says a value."""
-    is_phone = slot.kind == "phone"
-    return tuple(
-        name for name, view in slot.views.items() if _same(view, value) or (is_phone and _is_one_number(view, value))
-    )
+    return tuple(name for name, view in slot.views.items() if _same(view, value) or _is_same_written(name, view, value))
 
 
 def _spans(value: str, tokens: Sequence[Token], text: str) -> list[tuple[int, int]]:
@@ -355,6 +353,34 @@ def said_text(tokens: Sequence[Token], first: int, last: int, text: str, *, by_n
 
 def _squeezed(text: str) -> str:
     return " ".join(text.lower().replace("’", "'").split())
+
+
+def _is_same_written(name: str, view: Plain, value: Argument) -> bool:
+    """Return whether a view says a value that is written otherwise: a phone number, PT36H, "6 * 18.50", a day."""
+    if not (isinstance(view, str) and isinstance(value, str)):
+        return False
+    if name == "duration":
+        return _seconds(view) == _seconds(value) is not None
+    if name == "start":
+        return len(value) == 10 and view[:10] == value
+    if name == "expression":
+        return _bare_sum(view) == _bare_sum(value)
+    return name == "phone" and _is_one_number(view, value)
+
+
+def _seconds(duration: str) -> float | None:
+    try:
+        return parse_duration(duration).total_seconds()
+    except (ValueError, OverflowError):
+        return None
+
+
+_ZEROS = re.compile(r"\.0+(?!\d)|(?P<kept>\.\d*?[1-9])0+(?!\d)")
+
+
+def _bare_sum(expression: str) -> str:
+    """Return a sum without spaces and without zeros that add nothing."""
+    return _ZEROS.sub(r"\g<kept>", "".join(expression.split()))
 
 
 _N_TELLING_DIGITS = 7
