@@ -235,3 +235,54 @@ def test_nothing_there_and_no_archive_are_said(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_names_of_files_are_plain(name: str, safe: str) -> None:
     assert safe_name(name) == safe
+
+
+TELEGRAM_PAGE = (
+    '<html><head><title>Exported Data</title></head><body><div class="page_wrap">'
+    '<div class="page_header"><div class="content"><div class="text bold">Ana</div></div></div>{}</div></body></html>'
+)
+TELEGRAM_MESSAGE = (
+    '<div class="history"><div class="message service" id="message2"><div class="body details">Ana joined</div></div>'
+    '<div class="message default clearfix" id="message3"><div class="body"><div class="pull_right date details" '
+    'title="20.11.2026 10:00:00 UTC+00:00">10:00</div><div class="from_name">Ana</div>'
+    '<div class="text">the kiln is free</div></div></div></div>'
+)
+CHATS: dict[str, bytes] = {
+    "Telegram/chats/chat_1/messages.html": TELEGRAM_PAGE.format(TELEGRAM_MESSAGE).encode(),
+    "Telegram/export_results.html": TELEGRAM_PAGE.format("<div>Chats</div>").encode(),
+    "Telegram/result.json": b'{"about": "Here is the data you requested. Telegram is ad free", "contacts": {}}',
+    "Signal/main.jsonl": b"\n".join(
+        json.dumps(line).encode()
+        for line in (
+            {"version": "1", "backupTimeMs": "1795165200000"},
+            {"recipient": {"id": "1", "contact": {"e164": "351912", "profileGivenName": "Tom"}}},
+            {"chat": {"id": "2", "recipientId": "1"}},
+            {
+                "chatItem": {
+                    "chatId": "2",
+                    "authorId": "1",
+                    "dateSent": "1795165200000",
+                    "standardMessage": {"text": {"body": "hello"}},
+                }
+            },
+        )
+    ),
+    "Signal/metadata.json": b'{"version":1}',
+    "signal-2026-11-20-10-00-00.backup": b"\0\0\0\x32\x0a\x30",
+    "SignalBackups/signal-backup-2026-11-20-10-00-00/main": b"\x01\x02",
+}
+
+
+def test_chats_of_telegram_and_signal_are_known_and_the_rest_is_said(tmp_path: Path, store: Store) -> None:
+    for name, data in CHATS.items():
+        (tmp_path / "handed" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "handed" / name).write_bytes(data)
+    taken = take(tmp_path / "handed", tmp_path / "owner", store)
+    assert (dict(taken.new), taken.faults) == ({"message": 2}, [])
+    encrypted = next(why for why in taken.left_out if "encrypted" in why)
+    assert taken.left_out[encrypted] == 2
+    assert "Export chat history" in encrypted
+    assert taken.left_out["pages of a Telegram export beside its messages"] == 1
+    assert taken.left_out["notices in chats (who joined, calls, what was pinned)"] == 1
+    again = take(tmp_path / "handed", tmp_path / "owner", store)
+    assert (again.new.total(), dict(again.known)) == (0, {"message": 2})

@@ -231,6 +231,7 @@ class Intake:
                 pass
         self.taken.new["message"] += report.n_new
         self.taken.known["message"] += report.n_known
+        self.taken.left_out += report.left_out
         self.taken.faults += [line.replace(str(path), piece.name) for line in report.bad]
 
     def _put(self, path: Path, data: bytes) -> None:
