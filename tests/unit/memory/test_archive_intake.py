@@ -15,11 +15,14 @@ import pytest
 
 from hearth.errors import RequestError
 from hearth.memory.event_memory import EventMemory
+from hearth.memory.passages.collecting import passages_in
 from hearth.memory.transfer import archive_contents
 from hearth.memory.transfer.archive_contents import pieces_of
 from hearth.memory.transfer.archive_intake import Intake, Taken, safe_name
 from hearth.memory.transfer.import_sources import Source
 from hearth.storage.database import Store
+from hearth.testing import InMemoryWorkspace, make_call
+from hearth.tools.pim.calendar import next_event
 
 
 def mail(n: int, sender: str = "Tom <tom@x.example>", extra: str = "") -> str:
@@ -286,3 +289,33 @@ def test_chats_of_telegram_and_signal_are_known_and_the_rest_is_said(tmp_path: P
     assert taken.left_out["notices in chats (who joined, calls, what was pinned)"] == 1
     again = take(tmp_path / "handed", tmp_path / "owner", store)
     assert (again.new.total(), dict(again.known)) == (0, {"message": 2})
+
+
+INVITATIONS = {
+    "a message that names nobody": ("METHOD:REQUEST\r\n", "", True),
+    "who else comes, and nobody who invites": ("", "ATTENDEE:mailto:ana@x.example\r\n", True),
+    "a copy of a calendar": ("METHOD:PUBLISH\r\n", "", False),
+    "an event": ("", "", False),
+}
+
+
+@pytest.mark.parametrize("case", INVITATIONS)
+def test_an_invitation_without_an_organiser_is_no_event_of_the_owners_own(
+    tmp_path: Path, store: Store, case: str
+) -> None:
+    method, who, is_strangers = INVITATIONS[case]
+    path = tmp_path / "invite.ics"
+    path.write_text(
+        f"BEGIN:VCALENDAR\r\nVERSION:2.0\r\n{method}BEGIN:VEVENT\r\nUID:b\r\n{who}DTSTART:20261121T100000Z\r\n"
+        "SUMMARY:Party\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+    )
+    owner = tmp_path / "owner"
+    assert take(path, owner, store).new["event"] == 1
+    (kept,) = (owner / "calendar").iterdir()
+    workspace = InMemoryWorkspace({"calendar/b.ics": kept.read_text()})
+    (passage,) = passages_in("calendar/b.ics", workspace, dt.UTC).passages
+    assert passage.source == ("message" if is_strangers else "file")
+    call = make_call(workspace=workspace)
+    assert next_event(call, "party").title == "Party"
+    assert call.origins == ({"b": "message"} if is_strangers else {})
+    assert "METHOD" not in kept.read_text(), "a calendar on a server may not hold it"

@@ -238,7 +238,7 @@ def _events(file: _File) -> Iterator[NewPassage]:
         if entry.is_cancelled:
             continue
         at = _moment(entry.start, zone)
-        source = "web" if is_subscribed(file.path) else "message" if entry.organiser else "file"
+        source = "web" if is_subscribed(file.path) else "message" if entry.is_invitation else "file"
         record = entry.uid or f"{file.path}#{entry.index}"
         yield NewPassage(record, "event", source, entry.title, entry.organiser, at, event_text(entry, zone))
 
