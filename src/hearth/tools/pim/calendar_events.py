@@ -273,7 +273,7 @@ class Events:
         id = EventId(f"{uid}#{entry.recurrence}" if entry.recurrence else uid)
         if subscriptions.is_subscribed(path):
             self._call.origins[id] = "web"  # whoever publishes the feed writes all of it
-        elif entry.is_invitation and entry.organiser != self._owner:
+        elif entry.is_invitation and (not entry.organiser or entry.organiser != self._owner):
             self._call.origins[id] = "message"  # the person who invites writes all of it
         elif "#" in entry.uid:
             self._call.origins[id] = "file"  # not made by Hearth: it could pass for a time of another event
