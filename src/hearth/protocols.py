@@ -329,6 +329,8 @@ class HomeAnswer:
     """Of `unknown`: the place that comes nearest to an answer; empty where none is near."""
     is_reckoned: bool = False
     """Whether it was worked out over records, and stands in none of them."""
+    is_named: bool = False
+    """Whether the first place it rests on names what was asked about."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,12 +118,10 @@ class _Reference:
 
     def _check_named(self, answer: Mapping[str, Plain]) -> None:
         """Raise Ambiguous where a doubtful answer is not of what was asked for: the words may be meant as they are."""
-        asked = self._source.arguments.get("question")
-        place = f"{answer.get('source')} {answer.get('quote')}".casefold()
-        if isinstance(asked, str) and not all(_stem(word) in place for word in _named(asked)):
+        if not answer.get("is_named"):
             raise Ambiguous(
-                f"I am not sure that what I found answers “{asked}”, so I wrote nothing. "
-                "Say whether you mean it or the words themselves, and which text to write"
+                f"I am not sure that what I found answers “{self._source.arguments.get('question')}”, so I wrote "
+                "nothing. Say whether you mean it or the words themselves, and which text to write"
             )
 
     def _takes_records(self, kind: str) -> bool:
@@ -170,28 +168,6 @@ class _Reference:
         if self._ref.path and self._ref.path[-1] != "id":
             return f"{self._source.tool} found no {self._ref.path[-1].replace('_', ' ')}{what}, {needs}"
         return f"{self._source.tool} found nothing{what}, {needs}"
-
-
-def _named(question: str) -> list[str]:
-    """Return the words by which a question names what it is of: `pasture` of "what is the address of Pasture"."""
-    thing, is_of, rest = question.casefold().removeprefix("what is ").partition(" of ")
-    words = thing.split()
-    if question.casefold().startswith("what is ") and (is_of or len(words) > 1 + (words[0] in _SMALL)):
-        words = words[:-1]  # what kind of value it is: a place may say it without the word
-    found = (re.sub(r"['’]s?\Z", "", word.strip("“”\"'.,?!")) for word in (*words, *rest.split()))
-    return [word for word in found if word and word not in _SMALL]
-
-
-_SMALL = frozenset(
-    {"the", "a", "an", "my", "our", "his", "her", "their", "of", "for", "from", "in", "at", "on", "to", "and", "by"}
-    | {"is", "are", "was", "were", "do", "does", "did", "we", "i", "what", "when", "where", "who", "how", "much"}
-    | {"many", "long", "cost", "start", "begin", "end"}
-)
-
-
-def _stem(word: str) -> str:
-    """Return the beginning of a word that its other forms share."""
-    return word[: max(4, len(word) - 3)]
 
 
 def name_of(value: Plain) -> str:

@@ -130,6 +130,8 @@ class FoundAnswer:
     """The first places that were used, with their words; of an answer that was counted, the rows."""
     behind: str
     """What is said behind the answer: source and quote in parentheses, or below a list the source alone."""
+    is_named: bool
+    """True if the place where it stands names what was asked about."""
 
 
 @tool(
@@ -174,7 +176,8 @@ def _found_at_home(question: str, call: CallContext) -> FoundAnswer | None:
     quote, doubt = (_shortened(first.quote) if first else ""), (NOT_SURE if found.chance < LEAST_SURE else "")
     is_list = "\n" in found.value
     behind = f"\nFrom {source}" if is_list else f" ({source}: “{quote}”)" if quote else f" ({source})"
-    return FoundAnswer(MemoryId(id), found.value, found.kind, source, quote, doubt, elsewhere, rows, behind)
+    about = (source, quote, doubt, elsewhere, rows, behind, found.is_named)
+    return FoundAnswer(MemoryId(id), found.value, found.kind, *about)
 
 
 def _dated(one: Witness) -> str:

@@ -45,6 +45,7 @@ from hearth.memory.inquiry.reading.answer_reading import (
     least_chance,
     read_passages,
 )
+from hearth.memory.inquiry.reading.asked_things import with_named
 from hearth.memory.inquiry.reading.strangers import is_order_to_say, is_strangers, known_addresses
 from hearth.memory.inquiry.reading.value_owners import People, people_of, with_apostrophes
 from hearth.memory.inquiry.reckoning.reckoned_answers import reckoned_answer
@@ -207,6 +208,9 @@ class HomeAnswers:
         Returns:
             Kind `unknown` where nothing says it; `text` then says where it looked.
         """
+        return with_named(question, self._answer(question, call))
+
+    def _answer(self, question: str, call: CallContext) -> HomeAnswer:
         try:
             if n_left := self._look(call.workspace, call.now.tzinfo, MOST_WAITING_S):
                 call.notices.append(f"{n_left:,} files are not read yet; ask again for what they say")

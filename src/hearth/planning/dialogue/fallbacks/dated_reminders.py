@@ -75,8 +75,6 @@ class DatedThing:
     question: str
     whose: str = ""
     """Of a birthday: whom it is of, "my" of the owner's own."""
-    says: str = ""
-    """What the thing is called, without what happens to it."""
 
     def on(self, day: dt.datetime) -> str:
         """Return the request with the time itself."""
@@ -103,7 +101,7 @@ def dated_thing(
     words = _as_owned(anchor.words, request.text)
     birthday = _BIRTHDAY.fullmatch(words)
     whose = "" if birthday is None else birthday["whose"] or "my"
-    return DatedThing(anchor, _question(words), whose, _called(words))
+    return DatedThing(anchor, _question(words), whose)
 
 
 def when_asked(why: str = "") -> Refusal:
@@ -159,12 +157,6 @@ def _as_owned(words: str, text: str) -> str:
     return f"{owned.group()}{words}" if owned is not None else words
 
 
-def _called(words: str) -> str:
-    """Return what a thing is called, without what happens to it."""
-    said = _IS_DUE.fullmatch(words) or _DOES_END.fullmatch(words)
-    return said["thing"] if said is not None else words
-
-
 def _question(words: str) -> str:
     """Return the question for the date of a thing, or of what happens to it."""
     thing = words if re.match(r"(?:the|my|our|[\w-]+['’]s|[A-Z][a-z]+ [A-Z][a-z]+['’]s) ", words) else f"the {words}"
@@ -196,7 +188,7 @@ def day_in(
         return _birthday(answer, birth, now, country)
     quote = str(answer.get("quote") or "")
     source = str(answer.get("source") or "")
-    if quote.startswith("birthday") or source.startswith("reminder") or not _bears(f"{source} {quote}", thing):
+    if quote.startswith("birthday") or source.startswith("reminder") or not answer.get("is_named"):
         return None
     dates = _dates(str(answer.get("value") or ""), now, country)
     if not dates and len(dates := _dates(quote, now, country)) > 1:
@@ -210,11 +202,6 @@ def _dates(said: str, now: dt.datetime, country: str) -> list[dt.datetime]:
     if _OF_A_MONTH.search(said) is None:
         return []
     return [one.start for one in times_named(said, now, country) if one.end - one.start <= dt.timedelta(days=1)]
-
-
-def _bears(place: str, thing: DatedThing) -> bool:
-    """Return whether a place in the owner's things says what the thing is called."""
-    return bool(wanted := keys_of(thing.says)) and wanted <= keys_of(place)
 
 
 def _birthday(answer: Mapping[str, Plain], birth: Birth | None, now: dt.datetime, country: str) -> dt.datetime | None:
