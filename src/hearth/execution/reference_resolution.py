@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from hearth.errors import Ambiguous, BadReference, NotFound
 from hearth.formats.tool_signature import parse_duration
@@ -25,6 +25,7 @@ from hearth.types import (
     Step,
     StepResult,
     ToolSpec,
+    Whence,
     canonical_type,
 )
 
@@ -59,6 +60,7 @@ def _bound(
     tools: Mapping[str, ToolSpec],
 ) -> Value:
     label = literal_label(step, parameter.name) if not isinstance(value, Ref) else None
+    whence: list[Whence] = []
 
     def walk(value: Argument, kind: str) -> Plain:
         nonlocal label
@@ -66,6 +68,7 @@ def _bound(
             result = results[value.step]
             pointed_at = result.fields.get(field_of(value), result.label)
             label = pointed_at if label is None else label.join(pointed_at)
+            whence.extend(_whence(result, value.path))
             return _Reference(plan, step, parameter, value, tools).resolve(result.value, kind)
         inner = kind[5:-1] if kind.startswith("list[") else "any"
         if isinstance(value, list):
@@ -76,7 +79,21 @@ def _bound(
 
     data = walk(value, parameter.type)
     assert label is not None  # a bare reference has set it
-    return Value(data, label)
+    return Value(data, label, whence=tuple(dict.fromkeys(whence)))
+
+
+def _whence(result: StepResult, path: Sequence[str]) -> Iterator[Whence]:
+    """Yield where the record comes from that a reference points into; all of them where it points at several."""
+    value, holder = result.value, result.value
+    for part in path:
+        if isinstance(value, list):
+            numbered = part.lstrip("-").isdigit() and -len(value) <= int(part) < len(value)
+            value = value[int(part)] if numbered else value[0] if len(value) == 1 else value
+            holder = value
+        if isinstance(value, dict):
+            holder, value = value, value.get(part)
+    records = {str(one["id"]) for one in _listed(holder) if isinstance(one, dict) and "id" in one}
+    yield from (one for one in result.whence if not one.record or not records or one.record in records)
 
 
 class _Reference:

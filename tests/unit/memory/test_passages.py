@@ -6,6 +6,7 @@ import datetime as dt
 import io
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from email.message import EmailMessage
 from pathlib import Path
 
@@ -793,3 +794,21 @@ def test_the_nearest_place_is_told_in_no_word_of_a_stranger(world: World) -> Non
     world.workspace.write("mail/cur/9.near:2,S", said.encode())
     found = world.ask("who repaired the boiler")
     assert (found.kind, found.nearest) == ("unknown", "a mail of Friday 20 November 2026")
+
+
+def test_an_answer_from_mails_names_them_by_their_senders_addresses(world: World) -> None:
+    call = replace(world.call(), memory=world.memory())
+    found = find_answer("how much is the electricity bill", call)
+    assert found is not None
+    assert "£84.20" in found.value
+    (bill,) = call.whence
+    assert (bill.source, bill.kind, bill.title, bill.by) == (
+        "message",
+        "mail",
+        "Your electricity bill",
+        "b@energy.example",
+    )
+    assert bill.at is not None
+    own = replace(world.call(), memory=world.memory())
+    assert find_answer("what is the wifi password", own) is not None
+    assert own.whence == []

@@ -26,7 +26,7 @@ from hearth.memory.search.word_forms import keys_of
 from hearth.planning.dialogue.fallbacks.answer_steps import FIND
 from hearth.planning.plan_steps import moved
 from hearth.tools.pim.cards import Birth
-from hearth.types import Label, Plain, Plan, Ref, Refusal, Step, StepResult, ToolSpec
+from hearth.types import Plain, Plan, Ref, Refusal, Step, StepResult, ToolSpec
 
 _REMINDER = "add_reminder"
 _MORNING = 9
@@ -223,20 +223,22 @@ def loses_words(plan: Plan, thing: DatedThing, request: Utterance) -> bool:
 
 
 def with_date(
-    plan: Plan, thing: DatedThing, request: Utterance, label: Label, tools: Mapping[str, ToolSpec]
+    plan: Plan, thing: DatedThing, request: Utterance, found: StepResult, tools: Mapping[str, ToolSpec]
 ) -> Plan | None:
     """Return the plan of a reminder with the question for its date, so that the answer tells where that stands.
 
     Args:
-        label: Of the date; what a mail says is asked about.
+        found: The answer that holds the date; what a mail says is asked about.
     """
     if [step.tool for step in plan.steps] != [_REMINDER]:
         return None
-    strange = sorted(label.strangers - _AT_HOME)
+    strange = sorted(found.label.strangers - _AT_HOME)
     unsaid = {"at": "message" if "message" in strange else strange[0]} if strange else {}
+    named = [one for one in found.whence if strange and one.kind and one.source == unsaid["at"]]
+    said_in = {"at": named[0]} if len(named) == 1 == len(found.whence) else {}
     reminder = moved(plan.steps[0], {})
     asked = Step(FIND, {"question": thing.question}, text=request.text)
-    steps = (asked, replace(reminder, after=(0,), text=request.text, unsaid=unsaid))
+    steps = (asked, replace(reminder, after=(0,), text=request.text, unsaid=unsaid, said_in=said_in))
     try:
         return check_plan(replace(plan, steps=steps), tools)
     except PlanError:
