@@ -383,8 +383,9 @@ class Step:
     unsaid: Mapping[str, str] = field(default_factory=dict)
     """Arguments that another planner made up, with their source (`teacher`, `model`): the request does not say their
     literals. All other literals are the owner's words."""
-    said_in: Mapping[str, Whence] = field(default_factory=dict)
-    """Of such arguments: the record that says the literal, where one does."""
+    said_in: Mapping[str, Whence] = field(default_factory=dict, compare=False)
+    """Of such arguments: the record that says the literal, where one does. It is shown to the owner and never written
+    down with the plan, which may be learnt from and shared."""
 
     def refs(self) -> tuple[Ref, ...]:
         """All references in the arguments, in order, including those in lists."""

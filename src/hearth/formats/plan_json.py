@@ -11,7 +11,7 @@ import datetime as dt
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, cast
 
@@ -31,7 +31,6 @@ from hearth.types import (
     Step,
     StepResult,
     ToolSpec,
-    Whence,
     canonical_type,
 )
 
@@ -95,7 +94,6 @@ class _Node(_Loose):
     after: list[int] = Field(default_factory=list)
     replaces: int | None = None
     unsaid: dict[str, str] = Field(default_factory=dict)
-    said_in: dict[str, Whence] = Field(default_factory=dict)
 
 
 class _Link(_Loose):
@@ -296,8 +294,6 @@ def plan_to_json(plan: Plan) -> dict[str, Plain]:
             node["replaces"] = step.replaces
         if step.unsaid:
             node["unsaid"] = dict(step.unsaid)
-        if step.said_in:
-            node["said_in"] = {name: _record(one) for name, one in step.said_in.items()}
         nodes.append(node)
         for source in sorted(step.needs()):
             links.append({"source": plan.steps[source].tool, "target": step.tool})
@@ -344,10 +340,6 @@ def plan_from_json(data: Mapping[str, Any]) -> Plan:
     )
 
 
-def _record(one: Whence) -> dict[str, Plain]:
-    return {**asdict(one), "at": one.at.isoformat() if one.at is not None else None}
-
-
 def _steps(line: _Line) -> tuple[Step, ...]:
     steps = []
     for index, node in enumerate(line.task_nodes):
@@ -357,7 +349,7 @@ def _steps(line: _Line) -> tuple[Step, ...]:
         before = [ref.step for ref in bare if isinstance(ref, Ref) and ref.step != index]
         text = line.task_steps[index] if index < len(line.task_steps) else ""
         after = tuple(dict.fromkeys([*node.after, *before]))
-        steps.append(Step(node.task, arguments, after, text, node.replaces, node.unsaid, node.said_in))
+        steps.append(Step(node.task, arguments, after, text, node.replaces, node.unsaid))
     return _order_from_links(tuple(steps), line.task_links)
 
 
